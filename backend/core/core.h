@@ -1,4 +1,5 @@
-// The core's plain C interface: threads, chains of kernels over the samples of a batch, and where Python's arrays are.
+// The core's plain C interface: threads, chains of kernels over the samples of a batch, lists of a GPU's launches, where
+// Python's arrays are, and codecs.
 //
 // Python loads it by ctypes (penstock/core). It needs neither Python's headers nor its library: kernels, and the few functions of
 // Python's that it calls, are called by address. Kernels run without the GIL.
@@ -12,7 +13,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-enum { PENSTOCK_CORE_VERSION = 3, PENSTOCK_MAX_RANK = 5 };
+enum { PENSTOCK_CORE_VERSION = 4, PENSTOCK_MAX_RANK = 5 };
 
 // A box in an array.
 typedef struct {
@@ -277,6 +278,149 @@ int64_t penstock_address(const PenstockPython *python, void *array);
 // Writes the addresses of the arrays of a list to `out`, an array of int64, likewise; returns how many they are up to the first one that
 // is not contiguous, or -1 with an exception.
 int64_t penstock_addresses(const PenstockPython *python, void *list, int64_t count, void *out);
+// An argument of a GPU's kernel.
+typedef struct {
+  int64_t value;
+  int64_t sample_bytes;  // what each sample ahead of those of a launch adds to it
+} PenstockGpuArgument;
+
+enum { PENSTOCK_MAX_GPU_ARGUMENTS = 12 };
+
+// A GPU's kernel. It gets where each sample's blocks begin, the samples' descriptors, the number of samples, and then its own arguments.
+typedef struct {
+  int64_t function;  // the driver's handle
+  int64_t shared_bytes;
+  const PenstockGpuArgument *arguments;
+  int64_t argument_count;
+  int64_t *blocks;        // how many each sample has, before they are uploaded
+  int64_t device_blocks;  // their address on the GPU
+  int64_t descriptors;    // address on the GPU
+  int64_t descriptor_bytes;
+} PenstockGpuKernel;
+
+// Which kernel is launched for which samples.
+typedef struct {
+  int64_t kernel;
+  int64_t first;
+  int64_t last;  // excluded
+} PenstockGpuStep;
+
+// What a launch passes to its kernel: as many as there are.
+typedef struct {
+  int64_t values[PENSTOCK_MAX_GPU_ARGUMENTS];
+  void *addresses[PENSTOCK_MAX_GPU_ARGUMENTS];
+} PenstockGpuArguments;
+
+// What all launches on a stream have in common.
+typedef struct {
+  int32_t (*launch)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
+  int64_t block_threads;
+  int64_t stream;
+} PenstockGpuStream;
+
+// Fills in calls that launch kernels; returns how many there are, as those without blocks are left out. Of the steps for one kernel, each
+// sample is in one; the numbers of their blocks are replaced by where these begin in the launch. There is room for a call and arguments for
+// each step, and the arguments are needed until the calls are made.
+int64_t penstock_list_launches(const PenstockGpuStream *stream, const PenstockGpuKernel *kernels, const PenstockGpuStep *steps,
+                               int64_t count, PenstockCall *calls, PenstockGpuArguments *arguments);
+
+// The contents of files in memory.
+typedef struct {
+  int64_t count;
+  const int64_t *addresses;
+  const int64_t *sizes;  // in bytes
+} PenstockEncodedFiles;
+
+// What a JPEG's header declares.
+typedef struct {
+  int64_t height;  // as stored, like the other two
+  int64_t width;
+  int64_t channels;
+  int64_t orientation;  // of its EXIF data; 0: there is none
+} PenstockJpegHeader;
+
+typedef struct {
+  int64_t height;
+  int64_t width;
+} PenstockImageSize;
+
+// Reads the headers of ordinary JPEGs; those of other files become zeros.
+void penstock_read_jpeg_headers(const PenstockEncodedFiles *files, PenstockJpegHeader *headers);
+
+// Reads the sizes of ordinary PNGs, which are not turned; those of other files become zeros.
+void penstock_read_png_sizes(const PenstockEncodedFiles *files, PenstockImageSize *sizes);
+
+// Tells of each file whether it ends as JPEGs do, before any zeros.
+void penstock_find_whole_jpegs(const PenstockEncodedFiles *files, uint8_t *whole);
+
+// Decoding by nvImageCodec, a library of NVIDIA's that is loaded at run time. Functions that return a status return 0, or what the
+// library answered, or would answer: 5 if there is not enough memory.
+typedef struct PenstockCodecLibrary PenstockCodecLibrary;
+typedef struct PenstockCodec PenstockCodec;
+typedef struct PenstockImageDecoder PenstockImageDecoder;
+
+// One of the library's decoders. The numbers of kinds and policies are the library's.
+typedef struct {
+  int64_t kind;
+  double load;  // its fraction of each batch; those after it get the rest
+  int64_t load_policy;
+} PenstockCodecBackend;
+
+typedef struct {
+  int64_t device;   // number of the GPU; negative: the CPU
+  int64_t threads;  // of the CPU that the library may use
+  const PenstockCodecBackend *first;
+  int64_t first_count;
+  const PenstockCodecBackend *second;  // for images that the first rejects; made when that first happens
+  int64_t second_count;                // may be 0
+  const char *options;                 // in the library's syntax
+  int64_t spares_baseline;             // whether baseline JPEGs that the first rejects are left alone
+} PenstockDecoderSettings;
+
+typedef struct {
+  const uint8_t *data;
+  int64_t size;    // in bytes
+  int64_t output;  // address of its pixels, rows without gaps
+  int64_t height;  // as stored; the library has to see the same
+  int64_t width;
+  int64_t top;  // the region that is decoded, as stored
+  int64_t left;
+  int64_t bottom;  // 0: all of the image
+  int64_t right;
+  int64_t decoded_by;  // the result: 1 for the first decoder, 2 for the second, 0 for neither
+} PenstockEncodedImage;
+
+typedef struct {
+  PenstockImageDecoder *decoder;
+  PenstockEncodedImage *images;
+  int64_t count;
+  int64_t color_spec;  // the library's numbers for the pixels
+  int64_t sample_format;
+  int64_t channels;
+  void *stream;    // of CUDA, on which work is ordered
+  int64_t status;  // the result: 0 unless the second decoder could not be made
+} PenstockImageBatch;
+
+// Loads the library at a path; NULL if it is missing, or of another version than the core knows. It is never unloaded.
+PenstockCodecLibrary *penstock_codec_load(const char *path);
+
+// The library's version: 900 for 0.9.0.
+int32_t penstock_codec_version(const PenstockCodecLibrary *library);
+
+// Makes an instance of the library, for all threads of this process.
+int32_t penstock_codec_start(const PenstockCodecLibrary *library, PenstockCodec **codec);
+
+int32_t penstock_image_decoder_create(const PenstockCodec *codec, const PenstockDecoderSettings *settings,
+                                      PenstockImageDecoder **decoder);
+void penstock_image_decoder_destroy(PenstockImageDecoder *decoder);
+
+// Decodes a batch; returns 0. One thread at a time may use a decoder.
+int32_t penstock_decode_images(PenstockImageBatch *batch);
+
+// Describes files that are all ordinary JPEGs, whole, and stored upright; their outputs are numbered from 0 on, one after the other, each
+// at a multiple of 256 bytes. Returns the bytes of all outputs, or 0 if a file is of another kind or has more pixels than allowed.
+int64_t penstock_prepare_jpegs(const PenstockEncodedFiles *files, int64_t channels, int64_t max_pixels, PenstockEncodedImage *images,
+                               PenstockJpegHeader *headers);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

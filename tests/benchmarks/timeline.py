@@ -67,9 +67,9 @@ class Recorder:
         self._wrap(Executor, "begin", self._on_host(BEGINS))
         self._wrap(Executor, "complete", self._on_host(COMPLETES))
         self._wrap(Session, "take", self._on_host(RUNS))
-        self._wrap(BatchDecoder, "decode_block", self._decode)
+        self._wrap(BatchDecoder, "decode_records", self._decode)
         self._wrap(LaunchList, "copy_beforehand", self._copy)
-        self._wrap(LaunchList, "launching", self._launch)
+        self._wrap(LaunchList, "stream_record", self._launch)
         self._wrap(Part, "join", self._join)
         self._wrap(FusedOperator, "run", self._resize)
         cupy.cuda.runtime.deviceSynchronize()
@@ -91,7 +91,7 @@ class Recorder:
         return around
 
     def _decode(self, call: Callable[[], Any], _decoder: Any, *given: Any) -> Any:
-        _block, _count, _base, _pixels, stream, _keep = given
+        _images, _pixels, stream, _keep = given
         span = Span(DECODES, stream_at(stream, 0).record(cupy.cuda.Event()))
         self._decoding.append(span)
         return call()

@@ -1,7 +1,16 @@
-// Uses the core from many threads at once, for sanitizers to watch; ends with 0 if all results are right.
+// Uses the core from many threads at once, for sanitizers to watch; ends with 0 if all results are right. The argument is a library that
+// stands in for nvImageCodec.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -15,7 +24,7 @@ void expect(bool holds, const char *what) {
   std::exit(1);
 }
 
-int32_t count(void *argument) {
+int32_t count_call(void *argument) {
   __atomic_fetch_add(static_cast<int64_t *>(argument), 1, __ATOMIC_RELAXED);
   return 0;
 }
@@ -147,10 +156,110 @@ void share_work(PenstockThreads *threads) {
   }
 }
 
+// Reads headers of files that are damaged anywhere: each lies in memory of its own, so that no byte beyond it is read.
+void read_headers(int64_t seed) {
+  const std::vector<uint8_t> exif{0xFF, 0xE1, 0, 34, 'E', 'x', 'i', 'f', 0, 0, 'I', 'I', 42, 0, 8, 0, 0, 0,
+                                  1,    0,    0x12, 1,  3,   0,   1,   0,   0, 0, 6,   0,   0,  0, 0, 0, 0, 0};
+  const std::vector<uint8_t> frame{0xFF, 0xC0, 0, 17, 8, 0, 20, 0, 30, 3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1, 0xFF, 0xDA, 0, 0, 0xFF, 0xD9};
+  std::vector<uint8_t> jpeg{0xFF, 0xD8};
+  jpeg.insert(jpeg.end(), exif.begin(), exif.end());
+  jpeg.insert(jpeg.end(), frame.begin(), frame.end());
+  const std::vector<uint8_t> png{0x89, 'P', 'N', 'G', 13, 10, 26, 10, 0, 0, 0, 13, 'I', 'H', 'D', 'R', 0, 0, 0, 30, 0, 0, 0, 20, 8,
+                                 2,    0,   0,   0,   0,  0,  0,  0,  0, 0, 0, 0,  'I', 'E', 'N', 'D', 0, 0, 0, 0};
+  std::mt19937 random(static_cast<uint32_t>(seed));
+  for (const std::vector<uint8_t> &whole : {jpeg, png}) {
+    for (int round = 0; round < 2000; ++round) {
+      std::vector<uint8_t> file = whole;
+      for (int change = 0; change < round % 4; ++change) file[random() % file.size()] = static_cast<uint8_t>(random());
+      if (round % 3 == 2) file.resize(random() % (file.size() + 1));
+      file.shrink_to_fit();
+      const auto address = reinterpret_cast<int64_t>(file.data()), size = static_cast<int64_t>(file.size());
+      const PenstockEncodedFiles files{1, &address, &size};
+      PenstockJpegHeader header;
+      PenstockImageSize found;
+      PenstockEncodedImage image;
+      uint8_t is_whole;
+      penstock_read_jpeg_headers(&files, &header);
+      penstock_read_png_sizes(&files, &found);
+      penstock_find_whole_jpegs(&files, &is_whole);
+      penstock_prepare_jpegs(&files, 3, 0, &image, &header);
+      if (round % 12 != 0) continue;
+      expect(header.height == (whole == jpeg ? 20 : 0) && header.orientation == (whole == jpeg ? 6 : 0), "a JPEG's header");
+      expect(found.height == (whole == png ? 20 : 0), "a PNG's size");
+    }
+  }
+}
+
+// Decodes images, some of which only the second decoder takes, some neither.
+void decode_images(const PenstockCodec *codec) {
+  const PenstockCodecBackend first{1, 1.0, 1}, second{2, 1.0, 1};
+  for (const char *options : {"none", "memory"}) {
+    const PenstockDecoderSettings failing{-1, 1, &first, 1, &second, 1, options, 0};
+    PenstockImageDecoder *none = nullptr;
+    expect(penstock_image_decoder_create(codec, &failing, &none) != 0 && none == nullptr, "a decoder that cannot be made");
+  }
+  for (int64_t round = 0; round < 50; ++round) {
+    const PenstockDecoderSettings settings{-1, 1, &first, 1, &second, round % 2, "", 0};
+    PenstockImageDecoder *decoder = nullptr;
+    expect(penstock_image_decoder_create(codec, &settings, &decoder) == 0, "a decoder");
+    constexpr int64_t kImages = 20;
+    std::vector<std::vector<uint8_t>> data, pixels(kImages, std::vector<uint8_t>(3 * 5 * 3));
+    std::vector<PenstockEncodedImage> images(kImages);
+    for (int64_t i = 0; i < kImages; ++i) {
+      data.push_back({5, 5, static_cast<uint8_t>(i)});
+      if (i == 7) data[i].push_back(0);
+      images[i] = {data[i].data(), static_cast<int64_t>(data[i].size()), reinterpret_cast<int64_t>(pixels[i].data()),
+                   5, i == 8 ? 6 : 5, 1, 0, i == 9 ? 99 : 4, 5, -1};
+    }
+    PenstockImageBatch batch{decoder, images.data(), kImages, 1, 8, 3, nullptr, -1};
+    penstock_decode_images(&batch);
+    expect(batch.status == 0, "decoding");
+    for (int64_t i = 0; i < kImages; ++i) {
+      const int64_t by = 7 <= i && i <= 9 ? 0 : i % 2 == 0 ? 1 : round % 2 ? 2 : 0;
+      expect(images[i].decoded_by == by && pixels[i].back() == (by ? i : 0), "an image");
+    }
+    penstock_image_decoder_destroy(decoder);
+  }
+}
+
+int32_t launch(int64_t function, int64_t blocks, int64_t, int64_t, int64_t threads, int64_t, int64_t, int64_t shared, int64_t stream,
+               int64_t arguments, int64_t) {
+  auto *const *passed = reinterpret_cast<int64_t *const *>(arguments);
+  const bool right = blocks == 6 && threads == 256 && shared == 7 && stream == 3 && *passed[1] == 1000 + 16 * 2 && *passed[2] == 3;
+  *reinterpret_cast<int64_t *>(function) += right && *passed[3] == 50 + 4 * 2;
+  return 0;
+}
+
+// Launches a kernel for samples of which some have blocks.
+void list_launches() {
+  int64_t launched = 0, blocks[6] = {0, 0, 1, 2, 3, 0};
+  const PenstockGpuArgument argument{50, 4};
+  const PenstockGpuKernel kernel{reinterpret_cast<int64_t>(&launched), 7, &argument, 1, blocks, 500, 1000, 16};
+  const PenstockGpuStep steps[3] = {{0, 0, 2}, {0, 2, 5}, {0, 5, 6}};
+  const PenstockGpuStream stream{launch, 256, 3};
+  PenstockCall calls[3];
+  PenstockGpuArguments arguments[3];
+  expect(penstock_list_launches(&stream, &kernel, steps, 3, calls, arguments) == 1, "how many launches there are");
+  expect(penstock_make_calls(calls, 1) == 0 && launched == 1, "a launch");
+  expect(blocks[2] == 0 && blocks[3] == 1 && blocks[4] == 3, "where blocks begin");
+}
+
 }  // namespace
 
-int main() {
+int main(int count, char **arguments) {
+  expect(count == 2, "one argument");
+  // They are never freed, and so have to be found by the sanitizer at the end.
+  static PenstockCodecLibrary *library = penstock_codec_load(arguments[1]);
+  expect(library != nullptr && penstock_codec_version(library) == 903, "the library");
+  expect(penstock_codec_load("/nowhere") == nullptr, "no library");
+  static PenstockCodec *codec = nullptr;
+  expect(penstock_codec_start(library, &codec) == 0, "an instance");
   std::vector<std::thread> users;
+  for (int64_t seed = 0; seed < 3; ++seed) {
+    users.emplace_back(read_headers, seed);
+    users.emplace_back(decode_images, codec);
+  }
+  users.emplace_back(list_launches);
   for (int64_t seed = 0; seed < 4; ++seed) {
     users.emplace_back([seed] {
       for (int round = 0; round < 10; ++round) run_chains(seed * 10 + round);
@@ -162,7 +271,7 @@ int main() {
   users.emplace_back(share_work, nullptr);
   int64_t counted = 0;
   std::vector<PenstockTask *> tasks;
-  for (int i = 0; i < 100; ++i) tasks.push_back(penstock_task_submit(threads, count, &counted, 1 + i % 3));
+  for (int i = 0; i < 100; ++i) tasks.push_back(penstock_task_submit(threads, count_call, &counted, 1 + i % 3));
   for (PenstockTask *task : tasks) {
     penstock_task_wait(task);
     penstock_task_release(task);
@@ -170,5 +279,7 @@ int main() {
   expect(counted == 199, "a count");
   for (std::thread &user : users) user.join();
   penstock_threads_close(threads);
+  const auto alive = reinterpret_cast<int64_t (*)()>(dlsym(dlopen(arguments[1], RTLD_NOW), "stand_in_alive"));
+  expect(alive() == 0, "objects of the library that are left");
   return 0;
 }

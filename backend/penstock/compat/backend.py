@@ -25,7 +25,8 @@ from penstock.compat.memory import (
 from penstock.compat.plugin_manager import load_directory as LoadDirectory
 from penstock.compat.plugin_manager import load_library as LoadLibrary
 from penstock.compat.shared_memory import SharedMem
-from penstock.kernels.codecs.nvimgcodec.library import VERSION, library
+from penstock.core.codecs import codec_version
+from penstock.kernels.codecs.nvimgcodec.library import library
 from penstock.schema.op_schema import GetSchema, GetSchemaAndTarget, OpSchema, OpSpec, TryGetSchema
 from penstock.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, cuda
 from penstock.tensors.tensor import DLDeviceType
@@ -129,9 +130,9 @@ def GetNvjpegVersion() -> int:
 
 
 def GetNvimgcodecVersion() -> int:
-    """The version of nvImageCodec that is used, 900 for 0.9; -1 if it is not installed."""
-    major, minor = VERSION
-    return -1 if library() is None else 1000 * major + 100 * minor
+    """The version of nvImageCodec that is used, 900 for 0.9.0; -1 if it is not installed."""
+    found = library()
+    return -1 if found is None else codec_version(found)
 
 
 def GetNppVersion() -> int:

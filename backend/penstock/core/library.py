@@ -9,7 +9,7 @@ from ctypes import c_char_p, c_int32, c_int64, c_void_p, py_object
 from penstock.core.compiling import NativeLibrary
 from penstock.errors import PenstockError
 
-CORE_VERSION = 3
+CORE_VERSION = 4
 """Of the interface in `core.h`, which the library has to have, too."""
 
 CORE = NativeLibrary("libpenstock_core.so", "core", ("-std=c++20",))
@@ -42,6 +42,17 @@ _FUNCTIONS = {
     "penstock_describe": (c_int32, c_void_p, py_object, c_int64, py_object),
     "penstock_address": (c_int64, c_void_p, py_object),
     "penstock_addresses": (c_int64, c_void_p, py_object, c_int64, py_object),
+    "penstock_list_launches": (c_int64, c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_void_p),
+    "penstock_read_jpeg_headers": (None, c_void_p, c_void_p),
+    "penstock_read_png_sizes": (None, c_void_p, c_void_p),
+    "penstock_find_whole_jpegs": (None, c_void_p, c_void_p),
+    "penstock_prepare_jpegs": (c_int64, c_void_p, c_int64, c_int64, c_void_p, c_void_p),
+    "penstock_codec_load": (c_void_p, c_char_p),
+    "penstock_codec_version": (c_int32, c_void_p),
+    "penstock_codec_start": (c_int32, c_void_p, c_void_p),
+    "penstock_image_decoder_create": (c_int32, c_void_p, c_void_p, c_void_p),
+    "penstock_image_decoder_destroy": (None, c_void_p),
+    "penstock_decode_images": (c_int32, c_void_p),
 }
 
 

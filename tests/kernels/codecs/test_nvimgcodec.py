@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import io
+import os
+import re
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,29 +12,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from failing_codec import failing_codec
 from PIL import Image
 
+from penstock.core.codecs import codec_version, load_codec
+from penstock.core.library import CORE
 from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.codecs.libraries import nvimgcodec
-from penstock.kernels.codecs.nvimgcodec import library
 from penstock.kernels.codecs.nvimgcodec.decoder import BGR, GRAY, RGB, BatchDecoder, EncodedImages, PixelFormat
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
 
-STRUCTURES = {
-    "nvimgcodecProperties_t": library.Properties,
-    "nvimgcodecInstanceCreateInfo_t": library.InstanceCreateInfo,
-    "nvimgcodecDecodeParams_t": library.DecodeParams,
-    "nvimgcodecOrientation_t": library.Orientation,
-    "nvimgcodecRegion_t": library.Region,
-    "nvimgcodecCodeStreamView_t": library.CodeStreamView,
-    "nvimgcodecImagePlaneInfo_t": library.PlaneInfo,
-    "nvimgcodecImageInfo_t": library.ImageInfo,
-    "nvimgcodecBackendParams_t": library.BackendParams,
-    "nvimgcodecExecutionParams_t": library.ExecutionParams,
-}
+CORE_HEADER = Path(__file__).parents[3] / "backend" / "core" / "nvimgcodec_api.h"
 
 
 @pytest.fixture(scope="module")
@@ -88,46 +80,57 @@ def by_library(file: np.ndarray, kind: DALIImageType) -> np.ndarray:
     return output
 
 
-def test_structures_are_those_of_the_header(tmp_path: Path) -> None:
-    lines = []
-    for name, structure in STRUCTURES.items():
-        lines.append(f'printf("%zu ", sizeof({name}));')
-        fields = [field for field, *_ in structure._fields_]
-        lines += [f'printf("%zu ", offsetof({name}, {field}));' for field in fields]
+def test_declarations_are_those_of_the_header(tmp_path: Path) -> None:
+    """Sizes, places of all fields, and the types of functions."""
+    own = CORE_HEADER.read_text()
+    checks = []
+    for name, body in re.findall(r"^struct (\w+) \{\n(.*?)^\};", own, re.MULTILINE | re.DOTALL):
+        if name in ("Functions", "OutOfBoundsSample"):
+            continue
+        checks.append(f"static_assert(sizeof(own::{name}) == sizeof(nvimgcodec{name}_t));")
+        fields = re.findall(r"(\w+)(?:\[\w+\])*(?: = [^;]*)?;", body)
+        assert fields[:3] == ["struct_type", "struct_size", "struct_next"]
+        checks += [
+            f"static_assert(offsetof(own::{name}, {field}) == offsetof(nvimgcodec{name}_t, {field}));"
+            for field in fields
+        ]
+    names = re.findall(r"Status \(\*(\w+)\)", own)
+    assert len(checks) > 60
+    assert len(names) == 14
+    for name in names:
+        real = "nvimgcodec" + "".join(word.capitalize() for word in name.split("_"))
+        checks.append(f"static_assert(parameters(own::Functions().{name}) == parameters(&{real}));")
     (tmp_path / "cuda_runtime_api.h").write_text("typedef struct CUstream_st* cudaStream_t;\n")
-    source = (
-        "#include <cstddef>\n#include <cstdio>\n#include <nvimgcodec.h>\nint main() {\n" + "\n".join(lines) + "\n}\n"
+    source = tmp_path / "check.cc"
+    source.write_text(
+        "#include <cstddef>\n#include <nvimgcodec.h>\n"
+        f'#include "{CORE_HEADER}"\n'
+        "namespace own = penstock::nvimgcodec;\n"
+        "template <typename R, typename... T> constexpr int parameters(R (*)(T...)) { return sizeof...(T); }\n"
+        + "\n".join(checks)
     )
-    (tmp_path / "sizes.cpp").write_text(source)
     include = Path(nvimgcodec().__file__).with_name("include")
-    command = [
-        "g++",
-        "-I",
-        str(tmp_path),
-        "-I",
-        str(include),
-        "-o",
-        str(tmp_path / "sizes"),
-        str(tmp_path / "sizes.cpp"),
-    ]
-    subprocess.run(command, check=True)
-    told = list(map(int, subprocess.run([tmp_path / "sizes"], check=True, capture_output=True).stdout.split()))
-    own = []
-    for structure in STRUCTURES.values():
-        own.append(ctypes.sizeof(structure))
-        own += [getattr(structure, field).offset for field, *_ in structure._fields_]
-    assert own == told
+    places = ["-I", str(tmp_path), "-I", str(include)]
+    subprocess.run(["g++", "-std=c++20", "-fsyntax-only", "-Wno-invalid-offsetof", *places, str(source)], check=True)
 
 
 def test_another_version_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert library.library() is not None
-    monkeypatch.setattr(library, "VERSION", (0, 10))
-    library.library.cache_clear()
-    try:
-        assert library.library() is None
-    finally:
-        monkeypatch.undo()
-        library.library.cache_clear()
+    codec = failing_codec(monkeypatch)
+    path = str(codec.path)
+    own = load_codec(path)
+    assert own is not None
+    assert codec_version(own) // 100 == 9
+    for version, is_known in ((901, True), (1000, False), (800, False), (1900, False)):
+        with codec.of_version(version):
+            assert (load_codec(path) is not None) == is_known
+
+
+def test_what_is_no_such_library_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "text.so").write_text("no library")
+    assert load_codec(str(tmp_path / "text.so")) is None
+    assert load_codec(str(tmp_path / "missing.so")) is None
+    # A library without these functions.
+    assert load_codec(str(CORE.path())) is None
 
 
 @pytest.mark.parametrize(
@@ -159,42 +162,46 @@ def test_what_is_not_as_announced_is_left_alone(decoder: BatchDecoder) -> None:
     assert not output[1:].any()
 
 
-def test_a_second_decoder_is_made_for_what_the_first_refuses() -> None:
-    files = [jpeg(40, 50), jpeg(50, 40)]
-    decoder = BatchDecoder(None, 1, [Share(Backend.CPU_ONLY)], [Share(Backend.CPU_ONLY)])
+CPU = [Share(Backend.CPU_ONLY)]
+
+
+def test_a_second_decoder_is_made_for_what_the_first_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    codec, files = failing_codec(monkeypatch), [jpeg(40, 50), jpeg(50, 40)]
+    codec.refuse_next()
+    decoder, before = BatchDecoder(None, 1, CPU, CPU), codec.creations
+    for _ in range(2):
+        states, outputs = decoded(decoder, files)
+        assert states == [2, 2]
+        assert codec.creations == before + 1
+        for file, output in zip(files, outputs):
+            np.testing.assert_array_equal(output, by_library(file, DALIImageType.RGB))
+    decoder.close()
+
+
+def test_no_second_decoder_is_made_for_what_is_not_as_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    codec, file = failing_codec(monkeypatch), jpeg(40, 50)
+    decoder, before = BatchDecoder(None, 1, CPU, CPU), codec.creations
     output = np.zeros((2, 60, 60, 3), np.uint8)
-    batch = images([files[0]] * 2, [(41, 50), (40, 50)], output)
+    batch = images([file] * 2, [(41, 50), (40, 50)], output)
     assert decoder.decode(batch, RGB, keep=output).wait() == [0, 1]
-    # From now on there is a second one, which leaves what the first takes alone.
-    states, outputs = decoded(decoder, files)
-    assert states == [1, 1]
-    np.testing.assert_array_equal(outputs[1], by_library(files[1], DALIImageType.RGB))
+    assert codec.creations == before
     decoder.close()
 
 
 @pytest.mark.parametrize("spares", [False, True])
-def test_baseline_jpegs_are_spared_the_second_decoder(spares: bool) -> None:
-    cpu, filled = [Share(Backend.CPU_ONLY)], jpeg(50, 40)
+def test_baseline_jpegs_are_spared_the_second_decoder(spares: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    codec, filled = failing_codec(monkeypatch), jpeg(50, 40)
     filled = np.concatenate([filled[:2], np.full(3, 0xFF, np.uint8), filled[2:]])
     baseline, others = [jpeg(40, 50), jpeg(45, 50, optimize=True), filled], [jpeg(50, 40, progressive=True)]
-    decoder = BatchDecoder(None, 1, cpu, cpu, spares_baseline=spares)
-    # A handle with which every call fails.
-    decoder._first = 0
-    for files in (baseline, [*baseline, *others], baseline):
+    codec.refuse_next()
+    decoder, before = BatchDecoder(None, 1, CPU, CPU, spares_baseline=spares), codec.creations
+    # The second decoder is made at the first image that is not spared it.
+    for files, made in ((baseline, not spares), ([*baseline, *others], True), (baseline, True)):
         states, outputs = decoded(decoder, files)
+        assert codec.creations == before + made
         assert states == [0 if spares else 2] * len(baseline) + [2] * (len(files) - len(baseline))
         for state, output in zip(states, outputs):
             assert bool(output.any()) == bool(state)
-    decoder.close()
-
-
-def test_no_second_decoder_is_made_for_baseline_jpegs_that_are_spared() -> None:
-    cpu, output = [Share(Backend.CPU_ONLY)], np.zeros((60, 60, 3), np.uint8)
-    decoder = BatchDecoder(None, 1, cpu, cpu, spares_baseline=True)
-    for progressive in (False, True):
-        batch = decoder.decode(images([jpeg(40, 50, progressive=progressive)], [(41, 50)], output[None]), RGB)
-        assert batch.wait() == [0]
-        assert batch.had_second == progressive
     decoder.close()
 
 
@@ -203,30 +210,46 @@ def test_a_decoder_that_cannot_be_made_says_so() -> None:
         BatchDecoder(99, 1, [Share(Backend.CPU_ONLY)])
 
 
-def test_without_memory_no_other_decoder_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    class Full:
-        def nvimgcodecDecoderCreate(self, *_: object) -> int:
-            asked.append(self)
-            return 5
-
-    monkeypatch.setattr(library, "_loaded", Full)
-    monkeypatch.setattr(library, "instance", lambda: 1)
-    with pytest.raises(MemoryError, match="no memory was left"):
-        BatchDecoder(None, 1, [Share(Backend.CPU_ONLY)], [Share(Backend.CPU_ONLY)])
-    assert len(asked) == 1
+@pytest.mark.parametrize("status", [5, 15])
+def test_without_memory_no_other_decoder_stands_in(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    codec = failing_codec(monkeypatch)
+    before = codec.creations
+    with codec.failing_to_make(status), pytest.raises(MemoryError, match="no memory was left"):
+        BatchDecoder(None, 1, CPU, CPU)
+    assert codec.creations == before + 1
 
 
-def test_batches_that_were_on_their_way_get_the_second_decoder_too() -> None:
-    file = jpeg(40, 50)
-    output = np.zeros((3, 60, 60, 3), np.uint8)
-    decoder = BatchDecoder(None, 1, [Share(Backend.CPU_ONLY)], [Share(Backend.CPU_ONLY)])
-    # The first takes nothing of this size; the library would be asked once more for each batch.
-    batches = [decoder.decode(images([file], [(41, 50)], [part]), RGB, keep=output) for part in output]
-    assert [batch.wait() for batch in batches] == [[0], [0], [0]]
-    assert all(batch.had_second for batch in batches)
+def test_another_decoder_stands_in_for_one_that_is_not_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    codec = failing_codec(monkeypatch)
+    before = codec.creations
+    with codec.failing_to_make(9), pytest.raises(RuntimeError, match="status 9"):
+        BatchDecoder(None, 1, CPU, CPU)
+    assert codec.creations == before + 2
+
+
+@pytest.mark.parametrize(("status", "error"), [(5, MemoryError), (9, RuntimeError)])
+def test_a_second_decoder_that_cannot_be_made_says_so(
+    status: int, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codec, file = failing_codec(monkeypatch), jpeg(40, 50)
+    codec.refuse_next()
+    decoder = BatchDecoder(None, 1, CPU, CPU)
+    with codec.failing_to_make(status), pytest.raises(error, match=f"could not make a decoder.*{status}"):
+        decoded(decoder, [file])
+    assert decoded(decoder, [file])[0] == [2]
     decoder.close()
+
+
+def test_a_forked_process_leaves_the_decoder_alone(decoder: BatchDecoder) -> None:
+    file = jpeg(40, 50)
+    child = os.fork()
+    if child == 0:
+        # The decoder's threads are not here to end.
+        decoder.close()
+        mine = BatchDecoder(None, 1, CPU)
+        os._exit(0 if decoded(mine, [file])[0] == [1] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert decoded(decoder, [file])[0] == [1]
 
 
 def test_threads_share_the_library() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import simplejpeg
 from broken_batches import check_broken_batches
+from failing_codec import failing_codec
 from PIL import Image
 
 from penstock import fn, pipeline_def, types
@@ -135,11 +136,11 @@ def test_who_decodes_an_image_depends_on_the_image_and_the_pipeline_alone() -> N
 def test_the_engine_may_fail(load: float | None, crops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Baseline JPEGs have the pixels that the engine would have given them; the others have another decoder anyway."""
 
+    codec = failing_codec(monkeypatch)
+
     def failing(_device: int, threads: int, _first: Any, _second: Any, _options: str, spares: bool) -> BatchDecoder:
-        made = BatchDecoder(None, threads, [Share(Backend.CPU_ONLY)], [Share(Backend.CPU_ONLY)], "", spares)
-        # A handle with which every call fails.
-        made._first = 0
-        return made
+        codec.refuse_next()
+        return BatchDecoder(None, threads, [Share(Backend.CPU_ONLY)], [Share(Backend.CPU_ONLY)], "", spares)
 
     monkeypatch.setattr(on_gpu, "BatchDecoder", failing)
     by_kernels = []

@@ -171,7 +171,7 @@ def decode_jpegs(
     Returns:
         Which files were decoded; the others need :func:`decode`.
     """
-    sizes, order = headers.rows[:, :2], _largest_first(files, headers, adjust_orientation)
+    sizes, order = headers.sizes, _largest_first(files, headers, adjust_orientation)
     if not order.size:
         return np.zeros(len(files), np.bool_)
     parts = np.hstack((np.zeros_like(sizes), sizes) if regions is None else regions)
@@ -202,7 +202,7 @@ def decode_jpegs_for(
     order = _largest_first(files, headers, upright=True)
     if not order.size:
         return np.zeros(len(files), np.bool_)
-    columns, most = Files(files.places, files.sizes, targets, headers.rows[:, :2], regions, order), _most_scans()
+    columns, most = Files(files.places, files.sizes, targets, headers.sizes, regions, order), _most_scans()
     return on_all_threads(functools.partial(work, columns, most), columns, parallel, num_threads)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from penstock.core.codecs import prepare_jpegs
 from penstock.data_types import DALIDataType, DALIImageType, numpy_dtype
 from penstock.errors import without_frames
 from penstock.kernels.codecs.decoding import FREELY, Decoding
@@ -27,7 +28,6 @@ from penstock.kernels.codecs.image_codec import (
     taken_by_nvimgcodec,
 )
 from penstock.kernels.codecs.image_description import (
-    HEADER_COLUMNS,
     UPRIGHT,
     EncodedFiles,
     ImageHeader,
@@ -43,8 +43,6 @@ from penstock.kernels.codecs.nvimgcodec.decoder import (
     BatchDecoder,
     EncodedImages,
     PixelFormat,
-    column_of,
-    compiled_loop,
 )
 from penstock.kernels.codecs.nvimgcodec.library import library
 from penstock.kernels.codecs.nvimgcodec.on_gpu import PythonApi, Turns, options_of
@@ -91,7 +89,7 @@ class JpegsRead(NamedTuple):
     Attributes:
         files: the files.
         format: of the decoded images.
-        block, headers: of the batch, as :func:`penstock.kernels.codecs.nvimgcodec.loop.prepare_jpegs` fills them.
+        images, headers: of the batch, as :func:`~penstock.core.codecs.prepare_jpegs` describes them.
         shapes: of the decoded images (H, W, C), in rows.
         room: the bytes that these take.
         pixels: of all of them.
@@ -100,7 +98,7 @@ class JpegsRead(NamedTuple):
 
     files: EncodedFiles
     format: PixelFormat
-    block: np.ndarray
+    images: np.ndarray
     headers: np.ndarray
     shapes: np.ndarray
     room: int
@@ -185,15 +183,14 @@ class GpuImageDecoder:
             return None
         if limits.bytes is not None or decoding.pool_for(trusted=True) is not None:
             return None
-        loop = compiled_loop()
-        block = np.zeros(loop.block_words(count), np.int64)
-        found, shapes = np.zeros((count, HEADER_COLUMNS), np.int64), np.empty((count, 3), np.int64)
-        own = pixels.channels, limits.pixels or 0, block, found, shapes
-        room, total = loop.prepare_jpegs(files.places, files.sizes, *own)
+        room, images, headers = prepare_jpegs(files.places, files.sizes, pixels.channels, limits.pixels or 0)
         if not room:
             return None
+        shapes = np.full((count, 3), pixels.channels)
+        shapes[:, 0], shapes[:, 1] = headers["height"], headers["width"]
+        total = int(shapes[:, 0] @ shapes[:, 1])
         reading = None if self._own is None else self._own.begin_reading(files, shapes[:, :2])
-        return JpegsRead(files, pixels, block, found, shapes, room, total, reading)
+        return JpegsRead(files, pixels, images, headers, shapes, room, total, reading)
 
     def begin_jpegs(self, read: JpegsRead, following_for: FollowingFor | None = None) -> Begun | None:
         """Begins to decode files without Python looking at each; None if :meth:`begin` is to take them.
@@ -201,12 +198,12 @@ class GpuImageDecoder:
         Args:
             following_for: asked if our kernels decode them.
         """
-        files, pixels, block, room, total = read.files, read.format, read.block, read.room, read.pixels
+        files, images, room, total = read.files, read.images, read.room, read.pixels
         if following_for is not None:
             begun = self._begin_followed(read, following_for)
             if begun is not None:
                 return begun
-        count, loop = len(read.shapes), compiled_loop()
+        count = len(read.shapes)
         shapes: list[Shape] = list(map(tuple, read.shapes.tolist()))
         jobs = Jobs(files, JpegHeaders(read.headers, False), None, shapes)
         if self._own is not None and read.reading is not None:
@@ -217,7 +214,7 @@ class GpuImageDecoder:
             memory = self._memory(room, streams) if scans.taken_count == count else None
             if memory is None:
                 return None
-            outputs = (column_of(block, count, loop.OUTPUT) + memory.ptr).astype(np.uint64)
+            outputs = (images["output"] + memory.ptr).astype(np.uint64)
             order = streams.decoding, memory, streams.using
             batch: Submitted = self._own.begin(scans, files, windows, outputs, *order)
             joined = None
@@ -226,8 +223,9 @@ class GpuImageDecoder:
             memory = self._memory(room, streams)
             if memory is None:
                 return None
-            batch = decoder.decode_block(block, count, memory.ptr, pixels, streams.decoding.ptr, (files, memory))
-            outputs = column_of(block, count, loop.OUTPUT).astype(np.uint64)
+            images["output"] += memory.ptr
+            batch = decoder.decode_records(images, read.format, streams.decoding.ptr, (files, memory))
+            outputs = images["output"].astype(np.uint64)
             joined = streams
         else:
             return None
@@ -456,7 +454,7 @@ class GpuImageDecoder:
     def _stored_sizes(self, jobs: Jobs, taken: Sequence[int]) -> np.ndarray:
         """Heights and widths as stored."""
         if isinstance(jobs.headers, JpegHeaders):
-            return jobs.headers.rows[taken, :2]
+            return jobs.headers.sizes[taken]
         return np.array([jobs.headers[index][1:3] for index in taken], np.int64).reshape(-1, 2)
 
     def _room(

@@ -8,6 +8,7 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
+from penstock.core.codecs import JPEG_HEADER, find_whole_jpegs
 from penstock.data_types import DALIImageType
 from penstock.kernels.windows import Region
 from penstock.tensors.places import places_of_flat
@@ -22,7 +23,8 @@ class EncodedFiles:
         sizes: their bytes, int64, if they are known.
 
     Attributes:
-        files, places, sizes: the same.
+        files: the same.
+        places, sizes: the same, contiguous.
     """
 
     def __init__(
@@ -35,7 +37,8 @@ class EncodedFiles:
                 sizes = np.array([file.size for file in files], np.int64)
             else:
                 places, sizes = known
-        self.files, self.places, self.sizes = files, places, sizes
+        self.files = files
+        self.places, self.sizes = np.ascontiguousarray(places, np.int64), np.ascontiguousarray(sizes, np.int64)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -48,11 +51,7 @@ class EncodedFiles:
 
     def are_whole(self) -> np.ndarray:
         """For each, whether it ends as a JPEG does, apart from zeros."""
-        from penstock.kernels.cpu.jpeg.headers import fill_whole
-
-        whole = np.empty(len(self.files), np.bool_)
-        fill_whole(self.places, self.sizes, whole)
-        return whole
+        return find_whole_jpegs(self.places, self.sizes)
 
 
 @dataclass(frozen=True)
@@ -142,26 +141,26 @@ class ImageHeader(NamedTuple):
         return height, width, output_channels(output_type, self.channels)
 
 
-HEADER_COLUMNS = 4
-"""Of :class:`JpegHeaders`."""
-
-
 class JpegHeaders(Sequence[ImageHeader]):
-    """The headers of many ordinary JPEGs, in columns.
+    """The headers of many ordinary JPEGs.
 
     Args:
-        rows: height, width, channels and the number of the orientation, int64, one row for each.
+        records: a :data:`~penstock.core.codecs.JPEG_HEADER` for each.
         isolated: decode them in a worker process.
 
     Attributes:
-        rows, isolated: the same.
+        isolated: the same.
+        shapes: height, width and channels as stored, int64 of shape (images, 3).
+        sizes: height and width as stored, int64 of shape (images, 2).
     """
 
-    def __init__(self, rows: np.ndarray, isolated: bool) -> None:
-        self.rows, self.isolated = rows, isolated
+    def __init__(self, records: np.ndarray, isolated: bool) -> None:
+        self._records, self.isolated = np.ascontiguousarray(records), isolated
+        self.shapes = self._records.view(np.int64).reshape(-1, len(JPEG_HEADER))[:, :3]
+        self.sizes = self.shapes[:, :2]
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self._records)
 
     @overload
     def __getitem__(self, index: int) -> ImageHeader: ...
@@ -171,23 +170,28 @@ class JpegHeaders(Sequence[ImageHeader]):
 
     def __getitem__(self, index: int | slice) -> ImageHeader | Sequence[ImageHeader]:
         if isinstance(index, slice):
-            return JpegHeaders(self.rows[index], self.isolated)
-        height, width, channels, orientation = self.rows[index].tolist()
+            return JpegHeaders(self._records[index], self.isolated)
+        height, width, channels, orientation = self._records[index].tolist()
         return ImageHeader("jpeg", height, width, channels, BY_EXIF.get(orientation, UPRIGHT), isolated=self.isolated)
 
     def have_at_most(self, pixels: int) -> bool:
         """Whether none of them has more pixels."""
-        return all(height * width <= pixels for height, width, *_ in self.rows.tolist())
+        return all(height * width <= pixels for height, width in self.sizes.tolist())
 
     @property
     def turned(self) -> np.ndarray:
         """Which of them are not stored upright."""
-        return (self.rows[:, 3] >= _FIRST_TURNED) & (self.rows[:, 3] <= _LAST)
+        return self._is_from(_FIRST_TURNED)
 
     @property
     def transposed(self) -> np.ndarray:
         """Which of them are stored with rows and columns swapped."""
-        return (self.rows[:, 3] >= _FIRST_TRANSPOSED) & (self.rows[:, 3] <= _LAST)
+        return self._is_from(_FIRST_TRANSPOSED)
+
+    def _is_from(self, first: int) -> np.ndarray:
+        """Which of them have an orientation from ``first`` on."""
+        orientations: np.ndarray = self._records["orientation"]
+        return (orientations >= first) & (orientations <= _LAST)
 
 
 def output_channels(output_type: DALIImageType, stored: int) -> int:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock.core import codecs
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers import jpeg
 from penstock.kernels.codecs.headers.avif import is_heic
@@ -78,24 +79,20 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
 
 def read_jpeg_headers(files: EncodedFiles, decoding: Decoding = FREELY) -> Sequence[ImageHeader | None]:
     """The headers of ordinary JPEGs, read together; None for each file that :func:`read_header` has to read."""
-    from penstock.kernels.cpu.jpeg.headers import CHANNELS, HEIGHT, WIDTH, read_headers
-
-    found = read_headers(files.places, files.sizes)
+    found = codecs.read_jpeg_headers(files.places, files.sizes)
     isolated, most = decoding.pool_for(trusted=True) is not None, decoding.limits.pixels
-    taken = found[:, CHANNELS] > 0
+    taken = found["channels"] > 0
     if most is not None:
-        taken &= found[:, HEIGHT] * found[:, WIDTH] <= most
+        taken &= found["height"] * found["width"] <= most
     headers = JpegHeaders(found, isolated)
     return headers if taken.all() else [header if own else None for header, own in zip(headers, taken.tolist())]
 
 
 def read_png_sizes(files: EncodedFiles, decoding: Decoding = FREELY) -> np.ndarray | None:
     """Height and width of ordinary PNGs, none of them turned, int64; None if :func:`read_header` has to read some."""
-    from penstock.kernels.cpu.png_headers import read_sizes
-
     if decoding.pool_for(trusted=False) is not None:
         return None
-    found, most = read_sizes(files.places, files.sizes), decoding.limits.pixels
+    found, most = codecs.read_png_sizes(files.places, files.sizes), decoding.limits.pixels
     known = found.all() and (most is None or (found.prod(axis=1) <= most).all())
     return found if known else None
 

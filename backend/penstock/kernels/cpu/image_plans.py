@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.kernels.cpu.axis_plans import fill_axis_plans, fill_filters
 from penstock.kernels.cpu.options import brief, inner
-from penstock.kernels.cpu.resampling_plans import RowLimits, StackRules, StripLimits, plan_stacks
+from penstock.kernels.cpu.resampling_plans import STACK_RULES, StackRules, fill_descriptors
 from penstock.kernels.cpu.tables import plan_tables, read_range
 from penstock.kernels.cpu.windows import fill_crops
 
@@ -96,18 +96,36 @@ Sizes = tuple[
     int,
     bool,
 ]
-"""How images are resized and cropped: the arguments of :func:`packed_rules` from ``requested`` to ``mirrored``."""
+"""How images are resized and cropped: the arguments of :func:`image_rules` from ``requested`` to ``mirrored``."""
 
-# The numbers of the rules of all images of a type: single ones, pairs for H and W, and those of stacks.
-_MODE, _LIMITED, _WITHIN, _RELATIVE, _SUBPIXEL, _SHRINKING, _GROWING, _ANTIALIAS, _ROUNDING, _MIRRORED = range(10)
-_MAX_SUPPORT, _COPIED, _CHANNELS, _PLANAR, _NORMALIZE, _SHIFT, _FILL, _PITCH, _THREADS, _ITEMSIZE = range(10, 20)
-_REQUESTED, _MOST, _STARTS, _ENDS, _ALIGNMENT, _WANTED, _POSITIONS = range(20, 34, 2)
-_STRIP_LIMITS = 34
-_ROW_LIMITS = _STRIP_LIMITS + len(StripLimits._fields)
-_RULES = _ROW_LIMITS + len(RowLimits._fields)
+IMAGE_RULES = np.dtype(
+    [
+        ("mode", np.int64),
+        ("is_limited", np.int64),
+        ("is_within", np.int64),
+        ("relative", np.int64),
+        ("subpixel", np.int64),
+        ("filters", np.int64, (2, 1, 1)),
+        ("antialias", np.int64),
+        ("rounding", np.int64),
+        ("mirrored", np.int64),
+        ("max_support", np.float64),
+        ("copied", np.int64),
+        ("requested", np.float64, (1, 2)),
+        ("most", np.float64, 2),
+        ("starts", np.float64, (1, 2)),
+        ("ends", np.float64, (1, 2)),
+        ("alignment", np.float64, (1, 2)),
+        ("wanted", np.float64, (1, 2)),
+        ("positions", np.float64, (1, 2)),
+        ("stacks", STACK_RULES),
+    ]
+)
+"""How images are resized and cropped alike; see :func:`image_rules`. Numbers for H and W are pairs, in a row for all images; ``most``
+counts if ``is_limited``, ``starts`` and ``ends`` if ``is_within``; of ``filters``, the first is for axes that shrink."""
 
 
-def packed_rules(
+def image_rules(
     requested: np.ndarray,
     mode: int,
     most: np.ndarray,
@@ -125,7 +143,7 @@ def packed_rules(
     copied: int,
     stacks: StackRules,
 ) -> np.ndarray:
-    """The rules of images that are resized and cropped alike, as numbers: many arguments take longer than what is done with them.
+    """The rules of images that are resized and cropped alike, in a record: many arguments take longer than what is done with them.
 
     Args:
         requested, mode, most, relative, subpixel, alignment: as in :func:`fill_axis_plans`; a row for all.
@@ -138,42 +156,21 @@ def packed_rules(
         stacks: as in :func:`plan_stacks`.
 
     Returns:
-        float64.
+        One :data:`IMAGE_RULES`.
     """
-    stored, pitch, threads, strips, itemsize, rows = stacks
-    rules = np.zeros(_RULES)
-    shrinking, growing = (kinds[0, 0] for kinds in filters)
-    limited, within = len(most) > 0, len(region[0]) > 0
-    rules[:_COPIED] = (
-        *(mode, limited, within, relative, subpixel, shrinking, growing, antialias, rounding, mirrored),
-        max_support,
-    )
-    rules[_COPIED:_REQUESTED] = copied, *stored, pitch, threads, itemsize
-    pairs = [(_REQUESTED, requested[0]), (_ALIGNMENT, alignment[0]), (_WANTED, wanted[0]), (_POSITIONS, positions[0])]
-    pairs += [(_MOST, most)] if limited else []
-    pairs += [(_STARTS, region[0][0]), (_ENDS, region[1][0])] if within else []
-    for place, pair in pairs:
-        rules[place : place + 2] = pair[:2]
-    rules[_STRIP_LIMITS:_ROW_LIMITS], rules[_ROW_LIMITS:] = strips, rows
+    rules = np.zeros(1, IMAGE_RULES)
+    rules["mode"], rules["relative"], rules["subpixel"] = mode, relative, subpixel
+    rules["is_limited"], rules["is_within"] = len(most) > 0, len(region[0]) > 0
+    rules["filters"] = np.reshape([kinds[0, 0] for kinds in filters], (2, 1, 1))
+    rules["antialias"], rules["rounding"], rules["mirrored"] = antialias, rounding, mirrored
+    rules["max_support"], rules["copied"], rules["stacks"] = max_support, copied, stacks.record()
+    rules["requested"], rules["alignment"] = requested[0, :2], alignment[0, :2]
+    rules["wanted"], rules["positions"] = wanted[0, :2], positions[0, :2]
+    if len(most):
+        rules["most"] = most[:2]
+    if len(region[0]):
+        rules["starts"], rules["ends"] = region[0][0, :2], region[1][0, :2]
     return rules
-
-
-@inner
-def _stack_rules(rules: np.ndarray) -> StackRules:
-    """What :func:`packed_rules` was given for stacks."""
-    whole = rules.astype(np.int64)
-    stored = whole[_CHANNELS], rules[_PLANAR] != 0, rules[_NORMALIZE] != 0, rules[_SHIFT], rules[_FILL]
-    own = whole[_STRIP_LIMITS:_ROW_LIMITS]
-    strips = StripLimits(own[0], own[1], own[2], own[3], own[4], own[5], own[6], own[7])
-    own = whole[_ROW_LIMITS:]
-    rows = RowLimits(own[0], own[1], own[2], own[3])
-    return stored, whole[_PITCH], whole[_THREADS], strips, whole[_ITEMSIZE], rows
-
-
-@inner
-def _pair(rules: np.ndarray, place: int, is_given: bool) -> np.ndarray:
-    """A row of two numbers; none if they are not given."""
-    return rules[place : place + 2 * np.int64(is_given)].reshape(-1, 2)
 
 
 @brief
@@ -192,7 +189,7 @@ def plan_images(
 
     Args:
         shapes: of the images (H, W, C), in rows.
-        rules: by :func:`packed_rules`.
+        rules: by :func:`image_rules`.
         known_filters, rows: as in :func:`plan_tables`.
         stacks: to fill: the shapes of the images as stacks (1, H, W, C), or, if only windows are in memory, of these.
         cropped: to fill: the sizes of the results (h, w).
@@ -209,37 +206,38 @@ def plan_images(
     nothing = 0, 0, 0, 0, 0, 0, 0, 0, 0
     if _common_channels(shapes) == 0:
         return nothing
+    by = rules[0]
     extents, anchors = shapes[:, :2].copy(), np.empty((count, 2), np.int64)
     sizes, starts, ends = np.empty((count, 2), np.int64), np.empty((count, 2)), np.empty((count, 2))
+    regions = np.int64(by.is_within != 0)
     unusable = fill_axis_plans(
         extents,
-        _pair(rules, _REQUESTED, True),
-        np.int64(rules[_MODE]),
-        _pair(rules, _MOST, rules[_LIMITED] != 0).reshape(-1),
-        _pair(rules, _STARTS, rules[_WITHIN] != 0),
-        _pair(rules, _ENDS, rules[_WITHIN] != 0),
-        rules[_RELATIVE] != 0,
-        rules[_SUBPIXEL] != 0,
+        by.requested,
+        by.mode,
+        by.most[: 2 * np.int64(by.is_limited != 0)],
+        by.starts[:regions],
+        by.ends[:regions],
+        by.relative != 0,
+        by.subpixel != 0,
         0,
-        _pair(rules, _ALIGNMENT, True),
+        by.alignment,
         True,
         starts,
         ends,
         sizes,
     )
-    crop = _pair(rules, _WANTED, True), _pair(rules, _POSITIONS, True), np.int64(rules[_ROUNDING])
-    if unusable != 0.0 or fill_crops(sizes, crop[0], crop[1], crop[2], anchors, cropped) >= 0:
+    if unusable != 0.0 or fill_crops(sizes, by.wanted, by.positions, by.rounding, anchors, cropped) >= 0:
         return nothing
     if not _are_inside(sizes, anchors, cropped):
         return nothing
     _fill_stacks(shapes, stacks)
-    kinds, filters = np.empty((count, 2), np.int64), rules[_SHRINKING : _GROWING + 1].astype(np.int64).reshape(2, 1, 1)
-    fill_filters(sizes, starts, ends, filters[0], filters[1], kinds)
+    kinds = np.empty((count, 2), np.int64)
+    fill_filters(sizes, starts, ends, by.filters[0], by.filters[1], kinds)
     vertical = _columns(0, extents, sizes, starts, ends, kinds, anchors, cropped, False)
-    horizontal = _columns(1, extents, sizes, starts, ends, kinds, anchors, cropped, rules[_MIRRORED] != 0)
-    antialias, copied = rules[_ANTIALIAS] != 0, np.int64(rules[_COPIED])
+    horizontal = _columns(1, extents, sizes, starts, ends, kinds, anchors, cropped, by.mirrored != 0)
+    antialias = by.antialias != 0
     down, across, num_starts, num_weights = plan_tables(
-        rows, vertical, horizontal, (antialias, antialias), known_filters, rules[_MAX_SUPPORT], copied
+        rows, vertical, horizontal, (antialias, antialias), known_filters, by.max_support, by.copied
     )
     nowhere, of_height, of_width = np.zeros(count, np.int64), rows[:down], rows[down : down + across]
     origins = np.zeros(count, np.int64)
@@ -249,9 +247,9 @@ def plan_images(
             top, left, height, width = windows[image]
             stacks[image, 1], stacks[image, 2] = height, width
             # Where the image's first pixel would be, before that of the window.
-            origins[image] = -(top * width + left) * shapes[image, 2] * np.int64(rules[_ITEMSIZE])
+            origins[image] = -(top * width + left) * shapes[image, 2] * by.stacks.itemsize
     place = descriptors, blocks, origins, nowhere, stacks, of_height, of_width
-    shared, kept, strip, taps, channels = plan_stacks(*place, _stack_rules(rules))
+    shared, kept, strip, taps, channels = fill_descriptors(*place, by.stacks)
     return down, across, num_starts, num_weights, shared, kept, strip, taps, channels
 
 
@@ -274,7 +272,7 @@ def plan_windows(
         shapes: of the images (H, W, C), in rows; none is empty.
         windows: (y, x, height, width), in rows.
         size: of all results (h, w); -1: as the image's.
-        filters, antialias: as in :func:`packed_rules`.
+        filters, antialias: as in :func:`image_rules`.
         known_filters, max_support, rows: as in :func:`plan_tables`.
         stacks: to fill: the shapes of the images as stacks (1, H, W, C).
         results: to fill: the shapes of the results (h, w, C).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,12 +50,56 @@ class RowLimits(NamedTuple):
     columns: int
 
 
-Stored = tuple[int, bool, bool, float, float]
-"""How results are stored: with how many channels (0: those of the sources), whether as CHW, whether normalized, with what shift, and
-with what fill."""
-StackRules = tuple[Stored, int, int, StripLimits, int, RowLimits]
-"""What is to be known of all stacks of a type: how results are stored; the elements of an input row that a block keeps which makes a
-strip, 0 if none does; the threads of a block; the limits of strips; the bytes of a source's elements; the limits of rows."""
+class StackRules(NamedTuple):
+    """What is to be known of all stacks of a type.
+
+    Attributes:
+        channels: of the results; 0: those of the sources.
+        planar: whether results are stored as CHW.
+        normalize: whether they are normalized.
+        shift, fill: of the results.
+        pitch: the elements of an input row that a block keeps which makes a strip; 0: none does.
+        threads: of a block.
+        itemsize: the bytes of a source's elements.
+        strips: the limits of strips.
+        rows: the limits of rows.
+    """
+
+    channels: int
+    planar: bool
+    normalize: bool
+    shift: float
+    fill: float
+    pitch: int
+    threads: int
+    itemsize: int
+    strips: StripLimits
+    rows: RowLimits
+
+    def record(self) -> np.ndarray:
+        """The same for kernels: one :data:`STACK_RULES`."""
+        return np.array([self], STACK_RULES)
+
+
+def _integers(names: Sequence[str]) -> np.dtype:
+    return np.dtype([(name, np.int64) for name in names])
+
+
+STACK_RULES = np.dtype(
+    [
+        ("channels", np.int64),
+        ("planar", np.int64),
+        ("normalize", np.int64),
+        ("shift", np.float64),
+        ("fill", np.float64),
+        ("pitch", np.int64),
+        ("threads", np.int64),
+        ("itemsize", np.int64),
+        ("strips", _integers(StripLimits._fields)),
+        ("rows", _integers(RowLimits._fields)),
+    ]
+)
+"""A record of :class:`StackRules`."""
 PlannedStacks = tuple[int, int, int, int, int]
 """What :func:`plan_stacks` returns."""
 
@@ -94,11 +139,11 @@ def _together(row: int, address: int, itemsize: int, most: int) -> int:
 
 
 @inner
-def _describe(row: np.record, shape: np.ndarray, vertical: np.record, horizontal: np.record, stored: Stored) -> None:
+def _describe(row: np.record, shape: np.ndarray, vertical: np.record, horizontal: np.record, rules: np.record) -> None:
     """Fills in what a descriptor says of its images' shapes and tables, and of how the result is stored."""
     height, width, channels = shape[1], shape[2], shape[3]
-    channels_out, row.planar, row.normalize, row.shift, row["fill"] = stored
-    out_channels = channels_out if channels_out else channels
+    row.planar, row.normalize, row.shift, row["fill"] = rules.planar, rules.normalize, rules.shift, rules["fill"]
+    out_channels = rules.channels if rules.channels else channels
     row.source_plane = height * width * channels
     row.target_plane = np.int64(vertical.outputs) * horizontal.outputs * out_channels
     row.height, row.width, row.channels = height, width, channels
@@ -124,22 +169,15 @@ def _plan_strips(
     shapes: np.ndarray,
     down: np.ndarray,
     across: np.ndarray,
-    stored: Stored,
-    pitch: int,
-    threads: int,
-    limits: StripLimits,
+    rules: np.record,
 ) -> tuple[int, int, int, int]:
     """Like :func:`_plan_rows` for bytes, for blocks that make strips of output rows.
-
-    Args:
-        pitch: the elements of an input row that a block keeps.
-        threads: of a block.
-        limits: of strips.
 
     Returns:
         The rows of sums that are kept, the most rows of a strip, the most vertical taps, and the most weights of columns that
         a block has; all are 0 if the images are to be resampled otherwise.
     """
+    pitch, threads, limits = rules.pitch, rules.threads, rules.strips
     count, channels = len(rows), shapes[0, 3]
     none = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     lines = np.int64(0)
@@ -174,7 +212,7 @@ def _plan_strips(
         own = max(min(longest, limits.most_rows * 16 // vertical.used), 1)
         row.strip = own - own % own_kept if own > own_kept else own
         row.source, row.target = sources[i], targets[i]
-        _describe(row, shapes[i], vertical, horizontal, stored)
+        _describe(row, shapes[i], vertical, horizontal, rules)
         blocks[i] = shapes[i, 0] * -(-np.int64(vertical.outputs) // np.int64(row.strip)) * row.segments
         kept, strip = max(kept, own_kept), max(strip, np.int64(row.strip))
         most_taps, weights = (
@@ -193,9 +231,7 @@ def _plan_rows(
     shapes: np.ndarray,
     down: np.ndarray,
     across: np.ndarray,
-    stored: Stored,
-    itemsize: int,
-    limits: RowLimits,
+    rules: np.record,
 ) -> tuple[int, int, int]:
     """Fills the descriptors, and cuts rows into segments.
 
@@ -205,13 +241,12 @@ def _plan_rows(
         sources, targets: addresses.
         shapes: of stacks of images (n, H, W, C), in rows.
         down, across: the descriptors of the tables of heights and widths: one for all images, or one for each.
-        stored: of all images.
-        itemsize: of a source's elements.
-        limits: of rows.
+        rules: of all images: :data:`STACK_RULES`.
 
     Returns:
         The floats of a row and of sums that a block needs, and the number of channels, 0 if images differ in it.
     """
+    itemsize, limits = rules.itemsize, rules.rows
     most, room, few = limits.together, limits.room, limits.columns
     count, rounding = len(rows), 2 * (most - 1)
     lines = 0
@@ -239,7 +274,7 @@ def _plan_rows(
         if channels != common:
             common = 0
         row.source, row.target = sources[i], targets[i]
-        _describe(row, shapes[i], vertical, horizontal, stored)
+        _describe(row, shapes[i], vertical, horizontal, rules)
         row.segment, row.segments = segment, -(-horizontal.outputs // segment)
         row.together = _together(width * channels, np.int64(sources[i]), itemsize, most)
         blocks[i] = planes * vertical.outputs * row.segments
@@ -247,10 +282,33 @@ def _plan_rows(
 
 
 @inner
-def _strip_memory(kept: int, rows: int, taps: int, weights: int, pitch: int, limits: StripLimits) -> int:
+def _strip_memory(kept: int, rows: int, taps: int, weights: int, pitch: int, limits: np.record) -> int:
     """Bytes of shared memory of a block that makes a strip."""
     chunks = rows * -(-taps // limits.read_rows) + 1
     return 4 * kept * pitch + limits.own_bytes + 8 * (rows * taps + chunks) + 4 * (4 * rows + weights)
+
+
+@inner
+def fill_descriptors(
+    rows: np.ndarray,
+    blocks: np.ndarray,
+    sources: np.ndarray,
+    targets: np.ndarray,
+    shapes: np.ndarray,
+    down: np.ndarray,
+    across: np.ndarray,
+    rules: np.record,
+) -> PlannedStacks:
+    """Does what :func:`plan_stacks` does, by one :data:`STACK_RULES`."""
+    if rules.pitch > 0:
+        limits = rules.strips
+        kept, strip, taps, weights = _plan_strips(rows, blocks, sources, targets, shapes, down, across, rules)
+        if kept > 0:
+            shared = _strip_memory(kept, strip, taps, weights, rules.pitch, limits)
+            if shared <= limits.most_shared:
+                return shared, kept, strip, taps, shapes[0, 3]
+    capacity, sums, common = _plan_rows(rows, blocks, sources, targets, shapes, down, across, rules)
+    return 4 * (capacity + sums), 0, capacity, 0, common
 
 
 @brief
@@ -262,7 +320,7 @@ def plan_stacks(
     shapes: np.ndarray,
     down: np.ndarray,
     across: np.ndarray,
-    rules: StackRules,
+    rules: np.ndarray,
 ) -> PlannedStacks:
     """Fills the descriptors: in strips of output rows, where that is possible, or else row by row.
 
@@ -272,21 +330,11 @@ def plan_stacks(
         sources, targets: addresses.
         shapes: of stacks of images (n, H, W, C), in rows.
         down, across: the descriptors of the tables of heights and widths: one for all images, or one for each.
-        rules: of all images.
+        rules: of all images: one :data:`STACK_RULES`.
 
     Returns:
         Bytes of shared memory; the rows of sums that are kept, the most rows of a strip, and the most vertical taps; and the number of
         channels, 0 if images differ in it. Row by row: bytes of shared memory, 0, the floats of a row that a block keeps, 0, and the
         number of channels.
     """
-    stored, pitch, threads, of_strips, itemsize, of_rows = rules
-    if pitch > 0:
-        kept, strip, taps, weights = _plan_strips(
-            rows, blocks, sources, targets, shapes, down, across, stored, pitch, threads, of_strips
-        )
-        if kept > 0:
-            shared = _strip_memory(kept, strip, taps, weights, pitch, of_strips)
-            if shared <= of_strips.most_shared:
-                return shared, kept, strip, taps, shapes[0, 3]
-    capacity, sums, common = _plan_rows(rows, blocks, sources, targets, shapes, down, across, stored, itemsize, of_rows)
-    return 4 * (capacity + sums), 0, capacity, 0, common
+    return fill_descriptors(rows, blocks, sources, targets, shapes, down, across, rules[0])

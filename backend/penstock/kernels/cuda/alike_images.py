@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cpu.image_plans import Sizes, packed_rules, plan_images
+from penstock.kernels.cpu.image_plans import Sizes, image_rules, plan_images
 from penstock.kernels.cpu.resampling_plans import PlannedStacks
 from penstock.kernels.cuda.resample import (
     ImageStacks,
@@ -31,13 +31,13 @@ class AlikeRules(NamedTuple):
     Attributes:
         source, target: types of the elements.
         after: what follows the resizing, without drawn flags.
-        numbers: by which images are planned.
+        record: by which images are planned.
     """
 
     source: np.dtype
     target: np.dtype
     after: Normalized
-    numbers: np.ndarray
+    record: np.ndarray
 
     @classmethod
     def of(cls, types: tuple[np.dtype, np.dtype], channels: int, sizes: Sizes, after: Normalized) -> AlikeRules:
@@ -51,7 +51,7 @@ class AlikeRules(NamedTuple):
         """
         source, target = types
         copied = 0 if after.normalization is None else len(after.normalization)
-        rules = packed_rules(*sizes, MAX_SUPPORT, copied, stack_rules(after, source, channels))
+        rules = image_rules(*sizes, MAX_SUPPORT, copied, stack_rules(after, source, channels))
         return cls(source, target, after, rules)
 
 
@@ -95,7 +95,7 @@ class AlikeImages(NamedTuple):
         )
         windows = np.empty((count if in_windows else 0, 4), np.int64)
         filled = rows, stacks, cropped, descriptors.rows, blocks, windows
-        found = plan_images(shapes, rules.numbers, known_filters()[0], *filled)
+        found = plan_images(shapes, rules.record, known_filters()[0], *filled)
         down, across, starts, weights, shared, kept, strip, taps, channels = found
         if not down:
             return None

@@ -7,11 +7,17 @@ from typing import NamedTuple
 import numpy as np
 from numba import carray
 
+from penstock.core.gpu_launches import (
+    GPU_ARGUMENT,
+    GPU_KERNEL,
+    GPU_STEP,
+    list_launches,
+    room_for_arguments,
+)
 from penstock.kernels.cpu.foreign import bytes_from, copy_bytes, set_word, word_at, words_from
 from penstock.kernels.cpu.jpeg.batches import JpegScans
 from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER
 from penstock.kernels.cpu.jpeg.parts import Parts, fill_steps
-from penstock.kernels.cpu.launches import ARGUMENT_WORDS, FUNCTION_WORDS, list_launches, room_for_arguments
 from penstock.kernels.cpu.options import brief, inner
 from penstock.kernels.cuda import jpeg_codes, jpeg_pixels
 from penstock.kernels.cuda.jpeg_codes import SCAN_BYTES, describe_scans
@@ -26,24 +32,39 @@ from penstock.kernels.cuda.resample import (
 )
 from penstock.kernels.cuda.sources import THREADS
 
-# What is uploaded. Of each kernel, where the samples' blocks begin, and descriptors, of which those two have the same that make pixels;
-# for tables, the values of filters, and what is copied; the natural order; and whether images are mirrored.
-_FILLED, _TABLES, _VALUES, _COPIED, _READ, _SCANS, _ORDER, _TRANSFORMED, _CONVERTED, _IMAGES = range(10)
-_RESAMPLED, _DESCRIPTORS, _MIRRORED = range(10, 13)
-_PARTS = 13
+_PAGE = np.dtype(
+    [
+        (name, np.int64)
+        for name in (
+            "table_blocks",
+            "tables",
+            "filters",
+            "copied",
+            "scan_blocks",
+            "scans",
+            "natural_order",
+            "transform_blocks",
+            "convert_blocks",
+            "images",
+            "resampling_blocks",
+            "resampling",
+            "mirrored",
+        )
+    ]
+)
+"""Where what is uploaded lies, in bytes from the begin of the memory: of each kernel, the numbers of its samples' blocks, and its descriptors,
+of which the two kernels that make pixels have the same; for tables, the values of filters, and what is copied."""
 _ALIGNMENT = 16
 _WORD, _HALF = 8, 4
 # The bytes of an image, and, in addition, of one that is resampled.
 _OF_IMAGE, _OF_FOLLOWED = 3 * _WORD + SCAN_BYTES + IMAGE_BYTES, _WORD + RESAMPLING_BYTES + _HALF
 
 # The kernels, in the order in which they are launched; without those that resample, where nothing follows.
-_FILL, _READ_CODES, _TRANSFORM, _CONVERT, _RESAMPLE, _KERNELS = range(6)
+_FILL_TABLES, _READ_CODES, _TRANSFORM, _CONVERT, _RESAMPLE, _KERNELS = range(6)
 _OF_GROUPS = _CONVERT - _READ_CODES
-# Their arguments, one after the other.
-_OF_FILL, _OF_READ_CODES, _OF_CONVERT, _OF_RESAMPLE = 5, 3, 1, 3 + OTHERS
-_ARGUMENTS = _OF_FILL + _OF_READ_CODES + _OF_CONVERT + _OF_RESAMPLE
-_TO_UPLOAD = 1
-"""An argument's number of what is uploaded, beside that: see :data:`ARGUMENT_WORDS`."""
+# How many arguments each of them has; they lie one after the other.
+_FILL_ARGUMENTS, _READ_ARGUMENTS, _CONVERT_ARGUMENTS, _RESAMPLE_ARGUMENTS = 5, 3, 1, 3 + OTHERS
+_ARGUMENTS = _FILL_ARGUMENTS + _READ_ARGUMENTS + _CONVERT_ARGUMENTS + _RESAMPLE_ARGUMENTS
 
 
 class Kernels(NamedTuple):
@@ -87,7 +108,7 @@ class Page:
     def __init__(self, begin: int, count: int, following: PlannedResampling | None) -> None:
         own = self.resampling = NO_RESAMPLING if following is None else following.columns()
         self.begin = begin
-        once = own.values.nbytes + own.copied.nbytes + NATURAL_ORDER.nbytes + _PARTS * _ALIGNMENT
+        once = own.values.nbytes + own.copied.nbytes + NATURAL_ORDER.nbytes + len(_PAGE) * _ALIGNMENT
         of_image = _OF_IMAGE if following is None else _OF_IMAGE + _OF_FOLLOWED
         self.end = begin + once + count * of_image + len(own.tables) * (_WORD + own.tables.itemsize)
 
@@ -117,10 +138,14 @@ def launch_decoding(
             out. The first two begin with the images' states, int32, and as many turns.
         rows: the numbers by which what follows knows the images.
     """
-    steps, launching = parts.steps(_OF_GROUPS, len(page.resampling.tables) > 0), launches.launching()
-    room, calls = room_for_arguments(steps), launches.room(steps)
-    launches.kept.append(room)
-    made = _describe(
+    is_followed = len(page.resampling.tables) > 0
+    count = parts.steps(_OF_GROUPS, is_followed)
+    steps, gpu_kernels, arguments = (
+        np.empty(count, GPU_STEP),
+        np.zeros(_KERNELS, GPU_KERNEL),
+        np.zeros(_ARGUMENTS, GPU_ARGUMENT),
+    )
+    _describe(
         *kernels,
         scans.memory,
         windows,
@@ -130,12 +155,16 @@ def launch_decoding(
         page.begin,
         rows,
         *page.resampling,
-        launching,
-        steps,
-        calls,
-        room,
+        np.empty(1, _PAGE),
+        steps.view(np.int64).reshape(count, -1),
+        gpu_kernels,
+        arguments,
     )
-    launches.added(made)
+    stream, room = launches.stream_record(), room_for_arguments(count)
+    calls = launches.room(count)
+    launches.kept.append(room)
+    first = _FILL_TABLES if is_followed else _READ_CODES
+    launches.added(list_launches(stream, gpu_kernels[first:], steps, calls, room))
 
 
 @brief
@@ -163,79 +192,76 @@ def _describe(
     descriptors: np.ndarray,
     blocks: np.ndarray,
     mirrored: np.ndarray,
-    launching: tuple[int, int, int],
-    most: int,
-    calls: np.ndarray,
-    room: np.ndarray,
-) -> int:
-    """Writes descriptors, blocks and calls; returns how many calls there are.
+    places: np.ndarray,
+    steps: np.ndarray,
+    functions: np.ndarray,
+    arguments: np.ndarray,
+) -> None:
+    """Writes descriptors and blocks, and describes steps, kernels and their arguments.
 
-    The arguments are those of :func:`launch_decoding`, in parts; ``most``: steps, of which each is one call at most.
+    The arguments are those of :func:`launch_decoding`, in parts, and what is to be filled: one :data:`_PAGE`, and rows of
+    :data:`GPU_STEP`, :data:`GPU_KERNEL` and :data:`GPU_ARGUMENT`.
     """
     count, is_followed = len(windows), len(tables) > 0
-    places = _places(page, count, tables, values, copied, len(rows))
+    # The array has to be the caller's: a record does not keep the memory of one of this function's alive.
+    of = places[0]
+    _lay_out(of, page, count, tables, values, copied, len(rows))
     at_sources, at_planes = sources + scratch, planes + scratch
-    order = carray(bytes_from(host + places[_ORDER]), (len(NATURAL_ORDER),))
+    order = carray(bytes_from(host + of.natural_order), (len(NATURAL_ORDER),))
     order[:] = NATURAL_ORDER
-    own = carray(words_from(host + places[_SCANS]), (SCAN_BYTES // _WORD * count,))
-    read = carray(words_from(host + places[_READ]), (count,))
+    own = carray(words_from(host + of.scans), (SCAN_BYTES // _WORD * count,))
+    read = carray(words_from(host + of.scan_blocks), (count,))
     describe_scans(scans, data, at_sources, own.reshape(count, -1), own.view(np.int32).reshape(count, -1), read)
-    images = carray(words_from(host + places[_IMAGES]), (count, IMAGE_BYTES // _WORD))
+    images = carray(words_from(host + of.images), (count, IMAGE_BYTES // _WORD))
     images[:] = 0
     made = np.empty((2, count), np.int64)
     pixels = at_sources if is_followed else targets
     describe_images(scans, data, at_sources, at_planes, pixels, windows, channels, smooth, images, made)
-    copy_bytes(host + places[_TRANSFORMED], made[0].ctypes.data, _WORD * count)
-    copy_bytes(host + places[_CONVERTED], made[1].ctypes.data, _WORD * count)
-    functions, arguments = (
-        np.zeros((_KERNELS, FUNCTION_WORDS), np.int64),
-        np.zeros((_ARGUMENTS, ARGUMENT_WORDS), np.int64),
-    )
+    copy_bytes(host + of.transform_blocks, made[0].ctypes.data, _WORD * count)
+    copy_bytes(host + of.convert_blocks, made[1].ctypes.data, _WORD * count)
     if is_followed:
-        _write_resampling(host, places, at_sources, rows, tables, values, copied, descriptors, blocks, mirrored)
-        _fill_resampling(functions, arguments, resampling, tables, copied, mirrored)
-    _fill_decoding(functions, arguments, kernels, device, count)
-    first = _FILL if is_followed else _READ_CODES
-    steps = np.empty((most, 3), np.int64)
+        _write_resampling(host, of, at_sources, rows, tables, values, copied, descriptors, blocks, mirrored)
+        _fill_resampling(functions, arguments, host, device, of, resampling, tables, copied, mirrored)
+    _fill_decoding(functions, arguments, host, device, of, kernels, count)
     fill_steps(parts, groups, len(tables), _OF_GROUPS, int(is_followed), steps)
-    own_functions, own_arguments = functions[first:].reshape(-1), arguments.reshape(-1)
-    return list_launches(
-        steps,
-        own_functions,
-        own_arguments,
-        places,
-        host,
-        device,
-        (launching[0], launching[1], launching[2]),
-        calls,
-        room,
-    )
 
 
 @inner
-def _places(
-    page: int, count: int, tables: np.ndarray, values: np.ndarray, copied: np.ndarray, followed: int
-) -> np.ndarray:
-    """Where the parts of the page begin."""
-    sizes = np.empty(_PARTS, np.int64)
-    sizes[_FILLED], sizes[_TABLES] = _WORD * len(tables), tables.nbytes
-    sizes[_VALUES], sizes[_COPIED] = values.nbytes, copied.nbytes
-    sizes[_READ], sizes[_SCANS], sizes[_ORDER] = _WORD * count, SCAN_BYTES * count, NATURAL_ORDER.nbytes
-    sizes[_TRANSFORMED] = sizes[_CONVERTED] = _WORD * count
-    sizes[_IMAGES] = IMAGE_BYTES * count
-    sizes[_RESAMPLED], sizes[_DESCRIPTORS] = _WORD * followed, RESAMPLING_BYTES * followed
-    sizes[_MIRRORED] = _HALF * followed
-    for part in range(_PARTS):
-        size = sizes[part]
-        sizes[part] = page
-        page += -(-size // _ALIGNMENT) * _ALIGNMENT
-    return sizes
+def _after(place: int, size: int) -> int:
+    """Where what follows ``size`` bytes begins."""
+    return place + -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+@inner
+def _lay_out(
+    of: np.record,
+    begin: int,
+    count: int,
+    tables: np.ndarray,
+    values: np.ndarray,
+    copied: np.ndarray,
+    followed: int,
+) -> None:
+    """Fills in a :data:`_PAGE`: where what is uploaded begins."""
+    of.table_blocks = begin
+    of.tables = _after(of.table_blocks, _WORD * len(tables))
+    of.filters = _after(of.tables, tables.nbytes)
+    of.copied = _after(of.filters, values.nbytes)
+    of.scan_blocks = _after(of.copied, copied.nbytes)
+    of.scans = _after(of.scan_blocks, _WORD * count)
+    of.natural_order = _after(of.scans, SCAN_BYTES * count)
+    of.transform_blocks = _after(of.natural_order, NATURAL_ORDER.nbytes)
+    of.convert_blocks = _after(of.transform_blocks, _WORD * count)
+    of.images = _after(of.convert_blocks, _WORD * count)
+    of.resampling_blocks = _after(of.images, IMAGE_BYTES * count)
+    of.resampling = _after(of.resampling_blocks, _WORD * followed)
+    of.mirrored = _after(of.resampling, RESAMPLING_BYTES * followed)
 
 
 @inner
 def _write_resampling(
     host: int,
-    places: np.ndarray,
+    of: np.record,
     sources: np.ndarray,
     rows: np.ndarray,
     tables: np.ndarray,
@@ -246,14 +272,14 @@ def _write_resampling(
     mirrored: np.ndarray,
 ) -> None:
     """Writes descriptors of tables and of what resamples images, as :func:`_describe` has them."""
-    filled = carray(words_from(host + places[_FILLED]), (len(tables),))
+    filled = carray(words_from(host + of.table_blocks), (len(tables),))
     for index in range(len(tables)):
         filled[index] = -(-np.int64(tables[index].outputs) // THREADS)
-    copy_bytes(host + places[_TABLES], tables.ctypes.data, tables.nbytes)
-    copy_bytes(host + places[_VALUES], values.ctypes.data, values.nbytes)
-    copy_bytes(host + places[_COPIED], copied.ctypes.data, copied.nbytes)
-    resampled = carray(words_from(host + places[_RESAMPLED]), (len(rows),))
-    own, flags = host + places[_DESCRIPTORS], host + places[_MIRRORED]
+    copy_bytes(host + of.tables, tables.ctypes.data, tables.nbytes)
+    copy_bytes(host + of.filters, values.ctypes.data, values.nbytes)
+    copy_bytes(host + of.copied, copied.ctypes.data, copied.nbytes)
+    resampled = carray(words_from(host + of.resampling_blocks), (len(rows),))
+    own, flags = host + of.resampling, host + of.mirrored
     for index in range(len(rows)):
         row = rows[index]
         resampled[index] = blocks[row]
@@ -265,24 +291,31 @@ def _write_resampling(
 
 
 @inner
-def _fill_function(
-    function: np.ndarray, handle: int, shared: int, first: int, count: int, starts: int, own: int, step: int
+def _fill_kernel(
+    kernel: np.record, function: int, shared: int, arguments: np.ndarray, blocks: int, descriptors: int, step: int
 ) -> None:
-    """Fills in FUNCTION_WORDS; ``own``: which of what is uploaded are its descriptors."""
-    function[0], function[1], function[2], function[3] = handle, shared, first, count
-    function[4], function[5], function[6] = starts, own, step
+    """Fills in a :data:`GPU_KERNEL`, but for where blocks lie on the GPU.
 
-
-@inner
-def _fill_argument(argument: np.ndarray, value: int, step: int, upload: int) -> None:
-    """Fills in ARGUMENT_WORDS."""
-    argument[0], argument[1], argument[2] = value, step, upload
+    Args:
+        function: the driver's handle.
+        shared: bytes of shared memory.
+        arguments: of the kernel.
+        blocks: address of the samples' numbers of blocks before they are uploaded.
+        descriptors: address on the GPU.
+        step: bytes of a descriptor.
+    """
+    kernel.function, kernel.shared_bytes = function, shared
+    kernel.arguments, kernel.argument_count = arguments.ctypes.data, len(arguments)
+    kernel.blocks, kernel.descriptors, kernel.descriptor_bytes = blocks, descriptors, step
 
 
 @inner
 def _fill_resampling(
     functions: np.ndarray,
     arguments: np.ndarray,
+    host: int,
+    device: int,
+    of: np.record,
     resampling: np.ndarray,
     tables: np.ndarray,
     copied: np.ndarray,
@@ -290,35 +323,50 @@ def _fill_resampling(
 ) -> None:
     """Fills in the kernels that fill tables and resample, and their arguments."""
     fill, resample, shared, starts, weights = resampling[0], resampling[1], resampling[2], resampling[3], resampling[4]
-    first = 0
-    _fill_function(functions[_FILL], fill, 0, first, _OF_FILL, _FILLED, _TABLES, tables.itemsize)
-    _fill_argument(arguments[first], 0, 0, _VALUES + _TO_UPLOAD)
-    _fill_argument(arguments[first + 1], 0, 0, _COPIED + _TO_UPLOAD if len(copied) > 0 else 0)
-    _fill_argument(arguments[first + 2], len(copied), 0, 0)
-    _fill_argument(arguments[first + 3], starts, 0, 0)
-    _fill_argument(arguments[first + 4], weights, 0, 0)
-    first += _OF_FILL
-    _fill_function(
-        functions[_RESAMPLE], resample, shared, first, _OF_RESAMPLE, _RESAMPLED, _DESCRIPTORS, RESAMPLING_BYTES
-    )
-    _fill_argument(arguments[first], starts, 0, 0)
-    _fill_argument(arguments[first + 1], weights, 0, 0)
-    flags = len(mirrored) > 0
-    _fill_argument(arguments[first + 2], 0, _HALF if flags else 0, _MIRRORED + _TO_UPLOAD if flags else 0)
+    own = arguments[:_FILL_ARGUMENTS]
+    own[0].value = device + of.filters
+    own[1].value = device + of.copied if len(copied) > 0 else 0
+    own[2].value, own[3].value, own[4].value = len(copied), starts, weights
+    kernel = functions[_FILL_TABLES]
+    _fill_kernel(kernel, fill, 0, own, host + of.table_blocks, device + of.tables, tables.itemsize)
+    kernel.device_blocks = device + of.table_blocks
+    own = arguments[_FILL_ARGUMENTS : _FILL_ARGUMENTS + _RESAMPLE_ARGUMENTS]
+    own[0].value, own[1].value = starts, weights
+    if len(mirrored) > 0:
+        own[2].value, own[2].sample_bytes = device + of.mirrored, _HALF
     for other in range(OTHERS):
-        _fill_argument(arguments[first + 3 + other], resampling[5 + other], 0, 0)
+        own[3 + other].value = resampling[5 + other]
+    kernel = functions[_RESAMPLE]
+    _fill_kernel(kernel, resample, shared, own, host + of.resampling_blocks, device + of.resampling, RESAMPLING_BYTES)
+    kernel.device_blocks = device + of.resampling_blocks
 
 
 @inner
-def _fill_decoding(functions: np.ndarray, arguments: np.ndarray, kernels: np.ndarray, device: int, count: int) -> None:
+def _fill_decoding(
+    functions: np.ndarray,
+    arguments: np.ndarray,
+    host: int,
+    device: int,
+    of: np.record,
+    kernels: np.ndarray,
+    count: int,
+) -> None:
     """Fills in the kernels that decode, and their arguments."""
     read, transform, convert, shared, reverse = kernels[0], kernels[1], kernels[2], kernels[3], kernels[4]
-    first = _OF_FILL + _OF_RESAMPLE
-    _fill_function(functions[_READ_CODES], read, shared, first, _OF_READ_CODES, _READ, _SCANS, SCAN_BYTES)
-    _fill_argument(arguments[first], 0, 0, _ORDER + _TO_UPLOAD)
-    _fill_argument(arguments[first + 1], device, _HALF, 0)
-    _fill_argument(arguments[first + 2], device + _HALF * count, _HALF, 0)
-    first += _OF_READ_CODES
-    _fill_function(functions[_TRANSFORM], transform, 0, first, 0, _TRANSFORMED, _IMAGES, IMAGE_BYTES)
-    _fill_function(functions[_CONVERT], convert, 0, first, _OF_CONVERT, _CONVERTED, _IMAGES, IMAGE_BYTES)
-    _fill_argument(arguments[first], reverse, 0, 0)
+    first = _FILL_ARGUMENTS + _RESAMPLE_ARGUMENTS
+    own = arguments[first : first + _READ_ARGUMENTS]
+    own[0].value = device + of.natural_order
+    own[1].value, own[1].sample_bytes = device, _HALF
+    own[2].value, own[2].sample_bytes = device + _HALF * count, _HALF
+    kernel = functions[_READ_CODES]
+    _fill_kernel(kernel, read, shared, own, host + of.scan_blocks, device + of.scans, SCAN_BYTES)
+    kernel.device_blocks = device + of.scan_blocks
+    first += _READ_ARGUMENTS
+    kernel = functions[_TRANSFORM]
+    _fill_kernel(kernel, transform, 0, arguments[:0], host + of.transform_blocks, device + of.images, IMAGE_BYTES)
+    kernel.device_blocks = device + of.transform_blocks
+    own = arguments[first : first + _CONVERT_ARGUMENTS]
+    own[0].value = reverse
+    kernel = functions[_CONVERT]
+    _fill_kernel(kernel, convert, 0, own, host + of.convert_blocks, device + of.images, IMAGE_BYTES)
+    kernel.device_blocks = device + of.convert_blocks

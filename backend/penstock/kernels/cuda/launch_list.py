@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.core.gpu_launches import GPU_STREAM
 from penstock.core.threads import CALL_WORDS
 from penstock.kernels.cuda.sources import THREADS
 from penstock.tensors.driver import context_of, driver
@@ -60,9 +61,9 @@ class LaunchList:
         """Records an event, in the order of another stream if one is given."""
         self._rows.append((self._driver.record, event.ptr, (stream or self._stream).ptr, *_AFTER_TWO))
 
-    def launching(self) -> tuple[int, int, int]:
-        """What all launches have in common, as :func:`~penstock.kernels.cpu.launches.list_launches` takes it."""
-        return self._driver.launch, THREADS, self._stream.ptr
+    def stream_record(self) -> np.ndarray:
+        """What all launches have in common: one :data:`~penstock.core.gpu_launches.GPU_STREAM`."""
+        return np.array([(self._driver.launch, THREADS, self._stream.ptr)], GPU_STREAM)
 
     def room(self, count: int) -> np.ndarray:
         """Zeros where the next calls go, for compiled code to fill in; :meth:`added` tells how many it did."""

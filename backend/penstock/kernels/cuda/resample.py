@@ -431,7 +431,7 @@ def plan_by_tables(
     blocks = np.empty(len(descriptors), np.int64)
     place = sources.addresses, targets, sources.shapes, tables.down, tables.across
     channels = int(sources.shapes[0, 3])
-    planned = plan_stacks(descriptors.rows, blocks, *place, stack_rules(after, sources.dtype, channels))
+    planned = plan_stacks(descriptors.rows, blocks, *place, stack_rules(after, sources.dtype, channels).record())
     way = chosen(planned, sources.dtype, after, dtype)
     return PlannedResampling(tables, starts, weights, after, *way, descriptors, blocks, _NO_WINDOWS, owner)
 
@@ -446,7 +446,7 @@ def stack_rules(after: Normalized, dtype: np.dtype, channels: int) -> StackRules
     stored = after.channels or 0, after.planar, after.normalization is not None, after.shift, after.fill
     pitch = 4 * _STRIP_GROUPS * THREADS if dtype == np.uint8 and channels in _KNOWN_CHANNELS else 0
     rows = RowLimits(_most_together(dtype), _ROW, _MANY_ROWS, _FEW_COLUMNS)
-    return stored, pitch, THREADS, STRIP_LIMITS, dtype.itemsize, rows
+    return StackRules(*stored, pitch, THREADS, dtype.itemsize, STRIP_LIMITS, rows)
 
 
 def chosen(

@@ -277,7 +277,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
     def _shapes_of(self, headers: Sequence[ImageHeader]) -> np.ndarray:
         """The shapes (H, W, C) of images, in rows."""
         if isinstance(headers, JpegHeaders):
-            shapes, turned = headers.rows[:, :3].copy(), headers.transposed
+            shapes, turned = headers.shapes.copy(), headers.transposed
         else:
             shapes = np.array(list(map(_SIZES, headers)))
             turned = np.array([header.orientation.transposed for header in headers])
@@ -429,7 +429,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             return range(workspace.batch_size)
         if plans.windows is not None or self.output_type != RGB or not self.args["adjust_orientation"]:
             return range(workspace.batch_size)
-        sizes, regions = headers.rows[:, :2], parts.copy()
+        sizes, regions = headers.sizes, parts.copy()
         whole = regions[:, 2:].prod(axis=1) > _WORTH_CUTTING * sizes.prod(axis=1)
         regions[whole, :2], regions[whole, 2:] = 0, sizes[whole]
         files, threads = workspace.state.files, workspace.num_threads

@@ -89,7 +89,7 @@ class PeekImageShape(Operator):
         """The shapes of the images if they are all ordinary JPEGs, or PNGs whose channels don't matter."""
         headers = read_jpeg_headers(files, decoding)
         if isinstance(headers, JpegHeaders):
-            found = headers.rows[:, :3].copy()
+            found = headers.shapes.copy()
             if self.args["adjust_orientation"]:
                 turned = headers.transposed
                 found[turned, :2] = found[turned, 1::-1]

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
+from penstock.core.codecs import ENCODED_IMAGE, ImageBatch, ImageDecoder, check_status, decode_function
 from penstock.core.threads import BackgroundThreads, Job
 from penstock.kernels.codecs.image_description import EncodedFiles
-from penstock.kernels.codecs.nvimgcodec.library import (
-    FUNCTIONS,
-    CodeStreamView,
-    DecodeParams,
-    Decoders,
-    ImageInfo,
-    Orientation,
-    PlaneInfo,
-    Region,
-    Share,
-    address_of,
-    instance,
-)
-
-_DEVICE_MEMORY, _HOST_MEMORY = 1, 2
+from penstock.kernels.codecs.nvimgcodec.library import Share, instance
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,102 +50,32 @@ class EncodedImages(NamedTuple):
     regions: np.ndarray
     outputs: np.ndarray
 
-    def block(self, channels: int) -> np.ndarray:
-        """The block that compiled code reads, with its table filled in; ``channels``: of the results."""
-        loop = compiled_loop()
-        block = np.zeros(loop.block_words(len(self.files)), np.int64)
-        table = table_of(block, len(self.files))
-        table[:, loop.DATA] = self.files.places
-        table[:, loop.LENGTH] = self.files.sizes
-        table[:, loop.OUTPUT] = self.outputs
-        table[:, loop.HEIGHT : loop.WIDTH + 1] = self.sizes
-        table[:, loop.CHANNELS] = channels
-        table[:, loop.TOP : loop.RIGHT + 1] = self.regions
-        return block
-
-
-@functools.cache
-def compiled_loop() -> ModuleType:
-    """The module of the compiled loop, which loads numba."""
-    from penstock.kernels.codecs.nvimgcodec import loop
-
-    return loop
-
-
-def table_of(block: np.ndarray, count: int) -> np.ndarray:
-    """The table in a block of a batch, with a row for each image."""
-    loop = compiled_loop()
-    return block[loop.BATCH_WORDS : loop.BATCH_WORDS + count * loop.IMAGE_WORDS].reshape(count, loop.IMAGE_WORDS)
-
-
-def column_of(block: np.ndarray, count: int, column: int) -> np.ndarray:
-    """A column of the table in a block of a batch."""
-    loop = compiled_loop()
-    first, words = loop.BATCH_WORDS + column, loop.IMAGE_WORDS
-    return block[first : first + count * words : words]
-
-
-class Templates:
-    """The library's structures, with the fields that all images share filled in; the decoding thread fills in the rest.
-
-    Args:
-        pixels: the format to decode to.
-        stream: the CUDA stream to order work on; 0 for host memory.
-        on_host: whether outputs are in host memory.
-    """
-
-    def __init__(self, pixels: PixelFormat, stream: int, on_host: bool) -> None:
-        self._info = ImageInfo(
-            color_spec=pixels.color_spec,
-            sample_format=pixels.sample_format,
-            orientation=Orientation(),
-            num_planes=1,
-            buffer_kind=_HOST_MEMORY if on_host else _DEVICE_MEMORY,
-            cuda_stream=stream,
-        )
-        self._info.plane_info[0] = PlaneInfo()
-        self._seen = ImageInfo(orientation=Orientation())
-        self._view = CodeStreamView(region=Region(ndim=2))
-        self._params = DecodeParams(apply_exif_orientation=0)
-        structures = (self._info, self._seen, self._view, self._params)
-        self._addresses = tuple(map(ctypes.addressof, structures))
-
-    def words(self) -> np.ndarray:
-        """The words of a batch that all batches share."""
-        loop = compiled_loop()
-        words = np.zeros(loop.BATCH_WORDS, np.int64)
-        words[[loop.INFO, loop.SEEN, loop.VIEW, loop.PARAMS]] = self._addresses
-        words[loop.INSTANCE], words[loop.FUNCTION_TABLE] = instance(), _functions().ctypes.data
-        return words
+    def records(self) -> np.ndarray:
+        """An :data:`~penstock.core.codecs.ENCODED_IMAGE` for each."""
+        images = np.zeros(len(self.files), ENCODED_IMAGE)
+        images["data"], images["size"], images["output"] = self.files.places, self.files.sizes, self.outputs
+        images["height"], images["width"] = self.sizes.T
+        images["top"], images["left"], images["bottom"], images["right"] = self.regions.T
+        return images
 
 
 class Decoded:
     """A submitted batch: images that are decoded together.
 
     Args:
-        decoder: the decoder that it was submitted to.
-        block: of the batch, complete.
-        address: of the block.
-        count: of the images.
-        keep: object to keep alive until the batch is decoded.
+        job: that decodes them.
+        batch: its images, and whether it failed.
+        images: an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each.
     """
 
-    __slots__ = ("_address", "_block", "_count", "_decoder", "_job", "_keep")
+    __slots__ = ("_batch", "_images", "_job")
 
-    def __init__(self, decoder: BatchDecoder, block: np.ndarray, address: int, count: int, keep: object) -> None:
-        self._decoder, self._block, self._address, self._count = decoder, block, address, count
-        # Compiled code reads the block until the job is done.
-        self._keep: object = (block, keep)
-        self._job = decoder.run(block, address, self._keep)
-
-    @property
-    def had_second(self) -> bool:
-        """Whether there was a second decoder, for images rejected by the first, when the batch was submitted."""
-        return bool(self._block[compiled_loop().SECOND])
+    def __init__(self, job: Job, batch: ImageBatch, images: np.ndarray) -> None:
+        self._job, self._batch, self._images = job, batch, images
 
     @property
     def is_done(self) -> bool:
-        """Whether :meth:`wait` would not wait for the first decoder."""
+        """Whether :meth:`wait` would not wait."""
         return self._job.is_done
 
     def wait(self) -> list[int]:
@@ -170,22 +85,14 @@ class Decoded:
 
         Returns:
             The state of each image: 0 if it is not decoded, else the number of the decoder that decoded it.
+
+        Raises:
+            MemoryError: there was no memory for a second decoder, which images needed.
+            RuntimeError: its backends are not to be had.
         """
         self._job.wait()
-        states = self._states()
-        if 0 in states and self._needs_second() and self._decoder.make_second():
-            self._job = self._decoder.run(self._block, self._address, self._keep)
-            self._job.wait()
-            states = self._states()
-        self._keep = None
-        return states
-
-    def _needs_second(self) -> bool:
-        """Whether there was no second decoder, and images are left for it."""
-        return not self.had_second and bool(compiled_loop().is_any_left(self._address))
-
-    def _states(self) -> list[int]:
-        states: list[int] = column_of(self._block, self._count, compiled_loop().STATE).tolist()
+        check_status(self._batch.status, "make a decoder")
+        states: list[int] = self._images["decoded_by"].tolist()
         return states
 
 
@@ -210,26 +117,11 @@ class BatchDecoder:
         options: str = "",
         spares_baseline: bool = False,
     ) -> None:
-        self._on_host = device is None
-        decoders = Decoders()
-        self._make = functools.partial(decoders.make, device, threads, options=options)
-        self._second, self._shares_of_second = 0, second
-        try:
-            self._first = self._make(first)
-        except RuntimeError:
-            # Not every GPU has a JPEG engine. One without memory at the moment is another matter: pixels would differ.
-            if not second:
-                raise
-            self._first, self._shares_of_second = self._make(second), ()
+        backends = ([(share.backend, share.load, share.policy) for share in shares] for shares in (first, second))
+        decoder = ImageDecoder(instance(), device, threads, *backends, options, spares_baseline)
+        self._decoder, self._function = decoder.address, decode_function()
         self._thread = BackgroundThreads("penstock-decode")
-        self._last: Job | None = None
-        # One for each kind of batch, as batches are decoded one at a time.
-        self._templates: dict[tuple[PixelFormat, int], tuple[Templates, np.ndarray]] = {}
-        loop = compiled_loop()
-        self._function: int = loop.decode_batch.address
-        self._places = loop.FIRST, loop.SECOND
-        self._spares_baseline = spares_baseline
-        self.close = weakref.finalize(self, _close, self._thread, decoders)
+        self.close = weakref.finalize(self, _close, self._thread, decoder)
 
     def decode(self, images: EncodedImages, pixels: PixelFormat, stream: int = 0, keep: object = None) -> Decoded:
         """Starts decoding a batch.
@@ -240,54 +132,23 @@ class BatchDecoder:
             stream: the CUDA stream to order work on.
             keep: object to keep alive until the batch is decoded: the owner of the outputs.
         """
-        return self.decode_block(images.block(pixels.channels), len(images.files), 0, pixels, stream, (images, keep))
+        return self.decode_records(images.records(), pixels, stream, (images, keep))
 
-    def decode_block(
-        self, block: np.ndarray, count: int, base: int, pixels: PixelFormat, stream: int, keep: object
-    ) -> Decoded:
-        """Starts decoding a batch whose table is filled in already.
+    def decode_records(self, images: np.ndarray, pixels: PixelFormat, stream: int, keep: object) -> Decoded:
+        """Starts decoding a batch.
 
         Args:
-            block: of the batch.
-            count: of its images.
-            base: added to the addresses in the table.
-            pixels, stream, keep: as in :meth:`decode`.
+            images: an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each.
+            pixels, stream: as in :meth:`decode`.
+            keep: object to keep alive until the batch is decoded: the owners of the files and outputs.
         """
-        known = self._templates.get((pixels, stream))
-        if known is None:
-            templates = Templates(pixels, stream, self._on_host)
-            words = templates.words()
-            words[compiled_loop().SPARED] = self._spares_baseline
-            known = self._templates[pixels, stream] = templates, words
-        templates, constants = known
-        address = compiled_loop().complete_block(block, count, constants, base)
-        return Decoded(self, block, address, count, (keep, templates))
-
-    def run(self, block: np.ndarray, address: int, keep: object) -> Job:
-        """Submits a batch by its block, and where that lies; images that are decoded already are skipped."""
-        first, second = self._places
-        block[first], block[second] = self._first, self._second
-        last = self._last = Job(self._function, address, keep)
-        self._thread.submit(last)
-        return last
-
-    def make_second(self) -> bool:
-        """Creates the second decoder if needed; returns False if there is to be none."""
-        if self._second or not self._shares_of_second:
-            return bool(self._second)
-        if self._last is not None:
-            # The library must not be used by two threads at a time.
-            self._last.wait()
-        self._second = self._make(self._shares_of_second)
-        return True
+        numbers = pixels.color_spec, pixels.sample_format, pixels.channels
+        batch = ImageBatch(self._decoder, images.ctypes.data, len(images), *numbers, stream, 0)
+        job = Job(self._function, ctypes.addressof(batch), (batch, images, keep))
+        self._thread.submit(job)
+        return Decoded(job, batch, images)
 
 
-def _close(thread: BackgroundThreads, decoders: Decoders) -> None:
+def _close(thread: BackgroundThreads, decoder: ImageDecoder) -> None:
     thread.close()
-    decoders.close()
-
-
-@functools.cache
-def _functions() -> np.ndarray:
-    """The addresses of the library's functions."""
-    return np.array([address_of(name) for name in FUNCTIONS], np.int64)
+    decoder.close()

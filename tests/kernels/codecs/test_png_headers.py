@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from penstock.core import codecs
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_header import read_header, read_png_sizes
-from penstock.kernels.cpu.png_headers import read_sizes
 
 _MODES = ("L", "LA", "P", "RGB", "RGBA")
 
@@ -27,9 +27,9 @@ def encoded(mode: str = "RGB", size: tuple[int, int] = (30, 20), **options: obje
 
 
 def found(*files: bytes) -> list[list[int]]:
-    """What the kernel finds in each."""
+    """What the core finds in each."""
     known = EncodedFiles([np.frombuffer(file, np.uint8) for file in files])
-    sizes: list[list[int]] = read_sizes(known.places, known.sizes).tolist()
+    sizes: list[list[int]] = codecs.read_png_sizes(known.places, known.sizes).tolist()
     return sizes
 
 

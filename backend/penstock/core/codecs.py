@@ -1,0 +1,224 @@
+"""Image headers and nvImageCodec's decoders, as the core has them: see `backend/core/core.h`, whose structs these are.
+
+Headers of a batch take some microseconds to read, for which the GIL is kept.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import weakref
+from collections.abc import Sequence
+from ctypes import c_char_p, c_double, c_int64, c_void_p
+
+import numpy as np
+
+from penstock.core.library import brief_core, core
+
+
+def _record(*names: str) -> np.dtype:
+    return np.dtype([(name, np.int64) for name in names])
+
+
+JPEG_HEADER = _record("height", "width", "channels", "orientation")
+"""``PenstockJpegHeader``: what a JPEG's header declares, as stored. The orientation is that of its EXIF data; 0: there is none."""
+ENCODED_IMAGE = _record("data", "size", "output", "height", "width", "top", "left", "bottom", "right", "decoded_by")
+"""``PenstockEncodedImage``: an image to decode, and by which decoder it is."""
+
+
+class _Files(ctypes.Structure):
+    """``PenstockEncodedFiles``."""
+
+    _fields_ = [("count", c_int64), ("addresses", c_void_p), ("sizes", c_void_p)]
+
+
+class ImageBatch(ctypes.Structure):
+    """``PenstockImageBatch``: images to decode together."""
+
+    _fields_ = [
+        ("decoder", c_void_p),
+        ("images", c_void_p),
+        ("count", c_int64),
+        ("color_spec", c_int64),
+        ("sample_format", c_int64),
+        ("channels", c_int64),
+        ("stream", c_void_p),
+        ("status", c_int64),
+    ]
+
+
+class _Backend(ctypes.Structure):
+    """``PenstockCodecBackend``."""
+
+    _fields_ = [("kind", c_int64), ("load", c_double), ("load_policy", c_int64)]
+
+
+class _DecoderSettings(ctypes.Structure):
+    """``PenstockDecoderSettings``."""
+
+    _fields_ = [
+        ("device", c_int64),
+        ("threads", c_int64),
+        ("first", ctypes.POINTER(_Backend)),
+        ("first_count", c_int64),
+        ("second", ctypes.POINTER(_Backend)),
+        ("second_count", c_int64),
+        ("options", c_char_p),
+        ("spares_baseline", c_int64),
+    ]
+
+
+def _files(addresses: np.ndarray, sizes: np.ndarray) -> _Files:
+    """Files in memory, by their addresses and sizes in bytes: int64, contiguous."""
+    return _Files(len(addresses), addresses.ctypes.data, sizes.ctypes.data)
+
+
+def read_jpeg_headers(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The headers of ordinary JPEGs.
+
+    Args:
+        addresses, sizes: of the files, sizes in bytes: int64, contiguous.
+
+    Returns:
+        For each file a :data:`JPEG_HEADER`: zeros if it is no JPEG, or something about it is unusual.
+    """
+    headers = np.empty(len(addresses), JPEG_HEADER)
+    brief_core().penstock_read_jpeg_headers(ctypes.byref(_files(addresses, sizes)), headers.ctypes.data)
+    return headers
+
+
+def read_png_sizes(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Height and width of ordinary PNGs, int64 of shape (files, 2); zeros for files that are to be looked at more closely.
+
+    Args:
+        addresses, sizes: of the files, sizes in bytes: int64, contiguous.
+    """
+    found = np.empty((len(addresses), 2), np.int64)
+    brief_core().penstock_read_png_sizes(ctypes.byref(_files(addresses, sizes)), found.ctypes.data)
+    return found
+
+
+def find_whole_jpegs(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """For each file, whether it ends as a JPEG does, before any zeros: bool of shape (files,).
+
+    Args:
+        addresses, sizes: of the files, sizes in bytes: int64, contiguous.
+    """
+    whole = np.empty(len(addresses), np.bool_)
+    brief_core().penstock_find_whole_jpegs(ctypes.byref(_files(addresses, sizes)), whole.ctypes.data)
+    return whole
+
+
+def prepare_jpegs(
+    addresses: np.ndarray, sizes: np.ndarray, channels: int, max_pixels: int
+) -> tuple[int, np.ndarray, np.ndarray]:
+    """Describes files that are all ordinary JPEGs, whole, and stored upright.
+
+    Args:
+        addresses, sizes: of the files, sizes in bytes: int64, contiguous.
+        channels: of the decoded images.
+        max_pixels: of an image; 0: any number.
+
+    Returns:
+        The bytes that the decoded images take together, 0 if a file is of another kind; an :data:`ENCODED_IMAGE` for each, whose output
+        is an offset in these bytes; a :data:`JPEG_HEADER` for each.
+    """
+    # One array, as asking for an address takes longer than reading a header.
+    memory = np.empty(len(addresses) * (ENCODED_IMAGE.itemsize + JPEG_HEADER.itemsize), np.uint8)
+    end, place = len(addresses) * ENCODED_IMAGE.itemsize, memory.ctypes.data
+    files = ctypes.byref(_files(addresses, sizes))
+    room: int = brief_core().penstock_prepare_jpegs(files, channels, max_pixels, place, place + end)
+    return room, memory[:end].view(ENCODED_IMAGE), memory[end:].view(JPEG_HEADER)
+
+
+def load_codec(path: str) -> int | None:
+    """The address of nvImageCodec's library, loaded from a file; None if it is missing, or of a version that the core does not know."""
+    library: int | None = core().penstock_codec_load(path.encode())
+    return library
+
+
+def codec_version(library: int) -> int:
+    """The version of nvImageCodec's library: 900 for 0.9.0."""
+    version: int = core().penstock_codec_version(library)
+    return version
+
+
+def start_codec(library: int) -> int:
+    """The address of an instance of nvImageCodec, for all threads of this process.
+
+    Raises:
+        MemoryError: there is no memory for it.
+        RuntimeError: the library fails.
+    """
+    codec = c_void_p()
+    check_status(core().penstock_codec_start(library, ctypes.byref(codec)), "be loaded")
+    return codec.value or 0
+
+
+# What nvImageCodec answers if its own allocation failed, or one of a decoder's.
+_NO_MEMORY = 5, 15
+
+
+def check_status(status: int, what: str) -> None:
+    """Raises an exception unless nvImageCodec's status is 0; ``what``: it could not do."""
+    if status in _NO_MEMORY:
+        raise MemoryError(f"nvImageCodec could not {what}: no memory was left for it (status {status})")
+    if status:
+        raise RuntimeError(f"nvImageCodec could not {what}: its C library answered with status {status}")
+
+
+Backend = tuple[int, float, int]
+"""One of nvImageCodec's decoders: its kind, its fraction of each batch, and whether that may change."""
+
+
+class ImageDecoder:
+    """nvImageCodec's decoders for batches of images: a first one, and a second for what that one rejects.
+
+    Args:
+        codec: the address of an instance.
+        device: number of the GPU; None: the CPU.
+        threads: CPU threads that the library may use.
+        first, second: the backends of the decoders, in order of preference; the second may be empty.
+        options: for the backends, in the library's syntax.
+        spares_baseline: baseline JPEGs that the first rejects are left alone.
+
+    Attributes:
+        address: of the decoder.
+        close: ends it.
+
+    Raises:
+        MemoryError: there is no memory for the first one.
+        RuntimeError: the backends are not to be had.
+    """
+
+    def __init__(
+        self,
+        codec: int,
+        device: int | None,
+        threads: int,
+        first: Sequence[Backend],
+        second: Sequence[Backend],
+        options: str,
+        spares_baseline: bool,
+    ) -> None:
+        settings = _DecoderSettings(
+            device=-1 if device is None else device,
+            threads=threads,
+            first=(_Backend * len(first))(*first),
+            first_count=len(first),
+            second=(_Backend * len(second))(*second),
+            second_count=len(second),
+            options=options.encode(),
+            spares_baseline=spares_baseline,
+        )
+        decoder = c_void_p()
+        status = core().penstock_image_decoder_create(codec, ctypes.byref(settings), ctypes.byref(decoder))
+        check_status(status, "make a decoder")
+        self.address = decoder.value or 0
+        self.close = weakref.finalize(self, core().penstock_image_decoder_destroy, self.address)
+
+
+@functools.cache
+def decode_function() -> int:
+    """The address of the function that decodes the batch in an :class:`ImageBatch`, as jobs take it."""
+    return ctypes.cast(core().penstock_decode_images, c_void_p).value or 0

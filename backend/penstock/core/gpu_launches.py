@@ -1,0 +1,56 @@
+"""Launches of a GPU's kernels in a list of calls, as the core makes it up: see `backend/core/core.h`, whose structs these are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.core.library import brief_core
+from penstock.core.threads import CALL_WORDS
+
+_MAX_ARGUMENTS = 12
+
+
+def _record(*names: str) -> np.dtype:
+    return np.dtype([(name, np.int64) for name in names])
+
+
+GPU_ARGUMENT = _record("value", "sample_bytes")
+"""``PenstockGpuArgument``: a value, and what each sample ahead of those of a launch adds to it."""
+GPU_KERNEL = _record(
+    "function",
+    "shared_bytes",
+    "arguments",
+    "argument_count",
+    "blocks",
+    "device_blocks",
+    "descriptors",
+    "descriptor_bytes",
+)
+"""``PenstockGpuKernel``: a kernel, and what it is launched with."""
+GPU_STEP = _record("kernel", "first", "last")
+"""``PenstockGpuStep``: which kernel is launched for which samples."""
+GPU_STREAM = _record("launch", "block_threads", "stream")
+"""``PenstockGpuStream``: the driver's function, the threads of a block, and the stream."""
+
+
+def room_for_arguments(launches: int) -> np.ndarray:
+    """Memory for the arguments of so many launches."""
+    return np.empty((launches, 2, _MAX_ARGUMENTS), np.int64)
+
+
+def list_launches(
+    stream: np.ndarray, kernels: np.ndarray, steps: np.ndarray, calls: np.ndarray, arguments: np.ndarray
+) -> int:
+    """Fills in calls that launch kernels; returns how many there are, as those without blocks are left out.
+
+    Args:
+        stream: one :data:`GPU_STREAM`.
+        kernels: :data:`GPU_KERNEL`. The numbers of samples' blocks, in host memory, are replaced by where these begin in a launch.
+        steps: :data:`GPU_STEP`; of those for one kernel, each sample is in one.
+        calls: rows of CALL_WORDS words, as many as there are steps.
+        arguments: of :func:`room_for_arguments`, for as many launches; needed until the calls are made.
+    """
+    assert calls.shape == (len(steps), CALL_WORDS)
+    places = [array.ctypes.data for array in (stream, kernels, steps)]
+    made: int = brief_core().penstock_list_launches(*places, len(steps), calls.ctypes.data, arguments.ctypes.data)
+    return made
