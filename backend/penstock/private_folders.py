@@ -23,10 +23,22 @@ def private_folder(name: str) -> Path | None:
     Anyone may write to the temporary folder, so a folder found there is trusted only if it is this user's alone.
     """
     try:
-        folder = Path(tempfile.gettempdir()) / f"penstock-{name}-{os.geteuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
+        _private_path(name).mkdir(mode=0o700, exist_ok=True)
+    except OSError:
+        return None
+    return existing_private_folder(name)
+
+
+def existing_private_folder(name: str) -> Path | None:
+    """The same folder, to read from; None if nothing has made it yet."""
+    try:
+        folder = _private_path(name)
         found = folder.lstat()
     except OSError:
         return None
     private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
     return folder if private else None
+
+
+def _private_path(name: str) -> Path:
+    return Path(tempfile.gettempdir()) / f"penstock-{name}-{os.geteuid()}"

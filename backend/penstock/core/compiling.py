@@ -10,12 +10,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.errors import PenstockError
-from penstock.private_folders import private_folder, users_cache
+from penstock.private_folders import existing_private_folder, private_folder, users_cache
 
 _FLAGS = ("-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wl,-z,nodelete")
 _COMPILERS = ("c++", "g++", "clang++")
@@ -81,14 +81,14 @@ class NativeLibrary:
         if shipped.is_file():
             return shipped
         checkouts = [self.folder_in_checkout()] if _IS_CHECKOUT else []
-        folders = itertools.chain(checkouts, self._caches())
+        folders = itertools.chain(checkouts, self._caches(existing_private_folder))
         return next((folder / self.name for folder in folders if (folder / self.name).is_file()), None)
 
     def _build(self) -> Path:
         with tempfile.TemporaryDirectory() as scratch:
             made = self._compile(Path(scratch))
             refusals = []
-            for folder in self._caches():
+            for folder in self._caches(private_folder):
                 try:
                     return self._install(made, folder)
                 except OSError as error:
@@ -97,9 +97,9 @@ class NativeLibrary:
             f"{self.name} cannot be saved in {' or '.join(refusals) or 'any folder'}: free space there, or set HOME"
         )
 
-    def _caches(self) -> Iterator[Path]:
-        """Where it may be: in the user's cache; in a temporary folder, made when it is reached, if that cannot be written."""
-        for find in (users_cache, private_folder):
+    def _caches(self, find_private: Callable[[str], Path | None]) -> Iterator[Path]:
+        """Where it may be: in the user's cache; in a temporary folder if that cannot be written."""
+        for find in (users_cache, find_private):
             if (folder := find("native")) is not None:
                 yield folder / self._fingerprint()
 

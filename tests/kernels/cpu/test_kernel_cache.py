@@ -98,6 +98,7 @@ def seal(folder: Path) -> None:
 
 def test_a_later_process_loads_what_an_earlier_one_compiled(place: Path) -> None:
     assert [run(place) for _ in range(2)] == [("compiled", ""), ("loaded", "")]
+    assert not list((place / "temporary").iterdir())
 
 
 def test_a_read_only_cache_is_read(place: Path) -> None:

@@ -28,7 +28,7 @@ from numba.core.compiler import CompileResult
 from numba.core.cpu import CPUContext
 from numba.core.serialize import dumps
 
-from penstock.private_folders import private_folder, users_cache
+from penstock.private_folders import existing_private_folder, private_folder, users_cache
 
 logger = logging.getLogger(__name__)
 
@@ -142,21 +142,21 @@ class KernelCache(_Cache):
         key = self._key(sig, data.codegen)
         packed = _packed((key, data._reduce()))  # private: as for loading
         refused = list[Path]()
-        for folder in self._folders():
+        for folder in self._folders(private_folder):
             if folder.root not in _unwritable:
                 try:
                     _write(folder.path / self._name(key), packed)
                 except OSError as error:
                     _unwritable[folder.root] = error
                 else:
-                    if folder.root == private_folder("kernels"):
+                    if folder.root == existing_private_folder("kernels"):
                         _warn_once(refused, f"they are saved in '{folder.root}'")
                     return
             refused.append(folder.root)
         _warn_once(refused, "each process compiles them again")
 
-    def _folders(self) -> Iterator[_Folder]:
-        """The folders to read from, and to save to, in this order."""
+    def _folders(self, find_private: Callable[[str], Path | None] = existing_private_folder) -> Iterator[_Folder]:
+        """The folders to read from, and to save to, in this order; what only reads leaves no folder behind."""
         parent = self._source.parent
         # Sources with the same path are of the same package.
         name = f"{parent.name}_{hashlib.sha256(str(parent.absolute()).encode()).hexdigest()[:16]}"
@@ -169,7 +169,7 @@ class KernelCache(_Cache):
             users = users_cache("kernels")
             if users is not None:
                 yield _Folder(users / name, users)
-        private = private_folder("kernels")
+        private = find_private("kernels")
         if private is not None:
             yield _Folder(private / name, private)
 
