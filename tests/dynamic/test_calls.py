@@ -229,7 +229,7 @@ def test_an_operator_that_ran_before_runs_on_new_threads(monkeypatch: pytest.Mon
         for count in (2, 3):
             dynamic.set_num_threads(count)
             used.clear()
-            np.array(dynamic.resize(images, size=[5, 6]).tensors[0])
+            np.array(dynamic.resize(images, size=[5, 6], reference="pil").tensors[0])
             assert set(used) == {EvalContext.current().thread_pool.workers}
     finally:
         dynamic.set_num_threads(None)

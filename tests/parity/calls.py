@@ -76,8 +76,8 @@ _ASSIGNED: tuple[dict[str, object], ...] = (
 )
 """Attributes that are set after a processor is made."""
 # Where the class fails, and images are processed: arrays of images by LLaVA-OneVision's and ViViT's, tensors by Emu3's, sizes
-# assigned to Llama 3.2's.
-BEYOND = ("onevision-small", "mllama-small", "emu3-small", "vivit-small")
+# assigned to Llama 3.2's, images of one row by Video-LLaVA's.
+BEYOND = ("onevision-small", "mllama-small", "emu3-small", "vivit-small", "video-llava-image-small")
 
 
 def _calls(tensor: Callable[[np.ndarray], Any]) -> list[tuple[str, Any, Mapping[str, object]]]:

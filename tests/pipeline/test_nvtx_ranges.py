@@ -57,7 +57,7 @@ def test_operators_and_samples_are_ranges(ranges: list[tuple[str, str, str]], tr
 def test_ranges_need_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nvtx", None)
     monkeypatch.setenv("PENSTOCK_NVTX", "1")
-    with pytest.raises(ImportError, match=r"install penstock\[nvtx\]"):
+    with pytest.raises(ImportError, match=r"install penstock-triton\[nvtx\]"):
         doubled().build()
 
 

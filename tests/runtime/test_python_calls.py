@@ -14,7 +14,7 @@ import pytest
 from penstock import fn, pipeline_def
 
 NORMALIZE: dict[str, Any] = {"mean": [123.7, 116.3, 103.5], "std": [58.4, 57.1, 57.4], "output_layout": "CHW"}
-MOST_PER_RUN, MOST_PER_OPERATOR = 80, 40
+MOST_PER_RUN, MOST_PER_OPERATOR = 90, 40
 """Calls that hand data in and out, and of each operator."""
 _BATCHES = 8
 _MAY_DIFFER = 2

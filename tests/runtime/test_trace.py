@@ -34,7 +34,7 @@ def traced(source: Callable[..., Any], nap: float = 0.0, **settings: Any) -> Pip
             time.sleep(nap)
             return image
 
-        return fn.resize(fn.python_function(images, function=slow), size=(400, 400))
+        return fn.resize(fn.python_function(images, function=slow), size=(400, 400), reference="pil")
 
     return pipeline()
 
