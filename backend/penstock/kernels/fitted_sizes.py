@@ -522,9 +522,16 @@ def _grids(least: int, most: int) -> list[tuple[int, int]]:
 @functools.lru_cache(maxsize=1024)
 def _internvl(height: int, width: int, arguments: SizeArguments) -> Fit:
     """The grid of from `least` to `most` tiles whose ratio is the nearest; of equal ones a large one for a large image."""
+    return _nearest_grid(height, width, arguments)
+
+
+def _nearest_grid(height: int, width: int, arguments: SizeArguments, most_tiles_on_a_side: float = math.inf) -> Fit:
+    """The grid of tiles whose ratio is nearest to the image's; of two as near, the larger one if the image fills half of it."""
     ratio, tile_area = width / height, math.prod(arguments.tile)
     best, nearest = (1, 1), math.inf
     for grid in _grids(arguments.least, arguments.most):
+        if max(grid) > most_tiles_on_a_side:
+            continue
         distance = abs(ratio - grid[0] / grid[1])
         larger = distance == nearest and width * height > 0.5 * tile_area * grid[0] * grid[1]
         if distance < nearest or larger:
@@ -615,16 +622,7 @@ _GRANITE_SIDE = 16
 @functools.lru_cache(maxsize=1024)
 def _granite(height: int, width: int, arguments: SizeArguments) -> Fit:
     """As `internvl`, of grids of at most 16 tiles on a side."""
-    ratio, tile_area = width / height, math.prod(arguments.tile)
-    best, nearest = (1, 1), math.inf
-    for grid in _grids(arguments.least, arguments.most):
-        if max(grid) > _GRANITE_SIDE:
-            continue
-        distance = abs(ratio - grid[0] / grid[1])
-        larger = distance == nearest and width * height > 0.5 * tile_area * grid[0] * grid[1]
-        if distance < nearest or larger:
-            best, nearest = grid, min(distance, nearest)
-    return _whole(arguments.tile[0] * best[1], arguments.tile[1] * best[0])
+    return _nearest_grid(height, width, arguments, most_tiles_on_a_side=_GRANITE_SIDE)
 
 
 def _muse(height: int, width: int, arguments: SizeArguments) -> Fit:
