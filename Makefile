@@ -17,6 +17,7 @@ setup: $(VENV)/.ready  ## The virtual environment, .venv, with all that serving 
 .PHONY: stub
 stub: $(SERVE)/.ready  ## The environment for Triton's Python stub, .venv-serve: for tests and comparisons
 
+# `penstock setup` compiles the kernels that the demonstration and usual pipelines need; `make kernels` compiles the others.
 $(VENV)/.ready: pyproject.toml setup.py constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(None if (3, 10) <= sys.version_info < (3, 14) else "penstock needs Python 3.10 to 3.13, this is " + sys.version.split()[0] + ": make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -48,11 +49,11 @@ PROCESSES := auto
 PARALLEL := -n $(PROCESSES) --maxprocesses 8 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: setup stub  ## A sample of each test's cases, without slow tests (make test ARGS="-k resize" for some)
+test: setup stub kernels  ## A sample of each test's cases, without slow tests (make test ARGS="-k resize" for some)
 	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 .PHONY: test-all
-test-all: setup stub  ## All tests, as continuous integration runs them
+test-all: setup stub kernels  ## All tests, as continuous integration runs them
 	$(BIN)/python -m pytest --exhaustive $(PARALLEL) $(ARGS)
 
 # Tests of the frameworks' plugins are collected only if these are installed. They were written with this version of PyTorch.
@@ -112,8 +113,20 @@ torchvision-suite: $(PARITY)/.ready  ## torchvision's own tests on our transform
 serve: setup  ## Serve model_repository until Ctrl-C
 	$(BIN)/penstock serve model_repository
 
+.PHONY: kernels
+kernels: setup  ## The kernels again that have changed, compiled for this machine, and those that are new in the list
+	$(BIN)/python -m penstock.kernels.building
+
+# Whatever tests run and benchmarks measure is recorded, and added to the list.
+.PHONY: signatures
+signatures: setup  ## Add to the list of kernels to compile what tests need that is not in it (make signatures ARGS=tests/golden)
+	@rm -f build/signatures.txt && mkdir -p build
+	PENSTOCK_RECORD_KERNELS=$(CURDIR)/build/signatures.txt $(BIN)/python -m pytest $(PARALLEL) $(or $(ARGS),tests/golden tests/sweeps tests/operators tests/parity)
+	$(BIN)/python -m penstock.kernels.building --merge build/signatures.txt
+
 .PHONY: wheel
-wheel: setup  ## A wheel, in dist, with the backend's library in it: for machines without a compiler
+wheel: setup  ## A wheel, in dist, with all libraries in it: for machines without a compiler
+	$(BIN)/python -m penstock.kernels.building --levels
 	PENSTOCK_COMPILED=1 $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w dist .
 
 .PHONY: lint

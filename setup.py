@@ -17,12 +17,16 @@ sys.path.insert(0, str(SOURCES))
 
 from penstock.core.compiling import has_compiler  # noqa: E402
 from penstock.core.library import CORE  # noqa: E402
+from penstock.kernels.cpu.calls import CALLS  # noqa: E402
 from penstock.serving.shim import SHIM  # noqa: E402
 
 # As `make wheel` does it: with all libraries. The libraries are for one kind of machine, and for every Python.
 COMPILED = bool(os.environ.get("PENSTOCK_COMPILED"))
-# Every pipeline needs the core. Without a compiler here, it is compiled where it is first used.
-LIBRARIES = [CORE, SHIM] if COMPILED else [CORE] if has_compiler() else []
+# Every pipeline needs the core, and calls kernels. Without a compiler here, these are compiled where they are first used.
+NEEDED = [CORE, CALLS]
+LIBRARIES = [*NEEDED, SHIM] if COMPILED else NEEDED if has_compiler() else []
+# Kernels for all levels of processors, if `python -m penstock.kernels.building --levels` has compiled them.
+KERNELS = Path(__file__).parent / "build" / "kernels" / "levels"
 
 
 class BuildWithStubs(build_py):
@@ -35,16 +39,21 @@ class BuildWithStubs(build_py):
         write_stubs((SOURCES if self.editable_mode else Path(self.build_lib)) / "penstock")
         if not self.editable_mode:
             self.add_libraries(Path(self.build_lib) / "penstock" / "native")
-        elif LIBRARIES and not CORE.is_built():
-            CORE.compile_to(CORE.folder_in_checkout())
+            return
+        for library in NEEDED if LIBRARIES else []:
+            if not library.is_built():
+                library.compile_to(library.folder_in_checkout())
 
     def add_libraries(self, folder):
         shutil.rmtree(folder, ignore_errors=True)  # what an earlier build has left
-        for library in (CORE, SHIM):
+        for library in (*NEEDED, SHIM):
             if library in LIBRARIES:
                 library.compile_to(folder)
             else:
                 shutil.copytree(SOURCES / library.folder, folder / library.folder)
+        for kernels in KERNELS.glob("*/*.so") if COMPILED else ():
+            (folder / "kernels" / kernels.parent.name).mkdir(parents=True)
+            shutil.copy(kernels, folder / "kernels" / kernels.parent.name)
 
 
 class WithLibrary(Distribution):

@@ -126,7 +126,7 @@ def without_gpu() -> Iterator[None]:
         patch.multiple(emulation._DRIVER, **driver),
         patch.object(emulation, "_module", lambda: _module(make())),
         patch.object(jpeg_gpu.JpegBatch, "wait", decoded),
-        patch.object(jpeg_gpu, "GATHER_SHARE", _gathered.address),
+        patch.object(jpeg_gpu, "gather_share", _gathered),
         emulation.emulated_gpu(Path(folder)),
     ):
         yield

@@ -33,7 +33,6 @@ from rich.console import Console
 from rich.table import Table
 from turns import RESULTS, Run, cpu_ms, gpu_ms, headline, in_turns, keep
 
-from penstock.kernels.codecs.jpeg_baseline import compiling_at_once
 from penstock.parity import measured
 from penstock.presets import preset
 
@@ -183,9 +182,7 @@ def main() -> None:
 
     transformers.logging.set_verbosity_error()
     files = photographs(options.photographs, GPU_COUNT if options.gpu else COUNT)
-    # As a server does, before it is ready.
-    with compiling_at_once():
-        rows = _measured_on_gpu(options, files) if options.gpu else _measured(options, files)
+    rows = _measured_on_gpu(options, files) if options.gpu else _measured(options, files)
     keep("presets", rows, options.json)
     (_show_on_gpu if options.gpu else _show)(rows)
     if options.write:

@@ -20,7 +20,6 @@ from rich.table import Table
 from turns import headline, keep
 
 from penstock import Pipeline
-from penstock.kernels.codecs.jpeg_baseline import compiling_at_once
 from penstock.presets import preset
 
 BATCH = 48
@@ -60,8 +59,7 @@ def main() -> None:
     files = photographs(options.photographs, DIFFERENT)
     arrays = [np.frombuffer(files[k % len(files)], np.uint8) for k in range(BATCH)]
     names = [name for name in CONFIGURATIONS if name not in (*SMALL, *FAMILIES) and options.only in name]
-    with compiling_at_once():
-        rows = [measured(name, arrays, options.rounds) for name in names]
+    rows = [measured(name, arrays, options.rounds) for name in names]
     keep("threads", rows, options.json)
     table = Table("preset", "one, ms", "two", "times as fast", "processor time, two to one")
     for row in rows:

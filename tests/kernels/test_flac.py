@@ -39,7 +39,6 @@ def sound(kind: str, length: int, channels: int) -> np.ndarray:
 def ours(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Makes our decoder the one to decode; one entry for each time that it left a recording to libsndfile."""
     left, kind = [], audio._InProcess
-    monkeypatch.setattr(audio, "_WORTH_COMPILING", 0)
     monkeypatch.setattr(audio, "_InProcess", lambda data: left.append(1) or kind(data))
     return left
 
@@ -88,13 +87,3 @@ def test_damage_is_left_to_libsndfile(position: float, ours: list[int]) -> None:
             outcomes.append(str(error))
     assert len(ours) == 2
     np.testing.assert_array_equal(*outcomes)
-
-
-def test_few_recordings_wait_for_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    from penstock.kernels.cpu.flac import decode_flac
-
-    monkeypatch.setattr(audio, "_is_cached", lambda: False)
-    monkeypatch.setattr(decode_flac, "overloads", {})
-    assert not audio._Flac.of(encoded(sound("tone", 900, 1)))
-    monkeypatch.setattr(audio, "_is_cached", lambda: True)
-    assert audio._Flac.of(encoded(sound("tone", 900, 1)))

@@ -20,7 +20,6 @@ from libraries import VERSIONED, torchvision_functional, versions
 from processors import Picture, backends_of, by_transformers, differing, ours, photographs, pictures
 from resizing import INTERPOLATIONS, Case, cases, different
 
-from penstock.kernels.codecs.jpeg_baseline import compiling_at_once
 from penstock.parity import FILE, Comparison, measured, table
 from penstock.presets import preset, read_configuration
 
@@ -42,8 +41,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="keep the result, for what penstock.parity tells")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    with compiling_at_once():
-        return _compare(options)
+    return _compare(options)
 
 
 def _compare(options: argparse.Namespace) -> int:

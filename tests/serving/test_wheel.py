@@ -15,6 +15,7 @@ import pytest
 
 from penstock.cli._stub_files import stub_files
 from penstock.core.library import CORE
+from penstock.kernels.cpu.calls import CALLS
 from penstock.serving.environment import describe
 from penstock.serving.shim import SHIM
 
@@ -54,7 +55,7 @@ with LocalServer(sys.argv[1], model_host="native", environment=sys.executable) a
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (recipe,) = re.findall(
-        r"^wheel:.*\n\t(\S+)=1 \$\(BIN\)/python (.*) -w dist \.$", (ROOT / "Makefile").read_text(), re.M
+        r"^wheel:.*\n(?:\t.*\n)*?\t(\S+)=1 \$\(BIN\)/python (.*) -w dist \.$", (ROOT / "Makefile").read_text(), re.M
     )
     tree, made = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("dist")
     shutil.copytree(
@@ -70,7 +71,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_is_for_this_kind_of_machine_and_every_python(wheel: Path) -> None:
     assert wheel.name.endswith(f"-py3-none-{sysconfig.get_platform().replace('-', '_')}.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    libraries = {f"penstock/native/{library.name}" for library in (CORE, SHIM)}
+    libraries = {f"penstock/native/{library.name}" for library in (CORE, CALLS, SHIM)}
     assert {name for name in names if name.startswith("penstock/native/")} == libraries
     assert {f"penstock/{path}" for path in stub_files()} <= set(names)
 

@@ -111,13 +111,13 @@ class NativeLibrary:
 
     def _compile(self, folder: Path) -> Path:
         """Compiles the library into a folder."""
-        made, compiler = folder / self.name, _compiler()
+        made, found = folder / self.name, compiler()
         files = [str(path) for path in self.sources() if path.suffix == ".cc"]
-        command = [*compiler, *_FLAGS, *self.flags, "-o", str(made), *files, "-ldl"]
+        command = [*found, *_FLAGS, *self.flags, "-o", str(made), *files, "-ldl"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         except (OSError, subprocess.SubprocessError) as error:
-            raise CompilerError(f"`{' '.join(compiler)}` does not work: {error}") from error
+            raise CompilerError(f"`{' '.join(found)}` does not work: {error}") from error
         if done.returncode:
             raise CompilerError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()[-2000:]}")
         return made
@@ -130,17 +130,26 @@ class NativeLibrary:
             return Path(copy).replace(folder / self.name)
 
 
+def checkout() -> Path | None:
+    """The folder of the checkout that this package is in, or None."""
+    return _CHECKOUT if _IS_CHECKOUT else None
+
+
 def has_compiler() -> bool:
     """Whether there is a C++ compiler on this machine, or in this environment."""
     try:
-        _compiler()
+        compiler()
     except CompilerError:
         return False
     return True
 
 
-def _compiler() -> list[str]:
-    """The command of a C++ compiler: the machine's, or the one in the wheel ``ziglang``."""
+def compiler() -> list[str]:
+    """The command of a C++ compiler: the machine's, or the one in the wheel ``ziglang``.
+
+    Raises:
+        CompilerError: there is none.
+    """
     named = os.environ.get("CXX")
     if named:
         return named.split()

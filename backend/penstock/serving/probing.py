@@ -14,7 +14,6 @@ import numpy as np
 from penstock.data_types import NO_TYPE, UINT8, DALIDataType, numpy_dtype
 from penstock.errors import OperatorError, PenstockError
 from penstock.graph import OpNode
-from penstock.kernels.codecs.jpeg_baseline import compiling_at_once
 from penstock.pipeline import Pipeline
 from penstock.schema import InputOperator, operator_class
 from penstock.serving.faults import is_about_resources, server_cause
@@ -122,8 +121,7 @@ def run_trial(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = 
     for kind in _kinds_for(inputs):
         try:
             sample, larger = (_synthetic_sample(inputs, kind, scale) for scale in (1, 2))
-            with compiling_at_once():
-                small, large = (run_sample(pipeline, batches) for batches in (sample, larger))
+            small, large = (run_sample(pipeline, batches) for batches in (sample, larger))
         except Exception as error:
             errors[kind] = error
             continue

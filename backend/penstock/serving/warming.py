@@ -1,12 +1,15 @@
-"""``python -m penstock.serving.warming``: compiles the kernels that most served images need.
+"""``python -m penstock.serving.warming``: has the kernels compiled that served images need, so that no server waits for that.
 
-numba caches compiled kernels beside the package, or in the user's cache. After this has run in an environment, its
-first server doesn't spend some twenty seconds on them before its models are ready.
+In a checkout, those that usual pipelines need are compiled into its library. What no library has, such as everything where a package was
+installed without one, numba compiles here and keeps beside the package, or in the user's cache.
 """
 
 from __future__ import annotations
 
+import sys
+
 from penstock import fn, pipeline_def, types
+from penstock.core.compiling import checkout
 from penstock.graph import DataNode
 from penstock.serving.probing import probe
 
@@ -20,4 +23,9 @@ def usual() -> DataNode:
 
 
 if __name__ == "__main__":
+    if checkout() is not None:
+        from penstock.kernels.building import build_here
+
+        built = build_here(first=True)
+        print(*built.failures, built, sep="\n", file=sys.stderr)
     probe(usual())

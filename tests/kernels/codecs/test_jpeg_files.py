@@ -18,7 +18,7 @@ from penstock.errors import OperatorError
 from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_header import read_header
-from penstock.kernels.codecs.jpeg_baseline import compiling_at_once, decode_region, decode_together
+from penstock.kernels.codecs.jpeg_baseline import decode_region, decode_together
 from penstock.kernels.windows import Region
 
 RNG = np.random.default_rng(4)
@@ -143,8 +143,7 @@ def pipeline_of(work: Callable[[Any], Any], files: list[np.ndarray], threads: in
 
 def run(work: Callable[[Any], Any], files: list[np.ndarray], **settings: Any) -> list[np.ndarray]:
     pipeline = pipeline_of(work, files, **settings)
-    with compiling_at_once():
-        images = [np.array(image) for image in pipeline.run()[0]]
+    images = [np.array(image) for image in pipeline.run()[0]]
     pipeline.close()
     return images
 
@@ -242,8 +241,7 @@ def test_damaged_files_fail_alone(damaged: dict[int, int]) -> None:
     with pytest.raises(OperatorError, match="sample #"):
         run(fn.decoders.image, files)
     pipeline = pipeline_of(fn.decoders.image, files, on_error="skip")
-    with compiling_at_once():
-        images = [np.array(image) for image in pipeline.run()[0]]
+    images = [np.array(image) for image in pipeline.run()[0]]
     assert sorted(sample.sample for sample in pipeline.skipped) == list(damaged)
     for image, number in zip(images, (number for number in range(len(files)) if number not in damaged)):
         np.testing.assert_array_equal(image, decoded(files[number]))

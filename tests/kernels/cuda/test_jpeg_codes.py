@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 from collections.abc import Sequence
 from typing import Any
@@ -64,9 +65,10 @@ def gathered(
     place, kept = gathering(*given, NOT_TAKEN, len(rows))
     assert (expected == NOT_TAKEN).all()
     assert not turns.any()
+    gather = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64)(gather_share.address)
     for index in order:
         if index < len(rows):
-            gather_share.ctypes(place, index)
+            gather(place, index)
     assert kept
     states[rows] = expected
     return pinned, states

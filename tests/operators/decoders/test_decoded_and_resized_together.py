@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 
 from penstock.errors import OperatorError
-from penstock.kernels.codecs.jpeg_baseline import compiling_at_once
 from penstock.operators.image import _decode_and_resample_cpu
 from penstock.presets import preset
 
@@ -52,8 +51,7 @@ def together(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
 
 def values(configuration: dict[str, Any], files: list[np.ndarray], threads: int = 1) -> list[np.ndarray]:
     pipeline = preset(configuration, batch_size=len(files), num_threads=threads)
-    with compiling_at_once():
-        (output,) = pipeline.run(images=files)
+    (output,) = pipeline.run(images=files)
     return [np.array(sample) for sample in output]
 
 

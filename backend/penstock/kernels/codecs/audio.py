@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import io
-import itertools
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,27 +20,8 @@ from penstock.kernels.codecs.worker_pool import DecoderPool
 
 # In bytes, with the first chunk.
 _FLAC_HEADER = 42
-# Compiling the kernel takes some seconds, which pays off after some ten thousand seconds of sound.
-_WORTH_COMPILING = 5000
-_recordings = itertools.count(1)
 # Values that libsndfile decodes at a time, so that a recording takes memory for its result only.
 _MAX_BLOCK_VALUES = 1 << 20
-
-
-def is_worthwhile() -> bool:
-    """Whether to decode FLAC here: the kernel is compiled, or was wanted often enough."""
-    from penstock.kernels.cpu.flac import decode_flac
-
-    return bool(decode_flac.signatures) or _is_cached() or next(_recordings) > _WORTH_COMPILING
-
-
-@functools.cache
-def _is_cached() -> bool:
-    """Whether an earlier process left the compiled kernel on disk."""
-    from penstock.kernels.cpu.flac import decode_flac
-    from penstock.kernels.cpu.kernel_cache import is_cached
-
-    return is_cached(decode_flac.py_func)
 
 
 class Recording(Protocol):
@@ -125,8 +104,8 @@ class _Flac:
 
     @classmethod
     def of(cls, encoded: np.ndarray) -> _Flac | None:
-        """The recording, if it is FLAC of the usual kind, and the kernel is compiled or worth it."""
-        if bytes(encoded[:4]) != b"fLaC" or not is_worthwhile():
+        """The recording, if it is FLAC of the usual kind."""
+        if bytes(encoded[:4]) != b"fLaC":
             return None
         start, last = 4, False
         while not last:

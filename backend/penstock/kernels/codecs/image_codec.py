@@ -29,7 +29,7 @@ from penstock.kernels.codecs.image_description import (
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError
 from penstock.kernels.codecs.image_header import reading_with_pillow
 from penstock.kernels.codecs.isolated_images import decode_isolated
-from penstock.kernels.codecs.jpeg_baseline import decode_region, decode_together, is_worthwhile, on_all_threads
+from penstock.kernels.codecs.jpeg_baseline import decode_region, decode_together, on_all_threads
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg
 from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
@@ -266,8 +266,8 @@ def _decode_jpeg(
     if not smooth:
         return _decode_repeated(encoded, header, space, output, fast_idct, region)
     if region is not None:
-        return not fast_idct and is_worthwhile() and decode_region(encoded, header, region, output, space == "BGR")
-    if not fast_idct and encoded.size >= _LARGE_FILE and is_worthwhile(whole=True):
+        return not fast_idct and decode_region(encoded, header, region, output, space == "BGR")
+    if not fast_idct and encoded.size >= _LARGE_FILE:
         everything = Region.whole((header.height, header.width))
         if decode_region(encoded, header, everything, output, space == "BGR"):
             return True

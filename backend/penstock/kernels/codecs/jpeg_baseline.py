@@ -8,11 +8,8 @@ bit for bit.
 
 from __future__ import annotations
 
-import functools
-import itertools
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,56 +19,10 @@ from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
 
 if TYPE_CHECKING:
-    from numba.core.dispatcher import Dispatcher
-
     from penstock.kernels.cpu.jpeg.files import Bench, Files
 
 _local = threading.local()
 _scans = ThreadBuffers()
-
-# Compiling the kernels takes some 7 s, which pays off after a few thousand photographs of which a region is decoded, and after
-# some ten thousand that are decoded whole.
-_WORTH_COMPILING = 1000
-_WORTH_COMPILING_FOR_WHOLE = 10_000
-_regions, _whole = itertools.count(1), itertools.count(1)
-_is_warming = False
-
-
-@contextmanager
-def compiling_at_once() -> Iterator[None]:
-    """Compiles the kernels on the first region, as a server does before it is ready."""
-    global _is_warming
-    _is_warming = True
-    try:
-        yield
-    finally:
-        _is_warming = False
-
-
-def is_worthwhile(whole: bool = False, together: int = 0) -> bool:
-    """Whether to decode the next images here: the kernels are compiled, or were wanted often enough.
-
-    Until then the libraries decode, so that a pipeline's first batch does not wait for the compiler.
-
-    Args:
-        whole: the whole image is needed, not just a region, for which the libraries are slower.
-        together: how many images are decoded by one call; 0: a single one.
-    """
-    from penstock.kernels.cpu.jpeg.files import decode_file, decode_files
-
-    wanted = decode_files if together else decode_file
-    if wanted.overloads or _is_cached(wanted) or _is_warming:
-        return True
-    seen = max(next(_whole if whole else _regions) for _ in range(max(together, 1)))
-    return seen > (_WORTH_COMPILING_FOR_WHOLE if whole else _WORTH_COMPILING)
-
-
-@functools.cache
-def _is_cached(kernel: Dispatcher[Callable[..., object]]) -> bool:
-    """Whether an earlier process left a compiled kernel on disk."""
-    from penstock.kernels.cpu.kernel_cache import is_cached
-
-    return is_cached(kernel.py_func)
 
 
 def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, output: np.ndarray, reverse: bool) -> bool:

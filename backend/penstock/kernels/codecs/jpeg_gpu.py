@@ -16,7 +16,7 @@ import numpy as np
 from penstock.core.threads import NO_CALLS, BackgroundThreads, SharedWork
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_jobs import Followed
-from penstock.kernels.cpu.jpeg.batches import GATHER_SHARE, JpegScans, ScansBeingRead, gathering
+from penstock.kernels.cpu.jpeg.batches import JpegScans, ScansBeingRead, gather_share, gathering
 from penstock.kernels.cpu.jpeg.parts import Parts
 from penstock.kernels.cuda.jpeg_codes import NOT_TAKEN
 from penstock.kernels.cuda.jpeg_launches import Kernels, Page, launch_decoding
@@ -174,7 +174,7 @@ class JpegBatch:
         places = pinned.address + self._begin, pinned.address
         place, kept = gathering(self._scans, files.places, files.sizes, *places, NOT_TAKEN, shares)
         threads = None if shares == 1 else self._decoder.crew
-        return SharedWork(GATHER_SHARE, place, shares, (kept, files, pinned), threads)
+        return SharedWork(gather_share.address, place, shares, (kept, files, pinned), threads)
 
     def _launch(self, launches: LaunchList, pinned: Pinned, stream: Stream) -> None:
         """Lists what decodes the images; those for which there is no memory stay undecoded."""

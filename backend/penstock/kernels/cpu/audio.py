@@ -11,7 +11,7 @@ from penstock.kernels.cpu.options import njit
 from penstock.kernels.cpu.simd import add_product, at, load, store, total, zeros
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def reflected(index: int, count: int) -> int:
     """``index`` mirrored into [0, count) at the first and the last element, which are not repeated."""
     if count == 1:
@@ -21,14 +21,14 @@ def reflected(index: int, count: int) -> int:
     return period - index if index >= count else index
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _at(signal: np.ndarray, index: int, reflect: bool) -> Any:
     if 0 <= index < signal.size:
         return np.float32(signal[index])
     return np.float32(signal[reflected(index, signal.size)]) if reflect else np.float32(0)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def windowed_frames(
     signal: np.ndarray, window: np.ndarray, step: int, start: int, reflect: bool, out: np.ndarray
 ) -> None:
@@ -50,7 +50,7 @@ def windowed_frames(
         row[length:] = 0
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def spectral_power(spectrum: np.ndarray, magnitude: bool, out: np.ndarray) -> None:
     """``out = |spectrum|**2``, or its square root; both are 2-D with any strides."""
     tile = 16
@@ -68,7 +68,7 @@ def spectral_power(spectrum: np.ndarray, magnitude: bool, out: np.ndarray) -> No
 COLUMNS = 32
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def used_widths(rows: int, weights: np.ndarray) -> np.ndarray:
     """The length of each of the ``rows`` of weights up to the last nonzero one."""
     width = weights.size // rows
@@ -79,7 +79,7 @@ def used_widths(rows: int, weights: np.ndarray) -> np.ndarray:
     return used
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def sum_rows(
     source: np.ndarray,
     columns: int,
@@ -110,7 +110,7 @@ def sum_rows(
                 t += 1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _weighted_rows(source: np.ndarray, columns: int, starts: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
     sum_rows(source, columns, starts, used_widths(starts.size, weights), weights, out)
 
@@ -123,7 +123,7 @@ def weighted_rows(source: np.ndarray, starts: np.ndarray, weights: np.ndarray, o
     _weighted_rows(source.reshape(-1), source.shape[1], starts, weights.reshape(-1), out.reshape(-1))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def preemphasis(signal: np.ndarray, coefficient: np.float32, before: np.float32, out: np.ndarray) -> None:
     """``out[i] = signal[i] - coefficient * signal[i - 1]``, with ``before`` for ``signal[-1]``."""
     previous = before
@@ -133,13 +133,13 @@ def preemphasis(signal: np.ndarray, coefficient: np.float32, before: np.float32,
         previous = value
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _squared(signal: np.ndarray, index: int) -> float:
     value = np.float64(at(signal, index))
     return value * value
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.ndarray) -> None:
     """The mean square over the ``window`` elements up to each one, with zeros before the first.
 
@@ -166,7 +166,7 @@ def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.n
             out[i] = total * scale
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def loud_part(power: np.ndarray, threshold: np.float32) -> tuple[int, int]:
     """The first and the last element that reach the threshold; the first is greater if none does."""
     first, last = 0, power.size - 1
@@ -204,7 +204,7 @@ def sinc_phases(table: np.ndarray, lobes: int) -> np.ndarray:
     return np.stack([padded[phase : phase + 32 * stride : 32] for phase in range(33)])
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _resample(
     padded: np.ndarray, silence: float, scale: float, lobes: int, phases: np.ndarray, steps: np.ndarray, out: np.ndarray
 ) -> None:

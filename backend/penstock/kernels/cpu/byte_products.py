@@ -5,14 +5,9 @@ These multiply bytes with signed bytes, so that a weight is two of them, of whic
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.core.registry import cpu_target
 
 from penstock.kernels.cpu.code_generation import (
     Intrinsic,
@@ -21,22 +16,28 @@ from penstock.kernels.cpu.code_generation import (
     TargetContext,
     TypingContext,
     Value,
+    cgutils,
+    has_features,
     intrinsic,
+    ir,
+    llvm,
+    types,
 )
 from penstock.kernels.cpu.options import OPTIONS, njit
-from penstock.kernels.cpu.simd import element_pointer, spread_lanes
+from penstock.kernels.cpu.simd import element_pointer
 
-_BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _LANES = 16
-_BYTES, _SHORTS, _WORDS = (ir.VectorType(ir.IntType(512 // count), count) for count in (64, 32, _LANES))
 _NEEDED = ("avx512bw", "avx512vnni")
 
 
-@functools.cache
-def are_supported() -> bool:
-    """Whether kernels are compiled for a machine that has the instructions."""
-    _, _, features = cpu_target.target_context.codegen().magic_tuple()
-    return set(features.split(",")).issuperset(f"+{name}" for name in _NEEDED)
+@intrinsic
+def are_supported(_context: TypingContext) -> Intrinsic:
+    """Whether the kernel is compiled for a machine that has the instructions; where it is not, the functions below do nothing."""
+
+    def generate(context: TargetContext, _builder: IRBuilder, _signature: Signature, _args: Sequence[Value]) -> Value:
+        return ir.Constant(ir.IntType(1), has_features(context, *_NEEDED))
+
+    return types.boolean(), generate
 
 
 @njit(inline="always", **OPTIONS)
@@ -56,7 +57,7 @@ LEAST_WEIGHT, MOST_WEIGHT = -(1 << 15) - 128, (1 << 15) - 129
 
 
 def _shuffled(builder: IRBuilder, first: Value, second: Value, lanes: Sequence[int]) -> Value:
-    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_INT32, len(lanes)), list(lanes)))
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(llvm.INT32, len(lanes)), list(lanes)))
 
 
 def _called(builder: IRBuilder, name: str, result: ir.Type, *args: Value) -> Value:
@@ -104,7 +105,7 @@ def transpose_quads(
         begin, end = (element_pointer(context, builder, *pair) for pair in ((source, *args[:2]), (target, *args[3:5])))
         rows = []
         for _ in range(16):
-            rows.append(_loaded(builder, begin, ir.VectorType(_BYTE, 16)))
+            rows.append(_loaded(builder, begin, ir.VectorType(llvm.BYTE, 16)))
             begin = builder.gep(begin, [args[2]])
         vectors = []
         for y in range(4):
@@ -114,12 +115,12 @@ def transpose_quads(
                 _shuffled(builder, four, four, [start + lane for start in range(0, 64, 16) for lane in order])
             )
         low, high = (
-            [_woven(builder, vectors[k], vectors[k + 1], _WORDS, upper) for k in (0, 2)] for upper in (False, True)
+            [_woven(builder, vectors[k], vectors[k + 1], llvm.WORDS, upper) for k in (0, 2)] for upper in (False, True)
         )
-        longs = ir.VectorType(_INT64, 8)
+        longs = ir.VectorType(llvm.INT64, 8)
         for pair, upper in ((low, False), (low, True), (high, False)):
             _store(builder, end, _woven(builder, pair[0], pair[1], longs, upper))
-            end = builder.gep(end, [ir.Constant(_INT64, 64)])
+            end = builder.gep(end, [ir.Constant(llvm.INT64, 64)])
         return context.get_dummy_value()
 
     return types.void(source, index, stride, target, place), generate
@@ -134,9 +135,12 @@ class _Sums:
 
     def __init__(self, builder: IRBuilder, count: int, start: Value) -> None:
         self._builder = builder
-        zero = ir.Constant(_WORDS, None)
+        zero = ir.Constant(llvm.WORDS, None)
         self._parts = [
-            [cgutils.alloca_once_value(builder, value) for value in (zero, spread_lanes(builder, start, _WORDS))]
+            [
+                cgutils.alloca_once_value(builder, value)
+                for value in (zero, llvm.spread_lanes(builder, start, llvm.WORDS))
+            ]
             for _ in range(count)
         ]
 
@@ -147,9 +151,9 @@ class _Sums:
             product = _called(
                 builder,
                 "llvm.x86.avx512.vpdpbusd.512",
-                _WORDS,
+                llvm.WORDS,
                 builder.load(part),
-                builder.bitcast(values, _WORDS),
+                builder.bitcast(values, llvm.WORDS),
                 factor,
             )
             builder.store(product, part)
@@ -157,7 +161,7 @@ class _Sums:
     def shifted(self, bits: Value) -> list[Value]:
         """The sums without their fractional bits."""
         builder, sums = self._builder, []
-        eight, shift = (spread_lanes(builder, value, _WORDS) for value in (ir.Constant(_INT32, 8), bits))
+        eight, shift = (llvm.spread_lanes(builder, value, llvm.WORDS) for value in (ir.Constant(llvm.INT32, 8), bits))
         for high, low in ([builder.load(part) for part in parts] for parts in self._parts):
             sums.append(builder.ashr(builder.add(builder.shl(high, eight), low), shift))
         return sums
@@ -165,13 +169,13 @@ class _Sums:
 
 def _weights_at(builder: IRBuilder, weights: Value, index: Value) -> list[Value]:
     """The weights of four bytes: their high and low bytes, in all lanes."""
-    places = [builder.gep(weights, [builder.add(index, ir.Constant(_INT64, k))]) for k in (0, 1)]
-    return [spread_lanes(builder, builder.load(place), _WORDS) for place in places]
+    places = [builder.gep(weights, [builder.add(index, ir.Constant(llvm.INT64, k))]) for k in (0, 1)]
+    return [llvm.spread_lanes(builder, builder.load(place), llvm.WORDS) for place in places]
 
 
 def _half(builder: IRBuilder, bits: Value) -> Value:
     """Half of 1 << bits, and nothing for no bits."""
-    return builder.lshr(builder.shl(ir.Constant(_INT32, 1), bits), ir.Constant(_INT32, 1))
+    return builder.lshr(builder.shl(ir.Constant(llvm.INT32, 1), bits), ir.Constant(llvm.INT32, 1))
 
 
 @intrinsic
@@ -196,23 +200,25 @@ def sum_quads(
     """
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
+        if not has_features(context, *_NEEDED):
+            return context.get_dummy_value()
         source = element_pointer(context, builder, columns, args[0], args[1])
         factors = element_pointer(context, builder, weights, args[2], args[3])
         result = element_pointer(context, builder, target, args[6], args[7])
         shift = context.cast(builder, args[5], signature.args[5], types.int32)
         sums = _Sums(builder, 3, _half(builder, shift))
         with cgutils.for_range(builder, args[4]) as loop:
-            pair = _weights_at(builder, factors, builder.mul(loop.index, ir.Constant(_INT64, 2)))
-            first = builder.gep(source, [builder.mul(loop.index, ir.Constant(_INT64, 192))])
+            pair = _weights_at(builder, factors, builder.mul(loop.index, ir.Constant(llvm.INT64, 2)))
+            first = builder.gep(source, [builder.mul(loop.index, ir.Constant(llvm.INT64, 192))])
             for c in range(3):
-                values = _loaded(builder, builder.gep(first, [ir.Constant(_INT64, 64 * c)]), _BYTES)
+                values = _loaded(builder, builder.gep(first, [ir.Constant(llvm.INT64, 64 * c)]), llvm.BYTES)
                 sums.add(c, values, pair)
         for c, total in enumerate(sums.shifted(shift)):
-            limits = (ir.Constant(_WORDS, [limit] * _LANES) for limit in (0, 255))
+            limits = (ir.Constant(llvm.WORDS, [limit] * _LANES) for limit in (0, 255))
             for limit, sign in zip(limits, "><"):
                 total = builder.select(builder.icmp_signed(sign, total, limit), total, limit)
-            pixels = builder.trunc(total, ir.VectorType(_BYTE, _LANES))
-            _store(builder, builder.gep(result, [ir.Constant(_INT64, 16 * c)]), pixels)
+            pixels = builder.trunc(total, ir.VectorType(llvm.BYTE, _LANES))
+            _store(builder, builder.gep(result, [ir.Constant(llvm.INT64, 16 * c)]), pixels)
         return context.get_dummy_value()
 
     return types.void(columns, place, weights, index, types.int64, bits, target, end), generate
@@ -241,20 +247,22 @@ def sum_lines(
     """
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
+        if not has_features(context, *_NEEDED):
+            return context.get_dummy_value()
         source = element_pointer(context, builder, rows, args[0], args[1])
         factors = element_pointer(context, builder, weights, args[3], args[4])
         result = element_pointer(context, builder, target, args[7], args[8])
         shift = context.cast(builder, args[6], signature.args[6], types.int32)
-        unit, two, three, four = (ir.Constant(_INT64, k) for k in range(1, 5))
+        unit, two, three, four = (ir.Constant(llvm.INT64, k) for k in range(1, 5))
         sums = _Sums(builder, 4, _half(builder, shift))
 
         def add(number: Value, places: Sequence[Value]) -> None:
-            values = [_loaded(builder, each, _BYTES) for each in places]
+            values = [_loaded(builder, each, llvm.BYTES) for each in places]
             pair = _weights_at(builder, factors, builder.mul(number, two))
             for upper in (False, True):
-                one, other = (_woven(builder, values[k], values[k + 1], _BYTES, upper) for k in (0, 2))
+                one, other = (_woven(builder, values[k], values[k + 1], llvm.BYTES, upper) for k in (0, 2))
                 for k, high in enumerate((False, True)):
-                    sums.add(2 * upper + k, _woven(builder, one, other, _SHORTS, high), pair)
+                    sums.add(2 * upper + k, _woven(builder, one, other, llvm.SHORTS, high), pair)
 
         whole = builder.lshr(args[5], two)
         with cgutils.for_range(builder, whole) as loop:
@@ -262,27 +270,27 @@ def sum_lines(
             add(
                 loop.index,
                 [
-                    builder.gep(source, [builder.add(begin, builder.mul(args[2], ir.Constant(_INT64, k)))])
+                    builder.gep(source, [builder.add(begin, builder.mul(args[2], ir.Constant(llvm.INT64, k)))])
                     for k in range(4)
                 ],
             )
         rest = builder.and_(args[5], three)
-        with builder.if_then(builder.icmp_unsigned(">", rest, ir.Constant(_INT64, 0))):
+        with builder.if_then(builder.icmp_unsigned(">", rest, ir.Constant(llvm.INT64, 0))):
             # Rows that are not there have weights of 0, whatever is read in their place.
             begin = builder.mul(builder.mul(whole, four), args[2])
             last = builder.sub(rest, unit)
             places = []
             for k in range(4):
-                number = ir.Constant(_INT64, k)
+                number = ir.Constant(llvm.INT64, k)
                 number = builder.select(builder.icmp_unsigned("<", number, last), number, last)
                 places.append(builder.gep(source, [builder.add(begin, builder.mul(args[2], number))]))
             add(whole, places)
         first, second, third, fourth = sums.shifted(shift)
         shorts = [
-            _called(builder, "llvm.x86.avx512.packssdw.512", _SHORTS, *pair)
+            _called(builder, "llvm.x86.avx512.packssdw.512", llvm.SHORTS, *pair)
             for pair in ((first, second), (third, fourth))
         ]
-        _store(builder, result, _called(builder, "llvm.x86.avx512.packuswb.512", _BYTES, *shorts))
+        _store(builder, result, _called(builder, "llvm.x86.avx512.packuswb.512", llvm.BYTES, *shorts))
         return context.get_dummy_value()
 
     kind = types.void(rows, place, types.int64, weights, index, types.int64, bits, target, end)

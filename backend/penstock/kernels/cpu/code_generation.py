@@ -1,22 +1,40 @@
 """Types and decorators for functions that generate machine code through numba and LLVM.
 
-The libraries have few annotations; these names fill the gap.
+Nothing of them is imported before a kernel is compiled (:mod:`penstock.kernels.cpu.deferred`). The libraries have few annotations; the
+names here fill the gap.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-import numba.extending
-from llvmlite.ir import IRBuilder, Value
-from numba.core.base import BaseContext as TargetContext
-from numba.core.datamodel import DataModelManager
-from numba.core.typing.context import BaseContext as TypingContext
-from numba.core.typing.templates import Signature
+from penstock.kernels.cpu.deferred import DeferredFunction, DeferredIntrinsic, DeferredModule
+
+if TYPE_CHECKING:
+    from llvmlite import ir
+    from llvmlite.ir import IRBuilder, Value
+    from numba import carray, types
+    from numba.core import cgutils
+    from numba.core.base import BaseContext as TargetContext
+    from numba.core.cpu import CPUContext
+    from numba.core.typing.context import BaseContext as TypingContext
+    from numba.core.typing.templates import Signature
+
+    from penstock.kernels.cpu import llvm_types as llvm
+    from penstock.kernels.cpu import vector_types
+
+    Generate = Callable[[TargetContext, IRBuilder, Signature, Sequence[Value]], Value]
+    # The result of an intrinsic: its signature, and the function that generates its code.
+    Intrinsic = tuple[Signature, Generate]
+else:
+    # Only named in annotations.
+    Generate = Intrinsic = IRBuilder = Signature = TargetContext = TypingContext = Value = Any
+    ir, types, cgutils = (DeferredModule(name) for name in ("llvmlite.ir", "numba.core.types", "numba.core.cgutils"))
+    llvm, vector_types = (DeferredModule(f"penstock.kernels.cpu.{name}") for name in ("llvm_types", "vector_types"))
+    carray = DeferredFunction("numba", "carray")
 
 __all__ = [
-    "DataModelManager",
     "Generate",
     "IRBuilder",
     "Intrinsic",
@@ -25,13 +43,16 @@ __all__ = [
     "TypingContext",
     "Value",
     "Vector",
+    "carray",
+    "cgutils",
+    "has_features",
     "intrinsic",
+    "ir",
     "literal_intrinsic",
+    "llvm",
+    "types",
+    "vector_types",
 ]
-
-Generate = Callable[[TargetContext, IRBuilder, Signature, Sequence[Value]], Value]
-# The result of an intrinsic: its signature, and the function that generates its code.
-Intrinsic = tuple[Signature, Generate]
 
 
 class Number(Protocol):
@@ -62,13 +83,17 @@ class Vector(Protocol):
 
 
 def intrinsic(function: Callable[..., Intrinsic]) -> Callable[..., Any]:
-    """numba's decorator: ``function`` maps argument types to a signature and a code generator; the result is called by
-    kernels."""
-    made: Callable[..., Any] = numba.extending.intrinsic(function)
-    return made
+    """Decorates a function that maps the types of arguments to a signature and a code generator; kernels call the result."""
+    return DeferredIntrinsic(function)
 
 
 def literal_intrinsic(function: Callable[..., Intrinsic]) -> Callable[..., Any]:
     """Like :func:`intrinsic`, for functions that need the values of constants."""
-    made: Callable[..., Any] = numba.extending.intrinsic(prefer_literal=True)(function)
-    return made
+    return DeferredIntrinsic(function, prefer_literal=True)
+
+
+def has_features(context: TargetContext, *names: str) -> bool:
+    """Whether code is generated for a machine that has these features, as LLVM names them."""
+    codegen = cast("CPUContext", context).codegen()
+    _, _, features = codegen.magic_tuple()
+    return set(features.split(",")).issuperset(f"+{name}" for name in names)

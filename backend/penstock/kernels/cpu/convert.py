@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
+from penstock.kernels.cpu.code_generation import types
+from penstock.kernels.cpu.deferred import overload
 from penstock.kernels.cpu.halves import round_to_halves
 from penstock.kernels.cpu.options import njit
 
@@ -99,7 +99,7 @@ def _integer_to_integer(value: Any, like: Any) -> Any:
     return convert
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _cast(source: np.ndarray, target: np.ndarray, like: np.generic) -> None:
     for i in range(source.size):
         target[i] = converted(source[i], like)

@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numba import types
 
 from penstock.kernels.cpu.code_generation import (
     Intrinsic,
@@ -19,6 +18,7 @@ from penstock.kernels.cpu.code_generation import (
     TypingContext,
     Value,
     intrinsic,
+    types,
 )
 from penstock.kernels.cpu.options import njit
 from penstock.kernels.cpu.philox import ELEMENT_STRIDE, TO_UNIT, canonical, draw, draw64, draw_below, draw_pair, unit
@@ -35,7 +35,7 @@ def fma(_context: TypingContext, a: types.Float, _b: types.Float, _c: types.Floa
     return a(a, a, a), generate
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_uniform(
     out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, low: np.float32, high: np.float32
 ) -> None:
@@ -48,7 +48,7 @@ def fill_uniform(
         out[e] = fma(np.float32(bits), scale, base)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_uniform_double(
     out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, low: float, high: float
 ) -> None:
@@ -61,7 +61,7 @@ def fill_uniform_double(
         out[e] = fma(np.float64(bits), scale, base)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_rows(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, low: np.float32, high: np.float32
 ) -> None:
@@ -70,14 +70,14 @@ def fill_rows(
         fill_uniform(out[row], key, streams[row], start, low, high)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_rows_double(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, low: float, high: float) -> None:
     """:func:`fill_uniform_double` for each row."""
     for row in range(len(out)):
         fill_uniform_double(out[row], key, streams[row], start, low, high)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def normal(key: Key, stream: np.uint64, n: np.uint64) -> np.float32:
     """A standard normal number: the cosine branch of the Box-Muller transform."""
     a, b = draw_pair(key, stream, n)
@@ -85,7 +85,7 @@ def normal(key: Key, stream: np.uint64, n: np.uint64) -> np.float32:
     return np.float32(radius) * np.float32(math.cos(np.float32(2 * math.pi) * unit(b)))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def normal_double(key: Key, stream: np.uint64, n: np.uint64) -> float:
     """:func:`normal` in double precision, from four draws."""
     a = np.float64(draw64(key, stream, n)) * 2.0**-64
@@ -93,7 +93,7 @@ def normal_double(key: Key, stream: np.uint64, n: np.uint64) -> float:
     return math.sqrt(-2 * math.log(a)) * math.cos(2 * math.pi * b)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_normal(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, mean: np.float32, stddev: np.float32
 ) -> None:
@@ -104,7 +104,7 @@ def fill_normal(
             numbers[e] = fma(normal(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_normal_double(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, mean: float, stddev: float
 ) -> None:
@@ -115,7 +115,7 @@ def fill_normal_double(
             numbers[e] = fma(normal_double(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_below(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, bound: np.uint64, in_a_row: bool
 ) -> None:
@@ -131,7 +131,7 @@ def fill_below(
             numbers[e], n = draw_below(key, stream, n, bound)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_weighted(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, cumulative: np.ndarray, in_a_row: bool
 ) -> None:
@@ -145,7 +145,7 @@ def fill_weighted(
             numbers[e] = np.searchsorted(cumulative, u)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def like(value: float, real: float) -> float:
     """``value`` in the precision of ``real``."""
     if isinstance(real, np.float32):
@@ -153,7 +153,7 @@ def like(value: float, real: float) -> float:
     return np.float64(value)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def polar_normal(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray) -> tuple[float, np.uint64]:
     """A standard normal number by Marsaglia's polar method, and the position after it.
 
@@ -177,7 +177,7 @@ def polar_normal(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray) -
     return y * factor, n
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def gamma_above_one(
     key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float
 ) -> tuple[float, float, np.uint64]:
@@ -200,7 +200,7 @@ def gamma_above_one(
             return d, v, n
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def gamma(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float) -> tuple[float, np.uint64]:
     """A number of the gamma distribution of ``shape`` and scale 1, and the position after it."""
     real = spare[0]
@@ -214,7 +214,7 @@ def gamma(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: f
     return like(u ** (like(1, real) / shape), real) * d * v, n
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _fill_row_of_beta(
     out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, alpha: float, beta: float
 ) -> None:
@@ -244,7 +244,7 @@ def _fill_row_of_beta(
             out[e] = a / (a + b)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_beta(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, alpha: float, beta: float) -> None:
     """Numbers of the beta distribution, in the precision of ``out``; each row has its stream."""
     for row in range(len(out)):

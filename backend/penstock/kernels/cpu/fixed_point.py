@@ -287,7 +287,7 @@ def _split_weights(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
     return split
 
 
-@kernel
+@inner
 def _sum_rows_by_four(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray) -> None:
     """As :func:`_sum_rows`, four rows at a time."""
     flat, stride, target = rows.ravel(), rows.shape[1], lines.ravel()
@@ -305,7 +305,7 @@ def _sum_rows_by_four(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray,
             x += _LINE
 
 
-@kernel
+@inner
 def _sum_columns_by_four(
     rows: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray
 ) -> None:
@@ -331,10 +331,24 @@ def _sum_columns_by_four(
         y += 16
 
 
-sum_rows = _sum_rows_by_four if are_supported() else _sum_rows
-"""The vertical pass, as this machine does it best: rows (H, n) -> lines (h, n), n at least ``BLOCK``."""
-sum_columns = _sum_columns_by_four if are_supported() else _sum_columns
-"""The horizontal pass, likewise: rows (H, W * C) -> lines (H, w * C), H and both widths at least ``BLOCK``."""
+@kernel
+def sum_rows(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray) -> None:
+    """The vertical pass, as this machine does it best: rows (H, n) -> lines (h, n), n at least ``BLOCK``."""
+    if are_supported():
+        _sum_rows_by_four(rows, starts, weights, bits, lines)
+    else:
+        _sum_rows(rows, starts, weights, bits, lines)
+
+
+@kernel
+def sum_columns(
+    rows: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray
+) -> None:
+    """The horizontal pass, likewise: rows (H, W * C) -> lines (H, w * C), H and both widths at least ``BLOCK``."""
+    if are_supported():
+        _sum_columns_by_four(rows, channels, starts, weights, bits, lines)
+    else:
+        _sum_columns(rows, channels, starts, weights, bits, lines)
 
 
 @kernel

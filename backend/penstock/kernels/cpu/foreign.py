@@ -8,10 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-
 from penstock.kernels.cpu.code_generation import (
     Intrinsic,
     IRBuilder,
@@ -19,10 +15,12 @@ from penstock.kernels.cpu.code_generation import (
     TargetContext,
     TypingContext,
     Value,
+    cgutils,
     intrinsic,
+    ir,
+    llvm,
+    types,
 )
-
-_BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
 @intrinsic
@@ -33,7 +31,7 @@ def call(_context: TypingContext, _address: types.Integer, arguments: types.Base
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         address, given = args
         values = cgutils.unpack_tuple(builder, given)
-        kind = ir.FunctionType(_INT32, [_INT64] * len(values))
+        kind = ir.FunctionType(llvm.INT32, [llvm.INT64] * len(values))
         return builder.call(builder.inttoptr(address, kind.as_pointer()), values)
 
     return types.int32(types.int64, arguments), generate
@@ -44,7 +42,7 @@ def word_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
     """The 64-bit word at an address."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        return builder.load(builder.inttoptr(args[0], _INT64.as_pointer()))
+        return builder.load(builder.inttoptr(args[0], llvm.INT64.as_pointer()))
 
     return types.int64(types.int64), generate
 
@@ -54,7 +52,7 @@ def byte_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
     """The byte at an address."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        return builder.zext(builder.load(builder.inttoptr(args[0], _BYTE.as_pointer())), _INT64)
+        return builder.zext(builder.load(builder.inttoptr(args[0], llvm.BYTE.as_pointer())), llvm.INT64)
 
     return types.int64(types.int64), generate
 
@@ -64,7 +62,7 @@ def bytes_from(_context: TypingContext, _address: types.Integer) -> Intrinsic:
     """A pointer to the bytes from an address on, of which ``numba.carray`` makes an array."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        return builder.inttoptr(args[0], _BYTE.as_pointer())
+        return builder.inttoptr(args[0], llvm.BYTE.as_pointer())
 
     return types.CPointer(types.uint8)(types.int64), generate
 
@@ -74,7 +72,7 @@ def words_from(_context: TypingContext, _address: types.Integer) -> Intrinsic:
     """Like :func:`bytes_from`, of words of 64 bits."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        return builder.inttoptr(args[0], _INT64.as_pointer())
+        return builder.inttoptr(args[0], llvm.INT64.as_pointer())
 
     return types.CPointer(types.int64)(types.int64), generate
 
@@ -85,7 +83,7 @@ def counted(_context: TypingContext, count: types.Array) -> Intrinsic:
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         place = cgutils.create_struct_proxy(count)(context, builder, value=args[0]).data
-        return builder.atomic_rmw("add", place, ir.Constant(_INT64, 1), "monotonic")
+        return builder.atomic_rmw("add", place, ir.Constant(llvm.INT64, 1), "monotonic")
 
     return types.int64(count), generate
 
@@ -98,8 +96,8 @@ def counted_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
     """
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        place = builder.inttoptr(args[0], _INT64.as_pointer())
-        return builder.atomic_rmw("add", place, ir.Constant(_INT64, 1), "acq_rel")
+        place = builder.inttoptr(args[0], llvm.INT64.as_pointer())
+        return builder.atomic_rmw("add", place, ir.Constant(llvm.INT64, 1), "acq_rel")
 
     return types.int64(types.int64), generate
 
@@ -109,7 +107,7 @@ def set_int(_context: TypingContext, _address: types.Integer, _value: types.Inte
     """Stores the lower 32 bits of a word at an address."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        builder.store(builder.trunc(args[1], _INT32), builder.inttoptr(args[0], _INT32.as_pointer()))
+        builder.store(builder.trunc(args[1], llvm.INT32), builder.inttoptr(args[0], llvm.INT32.as_pointer()))
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate
@@ -120,7 +118,7 @@ def set_word(_context: TypingContext, _address: types.Integer, _value: types.Int
     """Stores a 64-bit word at an address."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        builder.store(args[1], builder.inttoptr(args[0], _INT64.as_pointer()))
+        builder.store(args[1], builder.inttoptr(args[0], llvm.INT64.as_pointer()))
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate
@@ -133,7 +131,7 @@ def copy_bytes(
     """Copies bytes from one address to another; the two ranges must not overlap."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        target, source = (builder.inttoptr(address, _BYTE.as_pointer()) for address in args[:2])
+        target, source = (builder.inttoptr(address, llvm.BYTE.as_pointer()) for address in args[:2])
         cgutils.raw_memcpy(builder, target, source, args[2], 1)
         return context.get_dummy_value()
 

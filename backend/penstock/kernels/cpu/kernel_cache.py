@@ -1,4 +1,4 @@
-"""The cache of compiled kernels on disk, for numba's compilers.
+"""The cache of kernels that numba compiles in a process, because no library has them, on disk.
 
 numba's own cache refuses to compile for a user who cannot write any of its folders, ignores a filled folder that is read-only,
 fails on damaged files, and may mix up the entries of two processes that compile at once. This one reads from every folder, saves
@@ -9,14 +9,13 @@ written under another name first and carries a checksum.
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import logging
 import pickle
 import re
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +27,7 @@ from numba.core.compiler import CompileResult
 from numba.core.cpu import CPUContext
 from numba.core.serialize import dumps
 
+from penstock.kernels.cpu.source_digests import Compilable
 from penstock.private_folders import existing_private_folder, private_folder, users_cache
 
 logger = logging.getLogger(__name__)
@@ -58,16 +58,14 @@ class _Key(NamedTuple):
         machine: the processor and its features.
         numba: its version.
         cells: what the function refers to in those that it is nested in, pickled.
-        code: digest of its code.
-        source: digest of its file.
+        sources: digest of its code, and of all that it refers to.
     """
 
     signature: object
     machine: object
     numba: str
     cells: bytes
-    code: bytes
-    source: bytes
+    sources: str
 
 
 # Why kernels are not saved there any more, by root.
@@ -79,12 +77,12 @@ class KernelCache(_Cache):
     """The compiled signatures of one function.
 
     Args:
-        function: to be compiled.
+        kernel: to be compiled.
     """
 
-    def __init__(self, function: Callable[..., object]) -> None:
-        self._function = function
-        code = function.__code__
+    def __init__(self, kernel: Compilable) -> None:
+        self._function, self._digest = kernel.py_func, kernel.digest
+        function, code = kernel.py_func, kernel.py_func.__code__
         self._source = Path(code.co_filename)
         self._base = f"{self._source.stem}.{function.__qualname__}-{code.co_firstlineno}.{sys.implementation.cache_tag}"
         self._base = re.sub("[<>]", "", self._base)
@@ -110,10 +108,6 @@ class KernelCache(_Cache):
                 path.unlink(missing_ok=True)
             except OSError:
                 logger.info("the compiled kernel '%s' could not be removed", path)
-
-    def is_filled(self) -> bool:
-        """Whether a process has left a compiled signature, perhaps of another version of the function."""
-        return next(self._files(), None) is not None
 
     def load_overload(self, sig: object, target_context: CPUContext) -> CompileResult | None:
         """Return the compiled signature, or None if it must be compiled."""
@@ -180,24 +174,12 @@ class KernelCache(_Cache):
 
     def _key(self, sig: object, codegen: CPUCodegen) -> _Key:
         cells = tuple(cell.cell_contents for cell in self._function.__closure__ or ())
-        code = hashlib.sha256(self._function.__code__.co_code).digest()
-        machine = codegen.magic_tuple()
-        return _Key(sig, machine, numba.__version__, dumps(cells), code, _digest_of(self._source))
+        return _Key(sig, codegen.magic_tuple(), numba.__version__, dumps(cells), self._digest)
 
     def _name(self, key: _Key) -> str:
         """The name of a signature's file: the same for later versions of the function, which replace it."""
         text = _ADDRESS.sub("", repr((key.signature, key.machine, key.numba, key.cells)))
         return f"{self._base}.{hashlib.sha256(text.encode()).hexdigest()[:16]}{_SUFFIX}"
-
-
-def is_cached(function: Callable[..., object]) -> bool:
-    """Whether an earlier process left a compiled kernel on disk."""
-    return KernelCache(function).is_filled()
-
-
-@functools.cache
-def _digest_of(source: Path) -> bytes:
-    return hashlib.sha256(source.read_bytes()).digest()
 
 
 def _packed(content: object) -> bytes:

@@ -7,7 +7,7 @@ import numpy as np
 from penstock.kernels.cpu.options import njit
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
     last = table.size - 1
     for i in range(source.size):
@@ -28,7 +28,7 @@ def look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
     _look_up(source.reshape(-1), table.view(bits), target.reshape(-1).view(bits))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _mark(numbers: np.ndarray, on: np.generic, off: np.generic, count: int, inner: int, target: np.ndarray) -> None:
     for i in range(target.size):
         target[i] = off

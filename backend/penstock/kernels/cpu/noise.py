@@ -11,7 +11,7 @@ from penstock.kernels.cpu.philox import ELEMENT_STRIDE, fill_units
 from penstock.kernels.random_keys import Key
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def add_normal(
     out: np.ndarray,
     source: np.ndarray,
@@ -27,7 +27,7 @@ def add_normal(
         out[e] = converted(np.float32(source[e]) + noise, out[e])
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def add_normal_double(
     out: np.ndarray, source: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, mean: float, stddev: float
 ) -> None:
@@ -37,7 +37,7 @@ def add_normal_double(
         out[e] = converted(np.float64(source[e]) + noise, out[e])
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def sprinkle(
     out: np.ndarray,
     source: np.ndarray,

@@ -1,92 +1,58 @@
-"""How kernels are compiled: they release the GIL if they take long, are cached on disk, and divide by zero as in C, without an error.
-
-The decorators :func:`njit` and :func:`cfunc` are numba's, with our cache (`kernel_cache`) in the place of numba's.
-"""
+"""How kernels are compiled: they release the GIL if they take long, and divide by zero as in C, without an error."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Literal, TypedDict, TypeVar
 
-import numba
-from numba.core.ccallback import CFunc
-from numba.core.dispatcher import Dispatcher
-from numba.core.sigutils import normalize_signature
-
-from penstock.kernels.cpu.kernel_cache import KernelCache
+from penstock.kernels.cpu.callables import Callback, Kernel
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 class _Options(TypedDict):
     nogil: bool
-    cache: bool
     error_model: Literal["numpy"]
 
 
-OPTIONS: _Options = {"nogil": True, "cache": True, "error_model": "numpy"}
-_KERNEL = dict[str, Any](OPTIONS, no_cfunc_wrapper=True)
+OPTIONS: _Options = {"nogil": True, "error_model": "numpy"}
+_KERNEL = dict[str, object](OPTIONS, no_cfunc_wrapper=True)
 _INNER = {**_KERNEL, "no_cpython_wrapper": True}
 
 
-def njit(*, cache: bool, **options: Any) -> Callable[[F], Dispatcher[F]]:
-    """Compile a function when it is first called with arguments of new types.
+def njit(**options: object) -> Callable[[F], Kernel]:
+    """Decorates a function that is compiled for the types of its arguments: ahead of time, or by the first call with new types.
 
     Args:
-        cache: keep it on disk.
         options: as numba's.
     """
-
-    def compiled(function: F) -> Dispatcher[F]:
-        dispatcher = numba.njit(**options)(function)
-        if cache and isinstance(dispatcher, Dispatcher):  # not with NUMBA_DISABLE_JIT
-            vars(dispatcher)["_cache"] = KernelCache(function)  # private: numba's `enable_caching` sets it, too
-        return dispatcher
-
-    return compiled
+    return lambda function: Kernel(function, options)
 
 
-class _Callback(CFunc):
-    """A callback that is kept on disk."""
-
-    _cache: KernelCache
-
-    def enable_caching(self) -> None:
-        self._cache = KernelCache(self.__wrapped__)
-
-
-def cfunc(signature: object, *, cache: bool, **options: object) -> Callable[[F], CFunc]:
-    """Compile a callback for C at once.
+def cfunc(arguments: str, result: str, **options: object) -> Callable[[F], Callback]:
+    """Decorates a function that is called from C.
 
     Args:
-        signature: its types.
-        cache: keep it on disk.
+        arguments: their types, as :mod:`penstock.kernels.cpu.signatures` writes them.
+        result: its type.
         options: as numba's.
     """
-
-    def compiled(function: F) -> CFunc:
-        callback = _Callback(function, normalize_signature(signature), locals={}, options=options)
-        if cache:
-            callback.enable_caching()
-        callback.compile()
-        return callback
-
-    return compiled
+    return lambda function: Callback(function, arguments, result, options)
 
 
-def kernel(function: F) -> Dispatcher[F]:
+def kernel(function: F) -> Kernel:
     """Compiles a kernel, which Python and other kernels may call."""
-    return njit(**_KERNEL)(function)
+    return Kernel(function, _KERNEL)
 
 
-def brief(function: F) -> Dispatcher[F]:
+def brief(function: F) -> Kernel:
     """Compiles a kernel that takes some tens of microseconds for a usual batch, and keeps the GIL, which other threads could keep for long."""
-    return njit(**{**_KERNEL, "nogil": False})(function)
+    return Kernel(function, {**_KERNEL, "nogil": False})
 
 
-def inner(function: F) -> Dispatcher[F]:
+def inner(function: F) -> Kernel:
     """Compiles a function that only kernels may call; a call from Python ends the process.
 
     Without an entry for Python it compiles faster.
     """
-    return njit(**_INNER)(function)
+    return Kernel(function, _INNER)

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import carray, from_dtype, types
-from numba.core.dispatcher import Dispatcher
 
 from penstock.core.chains import IMAGE, PART, REGION
+from penstock.kernels.cpu import signatures
+from penstock.kernels.cpu.callables import Kernel
 from penstock.kernels.cpu.code_generation import (
     Intrinsic,
     IRBuilder,
@@ -23,11 +22,11 @@ from penstock.kernels.cpu.code_generation import (
     TargetContext,
     TypingContext,
     Value,
+    carray,
     intrinsic,
+    types,
 )
 from penstock.kernels.cpu.options import inner
-
-_BYTE = ir.IntType(8)
 
 
 @intrinsic
@@ -52,20 +51,18 @@ def record_at(pointer: Any) -> Any:
     return carray(pointer, 1)[0]
 
 
-RUN = types.int64, types.int64, types.int64
+RUN = "int64", "int64", "int64"
 """The addresses of elements to read and to write, and how many there are."""
-IMAGES = (types.CPointer(from_dtype(IMAGE)),)
+IMAGES = (signatures.pointer_to(IMAGE),)
 """The image to read and to write."""
-PARTS = types.CPointer(from_dtype(PART)), types.CPointer(from_dtype(PART)), types.int64
+PARTS = signatures.pointer_to(PART), signatures.pointer_to(PART), "int64"
 """The parts to read and to write, and the address of scratch memory."""
-MAPPED_REGION = (types.CPointer(from_dtype(REGION)),)
+MAPPED_REGION = (signatures.pointer_to(REGION),)
 """The region to change."""
 
 
 @functools.cache
-def address_of(
-    kernel: Dispatcher[Any], record: np.dtype, arguments: tuple[types.Type, ...], *elements: np.dtype
-) -> int:
+def address_of(kernel: Kernel, record: np.dtype, arguments: tuple[str, ...], *elements: np.dtype) -> int:
     """The address of a kernel, which is compiled if that has not been done before.
 
     Args:
@@ -74,9 +71,4 @@ def address_of(
         arguments: ``RUN``, ``IMAGES``, ``PARTS`` or ``MAPPED_REGION``.
         elements: their types.
     """
-    signature = types.CPointer(from_dtype(record)), *arguments, *(from_dtype(dtype) for dtype in elements)
-    if signature not in kernel.overloads:
-        kernel.compile(signature)
-    compiled: Any = kernel.overloads[signature]
-    address: int = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
-    return address
+    return kernel.address(", ".join((signatures.pointer_to(record), *arguments, *(dtype.name for dtype in elements))))

@@ -12,9 +12,9 @@ DALI's, so that both give the same values.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
+from penstock.kernels.cpu.code_generation import types
+from penstock.kernels.cpu.deferred import overload
 from penstock.kernels.cpu.options import njit
 from penstock.kernels.random_keys import Key
 
@@ -46,7 +46,7 @@ def _parts_of(key):  # type: ignore[no-untyped-def]
     return lambda key: (key, np.uint64(0))
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, inline="always")
 def block(key: Key, stream: np.uint64, counter: np.uint64) -> _Block:
     """The four words of block ``counter``, as 64-bit integers."""
     key, base = _parts(key)
@@ -61,7 +61,7 @@ def block(key: Key, stream: np.uint64, counter: np.uint64) -> _Block:
     return c0, c1, c2, c3
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_blocks(out: np.ndarray, key: Key, stream: np.uint64, counter: np.uint64) -> None:
     """The words of consecutive blocks, 64-bit integers; after the last block of a stream comes the next stream."""
     for first in range(0, out.size, 4):
@@ -71,7 +71,7 @@ def fill_blocks(out: np.ndarray, key: Key, stream: np.uint64, counter: np.uint64
             stream += np.uint64(1)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def draw(key: Key, stream: np.uint64, n: np.uint64) -> np.uint64:
     """Draw ``n``: 32 random bits, in a 64-bit integer."""
     words = block(key, stream, n >> np.uint64(2))
@@ -83,13 +83,13 @@ def draw(key: Key, stream: np.uint64, n: np.uint64) -> np.uint64:
     return words[2] if word == 2 else words[3]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def draw64(key: Key, stream: np.uint64, n: np.uint64) -> np.uint64:
     """Draws ``n`` (low) and ``n + 1`` (high) as one 64-bit number."""
     return draw(key, stream, n) | (draw(key, stream, n + np.uint64(1)) << _32)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def draw_below(key: Key, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _Drawn:
     """An unbiased number in [0, bound), and the position after it."""
     one = np.uint64(1)
@@ -105,7 +105,7 @@ def draw_below(key: Key, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _
             return number, n
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _draw_below_32_bits(key: Key, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _Drawn:
     """An unbiased number in [0, bound) for bounds below 2**32 (Lemire's method), and the position after it."""
     one = np.uint64(1)
@@ -119,13 +119,13 @@ def _draw_below_32_bits(key: Key, stream: np.uint64, n: np.uint64, bound: np.uin
     return product >> _32, n
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def unit(bits: np.uint64) -> np.float32:
     """32 random bits as a number in [0, 1]."""
     return np.float32(bits) * TO_UNIT
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_units(key: Key, stream: np.uint64, n: np.uint64, out: np.ndarray) -> None:
     """Fills a float32 array with numbers in [0, 1]; the first element's draw is ``n``.
 
@@ -140,7 +140,7 @@ def fill_units(key: Key, stream: np.uint64, n: np.uint64, out: np.ndarray) -> No
         out[e] = unit(high if place & two else low)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def draw_pair(key: Key, stream: np.uint64, n: np.uint64) -> _Drawn:
     """Draws ``n`` and ``n + 1``."""
     counter = n >> np.uint64(2)
@@ -153,28 +153,28 @@ def draw_pair(key: Key, stream: np.uint64, n: np.uint64) -> _Drawn:
     return (words[2] if upper else low), (words[3] if upper else high)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_draws(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
     """Consecutive draws from ``start`` on."""
     for i in range(out.size):
         out[i] = draw(key, stream, start + np.uint64(i))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_bits(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
     """The first draw of each element, as 64-bit integers."""
     for e in range(out.size):
         out[e] = draw(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_rows_of_bits(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64) -> None:
     """:func:`fill_bits` for each row."""
     for row in range(len(out)):
         fill_bits(out[row], key, streams[row], start)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def fill_rows_of_flips(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, last_head: np.uint64) -> None:
     """Whether the first draw of each element is at most ``last_head``."""
     for row in range(len(out)):
@@ -182,7 +182,7 @@ def fill_rows_of_flips(out: np.ndarray, key: Key, streams: np.ndarray, start: np
             out[row, e] = draw(key, streams[row], start + np.uint64(ELEMENT_STRIDE * e)) <= last_head
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def canonical(key: Key, stream: np.uint64, n: np.uint64, real: float) -> tuple[float, np.uint64]:
     """A number in [0, 1) of the type of ``real``, and the position after it."""
     if isinstance(real, np.float32):
@@ -191,7 +191,7 @@ def canonical(key: Key, stream: np.uint64, n: np.uint64, real: float) -> tuple[f
     return canonical_of(a, b), n + np.uint64(2)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def canonical_of(low: np.uint64, high: np.uint64) -> float:
     """A number in [0, 1) from two draws."""
     return min((np.float64(low) + np.float64(high) * 2.0**32) / 2.0**64, 1 - 2.0**-53)

@@ -12,7 +12,7 @@ from penstock.kernels.cpu.philox import canonical, draw_below
 from penstock.kernels.random_keys import Key
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # aspect ratios may be 0
+@njit(nogil=True, error_model="numpy")  # aspect ratios may be 0
 def crop_window(
     key: Key,
     stream: np.uint64,
@@ -67,7 +67,7 @@ def crop_window(
     return int(y), int(x), h, w
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def crop_windows(
     key: Key,
     streams: np.ndarray,

@@ -12,8 +12,6 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
 from penstock.core.arrays import MAX_RANK
 from penstock.kernels.cpu.axis_passes import (
@@ -32,7 +30,9 @@ from penstock.kernels.cpu.axis_passes import (
     read_span,
     window_start,
 )
+from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.deferred import overload
 from penstock.kernels.cpu.options import brief, inner, kernel
 from penstock.kernels.cpu.parts import MAPPED_REGION, PARTS, address_of, elements_at, record_at
 from penstock.kernels.cpu.simd import at, joined, load, repeated, store, zeros

@@ -25,7 +25,7 @@ _TERMS = 12
 _CHUNK = 64
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def poisson_terms(mean: float, terms: np.ndarray) -> None:
     """The constants that :func:`poisson` needs for a mean; the first of the ``_TERMS`` numbers is the mean itself."""
     terms[0] = mean
@@ -47,7 +47,7 @@ def poisson_terms(mean: float, terms: np.ndarray) -> None:
     terms[6], terms[7], terms[8], terms[9], terms[10], terms[11] = c1, c2, c3, c4, c5, total
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def log_factorial_of(number: float, known: np.ndarray) -> float:
     """The logarithm of the factorial; ``known`` caches those of small numbers, NaN until computed."""
     if number >= known.size:
@@ -58,7 +58,7 @@ def log_factorial_of(number: float, known: np.ndarray) -> float:
     return known[place]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _fill_first_words(words: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
     """The words of the first three blocks of consecutive elements, in columns. Vectorized."""
     for e in range(words.shape[1]):
@@ -68,7 +68,7 @@ def _fill_first_words(words: np.ndarray, key: Key, stream: np.uint64, start: np.
         words[8, e], words[9, e], words[10, e], words[11, e] = block(key, stream, counter + np.uint64(2))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _poisson_of_few(key: Key, stream: np.uint64, n: np.uint64, limit: float, words: np.ndarray, e: int) -> float:
     """How many canonical numbers, multiplied, stay above ``limit``; column ``e`` of ``words`` has the first ones."""
     count, product = 0.0, 1.0
@@ -88,7 +88,7 @@ def _poisson_of_few(key: Key, stream: np.uint64, n: np.uint64, limit: float, wor
         count += 1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def poisson(
     key: Key, stream: np.uint64, n: np.uint64, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray
 ) -> float:
@@ -135,7 +135,7 @@ def poisson(
             return x + m
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def replace_by_shots(
     out: np.ndarray, source: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, factor: np.float32
 ) -> None:

@@ -6,17 +6,10 @@ Bounds are not checked, and indices don't wrap around: kernels are responsible f
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import lower_builtin, models, register_model, type_callable
-
 from penstock.kernels.cpu.code_generation import (
-    DataModelManager,
     Intrinsic,
     IRBuilder,
     Number,
@@ -24,32 +17,14 @@ from penstock.kernels.cpu.code_generation import (
     TargetContext,
     TypingContext,
     Value,
+    cgutils,
     intrinsic,
+    ir,
     literal_intrinsic,
+    llvm,
+    types,
+    vector_types,
 )
-
-_FLOAT, _DOUBLE, _INT32 = ir.FloatType(), ir.DoubleType(), ir.IntType(32)
-
-
-class FloatVector(types.Type):
-    """float32, or float64, ``lanes`` times; vectors and numbers of one type are added, subtracted, multiplied and
-    divided as in Python."""
-
-    def __init__(self, lanes: int, element: types.Float = types.float32) -> None:
-        self.lanes = lanes
-        self.element = element
-        super().__init__(name=f"{element}x{lanes}")
-
-    @property
-    def stored(self) -> ir.VectorType:
-        """LLVM's type for it."""
-        return ir.VectorType(_FLOAT if self.element == types.float32 else _DOUBLE, self.lanes)
-
-
-@register_model(FloatVector)
-class _FloatVectorModel(models.PrimitiveModel):
-    def __init__(self, manager: DataModelManager, vector: FloatVector) -> None:
-        super().__init__(manager, vector, vector.stored)
 
 
 def element_pointer(
@@ -67,16 +42,9 @@ def element_of(array: types.Array) -> Number:
     return cast(Number, array.dtype)
 
 
-def spread_lanes(builder: IRBuilder, number: Value, kind: ir.VectorType) -> Value:
-    """A vector of ``kind`` whose lanes are all ``number``."""
-    undefined = ir.Constant(kind, ir.Undefined)
-    first = builder.insert_element(undefined, number, ir.Constant(_INT32, 0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT32, kind.count), None))
-
-
 def _picked(builder: IRBuilder, values: Value, lanes: list[int]) -> Value:
     """A vector of the selected lanes of ``values``."""
-    mask = ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes)
+    mask = ir.Constant(ir.VectorType(llvm.INT32, len(lanes)), lanes)
     return builder.shuffle_vector(values, ir.Constant(values.type, ir.Undefined), mask)
 
 
@@ -85,7 +53,7 @@ def _as_floats(builder: IRBuilder, values: Value, element: Number) -> Value:
     if isinstance(element, types.Float):
         return values
     extend, count = (builder.sext if element.signed else builder.zext), values.type.count
-    return builder.sitofp(extend(values, ir.VectorType(_INT32, count)), ir.VectorType(_FLOAT, count))
+    return builder.sitofp(extend(values, ir.VectorType(llvm.INT32, count)), ir.VectorType(llvm.FLOAT, count))
 
 
 def interleaved(builder: IRBuilder, planes: list[Value]) -> Value:
@@ -99,39 +67,7 @@ def interleaved(builder: IRBuilder, planes: list[Value]) -> Value:
 
 def _picked_of_two(builder: IRBuilder, first: Value, second: Value, lanes: list[int]) -> Value:
     """A vector of the selected lanes of two vectors; lanes of the second are numbered after those of the first."""
-    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes))
-
-
-def _define_arithmetic(function: Callable[[object, object], object], instruction: str) -> None:
-    """Typed and lowered like numba's own operators: an overload would be compiled again at each use."""
-
-    @type_callable(function)
-    def _typed(_context: TypingContext) -> Callable[[types.Type, types.Type], types.Type | None]:
-        def result(left: types.Type, right: types.Type) -> types.Type | None:
-            kinds = {side for side in (left, right) if isinstance(side, FloatVector)}
-            if len(kinds) != 1:
-                return None
-            kind = kinds.pop()
-            return kind if {left, right} <= {kind, kind.element} else None
-
-        return result
-
-    def compute(_context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
-        kind = signature.return_type.stored
-        operands = (value if value.type == kind else spread_lanes(builder, value, kind) for value in args)
-        return getattr(builder, instruction)(*operands)
-
-    for operands in ((FloatVector, FloatVector), (FloatVector, types.Float), (types.Float, FloatVector)):
-        lower_builtin(function, *operands)(compute)
-
-
-for _function, _instruction in (
-    (operator.add, "fadd"),
-    (operator.sub, "fsub"),
-    (operator.mul, "fmul"),
-    (operator.truediv, "fdiv"),
-):
-    _define_arithmetic(_function, _instruction)
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(llvm.INT32, len(lanes)), lanes))
 
 
 @intrinsic
@@ -176,7 +112,7 @@ def part_of(
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         element = builder.gep(args[0], [context.cast(builder, args[1], index, types.intp)])
         part = builder.gep(
-            builder.bitcast(element, ir.IntType(8).as_pointer()), [ir.Constant(_INT32, start.literal_value)]
+            builder.bitcast(element, ir.IntType(8).as_pointer()), [ir.Constant(llvm.INT32, start.literal_value)]
         )
         return builder.zext(builder.load(builder.bitcast(part, kind.as_pointer())), ir.IntType(64))
 
@@ -186,10 +122,10 @@ def part_of(
 @literal_intrinsic
 def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
     """A vector of zeros."""
-    vector = FloatVector(lanes.literal_value)
+    vector = vector_types.FloatVector(lanes.literal_value)
 
     def generate(_context: TargetContext, _builder: IRBuilder, _signature: Signature, _args: Sequence[Value]) -> Value:
-        return ir.Constant(ir.VectorType(_FLOAT, vector.lanes), None)
+        return ir.Constant(ir.VectorType(llvm.FLOAT, vector.lanes), None)
 
     return vector(lanes), generate
 
@@ -197,10 +133,10 @@ def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
 @literal_intrinsic
 def spread(_context: TypingContext, number: types.Float, lanes: types.Literal) -> Intrinsic:
     """A vector with the float32 ``number`` in all lanes."""
-    vector = FloatVector(lanes.literal_value)
+    vector = vector_types.FloatVector(lanes.literal_value)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        return spread_lanes(builder, args[0], ir.VectorType(_FLOAT, vector.lanes))
+        return llvm.spread_lanes(builder, args[0], ir.VectorType(llvm.FLOAT, vector.lanes))
 
     return vector(types.float32, lanes), generate
 
@@ -208,7 +144,7 @@ def spread(_context: TypingContext, number: types.Float, lanes: types.Literal) -
 @literal_intrinsic
 def load(_context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal) -> Intrinsic:
     """``array[index : index + lanes]`` of a contiguous array of float32 or integers up to 16 bits, as floats."""
-    vector, element = FloatVector(lanes.literal_value), element_of(array)
+    vector, element = vector_types.FloatVector(lanes.literal_value), element_of(array)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
@@ -234,7 +170,7 @@ def load_pixels(
         array: contiguous, of float32 or integers up to 16 bits.
         mirrored: the last pixel comes first.
     """
-    vector, element, step = FloatVector(lanes.literal_value), element_of(array), channels.literal_value
+    vector, element, step = vector_types.FloatVector(lanes.literal_value), element_of(array), channels.literal_value
     result = types.UniTuple(vector, step)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -251,7 +187,7 @@ def load_pixels(
 @intrinsic
 def load_channel(_context: TypingContext, array: types.Array, index: types.Integer) -> Intrinsic:
     """``array[index + 3 * k]`` for ``k < 8``, of a contiguous array of uint8, as floats; nothing beyond is read."""
-    vector = FloatVector(8)
+    vector = vector_types.FloatVector(8)
     half = ir.VectorType(ir.IntType(8), 16)
     # Four bytes are at 0, 3, 6 and 9 of the first half, which begins at the index, and four at 6, 9, 12 and 15 of the second,
     # which begins 6 later; each becomes a number of four bytes, the others of which are 0.
@@ -261,11 +197,11 @@ def load_channel(_context: TypingContext, array: types.Array, index: types.Integ
         begin = element_pointer(context, builder, array, args[0], args[1])
         halves = []
         for offset in (0, 6):
-            place = builder.gep(begin, [ir.Constant(_INT32, offset)])
+            place = builder.gep(begin, [ir.Constant(llvm.INT32, offset)])
             halves.append(builder.load(builder.bitcast(place, half.as_pointer()), align=1))
         both = _picked_of_two(builder, halves[0], halves[1], list(range(32)))
         spread = _picked_of_two(builder, both, ir.Constant(both.type, None), lanes)
-        return builder.sitofp(builder.bitcast(spread, ir.VectorType(_INT32, 8)), vector.stored)
+        return builder.sitofp(builder.bitcast(spread, ir.VectorType(llvm.INT32, 8)), vector.stored)
 
     return vector(array, index), generate
 
@@ -287,7 +223,7 @@ def mix_pixels(
     arrays are contiguous and of uint8, and the weights a tuple of int32.
     """
     pixels, shift = lanes.literal_value, bits.literal_value
-    kind = ir.VectorType(_INT32, pixels)
+    kind = ir.VectorType(llvm.INT32, pixels)
 
     def all_lanes(number: int) -> ir.Constant:
         return ir.Constant(kind, [number] * pixels)
@@ -300,7 +236,7 @@ def mix_pixels(
         mixed = all_lanes(1 << (shift - 1))
         for channel in range(3):
             plane = builder.zext(_picked(builder, values, [x * 3 + channel for x in range(pixels)]), kind)
-            weight = spread_lanes(builder, builder.extract_value(args[2], channel), kind)
+            weight = llvm.spread_lanes(builder, builder.extract_value(args[2], channel), kind)
             mixed = builder.add(mixed, builder.mul(plane, weight))
         mixed = builder.trunc(builder.lshr(mixed, all_lanes(shift)), ir.VectorType(ir.IntType(8), pixels))
         builder.store(mixed, builder.bitcast(end, mixed.type.as_pointer()), align=1)
@@ -402,10 +338,14 @@ def copy_joined(
 
 @intrinsic
 def joined(
-    _context: TypingContext, first: FloatVector, second: FloatVector, third: FloatVector, fourth: FloatVector
+    _context: TypingContext,
+    first: vector_types.FloatVector,
+    second: vector_types.FloatVector,
+    third: vector_types.FloatVector,
+    fourth: vector_types.FloatVector,
 ) -> Intrinsic:
     """The lanes of four vectors of one type, one after the other."""
-    result = FloatVector(4 * first.lanes)
+    result = vector_types.FloatVector(4 * first.lanes)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         lanes = list(range(2 * first.lanes))
@@ -417,7 +357,11 @@ def joined(
 
 @literal_intrinsic
 def repeated(
-    _context: TypingContext, values: FloatVector, begin: types.Literal, count: types.Literal, times: types.Literal
+    _context: TypingContext,
+    values: vector_types.FloatVector,
+    begin: types.Literal,
+    count: types.Literal,
+    times: types.Literal,
 ) -> Intrinsic:
     """``count`` lanes of a vector from ``begin`` on, each of them repeated."""
     numbers = range(begin.literal_value, begin.literal_value + count.literal_value)
@@ -426,13 +370,13 @@ def repeated(
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return _picked(builder, args[0], lanes)
 
-    return FloatVector(len(lanes))(values, begin, count, times), generate
+    return vector_types.FloatVector(len(lanes))(values, begin, count, times), generate
 
 
 def _sum_with_product(builder: IRBuilder, total: Value, weight: Value, values: Value) -> Value:
     """``total + weight * values``, where the weight is a vector or a number."""
     kind = total.type
-    weights = weight if weight.type == kind else spread_lanes(builder, weight, kind)
+    weights = weight if weight.type == kind else llvm.spread_lanes(builder, weight, kind)
     function = cgutils.get_or_insert_function(
         builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fmuladd.v{kind.count}f32"
     )
@@ -440,20 +384,24 @@ def _sum_with_product(builder: IRBuilder, total: Value, weight: Value, values: V
 
 
 @intrinsic
-def add_product(_context: TypingContext, total: FloatVector, weight: types.Type, values: FloatVector) -> Intrinsic:
+def add_product(
+    _context: TypingContext, total: vector_types.FloatVector, weight: types.Type, values: vector_types.FloatVector
+) -> Intrinsic:
     """``total + weight * values``, rounded once where the machine can do that, for a weight of float32 or a vector."""
-    kind = weight if isinstance(weight, FloatVector) else types.float32
+    kind = weight if isinstance(weight, vector_types.FloatVector) else types.float32
     return total(total, kind, values), lambda _c, builder, _s, args: _sum_with_product(builder, *args)
 
 
 @intrinsic
-def subtract_product(_context: TypingContext, total: FloatVector, weight: types.Type, values: FloatVector) -> Intrinsic:
+def subtract_product(
+    _context: TypingContext, total: vector_types.FloatVector, weight: types.Type, values: vector_types.FloatVector
+) -> Intrinsic:
     """``total - weight * values``, likewise."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return _sum_with_product(builder, args[0], args[1], builder.fneg(args[2]))
 
-    kind = weight if isinstance(weight, FloatVector) else types.float32
+    kind = weight if isinstance(weight, vector_types.FloatVector) else types.float32
     return total(total, kind, values), generate
 
 
@@ -463,17 +411,17 @@ def fused(_context: TypingContext, left: types.Type, right: types.Type, rest: ty
 
     All may be vectors, and ``right`` a number for all lanes of the others.
     """
-    vector = left if isinstance(left, FloatVector) else None
+    vector = left if isinstance(left, vector_types.FloatVector) else None
     if vector is None:
         left = rest = types.float32
-    factor = right if isinstance(right, FloatVector) else types.float32
+    factor = right if isinstance(right, vector_types.FloatVector) else types.float32
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         kind, name = args[0].type, "f32"
         weights = args[1]
         if vector is not None:
             name = f"v{vector.lanes}f32"
-            weights = weights if weights.type == kind else spread_lanes(builder, weights, kind)
+            weights = weights if weights.type == kind else llvm.spread_lanes(builder, weights, kind)
         function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fma.{name}")
         return builder.call(function, [args[0], weights, args[2]])
 
@@ -491,7 +439,7 @@ def turn_floats(
     spacing: types.Integer,
 ) -> Intrinsic:
     """``target[place + k * spacing + i] = source[index + i * stride + k]`` of contiguous float32, for ``i, k < 8``."""
-    row = ir.VectorType(_FLOAT, 8).as_pointer()
+    row = ir.VectorType(llvm.FLOAT, 8).as_pointer()
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         begin, end = (element_pointer(context, builder, *pair) for pair in ((source, *args[:2]), (target, *args[3:5])))
@@ -508,7 +456,7 @@ def turn_floats(
 
 
 @intrinsic
-def larger(_context: TypingContext, values: FloatVector, others: FloatVector) -> Intrinsic:
+def larger(_context: TypingContext, values: vector_types.FloatVector, others: vector_types.FloatVector) -> Intrinsic:
     """The larger of each pair of lanes; the lane of ``others`` if either is NaN."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -546,7 +494,7 @@ def transposed(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
 
 
 @intrinsic
-def rounded(_context: TypingContext, values: FloatVector, like: types.Type) -> Intrinsic:
+def rounded(_context: TypingContext, values: vector_types.FloatVector, like: types.Type) -> Intrinsic:
     """The values rounded and saturated to the type of ``like``, like :func:`~penstock.kernels.cpu.convert.converted`.
 
     ``like`` is a float32, or an integer of at most 16 bits.
@@ -558,7 +506,7 @@ def rounded(_context: TypingContext, values: FloatVector, like: types.Type) -> I
         given = args[0]
         if isinstance(like, types.Float):
             return given
-        kind, whole_kind = given.type, ir.VectorType(_INT32, values.lanes)
+        kind, whole_kind = given.type, ir.VectorType(llvm.INT32, values.lanes)
 
         def all_lanes(value: float) -> ir.Constant:
             return ir.Constant(kind, [value] * values.lanes)
@@ -582,7 +530,9 @@ def rounded(_context: TypingContext, values: FloatVector, like: types.Type) -> I
 
 
 @intrinsic
-def store(_context: TypingContext, array: types.Array, index: types.Integer, values: FloatVector) -> Intrinsic:
+def store(
+    _context: TypingContext, array: types.Array, index: types.Integer, values: vector_types.FloatVector
+) -> Intrinsic:
     """``array[index : index + lanes] = values`` of a contiguous array of float32, or of uint8, to which they are
     truncated."""
     element = element_of(array)
@@ -591,7 +541,7 @@ def store(_context: TypingContext, array: types.Array, index: types.Integer, val
         pointer, stored = element_pointer(context, builder, array, args[0], args[1]), args[2]
         if isinstance(element, types.Integer):
             # Through signed numbers, which machines convert to.
-            whole = builder.fptosi(stored, ir.VectorType(_INT32, values.lanes))
+            whole = builder.fptosi(stored, ir.VectorType(llvm.INT32, values.lanes))
             stored = builder.trunc(whole, ir.VectorType(context.get_data_type(element), values.lanes))
         builder.store(stored, builder.bitcast(pointer, stored.type.as_pointer()), align=element.bitwidth // 8)
         return context.get_dummy_value()
@@ -601,7 +551,7 @@ def store(_context: TypingContext, array: types.Array, index: types.Integer, val
 
 @intrinsic
 def store_past_cache(
-    _context: TypingContext, array: types.Array, index: types.Integer, values: FloatVector
+    _context: TypingContext, array: types.Array, index: types.Integer, values: vector_types.FloatVector
 ) -> Intrinsic:
     """``array[index : index + lanes] = values`` of a contiguous array of float32, written to memory without being kept in a
     cache: for what is larger than caches. Its place is a multiple of the vector's size; :func:`fence` comes last."""
@@ -610,7 +560,7 @@ def store_past_cache(
         pointer = element_pointer(context, builder, array, args[0], args[1])
         kind = args[2].type
         stored = builder.store(args[2], builder.bitcast(pointer, kind.as_pointer()), align=kind.count * 4)
-        stored.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
+        stored.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(llvm.INT32, 1)]))
         return context.get_dummy_value()
 
     return types.void(array, index, values), generate
@@ -629,7 +579,7 @@ def fence(_context: TypingContext) -> Intrinsic:
 
 
 @intrinsic
-def total(_context: TypingContext, values: FloatVector) -> Intrinsic:
+def total(_context: TypingContext, values: vector_types.FloatVector) -> Intrinsic:
     """The sum of the lanes, a power of two of them: halves are added until one lane is left."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -641,13 +591,13 @@ def total(_context: TypingContext, values: FloatVector) -> Intrinsic:
                 _picked(builder, left, list(range(half, 2 * half))),
             )
             left = builder.fadd(lower, upper)
-        return builder.extract_element(left, ir.Constant(_INT32, 0))
+        return builder.extract_element(left, ir.Constant(llvm.INT32, 0))
 
     return values.element(values), generate
 
 
 @intrinsic
-def widened(_context: TypingContext, values: FloatVector) -> Intrinsic:
+def widened(_context: TypingContext, values: vector_types.FloatVector) -> Intrinsic:
     """The values as float64."""
-    vector = FloatVector(values.lanes, types.float64)
+    vector = vector_types.FloatVector(values.lanes, types.float64)
     return vector(values), lambda _c, builder, _s, args: builder.fpext(args[0], vector.stored)

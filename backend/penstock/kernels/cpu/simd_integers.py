@@ -5,144 +5,52 @@ Bounds are not checked, and indices don't wrap around: kernels are responsible f
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
-from typing import cast
-
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.core.cpu import CPUContext
-from numba.extending import lower_builtin, models, register_model, type_callable
+from collections.abc import Sequence
 
 from penstock.kernels.cpu.code_generation import (
-    DataModelManager,
     Intrinsic,
     IRBuilder,
     Signature,
     TargetContext,
     TypingContext,
     Value,
+    cgutils,
+    has_features,
     intrinsic,
+    ir,
     literal_intrinsic,
+    llvm,
+    types,
+    vector_types,
 )
-from penstock.kernels.cpu.simd import element_of, element_pointer, interleaved, spread_lanes
+from penstock.kernels.cpu.simd import element_of, element_pointer, interleaved
 
-_BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-
-
-_GROUP = 16
+GROUP = 16
 """Lanes of int16 that AVX2 multiplies and packs at a time."""
-
-
-class IntVector(types.Type):
-    """A vector of ``lanes`` copies of a 16-bit or 32-bit integer.
-
-    Vectors and numbers support Python's arithmetic, shift and bitwise operators, but wrap around on overflow.
-
-    Those of 32 bits are kept in parts as large as AVX2's instructions take and give: of whole ones LLVM makes registers of 512
-    bits where there are any, which are joined and taken apart around each of those instructions.
-    """
-
-    def __init__(self, lanes: int, bits: int) -> None:
-        self.lanes, self.bits = lanes, bits
-        super().__init__(name=f"int{bits}x{lanes}")
-
-    @property
-    def part(self) -> ir.VectorType:
-        """The type of LLVM's vectors."""
-        return ir.VectorType(ir.IntType(self.bits), self.lanes // self.count)
-
-    @property
-    def count(self) -> int:
-        """How many parts there are."""
-        return max(self.lanes // (_GROUP // 2), 1) if self.bits == 32 else 1
-
-    @property
-    def parts(self) -> ir.ArrayType:
-        """The type of all parts."""
-        return ir.ArrayType(self.part, self.count)
-
-
-@register_model(IntVector)
-class _IntVectorModel(models.PrimitiveModel):
-    def __init__(self, manager: DataModelManager, vector: IntVector) -> None:
-        super().__init__(manager, vector, vector.parts)
-
-
-def _parts_of(builder: IRBuilder, vector: Value) -> list[Value]:
-    """The parts of an :class:`IntVector`."""
-    return [builder.extract_value(vector, i) for i in range(vector.type.count)]
-
-
-def _of_parts(builder: IRBuilder, parts: Sequence[Value]) -> Value:
-    """An :class:`IntVector` of these parts."""
-    vector = ir.Constant(ir.ArrayType(parts[0].type, len(parts)), ir.Undefined)
-    for i, part in enumerate(parts):
-        vector = builder.insert_value(vector, part, i)
-    return vector
-
-
-def _define_arithmetic(function: Callable[[object, object], object], instruction: str) -> None:
-    """Typed and lowered like numba's own operators: an overload would be compiled again at each use."""
-
-    @type_callable(function)
-    def _typed(_context: TypingContext) -> Callable[[types.Type, types.Type], types.Type | None]:
-        def result(left: types.Type, right: types.Type) -> types.Type | None:
-            if isinstance(left, IntVector) and (left == right or isinstance(right, types.Integer)):
-                return left
-            return None
-
-        return result
-
-    def compute(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
-        kind = signature.args[0]
-        if isinstance(signature.args[1], types.Integer):
-            number = context.cast(builder, args[1], signature.args[1], types.int32 if kind.bits == 32 else types.int16)
-            others = [spread_lanes(builder, number, kind.part)] * kind.count
-        else:
-            others = _parts_of(builder, args[1])
-        parts = zip(_parts_of(builder, args[0]), others)
-        return _of_parts(builder, [getattr(builder, instruction)(*pair) for pair in parts])
-
-    for right in (IntVector, types.Integer):
-        lower_builtin(function, IntVector, right)(compute)
-
-
-for _function, _instruction in (
-    (operator.add, "add"),
-    (operator.sub, "sub"),
-    (operator.mul, "mul"),
-    (operator.lshift, "shl"),
-    (operator.rshift, "ashr"),
-    (operator.or_, "or_"),
-    (operator.xor, "xor"),
-):
-    _define_arithmetic(_function, _instruction)
 
 
 @literal_intrinsic
 def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
     """A vector of zeros, int32."""
-    vector = IntVector(lanes.literal_value, 32)
+    vector = vector_types.IntVector(lanes.literal_value, 32)
     return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.parts, None)
 
 
 @literal_intrinsic
 def zeros_short(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
     """A vector of zeros, int16."""
-    vector = IntVector(lanes.literal_value, 16)
+    vector = vector_types.IntVector(lanes.literal_value, 16)
     return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.parts, None)
 
 
 @literal_intrinsic
 def load(_context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal) -> Intrinsic:
     """``array[index : index + lanes]`` of a contiguous array of integers of at most 16 bits, as int16."""
-    vector, element = IntVector(lanes.literal_value, 16), element_of(array)
+    vector, element = vector_types.IntVector(lanes.literal_value, 16), element_of(array)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         values = _loaded(context, builder, array, args[0], args[1], vector.lanes)
-        return _of_parts(builder, [values if element.bitwidth == 16 else builder.zext(values, vector.part)])
+        return llvm.of_parts(builder, [values if element.bitwidth == 16 else builder.zext(values, vector.part)])
 
     return vector(array, index, lanes), generate
 
@@ -152,14 +60,14 @@ def load_alternate(
     _context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal
 ) -> Intrinsic:
     """``array[index : index + lanes]`` of a contiguous array of uint8, as int16: every other one first, then those between."""
-    vector = IntVector(lanes.literal_value, 16)
+    vector = vector_types.IntVector(lanes.literal_value, 16)
     half = ir.VectorType(ir.IntType(16), vector.lanes // 2)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pairs = builder.bitcast(_loaded(context, builder, array, args[0], args[1], vector.lanes), half)
         even = builder.and_(pairs, ir.Constant(half, [255] * half.count))
         odd = builder.lshr(pairs, ir.Constant(half, [8] * half.count))
-        return _of_parts(builder, [_concatenated(builder, [even, odd])])
+        return llvm.of_parts(builder, [_concatenated(builder, [even, odd])])
 
     return vector(array, index, lanes), generate
 
@@ -167,12 +75,14 @@ def load_alternate(
 @literal_intrinsic
 def halves(_context: TypingContext, first: types.Integer, second: types.Integer, lanes: types.Literal) -> Intrinsic:
     """A vector of int16 with one number in the first half of its lanes, and another in the second."""
-    vector = IntVector(lanes.literal_value, 16)
+    vector = vector_types.IntVector(lanes.literal_value, 16)
     half = ir.VectorType(ir.IntType(16), vector.lanes // 2)
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         numbers = [context.cast(builder, args[k], signature.args[k], types.int16) for k in (0, 1)]
-        return _of_parts(builder, [_concatenated(builder, [spread_lanes(builder, number, half) for number in numbers])])
+        return llvm.of_parts(
+            builder, [_concatenated(builder, [llvm.spread_lanes(builder, number, half) for number in numbers])]
+        )
 
     return vector(first, second, lanes), generate
 
@@ -186,37 +96,31 @@ def _loaded(
 
 
 @intrinsic
-def widened(_context: TypingContext, values: IntVector) -> Intrinsic:
+def widened(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
     """int16 as int32."""
-    vector = IntVector(values.lanes, 32)
+    vector = vector_types.IntVector(values.lanes, 32)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         groups = _groups(builder, _joined(builder, args[0]), vector.part.count)
-        return _of_parts(builder, [builder.sext(group, vector.part) for group in groups])
+        return llvm.of_parts(builder, [builder.sext(group, vector.part) for group in groups])
 
     return vector(values), generate
 
 
 @intrinsic
-def narrowed(_context: TypingContext, values: IntVector) -> Intrinsic:
+def narrowed(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
     """int32 cut to int16."""
-    vector = IntVector(values.lanes, 16)
+    vector = vector_types.IntVector(values.lanes, 16)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        return _of_parts(builder, [builder.trunc(_joined(builder, args[0]), vector.part)])
+        return llvm.of_parts(builder, [builder.trunc(_joined(builder, args[0]), vector.part)])
 
     return vector(values), generate
 
 
 # The lanes of two vectors of a group in turns, as its instructions take them: from the lower half of each half, or the upper.
-_LOW = [x + k for start in (0, 8) for x in range(start, start + 4) for k in (0, _GROUP)]
+_LOW = [x + k for start in (0, 8) for x in range(start, start + 4) for k in (0, GROUP)]
 _HIGH = [lane + 4 for lane in _LOW]
-
-
-def _has_avx2(context: TargetContext) -> bool:
-    """Whether code is generated for a machine with AVX2."""
-    _, _, features = cast(CPUContext, context).codegen().magic_tuple()
-    return "+avx2" in features.split(",")
 
 
 def _called(builder: IRBuilder, name: str, result: ir.Type, *args: Value) -> Value:
@@ -225,7 +129,7 @@ def _called(builder: IRBuilder, name: str, result: ir.Type, *args: Value) -> Val
 
 
 def _shuffled(builder: IRBuilder, first: Value, second: Value, lanes: Sequence[int]) -> Value:
-    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_INT32, len(lanes)), list(lanes)))
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(llvm.INT32, len(lanes)), list(lanes)))
 
 
 def _concatenated(builder: IRBuilder, parts: list[Value]) -> Value:
@@ -237,8 +141,8 @@ def _concatenated(builder: IRBuilder, parts: list[Value]) -> Value:
 
 
 def _joined(builder: IRBuilder, vector: Value) -> Value:
-    """An :class:`IntVector` as one of LLVM's vectors."""
-    return _concatenated(builder, _parts_of(builder, vector))
+    """An :class:`vector_types.IntVector` as one of LLVM's vectors."""
+    return _concatenated(builder, llvm.parts_of(builder, vector))
 
 
 def _groups(builder: IRBuilder, values: Value, lanes: int) -> list[Value]:
@@ -254,62 +158,64 @@ def pair_of(first: int, second: int) -> int:
 
 def _two_factors(builder: IRBuilder, factors: Value, kind: ir.VectorType) -> list[Value]:
     """The factors of a pair, each in all lanes of a vector of int32."""
-    sixteen = ir.Constant(_INT32, 16)
+    sixteen = ir.Constant(llvm.INT32, 16)
     low = builder.ashr(builder.shl(factors, sixteen), sixteen)
-    return [spread_lanes(builder, number, kind) for number in (low, builder.ashr(factors, sixteen))]
+    return [llvm.spread_lanes(builder, number, kind) for number in (low, builder.ashr(factors, sixteen))]
 
 
 def _multiplied(builder: IRBuilder, woven: Value, factors: Value) -> Value:
     """The sums of products of two lanes of int16 each with a pair of factors, by AVX2."""
-    half = ir.VectorType(_INT32, _GROUP // 2)
-    weights = builder.bitcast(spread_lanes(builder, factors, half), woven.type)
+    half = ir.VectorType(llvm.INT32, GROUP // 2)
+    weights = builder.bitcast(llvm.spread_lanes(builder, factors, half), woven.type)
     return _called(builder, "llvm.x86.avx2.pmadd.wd", half, woven, weights)
 
 
 @intrinsic
-def pair_products(_context: TypingContext, first: IntVector, second: IntVector, factors: types.Integer) -> Intrinsic:
+def pair_products(
+    _context: TypingContext, first: vector_types.IntVector, second: vector_types.IntVector, factors: types.Integer
+) -> Intrinsic:
     """``first * factor + second * other`` of int16, as int32, in an order of lanes that :func:`packed` undoes.
 
     There is a multiple of 16 lanes; ``factors`` is the :func:`pair_of` two.
     """
-    vector = IntVector(first.lanes, 32)
+    vector = vector_types.IntVector(first.lanes, 32)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        pair, parts = [part for vector in args[:2] for part in _parts_of(builder, vector)], []
-        if not _has_avx2(context):
+        pair, parts = [part for vector in args[:2] for part in llvm.parts_of(builder, vector)], []
+        if not has_features(context, "avx2"):
             numbers = _two_factors(builder, args[2], vector.part)
             for halves in zip(*(_groups(builder, values, vector.part.count) for values in pair)):
                 products = zip((builder.sext(half, vector.part) for half in halves), numbers)
                 parts.append(builder.add(*(builder.mul(*each) for each in products)))
-            return _of_parts(builder, parts)
-        for first_group, second_group in zip(*(_groups(builder, values, _GROUP) for values in pair)):
+            return llvm.of_parts(builder, parts)
+        for first_group, second_group in zip(*(_groups(builder, values, GROUP) for values in pair)):
             for lanes in (_LOW, _HIGH):
                 parts.append(_multiplied(builder, _shuffled(builder, first_group, second_group, lanes), args[2]))
-        return _of_parts(builder, parts)
+        return llvm.of_parts(builder, parts)
 
     return vector(first, first, types.int32), generate
 
 
 @intrinsic
-def rounded_product(_context: TypingContext, values: IntVector, factor: types.Integer) -> Intrinsic:
+def rounded_product(_context: TypingContext, values: vector_types.IntVector, factor: types.Integer) -> Intrinsic:
     """``values * factor / 32768``, rounded, of a multiple of 16 lanes of int16."""
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         number = context.cast(builder, args[1], signature.args[1], types.int16)
-        (short,) = _parts_of(builder, args[0])
-        if _has_avx2(context):
-            factors = spread_lanes(builder, number, ir.VectorType(ir.IntType(16), _GROUP))
+        (short,) = llvm.parts_of(builder, args[0])
+        if has_features(context, "avx2"):
+            factors = llvm.spread_lanes(builder, number, ir.VectorType(ir.IntType(16), GROUP))
             products = [
                 _called(builder, "llvm.x86.avx2.pmul.hr.sw", factors.type, group, factors)
-                for group in _groups(builder, short, _GROUP)
+                for group in _groups(builder, short, GROUP)
             ]
-            return _of_parts(builder, [_concatenated(builder, products)])
-        wide = ir.VectorType(_INT32, values.lanes)
-        factors = spread_lanes(builder, builder.sext(number, _INT32), wide)
+            return llvm.of_parts(builder, [_concatenated(builder, products)])
+        wide = ir.VectorType(llvm.INT32, values.lanes)
+        factors = llvm.spread_lanes(builder, builder.sext(number, llvm.INT32), wide)
         product = builder.add(
             builder.mul(builder.sext(short, wide), factors), ir.Constant(wide, [1 << 14] * values.lanes)
         )
-        return _of_parts(
+        return llvm.of_parts(
             builder, [builder.trunc(builder.ashr(product, ir.Constant(wide, [15] * values.lanes)), values.part)]
         )
 
@@ -317,17 +223,17 @@ def rounded_product(_context: TypingContext, values: IntVector, factor: types.In
 
 
 @intrinsic
-def weighted_pairs(_context: TypingContext, values: IntVector, factors: types.Integer) -> Intrinsic:
+def weighted_pairs(_context: TypingContext, values: vector_types.IntVector, factors: types.Integer) -> Intrinsic:
     """``values[2 * i] * factor + values[2 * i + 1] * other`` of 16 lanes of int16, as int32; ``factors`` is the :func:`pair_of` two."""
-    vector = IntVector(values.lanes // 2, 32)
+    vector = vector_types.IntVector(values.lanes // 2, 32)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        (short,) = _parts_of(builder, args[0])
-        if _has_avx2(context):
-            return _of_parts(builder, [_multiplied(builder, short, args[1])])
+        (short,) = llvm.parts_of(builder, args[0])
+        if has_features(context, "avx2"):
+            return llvm.of_parts(builder, [_multiplied(builder, short, args[1])])
         split = [_shuffled(builder, short, short, range(k, values.lanes, 2)) for k in (0, 1)]
         wide = zip((builder.sext(lanes, vector.part) for lanes in split), _two_factors(builder, args[1], vector.part))
-        return _of_parts(builder, [builder.add(*(builder.mul(*each) for each in wide))])
+        return llvm.of_parts(builder, [builder.add(*(builder.mul(*each) for each in wide))])
 
     return vector(values, types.int32), generate
 
@@ -335,11 +241,11 @@ def weighted_pairs(_context: TypingContext, values: IntVector, factors: types.In
 @intrinsic
 def pairs(_context: TypingContext, numbers: types.Integer) -> Intrinsic:
     """A vector of 16 lanes of int16, which are two numbers in turns, the :func:`pair_of` them."""
-    vector = IntVector(_GROUP, 16)
+    vector = vector_types.IntVector(GROUP, 16)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        spread = spread_lanes(builder, args[0], ir.VectorType(_INT32, _GROUP // 2))
-        return _of_parts(builder, [builder.bitcast(spread, vector.part)])
+        spread = llvm.spread_lanes(builder, args[0], ir.VectorType(llvm.INT32, GROUP // 2))
+        return llvm.of_parts(builder, [builder.bitcast(spread, vector.part)])
 
     return vector(types.int32), generate
 
@@ -352,76 +258,76 @@ def adjacent_products(
 
     ``factors`` is the :func:`pair_of` two; ``lanes``, of ``i``, are a multiple of 8.
     """
-    vector = IntVector(lanes.literal_value, 32)
+    vector = vector_types.IntVector(lanes.literal_value, 32)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         parts = []
-        for start in range(0, 2 * vector.lanes, _GROUP):
+        for start in range(0, 2 * vector.lanes, GROUP):
             place = builder.add(args[1], ir.Constant(args[1].type, start))
-            values = _loaded(context, builder, array, args[0], place, _GROUP)
-            if _has_avx2(context):
-                short = builder.zext(values, ir.VectorType(ir.IntType(16), _GROUP))
+            values = _loaded(context, builder, array, args[0], place, GROUP)
+            if has_features(context, "avx2"):
+                short = builder.zext(values, ir.VectorType(ir.IntType(16), GROUP))
                 parts.append(_multiplied(builder, short, args[2]))
             else:
-                halves = [_shuffled(builder, values, values, range(k, _GROUP, 2)) for k in (0, 1)]
+                halves = [_shuffled(builder, values, values, range(k, GROUP, 2)) for k in (0, 1)]
                 wide = [builder.zext(half, vector.part) for half in halves]
                 numbers = _two_factors(builder, args[2], vector.part)
                 parts.append(builder.add(*(builder.mul(*pair) for pair in zip(wide, numbers))))
-        return _of_parts(builder, parts)
+        return llvm.of_parts(builder, parts)
 
     return vector(array, index, types.int32, lanes), generate
 
 
 @intrinsic
-def packed(_context: TypingContext, values: IntVector) -> Intrinsic:
+def packed(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
     """int32 saturated to int16; the lanes as :func:`pair_products` leaves them, of which it restores the order."""
-    vector = IntVector(values.lanes, 16)
+    vector = vector_types.IntVector(values.lanes, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        parts, groups = _parts_of(builder, args[0]), []
+        parts, groups = llvm.parts_of(builder, args[0]), []
         for pair in zip(parts[::2], parts[1::2]):
-            if _has_avx2(context):
+            if has_features(context, "avx2"):
                 groups.append(_packed_by_halves(builder, *pair))
             else:
                 groups.append(_packed_in_order(builder, *pair))
-        return _of_parts(builder, [_concatenated(builder, groups)])
+        return llvm.of_parts(builder, [_concatenated(builder, groups)])
 
     return vector(values), generate
 
 
 @intrinsic
-def packed_halves(_context: TypingContext, first: IntVector, second: IntVector) -> Intrinsic:
+def packed_halves(_context: TypingContext, first: vector_types.IntVector, second: vector_types.IntVector) -> Intrinsic:
     """Two vectors of 8 lanes of int32, saturated to int16: the lower halves of each, then the upper ones."""
-    vector = IntVector(_GROUP, 16)
+    vector = vector_types.IntVector(GROUP, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pair = [_joined(builder, values) for values in args]
-        if _has_avx2(context):
-            return _of_parts(builder, [_packed_by_halves(builder, *pair)])
+        if has_features(context, "avx2"):
+            return llvm.of_parts(builder, [_packed_by_halves(builder, *pair)])
         ordered = _packed_in_order(builder, *pair)
         lanes = [x + start for start in (0, 4) for k in (0, 8) for x in range(k, k + 4)]
-        return _of_parts(builder, [_shuffled(builder, ordered, ordered, lanes)])
+        return llvm.of_parts(builder, [_shuffled(builder, ordered, ordered, lanes)])
 
     return vector(first, second), generate
 
 
 def _packed_by_halves(builder: IRBuilder, first: Value, second: Value) -> Value:
     """Two vectors of 8 lanes of int32, saturated to int16 by AVX2: the lower halves of each, then the upper ones."""
-    return _called(builder, "llvm.x86.avx2.packssdw", ir.VectorType(ir.IntType(16), _GROUP), first, second)
+    return _called(builder, "llvm.x86.avx2.packssdw", ir.VectorType(ir.IntType(16), GROUP), first, second)
 
 
 def _packed_in_order(builder: IRBuilder, first: Value, second: Value) -> Value:
     limited = _clamped(builder, _concatenated(builder, [first, second]), -(1 << 15), (1 << 15) - 1)
-    return builder.trunc(limited, ir.VectorType(ir.IntType(16), _GROUP))
+    return builder.trunc(limited, ir.VectorType(ir.IntType(16), GROUP))
 
 
 @literal_intrinsic
 def clear(_context: TypingContext, array: types.Array, index: types.Integer, count: types.Literal) -> Intrinsic:
     """``array[index : index + count] = 0`` of a contiguous array of int16."""
-    kind = ir.VectorType(ir.IntType(16), _GROUP)
+    kind = ir.VectorType(ir.IntType(16), GROUP)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        for start in range(0, count.literal_value, _GROUP):
+        for start in range(0, count.literal_value, GROUP):
             place = builder.add(args[1], ir.Constant(args[1].type, start))
             _store(builder, element_pointer(context, builder, array, args[0], place), ir.Constant(kind, None))
         return context.get_dummy_value()
@@ -434,11 +340,11 @@ def load_two(
     _context: TypingContext, array: types.Array, first: types.Integer, second: types.Integer, lanes: types.Literal
 ) -> Intrinsic:
     """``lanes`` elements from ``array[first]`` on, and as many from ``array[second]`` on, of a contiguous array of int16."""
-    vector = IntVector(2 * lanes.literal_value, 16)
+    vector = vector_types.IntVector(2 * lanes.literal_value, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         halves = [_loaded(context, builder, array, args[0], place, lanes.literal_value) for place in args[1:3]]
-        return _of_parts(builder, [_concatenated(builder, halves)])
+        return llvm.of_parts(builder, [_concatenated(builder, halves)])
 
     return vector(array, first, second, lanes), generate
 
@@ -460,13 +366,13 @@ def transposed_pairs(_context: TypingContext, rows: types.UniTuple) -> Intrinsic
     """Transposes two matrices of 4 x 4 pairs of int16 at once: four vectors that hold a row of each, one after the other."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        kind = ir.VectorType(_INT32, _GROUP // 2)
+        kind = ir.VectorType(llvm.INT32, GROUP // 2)
         vectors = [builder.bitcast(builder.extract_value(args[0], (i, 0)), kind) for i in range(4)]
         low = [x + k for start in (0, 4) for x in (start, start + 1) for k in (0, kind.count)]
         turned = _rotated(builder, vectors, low, [lane + 2 for lane in low])
-        short = ir.VectorType(ir.IntType(16), _GROUP)
+        short = ir.VectorType(ir.IntType(16), GROUP)
         return context.make_tuple(
-            builder, rows, [_of_parts(builder, [builder.bitcast(vector, short)]) for vector in turned]
+            builder, rows, [llvm.of_parts(builder, [builder.bitcast(vector, short)]) for vector in turned]
         )
 
     return rows(rows), generate
@@ -491,19 +397,19 @@ def transpose_pixels(
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         begin, end = (element_pointer(context, builder, *pair) for pair in ((source, *args[:2]), (target, *args[3:5])))
-        kind = ir.VectorType(_BYTE, 16).as_pointer()
+        kind = ir.VectorType(llvm.BYTE, 16).as_pointer()
         rows = []
         for _ in range(16):
             rows.append(builder.load(builder.bitcast(begin, kind), align=1))
             begin = builder.gep(begin, [args[2]])
-        short = ir.VectorType(ir.IntType(16), _GROUP)
+        short = ir.VectorType(ir.IntType(16), GROUP)
         vectors = []
         for pair in zip(rows[:8], rows[8:]):
             lanes = [lane + start for start in (0, 16) for lane in order]
             vectors.append(builder.bitcast(_shuffled(builder, *pair, lanes), short))
         for vector in _rotated(builder, vectors, _LOW, _HIGH)[:6]:
             _store(builder, end, vector)
-            end = builder.gep(end, [ir.Constant(_INT64, 32)])
+            end = builder.gep(end, [ir.Constant(llvm.INT64, 32)])
         return context.get_dummy_value()
 
     return types.void(source, index, stride, target, place), generate
@@ -523,9 +429,9 @@ def store_transposed(
 
     The rows of the first begin at ``array[first]``, and those of the second at ``array[second]``.
     """
-    kind = ir.VectorType(_BYTE, 2 * _GROUP)
+    kind = ir.VectorType(llvm.BYTE, 2 * GROUP)
     # Bytes of two vectors in turns, from the lower half of each half.
-    low = [x + k for start in (0, _GROUP) for x in range(start, start + 8) for k in (0, kind.count)]
+    low = [x + k for start in (0, GROUP) for x in range(start, start + 8) for k in (0, kind.count)]
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         places = [element_pointer(context, builder, array, args[0], args[k]) for k in (1, 3)]
@@ -534,7 +440,7 @@ def store_transposed(
         # Columns i and i + 4; then each column of four in turns, those of the first and of the last.
         saturated = [_saturated(context, builder, *pair) for pair in zip(vectors[:4], vectors[4:])]
         turned = _rotated(builder, saturated, low, [lane + 8 for lane in low])
-        words = ir.VectorType(_INT32, _GROUP // 2)
+        words = ir.VectorType(llvm.INT32, GROUP // 2)
         # Rows 0 to 3, and 4 to 7, of the first four columns, then of the last.
         fours = [builder.bitcast(vector, words) for vector in turned]
         lanes = [x + k for start in (0, 4) for x in (start, start + 1) for k in (0, words.count)]
@@ -543,7 +449,7 @@ def store_transposed(
                 rows = builder.bitcast(_shuffled(builder, left, right, chosen), ir.VectorType(ir.DoubleType(), 4))
                 for which in (0, 1):
                     for k in (0, 1):
-                        row = builder.extract_element(rows, ir.Constant(_INT32, 2 * which + k))
+                        row = builder.extract_element(rows, ir.Constant(llvm.INT32, 2 * which + k))
                         _store(builder, places[which], row)
                         places[which] = builder.gep(places[which], [strides[which]])
         return context.get_dummy_value()
@@ -553,9 +459,9 @@ def store_transposed(
 
 def _saturated(context: TargetContext, builder: IRBuilder, first: Value, second: Value) -> Value:
     """Two vectors of 16 numbers, saturated to uint8: the lower halves of each, then the upper ones."""
-    if _has_avx2(context):
-        return _called(builder, "llvm.x86.avx2.packuswb", ir.VectorType(_BYTE, 2 * _GROUP), first, second)
-    parts = [_groups(builder, _as_bytes(builder, values), _GROUP // 2) for values in (first, second)]
+    if has_features(context, "avx2"):
+        return _called(builder, "llvm.x86.avx2.packuswb", ir.VectorType(llvm.BYTE, 2 * GROUP), first, second)
+    parts = [_groups(builder, _as_bytes(builder, values), GROUP // 2) for values in (first, second)]
     return _concatenated(builder, [part for pair in zip(*parts) for part in pair])
 
 
@@ -567,7 +473,7 @@ def _clamped(builder: IRBuilder, values: Value, least: int, most: int) -> Value:
 
 def _as_bytes(builder: IRBuilder, values: Value) -> Value:
     """Integers saturated to uint8."""
-    return builder.trunc(_clamped(builder, values, 0, 255), ir.VectorType(_BYTE, values.type.count))
+    return builder.trunc(_clamped(builder, values, 0, 255), ir.VectorType(llvm.BYTE, values.type.count))
 
 
 def _store(builder: IRBuilder, pointer: Value, values: Value) -> None:
@@ -607,7 +513,7 @@ def store_alternate_pixels(
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
         planes = [_joined(builder, builder.extract_value(args[2], c)) for c in range(3)]
-        if _has_avx2(context):
+        if has_features(context, "avx2"):
             _store_by_blends(builder, pointer, planes)
         else:
             ordered = [_shuffled(builder, plane, plane, order) for plane in planes]
@@ -619,10 +525,10 @@ def store_alternate_pixels(
 
 def _store_by_blends(builder: IRBuilder, pointer: Value, planes: Sequence[Value]) -> None:
     """Stores alternate pixels by AVX2's instructions, which permute bytes within 128 bits only: 16 pixels each."""
-    kind, half = ir.VectorType(_BYTE, _PIXELS), _PIXELS // 2
+    kind, half = ir.VectorType(llvm.BYTE, _PIXELS), _PIXELS // 2
     spread = []
     for c, plane in enumerate(planes):
-        saturated = _called(builder, "llvm.x86.avx2.packuswb", kind, *_groups(builder, plane, _GROUP))
+        saturated = _called(builder, "llvm.x86.avx2.packuswb", kind, *_groups(builder, plane, GROUP))
         # Of the 48 bytes of 16 pixels, each third is of this channel: they are brought to their places in 16 of them.
         lanes = [0] * half
         for x in range(half):
@@ -637,12 +543,14 @@ def _store_by_blends(builder: IRBuilder, pointer: Value, planes: Sequence[Value]
         parts.append(part)
     for group in (0, 1):
         for k, part in enumerate(parts):
-            place = builder.gep(pointer, [ir.Constant(_INT32, half * (3 * group + k))])
+            place = builder.gep(pointer, [ir.Constant(llvm.INT32, half * (3 * group + k))])
             _store(builder, place, _shuffled(builder, part, part, range(half * group, half * (group + 1))))
 
 
 @intrinsic
-def store_numbers(_context: TypingContext, array: types.Array, index: types.Integer, values: IntVector) -> Intrinsic:
+def store_numbers(
+    _context: TypingContext, array: types.Array, index: types.Integer, values: vector_types.IntVector
+) -> Intrinsic:
     """``array[index : index + lanes] = values`` of a contiguous array of the vector's type."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -670,10 +578,10 @@ def copy_chunk(
         values = _loaded(context, builder, source, args[0], args[1], length.literal_value)
         _store(builder, element_pointer(context, builder, target, args[2], args[3]), values)
         number = context.cast(builder, args[5], signature.args[5], types.uint8)
-        found = builder.icmp_unsigned("==", values, spread_lanes(builder, number, values.type))
-        bits = builder.zext(builder.bitcast(found, ir.IntType(length.literal_value)), _INT64)
+        found = builder.icmp_unsigned("==", values, llvm.spread_lanes(builder, number, values.type))
+        bits = builder.zext(builder.bitcast(found, ir.IntType(length.literal_value)), llvm.INT64)
         # One more bit, which is found where no other is.
-        bits = builder.or_(bits, ir.Constant(_INT64, 1 << length.literal_value))
+        bits = builder.or_(bits, ir.Constant(llvm.INT64, 1 << length.literal_value))
         return builder.cttz(bits, ir.Constant(ir.IntType(1), 1))
 
     return types.int64(source, index, target, place, length, sought), generate
@@ -695,7 +603,7 @@ def transpose_block(
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         begin, end = (element_pointer(context, builder, *pair) for pair in ((source, *args[:2]), (target, *args[3:5])))
-        row = ir.VectorType(_BYTE, size).as_pointer()
+        row = ir.VectorType(llvm.BYTE, size).as_pointer()
         rows = []
         for _ in range(size):
             rows.append(builder.load(builder.bitcast(begin, row), align=1))
@@ -710,7 +618,7 @@ def transpose_block(
 
 
 @intrinsic
-def any_lane(_context: TypingContext, values: IntVector) -> Intrinsic:
+def any_lane(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
     """The lanes joined by "or"."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -727,7 +635,7 @@ def load_word(_context: TypingContext, array: types.Array, index: types.Integer)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
-        word = builder.load(builder.bitcast(pointer, _INT64.as_pointer()), align=1)
+        word = builder.load(builder.bitcast(pointer, llvm.INT64.as_pointer()), align=1)
         return builder.bswap(word)
 
     return types.uint64(array, index), generate

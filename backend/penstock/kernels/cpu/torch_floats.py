@@ -10,8 +10,8 @@ import functools
 import math
 
 import numpy as np
-from numba import types
 
+from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import at, fused, load, pointer, store, turn_floats
 from penstock.kernels.cpu.simd_integers import put

@@ -7,8 +7,8 @@ of two or four such rows. The sums are those of ``kernels/cpu/torch_floats.py``,
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
+from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.pixel_values import LANES, is_written_past_cache, spread_factors, store_values
 from penstock.kernels.cpu.simd import at, fence, fused, load, load_pixels, pointer, rounded, store

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import carray
 
 from penstock.core.gpu_launches import (
     GPU_ARGUMENT,
@@ -14,6 +13,7 @@ from penstock.core.gpu_launches import (
     list_launches,
     room_for_arguments,
 )
+from penstock.kernels.cpu.code_generation import carray
 from penstock.kernels.cpu.foreign import bytes_from, copy_bytes, set_word, word_at, words_from
 from penstock.kernels.cpu.jpeg.batches import JpegScans
 from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER

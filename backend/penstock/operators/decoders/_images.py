@@ -39,7 +39,6 @@ from penstock.kernels.codecs.image_description import (
 )
 from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
-from penstock.kernels.codecs.jpeg_baseline import is_worthwhile
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import Regions
@@ -264,7 +263,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return [self._output]
 
     def infer_batch(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> tuple[np.ndarray, DecodePlans]:
-        samples.state.together = self._decodes_together and is_worthwhile(self.decodes_whole, together=len(samples))
+        samples.state.together = self._decodes_together
         headers = self._headers(samples)
         shapes = self._shapes_of(headers)
         windows = self.windows(samples, shapes[:, :2])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import carray
 
+from penstock.kernels.cpu.code_generation import carray
 from penstock.kernels.cpu.fixed_point import BLOCK, sum_columns
 from penstock.kernels.cpu.foreign import bytes_from, counted
 from penstock.kernels.cpu.jpeg.files import COLUMNS, LEFT, ROWS, TOP, Bench, Files, read_numbered

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
+from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 from penstock.kernels.cpu.pixel_values import (
     LANES,

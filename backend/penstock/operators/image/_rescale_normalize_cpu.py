@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from penstock.kernels.cpu.code_generation import Vector
+from penstock.kernels.cpu.code_generation import Vector, types
 from penstock.kernels.cpu.fixed_point import sum_columns, sum_rows
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 from penstock.kernels.cpu.pixel_values import LANES, is_written_past_cache, store_values

@@ -209,7 +209,7 @@ def find_images(
 
 
 # It keeps the GIL: another thread could hold that for longer than this takes.
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, int]:
     """Copies the data of a Caffe ``Datum`` to a block.
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import carray, types
 
 from penstock.core.threads import NO_CALLS, BackgroundThreads, SharedWork
+from penstock.kernels.cpu.code_generation import carray
 from penstock.kernels.cpu.foreign import bytes_from, copy_bytes, set_int, word_at, words_from
 from penstock.kernels.cpu.jpeg.entropy import FULL, TABLE
 from penstock.kernels.cpu.jpeg.scan import copy_scan
@@ -206,7 +206,7 @@ class ScansBeingRead:
         words = np.empty(_READING_WORDS, np.int64)
         place = _describe_reading(memory, places, sizes, extents, shares, words)
         kept, own_threads = (words, memory, places, sizes, extents, keep), None if shares == 1 else threads
-        self._work = SharedWork(_READ_SHARE, place, shares, kept, own_threads)
+        self._work = SharedWork(read_share.address, place, shares, kept, own_threads)
         self._work.follow(NO_CALLS)
         self._is_placed = False
 
@@ -465,7 +465,7 @@ def _gather_image(row: np.ndarray) -> None:
         set_int(row[_STATE], intervals)
 
 
-@cfunc(types.int32(types.int64, types.int64), cache=True)
+@cfunc("int64, int64", "int32")
 def gather_share(gathering: int, share: int) -> int:
     """Fills the parts of a share of the images, and their states; returns 0."""
     first, last = word_at(gathering + 8 * (share + 1)), word_at(gathering + 8 * (share + 2))
@@ -474,7 +474,7 @@ def gather_share(gathering: int, share: int) -> int:
     return 0
 
 
-@cfunc(types.int32(types.int64, types.int64), cache=True)
+@cfunc("int64, int64", "int32")
 def read_share(reading: int, share: int) -> int:
     """Reads a share of the files; returns 0."""
     count, shares = word_at(reading + 8 * _COUNT), word_at(reading + 8 * _SHARES)
@@ -485,8 +485,3 @@ def read_share(reading: int, share: int) -> int:
     first, last = count * share // shares, count * (share + 1) // shares
     _read_scans(places, sizes, extents, first, last, memory_for_segments(), columns_of(memory, count))
     return 0
-
-
-_READ_SHARE: int = read_share.address or 0
-GATHER_SHARE: int = gather_share.address or 0
-"""The address of :func:`gather_share`."""

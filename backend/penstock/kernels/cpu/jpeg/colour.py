@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import math
 
-from numba import types
-
-from penstock.kernels.cpu.code_generation import Vector
+from penstock.kernels.cpu.code_generation import Vector, types
 from penstock.kernels.cpu.options import OPTIONS, inner, njit
 from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import (

@@ -11,8 +11,8 @@ units.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
+from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.options import OPTIONS, inner, njit
 from penstock.kernels.cpu.simd import at, part_of, pointer, pointer_at
 from penstock.kernels.cpu.simd_integers import load_word, put, rarely

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import carray
 
+from penstock.kernels.cpu.code_generation import carray
 from penstock.kernels.cpu.foreign import bytes_from, counted
 from penstock.kernels.cpu.jpeg.colour import LANES
 from penstock.kernels.cpu.jpeg.markers import count_markers

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
+from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.jpeg.colour import LANES, convert_doubled_row, convert_row, weigh_row, weigh_rows
 from penstock.kernels.cpu.jpeg.entropy import ENDED, FULL, MARGIN, decode_block, order_of, refilled
 from penstock.kernels.cpu.jpeg.transform import OTHER, PAIR, PLACES, transform_pair

@@ -8,9 +8,8 @@ Constants have 13 bits, and values between the two passes 2 bits more than the r
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from penstock.kernels.cpu.code_generation import Vector
+from penstock.kernels.cpu.code_generation import Vector, types
 from penstock.kernels.cpu.options import OPTIONS, inner, njit
 from penstock.kernels.cpu.simd_integers import (
     clear,

@@ -1,0 +1,222 @@
+"""Compiling kernels ahead of time: those in the list of `kernels/cpu/signatures.txt`, as libraries that need neither numba nor LLVM.
+
+numba translates a kernel for the types of its arguments, LLVM compiles the result for a processor (`objects.py`), and a linker makes a
+library of all (`linking.py`), which `kernels/cpu/libraries.py` loads. An object is kept under a digest of all that it depends on: its
+kernel's code and what that refers to, the types, the processor, and the versions of numba and LLVM.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from penstock.core.compiling import checkout
+from penstock.kernels.building.linking import MEMORY, link
+from penstock.kernels.building.targets import Target, levels, this_machine
+from penstock.kernels.cpu import libraries, recording
+from penstock.kernels.cpu.recording import Signature
+
+_SYMBOL = "penstock_kernel_"
+
+
+@dataclass
+class Built:
+    """What became of the kernels that are listed.
+
+    Attributes:
+        compiled: how many were compiled.
+        kept: how many had not changed.
+        failures: why others could not be compiled.
+        seconds: how long it took.
+    """
+
+    compiled: int = 0
+    kept: int = 0
+    failures: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        counts = f"{self.compiled} compiled, {self.kept} kept, {len(self.failures)} failed"
+        return f"kernels: {counts}, in {self.seconds:.0f} s"
+
+
+class _Job(NamedTuple):
+    """A kernel to compile.
+
+    Attributes:
+        signature: which, and for which types.
+        digest: of its sources.
+        key: of all that the object depends on.
+        folder: for objects.
+        target: the processor.
+    """
+
+    signature: Signature
+    digest: str
+    key: str
+    folder: Path
+    target: Target
+
+    @property
+    def object(self) -> Path:
+        """The object's file."""
+        return self.folder / f"{self.key}.o"
+
+    @property
+    def results(self) -> Path:
+        """The file that tells the type of its results, which is written last."""
+        return self.folder / f"{self.key}.results"
+
+
+def build_here(processes: int = 2, first: bool = False) -> Built:
+    """Compiles for this machine, into the checkout.
+
+    Args:
+        processes: that compile at once.
+        first: compile only what the demonstration and the usual pipelines need; what else has been compiled is kept.
+
+    Raises:
+        ValueError: this is no checkout.
+    """
+    folder, root = libraries.folder_in_checkout(), checkout()
+    if folder is None or root is None:
+        raise ValueError("kernels are compiled in a checkout, and into wheels; this penstock was installed")
+    wanted = frozenset(recording.read(recording.FIRST)) if first else None
+    return build_library(recording.read(), this_machine(), folder / libraries.NAME, processes, wanted)
+
+
+def build_levels(processes: int = 2) -> Built:
+    """Compiles for all levels of processors, into the checkout's ``build/kernels/levels``, from where wheels take them.
+
+    Args:
+        processes: that compile at once.
+
+    Raises:
+        ValueError: this is no checkout, or there are no levels for its architecture.
+    """
+    root, total = checkout(), Built()
+    if root is None:
+        raise ValueError("kernels for wheels are compiled in a checkout; this penstock was installed")
+    for target in levels():
+        folder = root / "build" / "kernels" / "levels" / target.name
+        built = build_library(recording.read(), target, folder / libraries.NAME, processes)
+        total.compiled, total.kept = total.compiled + built.compiled, total.kept + built.kept
+        total.failures += built.failures
+        total.seconds += built.seconds
+    return total
+
+
+def build_library(
+    signatures: Iterable[Signature],
+    target: Target,
+    library: Path,
+    processes: int = 2,
+    wanted: frozenset[Signature] | None = None,
+) -> Built:
+    """Compiles kernels into a library; objects that have not changed since the last time are taken from its folder.
+
+    Args:
+        signatures: of the kernels.
+        target: the processor.
+        library: its file.
+        processes: that compile at once.
+        wanted: compile only these of them; by default, all.
+    """
+    begin, built, objects = time.perf_counter(), Built(), library.parent / "objects"
+    objects.mkdir(parents=True, exist_ok=True)
+    jobs = list(_jobs(signatures, objects, target, built.failures))
+    missing = [job for job in jobs if not job.results.is_file()]
+    built.kept = len(jobs) - len(missing)
+    missing = [job for job in missing if wanted is None or job.signature in wanted]
+    built.compiled = len(missing)
+    for failure in _compile_all(missing, processes):
+        built.failures.append(failure)
+        built.compiled -= 1
+    done = [job for job in jobs if job.results.is_file()]
+    index = _index(done, target)
+    if _contents(library) != index["contents"]:
+        link([job.object for job in done], index, library)
+        # It has all that it calls, or is refused here.
+        libraries.KernelLibrary(library, checks_sources=False)
+    current = {path for job in done for path in (job.object, job.results)}
+    for path in objects.iterdir():
+        if path not in current:
+            path.unlink(missing_ok=True)
+    built.seconds = time.perf_counter() - begin
+    return built
+
+
+def _jobs(signatures: Iterable[Signature], folder: Path, target: Target, failures: list[str]) -> Iterable[_Job]:
+    """What there is to compile; what does not exist is a failure."""
+    from penstock.kernels.building.objects import find_kernel
+
+    versions = libraries.FORMAT, version("numba"), version("llvmlite"), target
+    for signature in signatures:
+        try:
+            digest = find_kernel(signature.name).digest
+        except LookupError as error:
+            failures.append(f"{signature}: {error}")
+            continue
+        key = hashlib.sha256(repr((versions, str(signature), digest)).encode()).hexdigest()[:24]
+        yield _Job(signature, digest, key, folder, target)
+
+
+def _compile_all(jobs: Sequence[_Job], processes: int) -> Iterable[str]:
+    """Compiles all, and yields what failed. Kernels of a module share functions, so that one process compiles these."""
+    modules = defaultdict[str, list[_Job]](list)
+    for job in jobs:
+        modules[job.signature.name.partition(":")[0]].append(job)
+    parts = sorted(modules.values(), key=len, reverse=True)
+    if processes <= 1 or len(parts) == 1:
+        for part in parts:
+            yield from _compile_part(part)
+        return
+    # Forked processes would have the parent's threads' locks.
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(_compile_part, part) for part in parts]):
+            yield from future.result()
+
+
+def _compile_part(jobs: Sequence[_Job]) -> list[str]:
+    """Compiles some kernels; returns what failed."""
+    from penstock.kernels.building.objects import compile_object
+
+    failures = []
+    for job in jobs:
+        try:
+            made = compile_object(job.signature, _SYMBOL + job.key, job.target)
+        except Exception as error:  # numba's errors have no common base
+            failures.append(f"{job.signature}: {type(error).__name__}: {str(error).strip()[-1000:]}")
+            continue
+        job.object.write_bytes(made.data)
+        partial = job.results.with_suffix(".partial")
+        partial.write_text(made.results)
+        partial.replace(job.results)
+    return failures
+
+
+def _index(jobs: Sequence[_Job], target: Target) -> dict[str, object]:
+    """What `libraries.py` reads of a library: for each kernel, and each list of types, digest, symbol and results."""
+    entries = defaultdict[str, dict[str, list[str]]](dict)
+    for job in jobs:
+        kind, name, types = job.signature
+        entries[f"{kind.value} {name}"][types] = [job.digest, _SYMBOL + job.key, job.results.read_text()]
+    sources = b"".join(path.read_bytes() for path in MEMORY.sources())
+    contents = hashlib.sha256(repr(sorted(job.key for job in jobs)).encode() + sources).hexdigest()[:24]
+    return {"target": target.name, "cpu": target.cpu, "contents": contents, "entries": entries}
+
+
+def _contents(library: Path) -> str:
+    """A digest of what a library was linked from; empty if there is none that can be used."""
+    try:
+        return str(libraries.KernelLibrary(library, checks_sources=False).description["contents"])
+    except (OSError, libraries.LibraryError):
+        return ""

@@ -1,0 +1,39 @@
+"""``python -m penstock.kernels.building``: compiles kernels ahead of time.
+
+Without an option it compiles what is listed, for this machine, into the checkout's `build/kernels`; only what has changed is compiled
+again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from penstock.kernels.building import build_here, build_levels
+from penstock.kernels.cpu import recording
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command; returns its status: 1 if something that is listed cannot be compiled."""
+    parser = argparse.ArgumentParser(prog="python -m penstock.kernels.building", description=__doc__)
+    parser.add_argument("--levels", action="store_true", help="compile for all levels of processors, for wheels")
+    parser.add_argument(
+        "--first", action="store_true", help="compile only what the demonstration and usual pipelines need"
+    )
+    parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE", help="add recorded signatures to the list")
+    parser.add_argument("--processes", type=int, default=2, help="that compile at once (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    if options.merge:
+        recorded = [signature for path in options.merge for signature in recording.read(path)]
+        recording.write([*recording.read(), *recorded])
+        return 0
+    built = build_levels(options.processes) if options.levels else build_here(options.processes, options.first)
+    for failure in built.failures:
+        print(failure, file=sys.stderr)
+    print(built)
+    return 1 if built.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,205 @@
+"""Compiles kernels to objects, for a linker: numba translates them, and LLVM compiles them for any processor of this architecture.
+
+A process that does this calls no kernel: its compiler makes code for other processes.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from llvmlite.ir import Value
+from numba.core.codegen import AOTCPUCodegen, CodeLibrary
+from numba.core.funcdesc import FunctionDescriptor
+from numba.core.registry import cpu_target
+
+from penstock.kernels.building.targets import Target
+from penstock.kernels.cpu.callables import Callback, Compiled
+from penstock.kernels.cpu.compiling import compile_for_libraries, described_type, numba_types
+from penstock.kernels.cpu.deferred import declare_all
+from penstock.kernels.cpu.recording import Kind, Signature
+from penstock.kernels.cpu.signatures import text_of
+
+# numba's, whose attributes have no annotations.
+CompileResult = Any
+
+_dynfunc = importlib.import_module("numba._dynfunc")  # compiled, without annotations
+_INT32, _WORD = ir.IntType(32), ir.IntType(64)
+_ADDRESS = ir.IntType(8).as_pointer()
+# What numba's code may call that is numba's; `backend/kernels/memory.cc` has it.
+_OURS = {
+    *("NRT_Allocate", "NRT_Free", "NRT_MemInfo_alloc", "NRT_MemInfo_alloc_aligned", "NRT_MemInfo_alloc_safe_aligned"),
+    *("NRT_MemInfo_call_dtor", "NRT_MemInfo_new_varsize_dtor", "NRT_MemInfo_varsize_realloc"),
+    *("numba_attempt_nocopy_reshape", "numba_nextafter", "numba_nextafterf"),
+}
+
+
+class CompiledObject(NamedTuple):
+    """A kernel as an object for a linker.
+
+    Attributes:
+        data: in the system's format.
+        results: the type of its results, as text.
+    """
+
+    data: bytes
+    results: str
+
+
+class _Codegen(AOTCPUCodegen):
+    """Generates code for a target, instead of for this machine."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        super().__init__("penstock.kernels", target.cpu)
+
+    def _customize_tm_features(self) -> str:
+        return self._target.features
+
+    def _get_host_cpu_name(self) -> str:
+        # What code is generated for asks for the features of this one.
+        return self._target.cpu
+
+
+@functools.cache
+def _codegen(target: Target) -> _Codegen:
+    """Has numba generate code for a target, from here on; a process does so for one only."""
+    compile_for_libraries()
+    declare_all()
+    context = cpu_target.target_context
+    context.refresh()
+    made = _Codegen(target)
+    context._internal_codegen = made
+    context.get_executable = _executable
+    return made
+
+
+def _executable(library: CodeLibrary, description: FunctionDescriptor, environment: object) -> object:
+    """A function of Python without code: it is never called, but numba knows compiled functions by theirs."""
+    library.finalize()
+    return _dynfunc.make_function(
+        description.lookup_module(), description.qualname.rpartition(".")[2], "", 0, environment, (library,)
+    )
+
+
+def find_kernel(name: str) -> Compiled:
+    """The kernel of a name.
+
+    Raises:
+        LookupError: there is none.
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        found = functools.reduce(getattr, attribute.split("."), importlib.import_module(module))
+    except (ImportError, AttributeError) as error:
+        raise LookupError(f"there is no kernel {name}") from error
+    if not isinstance(found, Compiled):
+        raise LookupError(f"{name} is no kernel")
+    return found
+
+
+def compile_object(signature: Signature, symbol: str, target: Target) -> CompiledObject:
+    """Compiles a kernel for a target.
+
+    Args:
+        signature: which, and for which types.
+        symbol: the name of the function in the object, the only one that it defines for others.
+        target: the same in all calls of a process.
+
+    Raises:
+        LookupError: there is no such kernel.
+        numba.core.errors.NumbaError: it cannot be compiled for these types.
+        ValueError: its results cannot be returned to Python.
+    """
+    codegen, kernel = _codegen(target), find_kernel(signature.name)
+    types = numba_types(signature.types.partition(" -> ")[0])
+    dispatcher = kernel.dispatcher
+    dispatcher.compile(types)
+    compiled = dispatcher.overloads[types]
+    module = llvm.parse_bitcode(compiled.library.emit_bitcode())
+    own = compiled.fndesc.llvm_func_name
+    results = ""
+    if signature.kind is Kind.ADDRESS:
+        module.get_function(own).name = symbol
+    else:
+        if signature.kind is Kind.CALL:
+            results = text_of(described_type(compiled.signature.return_type))
+            entry = _entry_for_words(compiled, symbol)
+        else:
+            assert isinstance(kernel, Callback)
+            entry = _entry_for_c(compiled, symbol)
+        module.link_in(llvm.parse_assembly(entry))
+    for defined in (*module.functions, *module.global_variables):
+        if not defined.is_declaration and defined.name != symbol:
+            defined.linkage = "internal"
+    _remove_what_is_not_used(module, codegen)
+    called = {function.name for function in module.functions if function.is_declaration}
+    lacking = {name for name in called if name.startswith(("NRT_", "numba_"))} - _OURS
+    if lacking:
+        raise ValueError(
+            f"it calls {', '.join(sorted(lacking))} of numba, which `backend/kernels/memory.cc` does not have"
+        )
+    return CompiledObject(codegen._tm.emit_object(module), results)
+
+
+def _remove_what_is_not_used(module: llvm.ModuleRef, codegen: _Codegen) -> None:
+    tuning = llvm.create_pipeline_tuning_options(speed_level=0)
+    manager = llvm.create_new_module_pass_manager()
+    manager.add_global_dead_code_eliminate_pass()
+    manager.run(module, llvm.create_pass_builder(codegen._tm, tuning))
+
+
+def _declared(compiled: CompileResult) -> tuple[ir.Module, ir.Function]:
+    """A module with the declaration of a compiled function."""
+    context, description = cpu_target.target_context, compiled.fndesc
+    module = context.codegen()._create_empty_module("entry")
+    kind = context.call_conv.get_function_type(description.restype, description.argtypes)
+    return module, ir.Function(module, kind, description.llvm_func_name)
+
+
+def _entry_for_words(compiled: CompileResult, symbol: str) -> str:
+    """A function of the words of arguments, of room for those of results, and of where an error goes: it returns a status."""
+    module, function = _declared(compiled)
+    given = ir.FunctionType(_INT32, [_WORD.as_pointer(), _WORD.as_pointer(), _ADDRESS.as_pointer()])
+    entry = ir.Function(module, given, symbol)
+    builder = ir.IRBuilder(entry.append_basic_block())
+    words, results, error = entry.args
+
+    def place(start: Value, number: int, kind: ir.Type) -> Value:
+        return builder.bitcast(builder.gep(start, [ir.Constant(_WORD, number)]), kind.as_pointer())
+
+    result, failure, *kinds = (argument.type for argument in function.args)
+    returned = builder.alloca(result.pointee)
+    arguments = [builder.load(place(words, number, kind)) for number, kind in enumerate(kinds)]
+    status = builder.call(function, [returned, builder.bitcast(error, failure), *arguments])
+    for number, value in enumerate(_values(builder, builder.load(returned))):
+        builder.store(value, place(results, number, value.type))
+    builder.ret(status)
+    return str(module)
+
+
+def _values(builder: ir.IRBuilder, value: Value) -> Iterator[Value]:
+    """The numbers and addresses of a value, in order."""
+    if isinstance(value.type, (ir.LiteralStructType, ir.ArrayType)):
+        for index in range(
+            len(value.type.elements) if isinstance(value.type, ir.LiteralStructType) else value.type.count
+        ):
+            yield from _values(builder, builder.extract_value(value, index))
+    else:
+        yield value
+
+
+def _entry_for_c(compiled: CompileResult, symbol: str) -> str:
+    """A function of C's, of the arguments, which returns the result."""
+    module, function = _declared(compiled)
+    result, failure, *kinds = (argument.type for argument in function.args)
+    entry = ir.Function(module, ir.FunctionType(result.pointee, kinds), symbol)
+    builder = ir.IRBuilder(entry.append_basic_block())
+    returned, error = builder.alloca(result.pointee), builder.alloca(failure.pointee)
+    builder.call(function, [returned, error, *entry.args])
+    builder.ret(builder.load(returned))
+    return str(module)

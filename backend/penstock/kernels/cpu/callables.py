@@ -1,0 +1,166 @@
+"""Kernels as Python calls them: compiled ahead of time where that was foreseen, otherwise by numba in the first call."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import logging
+import threading
+from typing import Any, cast
+
+import numpy as np
+
+from penstock.errors import PenstockError
+from penstock.kernels.cpu import libraries, recording
+from penstock.kernels.cpu.calls import Caller, NativeCode
+from penstock.kernels.cpu.signatures import UnknownTypeError, described
+from penstock.kernels.cpu.source_digests import Function, digest_of
+
+logger = logging.getLogger(__name__)
+
+_resolving = threading.RLock()
+
+
+class MissingCompilerError(PenstockError, ImportError):
+    """A kernel has to be compiled, and there is no numba."""
+
+
+class Compiled:
+    """A function that is compiled.
+
+    Args:
+        function: in Python.
+        options: as numba's.
+
+    Attributes:
+        py_func: the function in Python.
+        targetoptions: the options; numba asks for both by these names where it inlines.
+    """
+
+    def __init__(self, function: Function, options: dict[str, object]) -> None:
+        functools.update_wrapper(cast(Function, self), function)
+        self.py_func, self.targetoptions = function, options
+
+    @property
+    def name(self) -> str:
+        """By which libraries know it."""
+        return f"{self.__module__}:{self.py_func.__qualname__}"
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Of all that its code depends on."""
+        return digest_of(self.py_func, self.targetoptions)
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """numba's, which compiles it.
+
+        Raises:
+            MissingCompilerError: numba is not installed.
+        """
+        if importlib.util.find_spec("numba") is None:
+            raise MissingCompilerError(
+                f"{self.name} was not compiled for these types when this penstock was built, and numba, which compiles it, is "
+                "not installed: pip install numba"
+            )
+        from penstock.kernels.cpu.compiling import dispatcher_of
+
+        return dispatcher_of(self)
+
+    @property
+    def _numba_type_(self) -> object:
+        return self.dispatcher._numba_type_
+
+    def found(self, kind: libraries.Kind, types: str) -> libraries.Entry | None:
+        """What a library has for some types of arguments; if there is none, numba is to compile it."""
+        recording.record(kind, self.name, types)
+        library = libraries.library()
+        entry = None if library is None else library.find(kind, self, types)
+        if library is not None and entry is None:
+            logger.warning("%s is compiled now, as no library has it for (%s)", self.name, types)
+        return entry
+
+
+class Kernel(Compiled):
+    """A function that is compiled for the types of its arguments, and called with these."""
+
+    def __init__(self, function: Function, options: dict[str, object]) -> None:
+        super().__init__(function, options)
+        self._call: Function = self._begin
+        self._codes = dict[str, NativeCode | Function]()
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._call(*arguments)
+
+    @property
+    def signatures(self) -> list[object]:
+        """The types that it has been called with."""
+        return list(self._codes) or list(vars(self)["dispatcher"].signatures if "dispatcher" in vars(self) else [])
+
+    def address(self, types: str) -> int:
+        """The address of its code for some types of arguments, by numba's convention: it may neither raise nor allocate.
+
+        Args:
+            types: as :mod:`penstock.kernels.cpu.signatures` writes them.
+        """
+        with _resolving:
+            entry = self.found(libraries.Kind.ADDRESS, types)
+            if entry is not None:
+                return entry.address
+            from penstock.kernels.cpu.compiling import address_of
+
+            return address_of(self.dispatcher, types)
+
+    def _begin(self, *arguments: object) -> object:
+        with _resolving:
+            if self._call == self._begin:
+                if libraries.library() is None and not recording.is_on():
+                    self._call = self.dispatcher
+                else:
+                    self._caller = Caller(self.name, self._resolve)
+                    self._call = self._caller.call
+        return self._call(*arguments)
+
+    def _resolve(self, *arguments: object) -> object:
+        """Finds or compiles the code for arguments of types that have not been seen yet, and calls it."""
+        given = [_plain(argument) for argument in arguments]
+        if any(one is not other for one, other in zip(given, arguments)):
+            return self._call(*given)
+        try:
+            types, program = described(given)
+        except UnknownTypeError:
+            return self.dispatcher(*given)
+        with _resolving:
+            if types not in self._codes:
+                entry = self.found(libraries.Kind.CALL, types)
+                self._codes[types] = self.dispatcher if entry is None else entry.native_code()
+            self._caller.add(len(given), program, self._codes[types], not self.targetoptions.get("nogil"))
+        return self._call(*given)
+
+
+class Callback(Compiled):
+    """A function that C calls.
+
+    Args:
+        arguments, result: their types, as :mod:`penstock.kernels.cpu.signatures` writes them.
+    """
+
+    def __init__(self, function: Function, arguments: str, result: str, options: dict[str, object]) -> None:
+        super().__init__(function, options)
+        self.arguments, self.result = arguments, result
+
+    @functools.cached_property
+    def address(self) -> int:
+        """Of the function."""
+        with _resolving:
+            entry = self.found(libraries.Kind.CALLBACK, f"{self.arguments} -> {self.result}")
+            if entry is not None:
+                return entry.address
+            from penstock.kernels.cpu.compiling import callback_address
+
+            return callback_address(self, self.arguments, self.result)
+
+
+def _plain(value: object) -> object:
+    """A value without a class of its own, such as that of mapped files, which kernels do not see."""
+    return value.view(np.ndarray) if isinstance(value, np.ndarray) and type(value) is not np.ndarray else value

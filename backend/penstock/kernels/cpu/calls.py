@@ -1,0 +1,103 @@
+"""Calls of kernels from Python through `backend/calls`, which recognizes the types of arguments and passes on what they hold."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import pickle
+from ctypes import POINTER, c_int32, c_int64, c_void_p, py_object
+
+import numpy as np
+
+from penstock.core.compiling import NativeLibrary
+from penstock.kernels.cpu.signatures import Program
+from penstock.kernels.cpu.source_digests import Function
+
+CALLS = NativeLibrary("libpenstock_calls.so", "calls", ("-std=c++20",))
+
+
+class KernelError(RuntimeError):
+    """A compiled kernel failed without saying why."""
+
+
+class NativeCode:
+    """A kernel that was compiled ahead of time.
+
+    Attributes:
+        function: address of the function that takes the words of arguments.
+        release: address of the function that releases the memory of a result.
+        results: how its results are made.
+    """
+
+    def __init__(self, function: int, release: int, results: Program) -> None:
+        self.function, self.release, self.results = function, release, results
+
+
+class Caller:
+    """Calls what fits the types of the arguments.
+
+    Args:
+        name: of the kernel, for errors.
+        miss: is called with the arguments if nothing fits them, and may add what does.
+
+    Attributes:
+        call: the function that does it.
+    """
+
+    def __init__(self, name: str, miss: Function) -> None:
+        self._kept = list[object]()
+        self.call: Function = _functions().penstock_calls_create(miss, functools.partial(_fail, name))
+
+    def add(self, count: int, arguments: Program, code: NativeCode | Function, keeps_gil: bool) -> None:
+        """Adds what is called for some types of arguments.
+
+        Args:
+            count: how many arguments there are.
+            arguments: recognizes them.
+            code: what is called; a function of Python gets the same arguments.
+            keeps_gil: while the kernel runs.
+
+        Raises:
+            ValueError: they are more than there is room for.
+        """
+        native = code if isinstance(code, NativeCode) else NativeCode(0, 0, Program([], 0, []))
+        self._kept += arguments.kept, native.results.kept
+        status = _functions().penstock_calls_add(
+            self.call.__self__,  # type: ignore[attr-defined]
+            count,
+            *(_words(arguments), len(arguments.words), _words(native.results), len(native.results.words)),
+            *(arguments.size, native.results.size, native.function, native.release, keeps_gil),
+            None if isinstance(code, NativeCode) else code,
+        )
+        if status:
+            raise ValueError(f"a kernel's {count} arguments hold {arguments.size} words, which are too many")
+
+
+def _words(program: Program) -> ctypes.Array[c_int64]:
+    return (c_int64 * len(program.words))(*program.words)
+
+
+def _fail(name: str, status: int, error: int) -> None:
+    """Raises what a kernel did, from numba's ``{pickled, size, ...}``."""
+    if status == 1 and error:
+        text = ctypes.string_at(c_void_p.from_address(error).value or 0, c_int32.from_address(error + 8).value)
+        kind, arguments, _ = pickle.loads(text)
+        raise kind(*(arguments or ()))
+    raise KernelError(f"{name} failed with status {status}")
+
+
+@functools.cache
+def _functions() -> ctypes.PyDLL:
+    library = ctypes.PyDLL(str(CALLS.path()))
+    create, add, begin = library.penstock_calls_create, library.penstock_calls_add, library.penstock_calls_begin
+    create.restype, create.argtypes = py_object, (py_object, py_object)
+    add.restype = c_int32
+    add.argtypes = (
+        *(py_object, c_int64, POINTER(c_int64), c_int64, POINTER(c_int64), c_int64),
+        *(c_int64, c_int64, c_void_p, c_void_p, c_int32, py_object),
+    )
+    begin.restype, begin.argtypes = None, (c_int64, POINTER(c_void_p))
+    facts = (int, float, bool, None, True, False, np.ndarray, tuple)
+    # Their addresses: CPython's ``id``.
+    begin(object.__basicsize__, (c_void_p * len(facts))(*map(id, facts)))
+    return library

@@ -1,0 +1,159 @@
+"""What numba and LLVM offer, named in modules that are imported without them.
+
+numba takes half a second to import, and kernels that were compiled ahead of time do without it. So nothing here is imported before a
+kernel is compiled. Modules of kernels name what they need of numba by these objects; numba asks a value that it meets in a compiled
+function for its type by the attribute ``_numba_type_``, and so gets what they stand for.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NoReturn, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+class DeferredModule:
+    """A module that is imported when something of it is used.
+
+    Args:
+        name: of the module.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = getattr(self.module, name)
+        setattr(self, name, value)
+        return value
+
+    @property
+    def module(self) -> ModuleType:
+        """The module itself."""
+        return importlib.import_module(self._name)
+
+    @property
+    def _numba_type_(self) -> object:
+        from numba.core import types
+
+        return types.Module(self.module)
+
+    def __repr__(self) -> str:
+        return f"<deferred {self._name}>"
+
+
+class DeferredFunction:
+    """A function of another module, for use in kernels.
+
+    Args:
+        module: the name of its module.
+        name: its own.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self.__module__, self.__name__ = module, name
+
+    @property
+    def _numba_type_(self) -> object:
+        return _type_of_value(getattr(importlib.import_module(self.__module__), self.__name__))
+
+    def __call__(self, *_arguments: object) -> NoReturn:
+        """Refuses to be called from Python."""
+        raise TypeError(f"{self.__module__}.{self.__name__} is for use inside of kernels")
+
+    def __repr__(self) -> str:
+        return f"<deferred {self.__module__}.{self.__name__}>"
+
+
+class DeferredIntrinsic:
+    """A function that generates machine code where kernels call it.
+
+    Args:
+        function: maps the types of arguments to a signature and a code generator.
+        options: of numba's ``intrinsic``.
+    """
+
+    def __init__(self, function: Callable[..., object], **options: bool) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.options = function, options
+        _undeclared.append(self)
+
+    def declare(self) -> None:
+        """Tells numba about it."""
+        from numba.extending import intrinsic
+
+        self._made = intrinsic(**self.options)(self.function) if self.options else intrinsic(self.function)
+
+    @property
+    def _numba_type_(self) -> object:
+        return _type_of_value(self._made)
+
+    def __call__(self, *_arguments: object) -> NoReturn:
+        """Refuses to be called from Python."""
+        raise TypeError(f"{self.function.__name__} is for use inside of kernels")
+
+
+class DeferredOverload:
+    """What kernels get where they call a function.
+
+    Args:
+        function: that kernels call.
+        choose: maps the types of arguments to a function in Python.
+        options: of numba's ``overload``.
+    """
+
+    def __init__(
+        self, function: Callable[..., object], choose: Callable[..., object], options: dict[str, object]
+    ) -> None:
+        self.function, self.choose, self._options = function, choose, options
+        _undeclared.append(self)
+
+    def declare(self) -> None:
+        """Tells numba about it."""
+        from numba.extending import overload
+
+        overload(self.function, **cast(dict[str, Any], self._options))(self.choose)
+
+
+_undeclared: list[DeferredIntrinsic | DeferredOverload] = []
+overloads: dict[Callable[..., object], DeferredOverload] = {}
+"""By the function that kernels call."""
+_declaring = threading.RLock()
+
+
+def overload(function: Callable[..., object], **options: object) -> Callable[[F], F]:
+    """Decorates what maps the types of arguments to the function, in Python, that kernels get where they call ``function``.
+
+    Args:
+        function: that kernels call.
+        options: as numba's.
+    """
+
+    def declared(choose: F) -> F:
+        overloads[function] = DeferredOverload(function, choose, options)
+        return choose
+
+    return declared
+
+
+def declare_all() -> None:
+    """Tells numba about all intrinsics and overloads that have been imported, before something is compiled."""
+    with _declaring:
+        while _undeclared:
+            _undeclared.pop().declare()
+
+
+def _type_of_value(value: object) -> object:
+    """numba's type of a function that it knows."""
+    from numba.core.registry import cpu_target
+
+    context = cpu_target.typing_context
+    context.refresh()
+    return context.resolve_value_type(value)

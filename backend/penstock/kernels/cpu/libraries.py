@@ -1,0 +1,186 @@
+"""Libraries of kernels that were compiled ahead of time, by :mod:`penstock.kernels.building`.
+
+A package has one for each level of processors, in ``native/kernels``. In a checkout there is one for this machine, in
+``build/kernels``, and code whose sources have changed since is not taken from it.
+
+numba's variables, such as ``NUMBA_BOUNDSCHECK`` or ``NUMBA_CPU_NAME``, ask for something else than was compiled; with one of them,
+there is no library. So it is with ``PENSTOCK_KERNELS=compile``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import itertools
+import json
+import logging
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from penstock.core.compiling import checkout
+from penstock.kernels.cpu.calls import NativeCode
+from penstock.kernels.cpu.recording import Kind
+from penstock.kernels.cpu.signatures import parsed, program_for_results
+from penstock.kernels.cpu.source_digests import Compilable
+
+logger = logging.getLogger(__name__)
+
+FORMAT = 1
+"""Of libraries: of their index, and of how kernels are called."""
+INDEX = "penstock_kernels_index"
+"""The symbol of a library's index: JSON, which ends with a zero."""
+RELEASE = "penstock_release_memory"
+"""The symbol of the function that releases a result's memory."""
+NAME = "libpenstock_kernels.so"
+MARK = b"penstock kernels %d: %20d bytes\n"
+"""The end of a library's file, which a damaged one lacks: its format, and the bytes before it."""
+VARIABLE = "PENSTOCK_KERNELS"
+_ASKS_NUMBA = ("NUMBA_BOUNDSCHECK", "NUMBA_CPU_FEATURES", "NUMBA_CPU_NAME", "NUMBA_DISABLE_JIT", "NUMBA_OPT")
+_NATIVE = Path(__file__).parents[2] / "native" / "kernels"
+
+# What processors have to have, by the levels of the psABI for x86-64; from the most demanding on. Kernels that sum products of bytes by
+# VNNI are much faster, so the level of AVX-512 includes it: processors without it get the level below.
+LEVELS = {
+    "x86-64-v4": "avx512f avx512bw avx512cd avx512dq avx512vl avx512_vnni",
+    "x86-64-v3": "avx avx2 bmi1 bmi2 f16c fma abm movbe",
+    "x86-64-v2": "cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3",
+}
+
+
+class LibraryError(ValueError):
+    """A file is no library of kernels that this penstock can use."""
+
+
+class Entry(NamedTuple):
+    """A kernel in a library.
+
+    Attributes:
+        address: of its function.
+        release: of the function that releases the memory of its results.
+        results: their type, as text.
+    """
+
+    address: int
+    release: int
+    results: str
+
+    def native_code(self) -> NativeCode:
+        """For calls from Python."""
+        (result,) = parsed(self.results)
+        return NativeCode(self.address, self.release, program_for_results(result))
+
+
+class KernelLibrary:
+    """A library of kernels.
+
+    Args:
+        path: its file.
+        checks_sources: leave out what has been changed since it was compiled.
+
+    Raises:
+        LibraryError: it is damaged, or of another format.
+    """
+
+    def __init__(self, path: Path, checks_sources: bool) -> None:
+        _check_end(path)
+        self.path, self._checks_sources = path, checks_sources
+        try:
+            self._library = ctypes.CDLL(str(path))
+            text = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(self._library, INDEX)))
+            index = json.loads(text)
+        except (OSError, ValueError) as error:
+            raise LibraryError(f"'{path}' cannot be loaded: {error}") from error
+        self.description: dict[str, object] = {key: value for key, value in index.items() if key != "entries"}
+        self._entries: dict[str, dict[str, list[str]]] = index["entries"]
+
+    def find(self, kind: Kind, kernel: Compilable, types: str) -> Entry | None:
+        """A kernel for some types of arguments, or None."""
+        digest, symbol, results = self._entries.get(f"{kind.value} {kernel.name}", {}).get(types, ("", "", ""))
+        if not symbol or (self._checks_sources and digest != kernel.digest):
+            return None
+        return Entry(self._address(symbol), self._address(RELEASE), results)
+
+    def signatures(self) -> list[str]:
+        """All that it has, as `signatures.txt` writes it."""
+        return [f"{name} ({types})" for name, own in self._entries.items() for types in own]
+
+    def _address(self, symbol: str) -> int:
+        return ctypes.cast(getattr(self._library, symbol), ctypes.c_void_p).value or 0
+
+
+def _check_end(path: Path) -> None:
+    size = len(MARK % (0, 0))
+    with path.open("rb") as file:
+        whole = file.seek(0, os.SEEK_END)
+        file.seek(max(whole - size, 0))
+        end = file.read()
+    if end != MARK % (FORMAT, whole - size):
+        is_other = end.startswith(b"penstock kernels ") and end[-7:] == b" bytes\n"
+        fault = (
+            f"of another version of penstock, or {whole} bytes are not all of it"
+            if is_other
+            else "damaged or incomplete"
+        )
+        raise LibraryError(f"'{path}' is {fault}")
+
+
+def folder_in_checkout() -> Path | None:
+    """Where a checkout's library is: code differs between versions of Python, and between processors."""
+    root = checkout()
+    return None if root is None else root / "build" / "kernels" / f"{sys.implementation.cache_tag}-{processor()[:40]}"
+
+
+@functools.cache
+def processor() -> str:
+    """This machine's processor: its model and a digest of what it has, as far as the system tells."""
+    facts = _facts()
+    text = " ".join(sorted(facts.get("flags", facts.get("Features", "")).split()))
+    digest = hashlib.sha256(f"{facts.get('model name', '')} {text}".encode()).hexdigest()[:12]
+    return f"{platform.machine()}-{digest}"
+
+
+@functools.cache
+def _facts() -> dict[str, str]:
+    """What the system tells of the first processor."""
+    try:
+        with Path("/proc/cpuinfo").open() as file:
+            lines = list(itertools.takewhile(str.strip, file))
+    except OSError:
+        return {}
+    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+@functools.cache
+def library() -> KernelLibrary | None:
+    """The library for this machine, or None if there is none, or none is wanted."""
+    named = os.environ.get(VARIABLE, "")
+    if named not in ("", "compile"):
+        raise ValueError(f"{VARIABLE} is '{named}': it may be 'compile', or not be set")
+    if named or any(os.environ.get(name) for name in _ASKS_NUMBA):
+        return None
+    shipped = next((path for level in usable_levels() if (path := _NATIVE / level / NAME).is_file()), None)
+    folder = folder_in_checkout()
+    built = None if folder is None else folder / NAME
+    for found in (shipped, built):
+        if found is None or not found.is_file():
+            continue
+        try:
+            return KernelLibrary(found, checks_sources=found is built)
+        except LibraryError as error:
+            logger.warning("%s: kernels are compiled where they are used; `penstock setup` builds it again", error)
+    return None
+
+
+def usable_levels() -> list[str]:
+    """The levels that this machine's processor has, from the most demanding on."""
+    if platform.machine() != "x86_64":
+        return [platform.machine()]
+    flags = set(_facts().get("flags", "").split())
+    wanted = list(LEVELS)
+    while wanted and not flags.issuperset(" ".join(LEVELS[level] for level in wanted).split()):
+        del wanted[0]
+    return wanted

@@ -1,0 +1,90 @@
+"""The list of kernels, and of types, that are compiled ahead of time; it is recorded while tests and presets run.
+
+With ``PENSTOCK_RECORD_KERNELS`` set to a file's path, each process adds what it needs to that file, and ``python -m
+penstock.kernels.building --merge`` adds such files to the list, `signatures.txt`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
+
+VARIABLE = "PENSTOCK_RECORD_KERNELS"
+LIST = Path(__file__).with_name("signatures.txt")
+FIRST = Path(__file__).with_name("first_signatures.txt")
+"""Those of the list that the demonstration and the usual pipelines need, which `make setup` compiles."""
+
+
+class Kind(Enum):
+    """How a kernel's code is called: from Python, by numba's convention at its address, or as a C function."""
+
+    CALL = "call"
+    ADDRESS = "address"
+    CALLBACK = "callback"
+
+
+class Signature(NamedTuple):
+    """A kernel, and types to compile it for.
+
+    Attributes:
+        kind: how it is called.
+        name: of the kernel.
+        types: of its arguments, as :mod:`penstock.kernels.cpu.signatures` writes them.
+    """
+
+    kind: Kind
+    name: str
+    types: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.value} {self.name} ({self.types})"
+
+
+_written = set[Signature]()
+_writing = threading.Lock()
+
+
+def is_on() -> bool:
+    """Whether this process records."""
+    return VARIABLE in os.environ
+
+
+def record(kind: Kind, name: str, types: str) -> None:
+    """Adds a kernel to the file, once, if this process records."""
+    path = os.environ.get(VARIABLE)
+    signature = Signature(kind, name, types)
+    if not path or signature in _written:
+        return
+    with _writing:
+        _written.add(signature)
+        # One short write at the end, so that processes do not mix their lines.
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            os.write(file, f"{signature}\n".encode())
+        finally:
+            os.close(file)
+
+
+def read(path: Path = LIST) -> list[Signature]:
+    """The signatures in a file, in order.
+
+    Raises:
+        ValueError: a line is none.
+    """
+    signatures = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        kind, _, rest = line.partition(" ")
+        name, opened, types = rest.partition(" (")
+        if not opened or not types.endswith(")") or kind not in {kind.value for kind in Kind}:
+            raise ValueError(f"{path}:{number}: '{line}' is not of the form 'call module:function (types)'")
+        signatures.append(Signature(Kind(kind), name, types[:-1]))
+    return signatures
+
+
+def write(signatures: Iterable[Signature], path: Path = LIST) -> None:
+    """Writes signatures to a file, sorted."""
+    path.write_text("".join(f"{line}\n" for line in sorted({str(signature) for signature in signatures})))
