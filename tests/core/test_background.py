@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import cfunc, types
 
 from penstock.core.threads import BackgroundThreads, Job
 from penstock.kernels.cpu.foreign import call, set_int, set_word, word_at
+from penstock.kernels.cpu.options import cfunc
 
 # What waits leaves the processors to others, should the test fail and nobody end it.
 _SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 
-@cfunc(types.int32(types.int64))
+@cfunc("int64", "int32")
 def note(place: Any) -> Any:
     """Puts the next number where the job says, and counts."""
     counter = word_at(place)
@@ -27,7 +27,7 @@ def note(place: Any) -> Any:
     return 0
 
 
-@cfunc(types.int32(types.int64))
+@cfunc("int64", "int32")
 def spin(place: Any) -> Any:
     """Runs until somebody writes to the place."""
     while word_at(place) == 0:

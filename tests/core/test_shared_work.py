@@ -13,23 +13,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import cfunc, types
 
 from penstock.core.threads import CALL_WORDS, NO_CALLS, BackgroundThreads, SharedWork
 from penstock.kernels.cpu.foreign import call, counted_at, set_word, word_at
+from penstock.kernels.cpu.options import cfunc
 
 # What waits leaves the processors to others, should the test fail and nobody end it.
 _SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 
-@cfunc(types.int32(types.int64, types.int64))
+@cfunc("int64, int64", "int32")
 def note(numbers: Any, place: Any) -> Any:
     """Adds one to a number."""
     counted_at(numbers + 8 * place)
     return 0
 
 
-@cfunc(types.int32(types.int64, types.int64))
+@cfunc("int64, int64", "int32")
 def hold(numbers: Any, place: Any) -> Any:
     """Waits until somebody writes to the last number but one."""
     while word_at(numbers + 8 * 8) == 0:
@@ -39,7 +39,7 @@ def hold(numbers: Any, place: Any) -> Any:
     return 0
 
 
-@cfunc(types.int32(types.int64, types.int64, types.int64))
+@cfunc("int64, int64, int64", "int32")
 def add_up(numbers: Any, count: Any, result: Any) -> Any:
     """The sum of numbers, which it returns, too."""
     total = 0

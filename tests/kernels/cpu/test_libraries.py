@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import from_dtype, types
 
 from penstock.kernels.cpu import libraries, recording
+from penstock.kernels.cpu.compiling import numba_types
 from penstock.kernels.cpu.recording import Kind, Signature
-from penstock.kernels.cpu.signatures import UnknownTypeError, described, parsed, text_of
+from penstock.kernels.cpu.signatures import UnknownTypeError, described, parsed, pointer_to, text_of
 
 HERE = Path(__file__).parent
 PAIR = "compiled_ahead:Pair(float64[1]C, float64)"
@@ -235,6 +237,16 @@ def test_levels_are_those_of_the_processor(monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_types_as_text(text: str) -> None:
     assert ", ".join(map(text_of, parsed(text))) == text
+
+
+@pytest.mark.parametrize("align", [False, True])
+def test_structs_are_for_numba_what_their_texts_say(align: bool) -> None:
+    kind = np.dtype([("factor", np.float64), ("numbers", np.int64, (2, 3)), ("last", np.float32)], align=align)
+    (pointer,) = numba_types(pointer_to(kind))
+    assert pointer == types.CPointer(from_dtype(kind))
+    text, _ = described([np.zeros(2, kind)])
+    (array,) = numba_types(text)
+    assert array.dtype == from_dtype(kind)
 
 
 @pytest.mark.parametrize("text", ["(int64", "int64)", "int64; bool", "float32[2]"])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
 
 from penstock.kernels.codecs import jpeg_baseline
 from penstock.kernels.codecs.image_header import read_header
+from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.jpeg.entropy import FULL, decode_block, order_of
 from penstock.kernels.cpu.jpeg.files import read_scan
 from penstock.kernels.cpu.jpeg.scan import (
@@ -21,7 +21,7 @@ from penstock.kernels.cpu.jpeg.scan import (
     is_beyond,
     put_reader,
 )
-from penstock.kernels.cpu.options import OPTIONS, inner, kernel
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 from penstock.kernels.cpu.simd import at, pointer
 from penstock.kernels.cpu.simd_integers import put
 from penstock.kernels.cuda.jpeg_codes import SAFE_SUM

@@ -17,8 +17,6 @@ import numpy as np
 import pytest
 import simplejpeg
 from jpeg_writing import blocks_of, grid_of, write_jpeg
-from numba import cfunc
-from numba import types as numbers
 from PIL import Image
 
 from penstock import fn, pipeline_def, types
@@ -28,6 +26,7 @@ from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.jpeg_gpu import JpegDecoder
 from penstock.kernels.cpu.foreign import call, counted_at, word_at
 from penstock.kernels.cpu.jpeg.batches import JpegScans
+from penstock.kernels.cpu.options import cfunc
 from penstock.kernels.cuda import jpeg_pixels
 from penstock.kernels.cuda.jpeg_launches import Kernels
 from penstock.kernels.cuda.launch import staging
@@ -236,7 +235,7 @@ def test_memory_of_batches_that_nobody_waits_for_is_given_back() -> None:
 _SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 
-@cfunc(numbers.int32(numbers.int64))
+@cfunc("int64", "int32")
 def spin(place: Any) -> Any:
     """Runs until somebody writes to the place."""
     while word_at(place) == 0:

@@ -39,7 +39,7 @@ class Struct(NamedTuple):
     """A struct of NumPy's.
 
     Attributes:
-        fields: as ``numpy.lib.format`` writes them.
+        fields: as ``numpy.lib.format`` writes them, after the word ``aligned`` if it is aligned as in C: numba distinguishes these.
     """
 
     fields: str
@@ -115,6 +115,7 @@ class Program(NamedTuple):
 
 
 _WORDS_OF_ARRAY = 5
+_ALIGNED = "aligned "
 _NUMBERS: dict[type, str] = {
     kind: np.dtype(kind).name
     for kind in (
@@ -192,7 +193,8 @@ def _described_array(array: np.ndarray, program: Program) -> tuple[str, int]:
 
 @functools.cache
 def _struct(dtype: np.dtype) -> Struct:
-    return Struct(repr(np.lib.format.dtype_to_descr(dtype)))
+    fields = repr(np.lib.format.dtype_to_descr(dtype))
+    return Struct(_ALIGNED + fields if dtype.isalignedstruct else fields)
 
 
 def pointer_to(dtype: np.dtype) -> str:
@@ -263,9 +265,15 @@ def _parsed_items(tokens: Iterator[str]) -> tuple[Type, ...]:
 
 def dtype_of(element: Number | Struct) -> np.dtype:
     """NumPy's type."""
-    if isinstance(element, Struct):
-        return np.lib.format.descr_to_dtype(ast.literal_eval(element.fields))
-    return np.dtype(element.name)
+    if isinstance(element, Number):
+        return np.dtype(element.name)
+    dtype = np.lib.format.descr_to_dtype(ast.literal_eval(element.fields.removeprefix(_ALIGNED)))
+    if not element.fields.startswith(_ALIGNED):
+        return dtype
+    # What `descr_to_dtype` returns is not marked as aligned, wherever its fields are.
+    kinds, offsets = zip(*(field[:2] for field in cast(dict[str, tuple[np.dtype, int]], dtype.fields).values()))
+    fields = {"names": dtype.names, "formats": kinds, "offsets": offsets, "itemsize": dtype.itemsize}
+    return np.dtype(cast(Any, fields), align=True)
 
 
 def class_of(kind: str) -> type:
