@@ -66,7 +66,7 @@ typedef struct {
   int64_t kind;              // PenstockStageKind
   const uint8_t *records;    // one for each sample
   int64_t record_bytes;      // from one record to the next
-  const void *compute;       // the kernel
+  void *compute;             // the kernel
   PenstockMapRegion covers;  // NULL: computes any region by itself; only for PARTS
   PenstockMapRegion reads;   // NULL: reads the region that it computes; only for POINTWISE and PARTS
   const int64_t *shapes;     // of the outputs: `rank` extents for each sample
