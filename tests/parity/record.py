@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from calls import recorded_calls
 from configurations import CONFIGURATIONS, FAMILIES, SMALL, SOUNDS, VIDEOS
 from libraries import torchvision_functional, versions
 from processors import (
@@ -34,6 +33,7 @@ from processors import (
 from resizing import cases, expected
 from settings import recorded
 
+from calls import recorded_calls
 from penstock.presets.configuration import families
 
 _FOLDER = Path(__file__).parent / "recorded"

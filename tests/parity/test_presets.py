@@ -19,7 +19,6 @@ from penstock.plugin.transformers import FeatureExtractor, ImageProcessor, Video
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from calls import BEYOND, taken, wrong_calls
 from configurations import CONFIGURATIONS, FAMILIES, SMALL, SOUNDS, VIDEOS
 from PIL import Image
 from processors import (
@@ -47,6 +46,8 @@ from record import (
     digest_of,
 )
 from settings import wrong
+
+from calls import BEYOND, taken, wrong_calls
 
 
 @pytest.mark.every_case

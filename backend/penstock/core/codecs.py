@@ -53,6 +53,10 @@ class _Backend(ctypes.Structure):
     _fields_ = [("kind", c_int64), ("load", c_double), ("load_policy", c_int64)]
 
 
+def _backends(backends: Sequence[Backend]) -> ctypes.Array[_Backend]:
+    return (_Backend * len(backends))(*(_Backend(*backend) for backend in backends))
+
+
 class _DecoderSettings(ctypes.Structure):
     """``PenstockDecoderSettings``."""
 
@@ -204,9 +208,9 @@ class ImageDecoder:
         settings = _DecoderSettings(
             device=-1 if device is None else device,
             threads=threads,
-            first=(_Backend * len(first))(*first),
+            first=_backends(first),
             first_count=len(first),
-            second=(_Backend * len(second))(*second),
+            second=_backends(second),
             second_count=len(second),
             options=options.encode(),
             spares_baseline=spares_baseline,

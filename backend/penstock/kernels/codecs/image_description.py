@@ -156,7 +156,7 @@ class JpegHeaders(Sequence[ImageHeader]):
 
     def __init__(self, records: np.ndarray, isolated: bool) -> None:
         self._records, self.isolated = np.ascontiguousarray(records), isolated
-        self.shapes = self._records.view(np.int64).reshape(-1, len(JPEG_HEADER))[:, :3]
+        self.shapes = self._records.view(np.int64).reshape(-1, len(JPEG_HEADER.fields or ()))[:, :3]
         self.sizes = self.shapes[:, :2]
 
     def __len__(self) -> int:

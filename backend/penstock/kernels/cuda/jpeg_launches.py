@@ -108,7 +108,7 @@ class Page:
     def __init__(self, begin: int, count: int, following: PlannedResampling | None) -> None:
         own = self.resampling = NO_RESAMPLING if following is None else following.columns()
         self.begin = begin
-        once = own.values.nbytes + own.copied.nbytes + NATURAL_ORDER.nbytes + len(_PAGE) * _ALIGNMENT
+        once = own.values.nbytes + own.copied.nbytes + NATURAL_ORDER.nbytes + len(_PAGE.fields or ()) * _ALIGNMENT
         of_image = _OF_IMAGE if following is None else _OF_IMAGE + _OF_FOLLOWED
         self.end = begin + once + count * of_image + len(own.tables) * (_WORD + own.tables.itemsize)
 

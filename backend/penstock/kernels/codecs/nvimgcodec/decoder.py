@@ -117,8 +117,8 @@ class BatchDecoder:
         options: str = "",
         spares_baseline: bool = False,
     ) -> None:
-        backends = ([(share.backend, share.load, share.policy) for share in shares] for shares in (first, second))
-        decoder = ImageDecoder(instance(), device, threads, *backends, options, spares_baseline)
+        some, others = ([(share.backend, share.load, share.policy) for share in shares] for shares in (first, second))
+        decoder = ImageDecoder(instance(), device, threads, some, others, options, spares_baseline)
         self._decoder, self._function = decoder.address, decode_function()
         self._thread = BackgroundThreads("penstock-decode")
         self.close = weakref.finalize(self, _close, self._thread, decoder)
