@@ -6,6 +6,7 @@ DALI := .venv-dali
 COMPARES := .venv-conformance
 PARITY := .venv-parity
 BIN := $(VENV)/bin
+ARCHITECTURES := x86_64 aarch64
 
 .PHONY: help
 help:  ## This list
@@ -49,11 +50,11 @@ PROCESSES := auto
 PARALLEL := -n $(PROCESSES) --maxprocesses 8 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: setup stub kernels  ## A sample of each test's cases, without slow tests (make test ARGS="-k resize" for some)
+test: setup stub  ## A sample of each test's cases, without slow tests (make test ARGS="-k resize" for some)
 	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 .PHONY: test-all
-test-all: setup stub kernels  ## All tests, as continuous integration runs them
+test-all: setup stub kernels $(VENV)/.compiles-wheels  ## All tests, as continuous integration runs them
 	$(BIN)/python -m pytest --exhaustive $(PARALLEL) $(ARGS)
 
 # Tests of the frameworks' plugins are collected only if these are installed. They were written with this version of PyTorch.
@@ -124,10 +125,24 @@ signatures: setup  ## Add to the list of kernels to compile what tests need that
 	PENSTOCK_RECORD_KERNELS=$(CURDIR)/build/signatures.txt $(BIN)/python -m pytest $(PARALLEL) $(or $(ARGS),tests/golden tests/sweeps tests/operators tests/parity)
 	$(BIN)/python -m penstock.kernels.building --merge build/signatures.txt
 
-.PHONY: wheel
-wheel: setup  ## A wheel, in dist, with all libraries in it: for machines without a compiler
-	$(BIN)/python -m penstock.kernels.building --levels
-	PENSTOCK_COMPILED=1 $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w dist .
+# ziglang compiles for all architectures, with the C library that wheels may expect.
+$(VENV)/.compiles-wheels: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt ziglang
+	@touch $@
+
+.PHONY: wheels
+wheels: setup $(VENV)/.compiles-wheels  ## Wheels, in dist, for machines without a compiler (ARCHITECTURES="x86_64 aarch64")
+	@for architecture in $(ARCHITECTURES); do \
+		$(BIN)/python -m penstock.kernels.building --levels $$architecture && \
+		PENSTOCK_COMPILED=$$architecture $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w dist . \
+		|| exit 1; done
+
+# Its Python, libc and NumPy are those of Debian and PyPI, which are downloaded into build/aarch64; programs of that architecture are
+# emulated, so this takes long.
+.PHONY: test-aarch64
+test-aarch64: setup  ## The wheel for aarch64 under emulation: sampled goldens, equal to the bit (needs Debian's qemu-user-static)
+	@$(MAKE) --no-print-directory wheels ARCHITECTURES=aarch64
+	$(BIN)/python tests/platforms/aarch64.py $(ARGS)
 
 .PHONY: lint
 lint: setup stubs  ## Style and types

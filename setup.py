@@ -15,18 +15,19 @@ from setuptools.command.build_py import build_py
 SOURCES = Path(__file__).parent / "backend"
 sys.path.insert(0, str(SOURCES))
 
-from penstock.core.compiling import has_compiler  # noqa: E402
+from penstock.core.compiling import GLIBC_OF_WHEELS, compiler_for_wheels, has_compiler  # noqa: E402
 from penstock.core.library import CORE  # noqa: E402
 from penstock.kernels.cpu.calls import CALLS  # noqa: E402
+from penstock.kernels.cpu.libraries import folder_of_levels  # noqa: E402
 from penstock.serving.shim import SHIM  # noqa: E402
 
-# As `make wheel` does it: with all libraries. The libraries are for one kind of machine, and for every Python.
-COMPILED = bool(os.environ.get("PENSTOCK_COMPILED"))
+# As `make wheels` does it: with all libraries, for the architecture that this names (x86_64, aarch64), and for every Python.
+ARCHITECTURE = os.environ.get("PENSTOCK_COMPILED", "")
 # Every pipeline needs the core, and calls kernels. Without a compiler here, these are compiled where they are first used.
 NEEDED = [CORE, CALLS]
-LIBRARIES = [*NEEDED, SHIM] if COMPILED else NEEDED if has_compiler() else []
-# Kernels for all levels of processors, if `python -m penstock.kernels.building --levels` has compiled them.
-KERNELS = Path(__file__).parent / "build" / "kernels" / "levels"
+LIBRARIES = [*NEEDED, SHIM] if ARCHITECTURE else NEEDED if has_compiler() else []
+# For all levels of processors, as `python -m penstock.kernels.building --levels` compiles them.
+KERNELS = folder_of_levels(Path(__file__).parent, ARCHITECTURE)
 
 
 class BuildWithStubs(build_py):
@@ -48,10 +49,10 @@ class BuildWithStubs(build_py):
         shutil.rmtree(folder, ignore_errors=True)  # what an earlier build has left
         for library in (*NEEDED, SHIM):
             if library in LIBRARIES:
-                library.compile_to(folder)
+                library.compile_to(folder, compiler_for_wheels(ARCHITECTURE) if ARCHITECTURE else ())
             else:
                 shutil.copytree(SOURCES / library.folder, folder / library.folder)
-        for kernels in KERNELS.glob("*/*.so") if COMPILED else ():
+        for kernels in KERNELS.glob("*/*.so") if ARCHITECTURE else ():
             (folder / "kernels" / kernels.parent.name).mkdir(parents=True)
             shutil.copy(kernels, folder / "kernels" / kernels.parent.name)
 
@@ -68,6 +69,8 @@ class WheelForAnyPython(bdist_wheel):
 
     def get_tag(self):
         python, abi, platform = super().get_tag()
+        if ARCHITECTURE:
+            return "py3", "none", f"manylinux_{GLIBC_OF_WHEELS.replace('.', '_')}_{ARCHITECTURE}"
         return ("py3", "none", platform) if LIBRARIES else (python, abi, platform)
 
 

@@ -126,3 +126,11 @@ EXPORT int32_t numba_attempt_nocopy_reshape(int64_t rank, const int64_t *extents
 extern "C" __attribute__((visibility("default"))) void penstock_release_memory(Memory *memory) {
   if (memory && memory->references.fetch_sub(1) == 1) NRT_MemInfo_call_dtor(memory);
 }
+
+// What numba's code calls of CPython to make the message of an error from values, after the kernel has failed. We take the message
+// without them (`calls.py`), so these are never called; they are here so that libraries need nothing of the process that loads them.
+EXPORT void *PyExc_RuntimeError = nullptr;
+EXPORT void PyErr_SetString() { std::abort(); }
+EXPORT void PyObject_Hash() { std::abort(); }
+EXPORT void PyTuple_Pack() { std::abort(); }
+EXPORT void PyUnicode_FromKindAndData() { std::abort(); }

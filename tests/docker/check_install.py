@@ -31,7 +31,6 @@ def main() -> None:
         subprocess.run([options.python, "-m", "venv", environment], check=True)
         variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {
             "PATH": f"{environment / 'bin'}:{os.environ['PATH']}",
-            "NUMBA_CACHE_DIR": str(Path(folder) / "cache"),
         }
 
         def run(*command: str | Path) -> None:
@@ -42,8 +41,6 @@ def main() -> None:
         for command in installing:
             run("bash", "-ec", command)
         run("bash", "-ec", setting_up.split(" && ")[0])
-        for pipeline in sorted((context / "pipelines").glob("*.py")):
-            run("penstock", "export", pipeline.relative_to(context), Path(folder) / "warm-up" / pipeline.stem)
         run("penstock", "info")
     print("the image's install commands work here")
 

@@ -1,8 +1,9 @@
-"""The wheel of `make wheel` serves models without a compiler."""
+"""Wheels as `make wheels` makes them serve models without a compiler, and run pipelines without numba."""
 
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from penstock.cli._stub_files import stub_files
 from penstock.core.library import CORE
 from penstock.kernels.cpu.calls import CALLS
+from penstock.kernels.cpu.libraries import NAME, folder_in_checkout, folder_of_levels, usable_levels
 from penstock.serving.environment import describe
 from penstock.serving.shim import SHIM
 
@@ -52,10 +54,32 @@ with LocalServer(sys.argv[1], model_host="native", environment=sys.executable) a
 """
 
 
+# With the checkout's kernels, which are for this very processor, in place of those for the best level that it has.
+RESIZE = """
+import sys
+
+sys.modules["numba"] = None  # importing it fails
+
+import numpy as np
+from penstock import fn, pipeline_def, types
+
+@pipeline_def(batch_size=2, num_threads=1, device_id=None)
+def small():
+    images = fn.external_source(lambda: [np.full((40, 30, 3), 7, np.uint8)] * 2)
+    return fn.crop_mirror_normalize(fn.resize(images, size=(8, 8)), dtype=types.FLOAT, mean=[7.0] * 3)
+
+pipeline = small()
+(result,) = pipeline.run()
+print(result.as_array().shape, np.abs(result.as_array()).max())
+"""
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (recipe,) = re.findall(
-        r"^wheel:.*\n(?:\t.*\n)*?\t(\S+)=1 \$\(BIN\)/python (.*) -w dist \.$", (ROOT / "Makefile").read_text(), re.M
+        r"^\t\tPENSTOCK_COMPILED=\$\$architecture \$\(BIN\)/python (.*) -w dist \.",
+        (ROOT / "Makefile").read_text(),
+        re.M,
     )
     tree, made = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("dist")
     shutil.copytree(
@@ -63,29 +87,48 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
-    command = [sys.executable, *recipe[1].split(), "-w", str(made), str(tree)]
-    subprocess.run(command, env=os.environ | {recipe[0]: "1"}, check=True)
+    here = folder_in_checkout()
+    assert here is not None
+    level = folder_of_levels(tree, platform.machine()) / usable_levels()[0]
+    level.mkdir(parents=True)
+    shutil.copy(here / NAME, level)
+    command = [sys.executable, *recipe.split(), "-w", str(made), str(tree)]
+    subprocess.run(command, env=os.environ | {"PENSTOCK_COMPILED": platform.machine()}, check=True)
     return next(made.glob("*.whl"))
 
 
-def test_it_is_for_this_kind_of_machine_and_every_python(wheel: Path) -> None:
-    assert wheel.name.endswith(f"-py3-none-{sysconfig.get_platform().replace('-', '_')}.whl")
-    names = zipfile.ZipFile(wheel).namelist()
-    libraries = {f"penstock/native/{library.name}" for library in (CORE, CALLS, SHIM)}
-    assert {name for name in names if name.startswith("penstock/native/")} == libraries
-    assert {f"penstock/{path}" for path in stub_files()} <= set(names)
-
-
-def test_models_are_served_without_a_compiler(wheel: Path, tmp_path: Path) -> None:
-    environment = tmp_path / "environment"
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment in which the wheel is installed."""
+    environment = tmp_path_factory.mktemp("installed") / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     python = environment / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
     subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True)
-    packages = describe(python).packages
     # The other packages are this environment's, but for Triton, which is found by its records; they come after its own.
-    here = Path(sysconfig.get_path("purelib"))
-    (packages / "others.pth").write_text(f"{here}\n")
+    (describe(python).packages / "others.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return python
+
+
+def test_it_is_for_its_architecture_and_every_python(wheel: Path) -> None:
+    assert wheel.name.endswith(f"-py3-none-manylinux_2_28_{platform.machine()}.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    libraries = {library.name for library in (CORE, CALLS, SHIM)} | {f"kernels/{usable_levels()[0]}/{NAME}"}
+    assert {name for name in names if name.startswith("penstock/native/")} == {
+        f"penstock/native/{name}" for name in libraries
+    }
+    assert {f"penstock/{path}" for path in stub_files()} <= set(names)
+
+
+def test_pipelines_run_without_numba(python: Path, tmp_path: Path) -> None:
+    clean = {name: text for name, text in os.environ.items() if not name.startswith(("PENSTOCK_", "PYTHON"))}
+    ran = subprocess.run(
+        [str(python), "-c", RESIZE], env=clean, capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert ran.stdout == "(2, 3, 8, 8) 0.0\n", ran.stdout + ran.stderr
+
+
+def test_models_are_served_without_a_compiler(python: Path, tmp_path: Path) -> None:
     add_model(tmp_path / "models", "plain", 'backend: "penstock"\n', HEADER + PLAIN)
     clean = {name: text for name, text in os.environ.items() if not name.startswith(("PENSTOCK_", "PYTHON"))}
     clean |= {"PATH": "/nowhere", "CXX": "/nowhere/c++", "XDG_CACHE_HOME": str(tmp_path / "cache")}

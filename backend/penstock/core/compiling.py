@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,9 @@ from penstock.private_folders import existing_private_folder, private_folder, us
 
 _FLAGS = ("-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wl,-z,nodelete")
 _COMPILERS = ("c++", "g++", "clang++")
+_ZIG = (sys.executable, "-m", "ziglang")
+GLIBC_OF_WHEELS = "2.28"
+"""The oldest glibc that wheels run with: that of manylinux_2_28, as NumPy's wheels."""
 _PACKAGE = Path(__file__).parents[1]
 _CHECKOUT = _PACKAGE.parents[1]
 _IS_CHECKOUT = (_CHECKOUT / "pyproject.toml").is_file()
@@ -54,14 +57,18 @@ class NativeLibrary:
         """Whether it is already compiled."""
         return self._built() is not None
 
-    def compile_to(self, folder: Path) -> None:
+    def compile_to(self, folder: Path, command: Sequence[str] = ()) -> None:
         """Compiles it into a folder, where :meth:`path` finds it if that is ``native`` in an installed package.
+
+        Args:
+            folder: for the library.
+            command: a compiler's; by default, that of :func:`compiler`.
 
         Raises:
             CompilerError: there is no C++ compiler, or it fails.
         """
         with tempfile.TemporaryDirectory() as scratch:
-            self._install(self._compile(Path(scratch)), folder)
+            self._install(self._compile(Path(scratch), command or compiler()), folder)
 
     def folder_in_checkout(self) -> Path:
         """Where an editable installation puts it."""
@@ -86,7 +93,7 @@ class NativeLibrary:
 
     def _build(self) -> Path:
         with tempfile.TemporaryDirectory() as scratch:
-            made = self._compile(Path(scratch))
+            made = self._compile(Path(scratch), compiler())
             refusals = []
             for folder in self._caches(private_folder):
                 try:
@@ -109,9 +116,9 @@ class NativeLibrary:
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
         return digest.hexdigest()[:16]
 
-    def _compile(self, folder: Path) -> Path:
-        """Compiles the library into a folder."""
-        made, found = folder / self.name, compiler()
+    def _compile(self, folder: Path, found: Sequence[str]) -> Path:
+        """Compiles the library into a folder, by a compiler's command."""
+        made = folder / self.name
         files = [str(path) for path in self.sources() if path.suffix == ".cc"]
         command = [*found, *_FLAGS, *self.flags, "-o", str(made), *files, "-ldl"]
         try:
@@ -156,7 +163,24 @@ def compiler() -> list[str]:
     for name in _COMPILERS:
         if shutil.which(name):
             return [name]
-    probe = [sys.executable, "-m", "ziglang"]
-    if subprocess.run([*probe, "version"], capture_output=True, check=False).returncode == 0:
-        return [*probe, "c++"]
+    if _has_zig():
+        return [*_ZIG, "c++"]
     raise CompilerError("there is no C++ compiler: install g++ or clang, or `pip install ziglang`")
+
+
+def compiler_for_wheels(architecture: str) -> list[str]:
+    """The command of a C++ compiler for a wheel, which runs on this machine's architecture or another.
+
+    Args:
+        architecture: the wheel's: ``x86_64`` or ``aarch64``.
+
+    Raises:
+        CompilerError: the wheel ``ziglang``, which brings the system's libraries of both, is not installed.
+    """
+    if not _has_zig():
+        raise CompilerError("wheels are compiled by the compiler in the wheel ziglang: `pip install ziglang`")
+    return [*_ZIG, "c++", "-target", f"{architecture}-linux-gnu.{GLIBC_OF_WHEELS}", "-Wl,-s"]
+
+
+def _has_zig() -> bool:
+    return subprocess.run([*_ZIG, "version"], capture_output=True, check=False).returncode == 0

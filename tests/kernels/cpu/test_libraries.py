@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import from_dtype, types
+from numba.core.errors import TypingError
 
 from penstock.kernels.cpu import libraries, recording
 from penstock.kernels.cpu.compiling import numba_types
@@ -40,12 +41,13 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, sys.argv[1])
+from penstock.core.compiling import compiler
 from penstock.kernels.building import build_library
 from penstock.kernels.building.targets import this_machine
 from penstock.kernels.cpu import recording
 
 listed, library = map(Path, sys.argv[2:])
-built = build_library(recording.read(listed), this_machine(), library, processes=1)
+built = build_library(recording.read(listed), this_machine(), library, compiler(), processes=1)
 print(built.compiled, built.kept, built.failures)
 """
 
@@ -95,6 +97,20 @@ def test_arrays(kernels: Any) -> None:
     kernels.sums(turned, out)
     np.testing.assert_array_equal(out, [4, 34])
     assert not compiled_here(kernels.sums)
+
+
+def test_code_for_any_order_takes_arrays_of_a_certain_one(kernels: Any) -> None:
+    out = np.zeros(2)
+    in_columns = np.arange(6, dtype=np.float32).reshape(3, 2).T
+    assert in_columns.flags.f_contiguous
+    kernels.sums(in_columns, out)
+    np.testing.assert_array_equal(out, [20, 35])
+    assert not compiled_here(kernels.sums)
+    # Not the other way around: a sum that may be written to has code for rows only.
+    out.flags.writeable = False
+    with pytest.raises(TypingError, match="readonly"):
+        kernels.sums(in_columns, out)
+    assert compiled_here(kernels.sums)
 
 
 def test_arrays_of_other_classes_are_taken_as_arrays(kernels: Any, tmp_path: Path) -> None:
@@ -163,7 +179,7 @@ def test_callbacks(kernels: Any) -> None:
 
 def test_types_that_nobody_foresaw_are_compiled_once_and_told(kernels: Any, caplog: pytest.LogCaptureFixture) -> None:
     out = np.zeros(2)
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.INFO):
         for _ in range(3):
             kernels.sums(np.ones((2, 3), np.uint8), out)
     np.testing.assert_array_equal(out, [3, 3])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -18,13 +19,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-from penstock.core.compiling import checkout
+from penstock.core.compiling import checkout, compiler, compiler_for_wheels
 from penstock.kernels.building.linking import MEMORY, link
 from penstock.kernels.building.targets import Target, levels, this_machine
 from penstock.kernels.cpu import libraries, recording
 from penstock.kernels.cpu.recording import Signature
 
 _SYMBOL = "penstock_kernel_"
+_KERNELS_AT_ONCE = 24
+"""That a process compiles of a module before another may take the next: so that all processes end at about the same time."""
 
 
 @dataclass
@@ -90,24 +93,27 @@ def build_here(processes: int = 2, first: bool = False) -> Built:
     if folder is None or root is None:
         raise ValueError("kernels are compiled in a checkout, and into wheels; this penstock was installed")
     wanted = frozenset(recording.read(recording.FIRST)) if first else None
-    return build_library(recording.read(), this_machine(), folder / libraries.NAME, processes, wanted)
+    return build_library(recording.read(), this_machine(), folder / libraries.NAME, compiler(), processes, wanted)
 
 
-def build_levels(processes: int = 2) -> Built:
-    """Compiles for all levels of processors, into the checkout's ``build/kernels/levels``, from where wheels take them.
+def build_levels(architecture: str, processes: int = 2) -> Built:
+    """Compiles for all levels of an architecture's processors, into the checkout, from where wheels take them.
 
     Args:
+        architecture: the wheel's: ``x86_64`` or ``aarch64``.
         processes: that compile at once.
 
     Raises:
-        ValueError: this is no checkout, or there are no levels for its architecture.
+        ValueError: this is no checkout, or there are no levels for the architecture.
+        CompilerError: the linker for wheels is not installed.
     """
     root, total = checkout(), Built()
     if root is None:
         raise ValueError("kernels for wheels are compiled in a checkout; this penstock was installed")
-    for target in levels():
-        folder = root / "build" / "kernels" / "levels" / target.name
-        built = build_library(recording.read(), target, folder / libraries.NAME, processes)
+    linker = compiler_for_wheels(architecture)
+    for target in levels(architecture):
+        library = libraries.folder_of_levels(root, architecture) / target.name / libraries.NAME
+        built = build_library(recording.read(), target, library, linker, processes)
         total.compiled, total.kept = total.compiled + built.compiled, total.kept + built.kept
         total.failures += built.failures
         total.seconds += built.seconds
@@ -118,6 +124,7 @@ def build_library(
     signatures: Iterable[Signature],
     target: Target,
     library: Path,
+    linker: Sequence[str],
     processes: int = 2,
     wanted: frozenset[Signature] | None = None,
 ) -> Built:
@@ -127,6 +134,7 @@ def build_library(
         signatures: of the kernels.
         target: the processor.
         library: its file.
+        linker: the command of a C++ compiler for the target.
         processes: that compile at once.
         wanted: compile only these of them; by default, all.
     """
@@ -143,9 +151,7 @@ def build_library(
     done = [job for job in jobs if job.results.is_file()]
     index = _index(done, target)
     if _contents(library) != index["contents"]:
-        link([job.object for job in done], index, library)
-        # It has all that it calls, or is refused here.
-        libraries.KernelLibrary(library, checks_sources=False)
+        link([job.object for job in done], index, target, library, linker)
     current = {path for job in done for path in (job.object, job.results)}
     for path in objects.iterdir():
         if path not in current:
@@ -170,11 +176,15 @@ def _jobs(signatures: Iterable[Signature], folder: Path, target: Target, failure
 
 
 def _compile_all(jobs: Sequence[_Job], processes: int) -> Iterable[str]:
-    """Compiles all, and yields what failed. Kernels of a module share functions, so that one process compiles these."""
+    """Compiles all, and yields what failed. Kernels of a module share functions, so that a process compiles several of these."""
     modules = defaultdict[str, list[_Job]](list)
     for job in jobs:
         modules[job.signature.name.partition(":")[0]].append(job)
-    parts = sorted(modules.values(), key=len, reverse=True)
+    parts = [
+        own[begin : begin + _KERNELS_AT_ONCE]
+        for own in sorted(modules.values(), key=len, reverse=True)
+        for begin in range(0, len(own), _KERNELS_AT_ONCE)
+    ]
     if processes <= 1 or len(parts) == 1:
         for part in parts:
             yield from _compile_part(part)
@@ -215,8 +225,6 @@ def _index(jobs: Sequence[_Job], target: Target) -> dict[str, object]:
 
 
 def _contents(library: Path) -> str:
-    """A digest of what a library was linked from; empty if there is none that can be used."""
-    try:
-        return str(libraries.KernelLibrary(library, checks_sources=False).description["contents"])
-    except (OSError, libraries.LibraryError):
-        return ""
+    """A digest of what a library was linked from; empty if there is none. It may be one for another architecture, so it is not loaded."""
+    found = re.search(rb'"contents":"([0-9a-f]+)"', library.read_bytes()) if library.is_file() else None
+    return found[1].decode() if found else ""

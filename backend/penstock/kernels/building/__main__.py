@@ -17,7 +17,9 @@ from penstock.kernels.cpu import recording
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; returns its status: 1 if something that is listed cannot be compiled."""
     parser = argparse.ArgumentParser(prog="python -m penstock.kernels.building", description=__doc__)
-    parser.add_argument("--levels", action="store_true", help="compile for all levels of processors, for wheels")
+    parser.add_argument(
+        "--levels", metavar="ARCHITECTURE", help="compile for all levels of x86_64 or aarch64 processors, for wheels"
+    )
     parser.add_argument(
         "--first", action="store_true", help="compile only what the demonstration and usual pipelines need"
     )
@@ -30,7 +32,11 @@ def main(arguments: list[str] | None = None) -> int:
         ours = [signature for signature in recorded if signature.name.startswith("penstock.")]
         recording.write([*recording.read(), *ours])
         return 0
-    built = build_levels(options.processes) if options.levels else build_here(options.processes, options.first)
+    built = (
+        build_levels(options.levels, options.processes)
+        if options.levels
+        else build_here(options.processes, options.first)
+    )
     for failure in built.failures:
         print(failure, file=sys.stderr)
     print(built)

@@ -12,37 +12,42 @@ from pathlib import Path
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from penstock.core.compiling import CompilerError, NativeLibrary, compiler
+from penstock.core.compiling import CompilerError, NativeLibrary
+from penstock.kernels.building.targets import Target
 from penstock.kernels.cpu import libraries
 
 MEMORY = NativeLibrary("libpenstock_kernels_memory.so", "kernels", ("-std=c++20",))
 """What kernels call for memory; linked into each library of kernels."""
 
 
-def link(objects: Sequence[Path], index: Mapping[str, object], target: Path) -> None:
+def link(
+    objects: Sequence[Path], index: Mapping[str, object], target: Target, library: Path, compiler: Sequence[str]
+) -> None:
     """Links objects, and writes the library at once, so that no process loads a part of it.
 
     Args:
         objects: of kernels.
         index: what `libraries.py` reads of the library.
-        target: its path.
+        target: the processor.
+        library: its path.
+        compiler: the command of a C++ compiler for the target, which links.
 
     Raises:
         CompilerError: there is no compiler, or it fails.
         OSError: the library cannot be written.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as name:
+    library.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=library.parent) as name:
         folder = Path(name)
         described = folder / "index.o"
-        described.write_bytes(_index_object(json.dumps(index, separators=(",", ":"))))
-        made = folder / target.name
+        described.write_bytes(_index_object(json.dumps(index, separators=(",", ":")), target))
+        made = folder / library.name
         # There may be more objects than a command line holds.
         response = folder / "objects"
         response.write_text("".join(f"{path}\n" for path in [*objects, described]))
         memory = [str(path) for path in MEMORY.sources() if path.suffix == ".cc"]
-        flags = ("-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-std=c++20", "-Wl,-z,nodelete", "-Wl,-s")
-        command = [*compiler(), *flags, "-o", str(made), *memory, f"@{response}", "-lm"]
+        flags = ("-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-std=c++20", "-Wl,-z,nodelete,-z,defs", "-Wl,-s")
+        command = [*compiler, *flags, "-o", str(made), *memory, f"@{response}", "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise CompilerError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()[-2000:]}")
@@ -50,19 +55,19 @@ def link(objects: Sequence[Path], index: Mapping[str, object], target: Path) -> 
             file.write(libraries.MARK % (libraries.FORMAT, file.tell()))
             file.flush()
             os.fsync(file.fileno())
-        made.replace(target)
+        made.replace(library)
 
 
-def _index_object(text: str) -> bytes:
+def _index_object(text: str, target: Target) -> bytes:
     """An object with the index of a library."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
     data = bytearray(text.encode() + b"\0")
     module = ir.Module("index")
     kind = ir.ArrayType(ir.IntType(8), len(data))
     held = ir.GlobalVariable(module, kind, libraries.INDEX)
     held.global_constant, held.initializer = True, ir.Constant(kind, data)
-    machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="default")
+    machine = llvm.Target.from_triple(target.triple).create_target_machine(reloc="pic", codemodel="default")
     parsed = llvm.parse_assembly(str(module))
     made: bytes = machine.emit_object(parsed)
     return made

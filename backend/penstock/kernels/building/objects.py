@@ -1,4 +1,4 @@
-"""Compiles kernels to objects, for a linker: numba translates them, and LLVM compiles them for any processor of this architecture.
+"""Compiles kernels to objects, for a linker: numba translates them, and LLVM compiles them for any processor.
 
 A process that does this calls no kernel: its compiler makes code for other processes.
 """
@@ -13,9 +13,13 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 from llvmlite import ir
 from llvmlite.ir import Value
+from numba.core import config
 from numba.core.codegen import AOTCPUCodegen, CodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.funcdesc import FunctionDescriptor
 from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
+from numba.core.runtime.nrtdynmod import compile_nrt_functions
 
 from penstock.kernels.building.targets import Target
 from penstock.kernels.cpu.callables import Callback, Compiled
@@ -57,8 +61,22 @@ class _Codegen(AOTCPUCodegen):
         self._target = target
         super().__init__("penstock.kernels", target.cpu)
 
-    def _customize_tm_features(self) -> str:
-        return self._target.features
+    def _init(self, llvm_module: llvm.ModuleRef) -> None:
+        # numba would make an engine that runs the code, which no machine can do for another architecture.
+        level: Any = vars(config)["OPT"]
+        options: dict[str, Any] = {"opt": level}
+        self._tm_features = self._target.features
+        self._customize_tm_options(options)
+        self._tm = llvm.Target.from_triple(self._target.triple).create_target_machine(**options)
+        self._target_data = self._tm.target_data
+        self._data_layout = str(self._target_data)
+        # As numba sets them by its option for the level of optimization.
+        self._loopvect, self._opt_level = level.is_opt_max, 3 if level.is_opt_max else 0
+
+    def _create_empty_module(self, name: str) -> ir.Module:
+        module = super()._create_empty_module(name)
+        module.triple = self._target.triple
+        return module
 
     def _get_host_cpu_name(self) -> str:
         # What code is generated for asks for the features of this one.
@@ -68,6 +86,8 @@ class _Codegen(AOTCPUCodegen):
 @functools.cache
 def _codegen(target: Target) -> _Codegen:
     """Has numba generate code for a target, from here on; a process does so for one only."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
     compile_for_libraries()
     declare_all()
     context = cpu_target.target_context
@@ -75,6 +95,9 @@ def _codegen(target: Target) -> _Codegen:
     made = _Codegen(target)
     context._internal_codegen = made
     context.get_executable = _executable
+    # numba has compiled its functions that count references for this machine.
+    with global_compiler_lock:
+        rtsys._library = compile_nrt_functions(context)
     return made
 
 

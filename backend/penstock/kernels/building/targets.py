@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from typing import NamedTuple
 
 from penstock.kernels.cpu import libraries
@@ -13,21 +12,29 @@ class Target(NamedTuple):
 
     Attributes:
         name: of the folder of its library.
+        triple: its architecture and system, as LLVM writes them.
         cpu: LLVM's name of it.
         features: that it has and has not, as LLVM writes them.
     """
 
     name: str
+    triple: str
     cpu: str
     features: str
 
+    @property
+    def architecture(self) -> str:
+        """As the system names it: ``x86_64``, ``aarch64``."""
+        return self.triple.partition("-")[0]
 
-# LLVM's names of what the levels have, as numba's kernels ask for them.
-_FEATURES = {
+
+# LLVM's names of what the levels of x86-64 have, beyond those before, as numba's kernels ask for them.
+_X86_FEATURES = {
     "x86-64-v2": "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3",
     "x86-64-v3": "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave",
     "x86-64-v4": "+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl,+avx512vnni",
 }
+_TRIPLES = {architecture: f"{architecture}-unknown-linux-gnu" for architecture in ("x86_64", "aarch64")}
 
 
 def this_machine() -> Target:
@@ -35,21 +42,27 @@ def this_machine() -> Target:
     from llvmlite import binding
     from numba.core.codegen import get_host_cpu_features
 
-    return Target(libraries.processor(), binding.get_host_cpu_name(), get_host_cpu_features())
+    return Target(
+        libraries.processor(), binding.get_process_triple(), binding.get_host_cpu_name(), get_host_cpu_features()
+    )
 
 
-def levels() -> list[Target]:
-    """The levels that a wheel for this architecture has a library for.
+def levels(architecture: str) -> list[Target]:
+    """The levels that a wheel has a library for.
+
+    Args:
+        architecture: the wheel's: ``x86_64`` or ``aarch64``, whatever this machine's is.
 
     Raises:
         ValueError: there are none for it.
     """
-    if platform.machine() != "x86_64":
-        raise ValueError(
-            f"kernels are compiled ahead of time for x86-64 and this machine itself, not for {platform.machine()}"
-        )
+    if architecture not in _TRIPLES:
+        raise ValueError(f"kernels are compiled ahead of time for {' and '.join(_TRIPLES)}, not for {architecture}")
+    triple = _TRIPLES[architecture]
+    if architecture == "aarch64":
+        return [Target(architecture, triple, "generic", "+neon,+fp-armv8")]
     targets, features = [], ""
-    for name, more in _FEATURES.items():
+    for name, more in _X86_FEATURES.items():
         features = f"{features},{more}".strip(",")
-        targets.append(Target(name, name, features))
+        targets.append(Target(name, triple, name, features))
     return targets

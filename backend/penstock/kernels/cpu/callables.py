@@ -77,7 +77,9 @@ class Compiled:
         library = libraries.library()
         entry = None if library is None else library.find(kind, self, types)
         if library is not None and entry is None:
-            logger.warning("%s is compiled now, as no library has it for (%s)", self.name, types)
+            # A checkout's library is compiled for what is used most; a package's was meant to have everything.
+            level = logging.INFO if library.checks_sources else logging.WARNING
+            logger.log(level, "%s is compiled now, as no library has it for (%s)", self.name, types)
         return entry
 
 

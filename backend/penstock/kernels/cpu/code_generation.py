@@ -48,6 +48,7 @@ __all__ = [
     "has_features",
     "intrinsic",
     "ir",
+    "is_for_x86",
     "literal_intrinsic",
     "llvm",
     "types",
@@ -90,6 +91,12 @@ def intrinsic(function: Callable[..., Intrinsic]) -> Callable[..., Any]:
 def literal_intrinsic(function: Callable[..., Intrinsic]) -> Callable[..., Any]:
     """Like :func:`intrinsic`, for functions that need the values of constants."""
     return DeferredIntrinsic(function, prefer_literal=True)
+
+
+def is_for_x86(context: TargetContext) -> bool:
+    """Whether code is generated for x86-64."""
+    triple, _, _ = cast("CPUContext", context).codegen().magic_tuple()
+    return bool(triple.startswith("x86_64"))
 
 
 def has_features(context: TargetContext, *names: str) -> bool:

@@ -18,13 +18,14 @@ import logging
 import os
 import platform
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from penstock.core.compiling import checkout
 from penstock.kernels.cpu.calls import NativeCode
 from penstock.kernels.cpu.recording import Kind
-from penstock.kernels.cpu.signatures import parsed, program_for_results
+from penstock.kernels.cpu.signatures import Array, Tuple, Type, parsed, program_for_results
 from penstock.kernels.cpu.source_digests import Compilable
 
 logger = logging.getLogger(__name__)
@@ -87,7 +88,7 @@ class KernelLibrary:
 
     def __init__(self, path: Path, checks_sources: bool) -> None:
         _check_end(path)
-        self.path, self._checks_sources = path, checks_sources
+        self.path, self.checks_sources = path, checks_sources
         try:
             self._library = ctypes.CDLL(str(path))
             text = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(self._library, INDEX)))
@@ -98,9 +99,13 @@ class KernelLibrary:
         self._entries: dict[str, dict[str, list[str]]] = index["entries"]
 
     def find(self, kind: Kind, kernel: Compilable, types: str) -> Entry | None:
-        """A kernel for some types of arguments, or None."""
-        digest, symbol, results = self._entries.get(f"{kind.value} {kernel.name}", {}).get(types, ("", "", ""))
-        if not symbol or (self._checks_sources and digest != kernel.digest):
+        """A kernel for some types of arguments, or None. One for arrays of any order also takes those of a certain one."""
+        own = self._entries.get(f"{kind.value} {kernel.name}", {})
+        found = types if types in own else _more_general(own, types) if kind is Kind.CALL else None
+        if found is None:
+            return None
+        digest, symbol, results = own[found]
+        if self.checks_sources and digest != kernel.digest:
             return None
         return Entry(self._address(symbol), self._address(RELEASE), results)
 
@@ -110,6 +115,26 @@ class KernelLibrary:
 
     def _address(self, symbol: str) -> int:
         return ctypes.cast(getattr(self._library, symbol), ctypes.c_void_p).value or 0
+
+
+def _more_general(compiled: Iterable[str], types: str) -> str | None:
+    """The first types of arguments, of those that a kernel was compiled for, that these can be passed as."""
+    given = parsed(types)
+    return next((each for each in compiled if _accept(parsed(each), given)), None)
+
+
+def _accept(kinds: Sequence[Type], given: Sequence[Type]) -> bool:
+    return len(kinds) == len(given) and all(map(_accepts, kinds, given))
+
+
+def _accepts(kind: Type, given: Type) -> bool:
+    """Whether code for a type of arguments takes values of another, which are passed by the same words."""
+    if isinstance(kind, Array) and isinstance(given, Array):
+        is_alike = (kind.element, kind.rank) == (given.element, given.rank)
+        return is_alike and kind.order in ("A", given.order) and kind.read_only >= given.read_only
+    if isinstance(kind, Tuple) and isinstance(given, Tuple):
+        return kind.kind == given.kind and _accept(kind.items, given.items)
+    return kind == given
 
 
 def _check_end(path: Path) -> None:
@@ -132,6 +157,16 @@ def folder_in_checkout() -> Path | None:
     """Where a checkout's library is: code differs between versions of Python, and between processors."""
     root = checkout()
     return None if root is None else root / "build" / "kernels" / f"{sys.implementation.cache_tag}-{processor()[:40]}"
+
+
+def folder_of_levels(root: Path, architecture: str) -> Path:
+    """Where a checkout has the libraries for a wheel, each in a folder named by its level.
+
+    Args:
+        root: of the checkout.
+        architecture: the wheel's.
+    """
+    return root / "build" / "kernels" / "levels" / architecture
 
 
 @functools.cache

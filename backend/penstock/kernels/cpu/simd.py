@@ -20,6 +20,7 @@ from penstock.kernels.cpu.code_generation import (
     cgutils,
     intrinsic,
     ir,
+    is_for_x86,
     literal_intrinsic,
     llvm,
     types,
@@ -571,8 +572,12 @@ def fence(_context: TypingContext) -> Intrinsic:
     """Has other threads see what :func:`store_past_cache` wrote before anything that is written from here on."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, _args: Sequence[Value]) -> Value:
-        kind = ir.FunctionType(ir.VoidType(), [])
-        builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse.sfence"), [])
+        if is_for_x86(context):
+            # LLVM's fences take stores past the cache for ordered, as other stores are on x86; these are not.
+            kind = ir.FunctionType(ir.VoidType(), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse.sfence"), [])
+        else:
+            builder.fence("release")
         return context.get_dummy_value()
 
     return types.void(), generate
