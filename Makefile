@@ -125,13 +125,14 @@ signatures: setup  ## Add to the list of kernels to compile what tests need that
 	PENSTOCK_RECORD_KERNELS=$(CURDIR)/build/signatures.txt $(BIN)/python -m pytest $(PARALLEL) $(or $(ARGS),tests/golden tests/sweeps tests/operators tests/parity)
 	$(BIN)/python -m penstock.kernels.building --merge build/signatures.txt
 
-# ziglang compiles for all architectures, with the C library that wheels may expect.
+# ziglang compiles for all architectures, with the C library that wheels may expect; NVRTC compiles CUDA kernels, without a GPU.
 $(VENV)/.compiles-wheels: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt ziglang
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt ziglang nvidia-cuda-nvrtc-cu12
 	@touch $@
 
 .PHONY: wheels
 wheels: setup $(VENV)/.compiles-wheels  ## Wheels, in dist, for machines without a compiler (ARCHITECTURES="x86_64 aarch64")
+	$(BIN)/python -m penstock.kernels.building --cuda
 	@for architecture in $(ARCHITECTURES); do \
 		$(BIN)/python -m penstock.kernels.building --levels $$architecture && \
 		PENSTOCK_COMPILED=$$architecture $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w dist . \

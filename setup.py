@@ -19,6 +19,7 @@ from penstock.core.compiling import GLIBC_OF_WHEELS, compiler_for_wheels, has_co
 from penstock.core.library import CORE  # noqa: E402
 from penstock.kernels.cpu.calls import CALLS  # noqa: E402
 from penstock.kernels.cpu.libraries import folder_of_levels  # noqa: E402
+from penstock.kernels.cuda import binaries  # noqa: E402
 from penstock.serving.shim import SHIM  # noqa: E402
 
 # As `make wheels` does it: with all libraries, for the architecture that this names (x86_64, aarch64), and for every Python.
@@ -26,8 +27,9 @@ ARCHITECTURE = os.environ.get("PENSTOCK_COMPILED", "")
 # Every pipeline needs the core, and calls kernels. Without a compiler here, these are compiled where they are first used.
 NEEDED = [CORE, CALLS]
 LIBRARIES = [*NEEDED, SHIM] if ARCHITECTURE else NEEDED if has_compiler() else []
-# For all levels of processors, as `python -m penstock.kernels.building --levels` compiles them.
+# For all levels of processors, and for all GPUs, as `python -m penstock.kernels.building --levels` and `--cuda` compile them.
 KERNELS = folder_of_levels(Path(__file__).parent, ARCHITECTURE)
+CUDA_KERNELS = Path(__file__).parent / binaries.FOLDER / binaries.NAME
 
 
 class BuildWithStubs(build_py):
@@ -55,6 +57,9 @@ class BuildWithStubs(build_py):
         for kernels in KERNELS.glob("*/*.so") if ARCHITECTURE else ():
             (folder / "kernels" / kernels.parent.name).mkdir(parents=True)
             shutil.copy(kernels, folder / "kernels" / kernels.parent.name)
+        if ARCHITECTURE and CUDA_KERNELS.is_file():
+            (folder / "kernels").mkdir(exist_ok=True)
+            shutil.copy(CUDA_KERNELS, folder / "kernels")
 
 
 class WithLibrary(Distribution):

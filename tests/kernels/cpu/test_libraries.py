@@ -16,10 +16,11 @@ import pytest
 from numba import from_dtype, types
 from numba.core.errors import TypingError
 
-from penstock.kernels.cpu import libraries, recording
+from penstock.kernels import recording
+from penstock.kernels.cpu import libraries
 from penstock.kernels.cpu.compiling import numba_types
-from penstock.kernels.cpu.recording import Kind, Signature
 from penstock.kernels.cpu.signatures import UnknownTypeError, described, parsed, pointer_to, text_of
+from penstock.kernels.recording import Kind, Signature
 
 HERE = Path(__file__).parent
 PAIR = "compiled_ahead:Pair(float64[1]C, float64)"
@@ -44,7 +45,7 @@ sys.path.insert(0, sys.argv[1])
 from penstock.core.compiling import compiler
 from penstock.kernels.building import build_library
 from penstock.kernels.building.targets import this_machine
-from penstock.kernels.cpu import recording
+from penstock.kernels import recording
 
 listed, library = map(Path, sys.argv[2:])
 built = build_library(recording.read(listed), this_machine(), library, compiler(), processes=1)

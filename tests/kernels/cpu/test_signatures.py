@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from penstock.kernels import recording
 from penstock.kernels.building.objects import find_kernel
-from penstock.kernels.cpu import libraries, recording
+from penstock.kernels.cpu import libraries
 from penstock.kernels.cpu.callables import Callback
-from penstock.kernels.cpu.recording import Kind
 from penstock.kernels.cpu.signatures import parsed, text_of
+from penstock.kernels.recording import Kind
 
 ROOT = Path(__file__).resolve().parents[3]
 MEASURE = ROOT / "tests" / "benchmarks" / "first_batches.py"

@@ -37,6 +37,8 @@ def can_emulate() -> bool:
 
 
 class _Device:
+    compute_capability = "90"
+
     def __init__(self, device: int = 0) -> None:
         self.id = device
 
@@ -364,7 +366,7 @@ def _module() -> Any:
 @contextlib.contextmanager
 def emulated_gpu(folder: Path) -> Iterator[None]:
     """While it lasts, Penstock finds CuPy and a GPU; compiled kernels are kept in ``folder``."""
-    from penstock.kernels.cuda import launch, sources
+    from penstock.kernels.cuda import binaries, launch, sources
     from penstock.runtime import prefetch_queue
     from penstock.tensors import cuda, driver, transfers
 
@@ -376,8 +378,10 @@ def emulated_gpu(folder: Path) -> Iterator[None]:
             known.cache_clear()
 
     RawModule.folder = folder
-    before, load_library = sys.modules.get("cupy"), driver.load_library
+    before, load_library, find = sys.modules.get("cupy"), driver.load_library, binaries.find
     sys.modules["cupy"], driver.load_library = _module(), lambda: _DRIVER
+    # No cubins: it runs sources.
+    binaries.find = lambda _digest, _capability: None
     forget()
     try:
         yield
@@ -388,5 +392,5 @@ def emulated_gpu(folder: Path) -> Iterator[None]:
             del sys.modules["cupy"]
         else:
             sys.modules["cupy"] = before
-        driver.load_library = load_library
+        driver.load_library, binaries.find = load_library, find
         forget()

@@ -1,4 +1,4 @@
-"""Compiling kernels ahead of time: those in the list of `kernels/cpu/signatures.txt`, as libraries that need neither numba nor LLVM.
+"""Compiling kernels ahead of time: those in the list of `kernels/signatures.txt`, as libraries that need neither numba nor LLVM.
 
 numba translates a kernel for the types of its arguments, LLVM compiles the result for a processor (`objects.py`), and a linker makes a
 library of all (`linking.py`), which `kernels/cpu/libraries.py` loads. An object is kept under a digest of all that it depends on: its
@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from penstock.core.compiling import checkout, compiler, compiler_for_wheels
+from penstock.kernels import recording
 from penstock.kernels.building.linking import MEMORY, link
 from penstock.kernels.building.targets import Target, levels, this_machine
-from penstock.kernels.cpu import libraries, recording
-from penstock.kernels.cpu.recording import Signature
+from penstock.kernels.cpu import libraries
+from penstock.kernels.cuda import binaries
+from penstock.kernels.recording import Signature
 
 _SYMBOL = "penstock_kernel_"
 _KERNELS_AT_ONCE = 24
@@ -118,6 +120,27 @@ def build_levels(architecture: str, processes: int = 2) -> Built:
         total.failures += built.failures
         total.seconds += built.seconds
     return total
+
+
+def build_cuda_here(threads: int = 2) -> int:
+    """Compiles the CUDA kernels for all GPUs, into the checkout, from where it and wheels take them.
+
+    Args:
+        threads: that compile at once.
+
+    Returns:
+        How many were compiled.
+
+    Raises:
+        ValueError: this is no checkout.
+        NvrtcError: NVRTC is not installed, or a kernel cannot be compiled.
+    """
+    from penstock.kernels.building.cuda import build_cuda
+
+    root = checkout()
+    if root is None:
+        raise ValueError("kernels for wheels are compiled in a checkout; this penstock was installed")
+    return build_cuda(recording.read_cuda(), root / binaries.FOLDER / binaries.NAME, threads)
 
 
 def build_library(

@@ -10,8 +10,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from penstock.kernels.building import build_here, build_levels
-from penstock.kernels.cpu import recording
+from penstock.kernels import recording
+from penstock.kernels.building import build_cuda_here, build_here, build_levels
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,6 +23,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--first", action="store_true", help="compile only what the demonstration and usual pipelines need"
     )
+    parser.add_argument(
+        "--cuda", action="store_true", help="compile the CUDA kernels for all GPUs, for wheels (needs NVRTC)"
+    )
     parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE", help="add recorded signatures to the list")
     parser.add_argument("--processes", type=int, default=2, help="that compile at once (default: %(default)s)")
     options = parser.parse_args(arguments)
@@ -30,7 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
         recorded = [signature for path in options.merge for signature in recording.read(path)]
         # Tests have kernels of their own.
         ours = [signature for signature in recorded if signature.name.startswith("penstock.")]
-        recording.write([*recording.read(), *ours])
+        cuda = [kernel for path in (recording.LIST, *options.merge) for kernel in recording.read_cuda(path)]
+        recording.write([*recording.read(), *ours, *cuda])
+        return 0
+    if options.cuda:
+        print(f"CUDA kernels: {build_cuda_here(options.processes)} compiled")
         return 0
     built = (
         build_levels(options.levels, options.processes)

@@ -25,8 +25,8 @@ from penstock.kernels.building.targets import Target
 from penstock.kernels.cpu.callables import Callback, Compiled
 from penstock.kernels.cpu.compiling import compile_for_libraries, described_type, numba_types
 from penstock.kernels.cpu.deferred import declare_all
-from penstock.kernels.cpu.recording import Kind, Signature
 from penstock.kernels.cpu.signatures import text_of
+from penstock.kernels.recording import Kind, Signature
 
 # numba's, whose attributes have no annotations.
 CompileResult = Any

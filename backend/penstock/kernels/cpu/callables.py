@@ -11,7 +11,8 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.errors import PenstockError
-from penstock.kernels.cpu import libraries, recording
+from penstock.kernels import recording
+from penstock.kernels.cpu import libraries
 from penstock.kernels.cpu.calls import Caller, NativeCode
 from penstock.kernels.cpu.signatures import UnknownTypeError, described
 from penstock.kernels.cpu.source_digests import Function, digest_of

@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 from penstock.core.compiling import checkout
 from penstock.kernels.cpu.calls import NativeCode
-from penstock.kernels.cpu.recording import Kind
 from penstock.kernels.cpu.signatures import Array, Tuple, Type, parsed, program_for_results
 from penstock.kernels.cpu.source_digests import Compilable
+from penstock.kernels.recording import Kind
 
 logger = logging.getLogger(__name__)
 

@@ -9,13 +9,16 @@ from typing import Protocol
 
 import numpy as np
 
+from penstock.kernels import recording
 from penstock.kernels.borders import BORDERS
+from penstock.kernels.cuda import binaries
 from penstock.kernels.cuda.structs import Struct, cuda_type, declarations
 from penstock.tensors.cuda import require_cupy
 
 _FOLDER = Path(__file__).parent
-# Contraction is off, and kernels call fmaf themselves, so that fused and unfused operators agree bit for bit.
-_OPTIONS = ("-std=c++17", "--fmad=false")
+_PACKAGE = Path(__file__).parents[2]
+# Contraction is off, and kernels call fmaf themselves, so that fused and unfused operators agree bit for bit. CuPy asks for the last one, too.
+OPTIONS = ("-std=c++17", "--fmad=false", "-ftz=true")
 # Threads per block.
 THREADS = 256
 # Constants that all kernels see.
@@ -83,7 +86,12 @@ class KernelSource:
 
 @functools.cache
 def _kernel_on(_device: int, source: KernelSource, instance: str, preamble: str) -> Kernel:
-    module = require_cupy().RawModule(code=source.text(preamble), options=_OPTIONS, name_expressions=(instance,))
+    recording.record_cuda(source.path.relative_to(_PACKAGE), instance, preamble)
+    cupy, text = require_cupy(), source.text(preamble)
+    binary = binaries.find(binaries.digest_of(text, instance, OPTIONS), cupy.cuda.Device().compute_capability)
+    if binary is not None:
+        return binaries.BinaryKernel(binary)
+    module = cupy.RawModule(code=text, options=OPTIONS, name_expressions=(instance,))
     kernel: Kernel = module.get_function(instance)
     return kernel
 

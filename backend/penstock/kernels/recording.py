@@ -6,6 +6,7 @@ penstock.kernels.building --merge`` adds such files to the list, `signatures.txt
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 VARIABLE = "PENSTOCK_RECORD_KERNELS"
 LIST = Path(__file__).with_name("signatures.txt")
+_CUDA = "cuda "
 FIRST = Path(__file__).with_name("first_signatures.txt")
 """Those of the list that the demonstration and the usual pipelines need, which `make setup` compiles."""
 
@@ -44,7 +46,24 @@ class Signature(NamedTuple):
         return f"{self.kind.value} {self.name} ({self.types})"
 
 
-_written = set[Signature]()
+class CudaKernel(NamedTuple):
+    """A CUDA kernel to compile.
+
+    Attributes:
+        source: its file, from the package's folder on.
+        instance: the kernel, with its template arguments.
+        preamble: generated source before the file.
+    """
+
+    source: str
+    instance: str
+    preamble: str
+
+    def __str__(self) -> str:
+        return f"{_CUDA}{json.dumps(self)}"
+
+
+_written = set[str]()
 _writing = threading.Lock()
 
 
@@ -55,28 +74,46 @@ def is_on() -> bool:
 
 def record(kind: Kind, name: str, types: str) -> None:
     """Adds a kernel to the file, once, if this process records."""
-    path = os.environ.get(VARIABLE)
-    signature = Signature(kind, name, types)
-    if not path or signature in _written:
-        return
+    if is_on():
+        _write_once(str(Signature(kind, name, types)))
+
+
+def record_cuda(source: Path, instance: str, preamble: str) -> None:
+    """Adds a CUDA kernel to the file, once, if this process records.
+
+    Args:
+        source: its file, from the package's folder on.
+        instance: the kernel, with its template arguments.
+        preamble: generated source before the file.
+    """
+    if is_on():
+        _write_once(str(CudaKernel(str(source), instance, preamble)))
+
+
+def _write_once(line: str) -> None:
+    path = os.environ[VARIABLE]
     with _writing:
-        _written.add(signature)
+        if line in _written:
+            return
+        _written.add(line)
         # One short write at the end, so that processes do not mix their lines.
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            os.write(file, f"{signature}\n".encode())
+            os.write(file, f"{line}\n".encode())
         finally:
             os.close(file)
 
 
 def read(path: Path = LIST) -> list[Signature]:
-    """The signatures in a file, in order.
+    """The signatures of kernels for processors in a file, in order.
 
     Raises:
         ValueError: a line is none.
     """
     signatures = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
+        if line.startswith(_CUDA):
+            continue
         kind, _, rest = line.partition(" ")
         name, opened, types = rest.partition(" (")
         if not opened or not types.endswith(")") or kind not in {kind.value for kind in Kind}:
@@ -85,6 +122,12 @@ def read(path: Path = LIST) -> list[Signature]:
     return signatures
 
 
-def write(signatures: Iterable[Signature], path: Path = LIST) -> None:
+def read_cuda(path: Path = LIST) -> list[CudaKernel]:
+    """The CUDA kernels in a file, in order."""
+    lines = path.read_text().splitlines()
+    return [CudaKernel(*json.loads(line.removeprefix(_CUDA))) for line in lines if line.startswith(_CUDA)]
+
+
+def write(signatures: Iterable[Signature | CudaKernel], path: Path = LIST) -> None:
     """Writes signatures to a file, sorted."""
     path.write_text("".join(f"{line}\n" for line in sorted({str(signature) for signature in signatures})))

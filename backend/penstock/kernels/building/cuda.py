@@ -1,0 +1,152 @@
+"""Compiling CUDA kernels ahead of time, by NVRTC: those in the list of `kernels/signatures.txt`, for each architecture.
+
+NVRTC is a library, which needs no GPU. It comes with the wheel ``nvidia-cuda-nvrtc-cu12``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import importlib.util
+import json
+import zipfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
+from pathlib import Path
+
+from penstock.errors import PenstockError
+from penstock.kernels.cuda import binaries
+from penstock.kernels.cuda.binaries import Binary
+from penstock.kernels.cuda.sources import OPTIONS, KernelSource
+from penstock.kernels.recording import CudaKernel
+
+_PACKAGE = "penstock"
+# A GPU runs cubins of its major version and an earlier minor one; GPUs of later major versions get PTX.
+ARCHITECTURES = (binaries.OLDEST, "80", "90", "100", "120")
+
+
+class NvrtcError(PenstockError):
+    """NVRTC is missing, or cannot compile a kernel."""
+
+
+def build_cuda(kernels: Iterable[CudaKernel], archive: Path, threads: int = 2) -> int:
+    """Compiles kernels into an archive, if it does not have them all.
+
+    Args:
+        kernels: which.
+        archive: its file.
+        threads: that compile at once; NVRTC does not hold the interpreter's lock.
+
+    Returns:
+        How many were compiled.
+
+    Raises:
+        NvrtcError: NVRTC is not installed, or a kernel cannot be compiled.
+    """
+    wanted = {_digest(kernel): kernel for kernel in sorted(set(kernels))}
+    if _compiled(archive) == wanted.keys():
+        return 0
+    names, modules = dict[str, str](), dict[str, bytes]()
+    jobs = [(digest, architecture) for digest in wanted for architecture in (*ARCHITECTURES, binaries.PTX)]
+    with ThreadPoolExecutor(threads) as pool:
+        compiled = pool.map(lambda job: _compile(wanted[job[0]], job[1]), jobs)
+        for (digest, architecture), binary in zip(jobs, compiled):
+            names[digest] = binary.name
+            modules[binaries.entry_of(digest, architecture)] = binary.module
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    partial = archive.with_suffix(".partial")
+    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(binaries.INDEX, json.dumps(names))
+        for name, module in sorted(modules.items()):
+            file.writestr(name, module)
+    partial.replace(archive)
+    return len(names)
+
+
+def _compiled(archive: Path) -> set[str]:
+    """The digests of the kernels in an archive that is whole, for the architectures of today."""
+    if not archive.is_file():
+        return set()
+    with zipfile.ZipFile(archive) as file:
+        names, entries = json.loads(file.read(binaries.INDEX)), set(file.namelist())
+    return {
+        digest
+        for digest in names
+        if entries.issuperset(binaries.entry_of(digest, each) for each in (*ARCHITECTURES, binaries.PTX))
+    }
+
+
+def _digest(kernel: CudaKernel) -> str:
+    return binaries.digest_of(_text(kernel), kernel.instance, OPTIONS)
+
+
+@functools.cache
+def _text(kernel: CudaKernel) -> str:
+    """The complete source of a kernel."""
+    module = ".".join((_PACKAGE, *Path(kernel.source).with_suffix("").parts))
+    source: KernelSource = importlib.import_module(module).SOURCE
+    return source.text(kernel.preamble)
+
+
+def _compile(kernel: CudaKernel, architecture: str) -> Binary:
+    """Compiles a kernel for an architecture."""
+    nvrtc, program = _nvrtc(), c_void_p()
+    text, instance = _text(kernel).encode(), kernel.instance.encode()
+    _check(nvrtc.nvrtcCreateProgram(byref(program), text, kernel.source.encode(), 0, None, None))
+    try:
+        _check(nvrtc.nvrtcAddNameExpression(program, instance))
+        is_ptx = architecture == binaries.PTX
+        target = f"compute_{binaries.OLDEST}" if is_ptx else f"sm_{architecture}"
+        options = [option.encode() for option in (*OPTIONS, f"--gpu-architecture={target}")]
+        status = nvrtc.nvrtcCompileProgram(program, len(options), (c_char_p * len(options))(*options))
+        if status:
+            log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+            raise NvrtcError(f"{kernel.instance} of {kernel.source}, for {target}:\n{log.decode().strip()[-2000:]}")
+        name = c_char_p()
+        _check(nvrtc.nvrtcGetLoweredName(program, instance, byref(name)))
+        get_size, get = (
+            (nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX) if is_ptx else (nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
+        )
+        return Binary((name.value or b"").decode(), _read(get_size, get, program))
+    finally:
+        nvrtc.nvrtcDestroyProgram(byref(program))
+
+
+def _read(get_size: ctypes._CFuncPtr, get: ctypes._CFuncPtr, program: c_void_p) -> bytes:
+    size = c_size_t()
+    _check(get_size(program, byref(size)))
+    data = ctypes.create_string_buffer(size.value)
+    _check(get(program, data))
+    return data.raw
+
+
+def _check(status: int) -> None:
+    if status:
+        raise NvrtcError(f"NVRTC failed: {_nvrtc().nvrtcGetErrorString(status).decode()}")
+
+
+@functools.cache
+def _nvrtc() -> ctypes.CDLL:
+    """NVRTC's library.
+
+    Raises:
+        NvrtcError: it is not installed.
+    """
+    found = importlib.util.find_spec("nvidia.cuda_nvrtc") if importlib.util.find_spec("nvidia") else None
+    folders = [Path(folder) / "lib" for folder in (found.submodule_search_locations or [] if found else [])]
+    path = next((path for folder in folders for path in sorted(folder.glob("libnvrtc.so.*"))), None)
+    if path is None:
+        raise NvrtcError("CUDA kernels are compiled by NVRTC: `pip install nvidia-cuda-nvrtc-cu12`")
+    library = ctypes.CDLL(str(path))
+    library.nvrtcCreateProgram.argtypes = (POINTER(c_void_p), c_char_p, c_char_p, c_int, c_void_p, c_void_p)
+    library.nvrtcDestroyProgram.argtypes = (POINTER(c_void_p),)
+    library.nvrtcAddNameExpression.argtypes = (c_void_p, c_char_p)
+    library.nvrtcCompileProgram.argtypes = (c_void_p, c_int, POINTER(c_char_p))
+    library.nvrtcGetLoweredName.argtypes = (c_void_p, c_char_p, POINTER(c_char_p))
+    for name in ("ProgramLog", "PTX", "CUBIN"):
+        getattr(library, f"nvrtcGet{name}Size").argtypes = (c_void_p, POINTER(c_size_t))
+        getattr(library, f"nvrtcGet{name}").argtypes = (c_void_p, c_char_p)
+    library.nvrtcGetErrorString.restype = c_char_p
+    return library
