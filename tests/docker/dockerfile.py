@@ -26,5 +26,5 @@ def run_commands(extras: str | None = None) -> list[str]:
     """The shell commands that put penstock into the image, with the build arguments filled in: those that name pip or penstock."""
     chosen = extras if extras is not None else build_arguments()["EXTRAS"]
     commands = [text for name, text in instructions() if name == "RUN"]
-    ours = [text for text in commands if re.match(r"(PENSTOCK_\w+=1 )?(pip|penstock) ", text)]
+    ours = [text for text in commands if re.match(r"(pip|penstock|export) ", text)]
     return [text.replace("${EXTRAS}", chosen) for text in ours]

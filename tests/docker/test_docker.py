@@ -73,8 +73,13 @@ def test_network_reaches_the_front() -> None:
 
 
 def test_commands_install_what_was_built() -> None:
-    build, install, setup = run_commands()
-    assert build.split()[1:3] == ["pip", "wheel"]
+    tools, build, install, setup = run_commands()
+    assert shlex.split(tools)[:2] == ["pip", "install"]
+    # The wheel has the kernels, which are compiled before it is packed.
+    cuda, levels, wheel = build.split(" && ")[1:]
+    assert "penstock.kernels.building --cuda" in cuda
+    assert "penstock.kernels.building --levels" in levels
+    assert wheel.startswith("pip wheel --no-deps --no-build-isolation ")
     assert shlex.split(install)[:2] == ["pip", "install"]
     assert f"dist/penstock_triton-*.whl)[{build_arguments()['EXTRAS']}]" in install
     assert setup.startswith("penstock setup && ")
