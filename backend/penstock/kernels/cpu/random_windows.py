@@ -12,6 +12,12 @@ from penstock.kernels.cpu.philox import canonical, draw_below
 from penstock.kernels.random_keys import Key
 
 
+@njit(nogil=True, error_model="numpy")
+def _whole_extent(extent: np.float32) -> int:
+    """An extent, rounded down, and at least 1; infinite ones are 1, as converted by DALI on x86, and on no other processor."""
+    return int(extent) if np.float32(1) <= extent < np.float32(1 << 31) else 1
+
+
 @njit(nogil=True, error_model="numpy")  # aspect ratios may be 0
 def crop_window(
     key: Key,
@@ -30,8 +36,8 @@ def crop_window(
     """
     n = start
     one = np.float32(1)
-    widest = max(1, int(np.float32(height) * ratio[1]))
-    highest = max(1, int(np.float32(width) * (one / ratio[0])))
+    widest = _whole_extent(np.float32(height) * ratio[1])
+    highest = _whole_extent(np.float32(width) * (one / ratio[0]))
     image_area = np.float32(height * width)
     smallest = image_area * area[0]
     log_low, log_high = np.float32(math.log(ratio[0])), np.float32(math.log(ratio[1]))
@@ -61,7 +67,7 @@ def crop_window(
             elif aspect < ratio[0]:
                 h = highest
             scale = np.float32(math.sqrt(min(one, area[1] * image_area / np.float32(w * h))))
-            h, w = max(1, int(np.float32(h) * scale)), max(1, int(np.float32(w) * scale))
+            h, w = _whole_extent(np.float32(h) * scale), _whole_extent(np.float32(w) * scale)
     y, n = draw_below(key, stream, n, np.uint64(height - h + 1))
     x, n = draw_below(key, stream, n, np.uint64(width - w + 1))
     return int(y), int(x), h, w
