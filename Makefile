@@ -205,6 +205,7 @@ bench-serving: setup $(DALI)/.ready  ## Speed and memory through Triton, against
 ifneq (,$(findstring --gpu,$(ARGS)))
 	$(BIN)/python tests/benchmarks/serving/ways.py $(ARGS)
 	$(BIN)/python tests/benchmarks/serving/by_grpc.py
+	$(BIN)/python tests/benchmarks/served_gpu.py
 else
 	$(BIN)/python tests/benchmarks/serving/bench.py --dali-env $(DALI) $(ARGS)
 	$(BIN)/python tests/benchmarks/serving/ways.py

@@ -1,10 +1,12 @@
 // The backend as Triton knows it: these functions are what it looks for in this library.
 
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "answering.h"
 #include "interpreter.h"
 #include "lifeline.h"
 #include "request.h"
@@ -17,6 +19,8 @@ namespace {
 constexpr uint32_t kMajor = 1, kMinor = 19;
 constexpr const char* kModule = "penstock.serving.in_process";
 constexpr const char* kPlaces = "/python.txt";
+// From so many bytes on, answers are left to other threads. For fewer, waking them takes longer.
+constexpr uint64_t kWorthThreads = 1 << 18;
 
 #define RETURN_IF_ERROR(call) \
   if (TRITONSERVER_Error* error = (call)) return error
@@ -79,15 +83,37 @@ TRITONSERVER_Error* read_place(TRITONBACKEND_Model* model, ModelPlace* place) {
 struct Instance {
   PyObject* object;
   bool batched;
+  Line line;
 };
 
-// One execution of an instance.
+// One execution of an instance: it deletes itself.
 class Execution {
  public:
   Execution(TRITONBACKEND_ModelInstance* instance, Instance* state) : instance_(instance), state_(state), begin_(now()) {}
 
-  // Hands the requests to Python. False where they could not even be handed over: they are Triton's as before.
-  bool run(TRITONBACKEND_Request** requests, uint32_t count) {
+  // Hands the requests to Python, and sends their answers, now or soon. Where they could not even be handed over, they are Triton's as
+  // before.
+  TRITONSERVER_Error* run(TRITONBACKEND_Request** requests, uint32_t count) {
+    if (!compute(requests, count)) {
+      TRITONSERVER_Error* error = failure(error_);
+      delete this;
+      return error;
+    }
+    computed_ = now();
+    left_ = requests_.size();
+    uint64_t bytes = 0;
+    for (const Request* request : requests_) bytes += answer_bytes(request);
+    in_line_ = bytes >= kWorthThreads || !state_->line.is_empty();
+    if (in_line_) {
+      state_->line.join([this] { begin_answers(); });
+    } else {
+      answer(0, requests_.size());
+    }
+    return nullptr;
+  }
+
+ private:
+  bool compute(TRITONBACKEND_Request** requests, uint32_t count) {
     Held held;
     for (uint32_t index = 0; index < count; ++index) {
       Request* request = new_request(requests[index]);
@@ -109,32 +135,54 @@ class Execution {
     return true;
   }
 
-  // Sends the answers and reports how it went, without the interpreter.
-  void answer() {
-    const uint64_t computed = now();
-    for (Request* request : requests_) complete(request, error_);
-    const uint64_t end = now();
-    uint64_t samples = 0;
-    for (Request* request : requests_) {
-      samples += state_->batched ? count_samples(request->request) : 1;
-      take_error(TRITONBACKEND_ModelInstanceReportStatistics(
-          instance_, request->request, !request->failed, begin_, begin_, computed, end));
+  // Has threads answer, each some requests. From the last one on, this may be gone.
+  void begin_answers() {
+    std::vector<size_t> ends;
+    uint64_t bytes = 0;
+    for (size_t index = 0; index < requests_.size(); ++index) {
+      bytes += answer_bytes(requests_[index]);
+      if (bytes < kWorthThreads && index + 1 < requests_.size()) continue;
+      ends.push_back(index + 1);
+      bytes = 0;
     }
-    take_error(TRITONBACKEND_ModelInstanceReportBatchStatistics(instance_, samples, begin_, begin_, computed, end));
-  }
-
-  // Lets go of the requests; each is released when Python has let go of it, too.
-  void release() {
-    Held held;
-    for (Request* request : requests_) {
-      forget_answer(request);
-      Py_DecRef(&request->base);
+    size_t begin = 0;
+    for (const size_t end : ends) {
+      do_soon([this, begin, end] { answer(begin, end); });
+      begin = end;
     }
   }
 
-  const std::string& error() const { return error_; }
+  // Answers some requests, without the interpreter. From the last one on, this may be gone.
+  void answer(size_t begin, size_t end) {
+    for (size_t index = begin; index < end; ++index) {
+      Request* request = requests_[index];
+      complete(request, error_, [this, request] {
+        report(request);
+        if (--left_ == 0) finish();
+      });
+    }
+  }
 
- private:
+  void report(Request* request) {
+    samples_ += state_->batched ? count_samples(request->request) : 1;
+    take_error(TRITONBACKEND_ModelInstanceReportStatistics(
+        instance_, request->request, !request->failed, begin_, begin_, computed_, now()));
+  }
+
+  // When all are answered: each request is released when Python has let go of it, too.
+  void finish() {
+    take_error(TRITONBACKEND_ModelInstanceReportBatchStatistics(instance_, samples_, begin_, begin_, computed_, now()));
+    if (in_line_) state_->line.answered();
+    std::vector<Released> released;
+    {
+      Held held;
+      for (Request* request : requests_) let_go(request, &released);
+    }
+    for (Released& request : released) request.release();
+    if (in_line_) state_->line.leave();
+    delete this;
+  }
+
   void give_back() {
     for (Request* request : requests_) {
       take_error(TRITONBACKEND_ResponseFactoryDelete(request->factory));
@@ -146,9 +194,12 @@ class Execution {
 
   TRITONBACKEND_ModelInstance* instance_;
   Instance* state_;
-  uint64_t begin_;
+  uint64_t begin_, computed_ = 0;
   std::vector<Request*> requests_;
   std::string error_;
+  bool in_line_ = false;
+  std::atomic<size_t> left_{0};
+  std::atomic<uint64_t> samples_{0};
 };
 
 }  // namespace
@@ -187,6 +238,7 @@ ENTRY TRITONBACKEND_Initialize(TRITONBACKEND_Backend* backend) {
 }
 
 ENTRY TRITONBACKEND_Finalize(TRITONBACKEND_Backend*) {
+  end_answering_threads();
   end_python();
   return nullptr;
 }
@@ -222,7 +274,7 @@ ENTRY TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance* instanc
   RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceKind(instance, &kind));
   int32_t device = -1;
   if (kind == TRITONSERVER_INSTANCEGROUPKIND_GPU) RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceDeviceId(instance, &device));
-  auto* state = new Instance{nullptr, false};
+  auto* state = new Instance{nullptr, false, {}};
   {
     Held held;
     Reference made =
@@ -243,6 +295,7 @@ ENTRY TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance* instance)
   RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceState(instance, &state));
   auto* own = static_cast<Instance*>(state);
   if (own == nullptr) return nullptr;  // it never was loaded
+  own->line.wait_until_empty();
   std::string problem;
   {
     Held held;
@@ -260,11 +313,7 @@ ENTRY TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance* instance)
 ENTRY TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requests, const uint32_t count) {
   void* state = nullptr;
   RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceState(instance, &state));
-  Execution execution(instance, static_cast<Instance*>(state));
-  if (!execution.run(requests, count)) return failure(execution.error());
-  execution.answer();
-  execution.release();
-  return nullptr;
+  return (new Execution(instance, static_cast<Instance*>(state)))->run(requests, count);
 }
 
 }  // extern "C"

@@ -2,7 +2,12 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <map>
+
+#include "triton.h"
 
 namespace penstock {
 namespace {
@@ -14,7 +19,11 @@ using Device = int;
 using Address = unsigned long long;
 struct Context;
 struct Stream;
-constexpr unsigned kNonBlocking = 1;
+constexpr unsigned kNonBlocking = 1, kPortable = 1;
+// Of page-locked memory, of which each thread has two pieces for each GPU: the GPU fills one while the other is emptied.
+constexpr size_t kStagedBytes = 1 << 20;
+// For less, the driver's own way is as fast.
+constexpr size_t kSmallBytes = 1 << 16;
 
 #define PENSTOCK_DRIVER_FUNCTIONS(F)                                   \
   F(cuInit, (unsigned))                                                \
@@ -26,6 +35,8 @@ constexpr unsigned kNonBlocking = 1;
   F(cuStreamCreate, (Stream**, unsigned))                              \
   F(cuStreamDestroy_v2, (Stream*))                                     \
   F(cuStreamSynchronize, (Stream*))                                    \
+  F(cuMemHostAlloc, (void**, size_t, unsigned))                        \
+  F(cuMemFreeHost, (void*))                                            \
   F(cuMemcpyAsync, (Address, Address, size_t, Stream*))                \
   F(cuGetErrorString, (Status, const char**))
 
@@ -68,72 +79,129 @@ const Driver& driver() {
   return *only;
 }
 
-// One GPU's context, the one that CuPy uses as well, and a stream of this thread's, on which copies wait for nobody else's work.
+// What Triton has current on this thread is so again at the end of the scope.
+class Current {
+ public:
+  explicit Current(Context* context) : status_(driver().cuCtxPushCurrent_v2(context)) {}
+  ~Current() {
+    Context* ours = nullptr;
+    if (status_ == 0) driver().cuCtxPopCurrent_v2(&ours);
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+
+  Status status() const { return status_; }
+
+ private:
+  Status status_;
+};
+
+void warn_of_ordinary_memory(const std::string& problem) {
+  static std::atomic<bool> warned{false};
+  if (warned.exchange(true)) return;
+  const std::string text = "the system refuses page-locked memory (" + problem +
+                           "): answers are copied from the GPU several times as slowly. Raise the limit for locked memory (`ulimit -l`, or "
+                           "the container's memory)";
+  if (auto* error = TRITONSERVER_LogMessage(1, "penstock", 0, text.c_str())) TRITONSERVER_ErrorDelete(error);
+}
+
+// One GPU's context, the one that CuPy uses as well, and two streams of this thread's, on which copies wait for nobody else's work.
 class Lane {
  public:
   std::string open(int64_t device) {
     const Driver& cuda = driver();
     std::string problem = cuda.told(cuda.cuDeviceGet(&device_, static_cast<int>(device)));
     if (problem.empty()) problem = cuda.told(cuda.cuDevicePrimaryCtxRetain(&context_, device_));
-    if (problem.empty()) problem = cuda.told(cuda.cuCtxPushCurrent_v2(context_));
     if (!problem.empty()) return problem;
-    problem = cuda.told(cuda.cuStreamCreate(&stream_, kNonBlocking));
-    leave();
+    const Current current(context_);
+    problem = cuda.told(current.status());
+    for (Side& side : sides_) {
+      if (problem.empty()) problem = cuda.told(cuda.cuStreamCreate(&side.stream, kNonBlocking));
+    }
+    is_open_ = problem.empty();
     return problem;
   }
+
   ~Lane() {
-    if (stream_ != nullptr) driver().cuStreamDestroy_v2(stream_);
-    if (context_ != nullptr) driver().cuDevicePrimaryCtxRelease_v2(device_);
+    if (context_ == nullptr) return;
+    {
+      const Current current(context_);
+      for (Side& side : sides_) {
+        if (side.staged != nullptr) driver().cuMemFreeHost(side.staged);
+        if (side.stream != nullptr) driver().cuStreamDestroy_v2(side.stream);
+      }
+    }
+    driver().cuDevicePrimaryCtxRelease_v2(device_);
   }
 
-  std::string begin(void* target, const void* source, size_t size) {
+  std::string copy(void* target, const void* source, size_t size, bool through_staging) {
     const Driver& cuda = driver();
-    std::string problem = cuda.told(cuda.cuCtxPushCurrent_v2(context_));
-    if (!problem.empty()) return problem;
-    problem = cuda.told(cuda.cuMemcpyAsync(reinterpret_cast<Address>(target), reinterpret_cast<Address>(source), size, stream_));
-    leave();
-    busy_ = true;
-    return problem;
+    const Current current(context_);
+    if (current.status() != 0) return cuda.told(current.status());
+    if (through_staging && size > kSmallBytes && has_staging()) return cuda.told(copy_staged(static_cast<char*>(target), source, size));
+    Status status = begin(target, source, size, sides_[0]);
+    if (status == 0) status = cuda.cuStreamSynchronize(sides_[0].stream);
+    return cuda.told(status);
   }
 
-  std::string finish() {
-    if (!busy_) return "";
-    busy_ = false;
-    return driver().told(driver().cuStreamSynchronize(stream_));
-  }
-
-  bool is_open() const { return stream_ != nullptr; }
+  bool is_open() const { return is_open_; }
 
  private:
-  // What Triton has current on this thread is so again.
-  static void leave() {
-    Context* ours = nullptr;
-    driver().cuCtxPopCurrent_v2(&ours);
+  struct Side {
+    Stream* stream = nullptr;
+    void* staged = nullptr;
+  };
+
+  static Status begin(void* target, const void* source, size_t size, const Side& side) {
+    return driver().cuMemcpyAsync(reinterpret_cast<Address>(target), reinterpret_cast<Address>(source), size, side.stream);
+  }
+
+  bool has_staging() {
+    for (Side& side : sides_) {
+      if (side.staged != nullptr || is_refused_) continue;
+      const Status status = driver().cuMemHostAlloc(&side.staged, kStagedBytes, kPortable);
+      if (status == 0) continue;
+      side.staged = nullptr;
+      is_refused_ = true;
+      warn_of_ordinary_memory(driver().told(status));
+    }
+    return !is_refused_;
+  }
+
+  // What is begun is waited for, whatever happens: later copies use the same memory.
+  Status copy_staged(char* target, const void* source, size_t size) {
+    const Driver& cuda = driver();
+    const auto* from = static_cast<const char*>(source);
+    const size_t pieces = (size + kStagedBytes - 1) / kStagedBytes;
+    const auto bytes_of = [&](size_t piece) { return std::min(kStagedBytes, size - piece * kStagedBytes); };
+    Status problem = begin(sides_[0].staged, from, bytes_of(0), sides_[0]);
+    for (size_t piece = 0; piece < pieces; ++piece) {
+      const Side &side = sides_[piece % 2], &other = sides_[(piece + 1) % 2];
+      const size_t next = piece + 1;
+      if (problem == 0 && next < pieces) problem = begin(other.staged, from + next * kStagedBytes, bytes_of(next), other);
+      const Status status = cuda.cuStreamSynchronize(side.stream);
+      if (problem == 0) problem = status;
+      if (problem == 0) std::memcpy(target + piece * kStagedBytes, side.staged, bytes_of(piece));
+    }
+    return problem;
   }
 
   Device device_ = 0;
   Context* context_ = nullptr;
-  Stream* stream_ = nullptr;
-  bool busy_ = false;
+  Side sides_[2];
+  bool is_open_ = false, is_refused_ = false;
 };
 
 thread_local std::map<int64_t, Lane> lanes;
 
 }  // namespace
 
-std::string begin_copy(void* target, const void* source, size_t size, int64_t device) {
+std::string copy_with_gpu(void* target, const void* source, size_t size, int64_t device, bool to_ordinary_memory) {
   if (!driver().missing().empty()) return driver().missing();
   Lane& lane = lanes[device];
-  std::string problem = lane.is_open() ? "" : lane.open(device);
-  return problem.empty() ? lane.begin(target, source, size) : problem;
-}
-
-std::string finish_copies() {
-  std::string problem;
-  for (auto& [device, lane] : lanes) {
-    const std::string own = lane.finish();
-    if (problem.empty()) problem = own;
-  }
+  const std::string problem = lane.is_open() ? "" : lane.open(device);
+  if (problem.empty()) return lane.copy(target, source, size, to_ordinary_memory);
+  lanes.erase(device);
   return problem;
 }
 

@@ -7,11 +7,9 @@
 
 namespace penstock {
 
-// Starts a copy from the host or a GPU to either; returns what went wrong, or nothing. Without Python's interpreter.
+// Copies from the host or a GPU to either, and waits; returns what went wrong, or nothing. Without Python's interpreter.
 // Args: device: a GPU whose memory takes part.
-std::string begin_copy(void* target, const void* source, size_t size, int64_t device);
-
-// Waits for the copies that this thread has begun; likewise.
-std::string finish_copies();
+//   to_ordinary_memory: the target is memory of the host that is not page-locked.
+std::string copy_with_gpu(void* target, const void* source, size_t size, int64_t device, bool to_ordinary_memory);
 
 }  // namespace penstock

@@ -9,12 +9,15 @@
 #include <string>
 #include <thread>
 
+#include "answering.h"
 #include "interpreter.h"
 
 namespace penstock {
 namespace {
 
 constexpr const char* kModule = "penstock.serving.in_process";
+// Copying and sending take milliseconds.
+constexpr double kAnsweringSeconds = 5;
 
 void write_line(int lifeline, const std::string& line) {
   // A supervisor that is gone needs no answer.
@@ -35,7 +38,10 @@ void answer_line(int lifeline, const std::string& line) {
     std::fputs((call("stop", nullptr) + "\n").c_str(), stderr);
     _exit(0);
   }
-  write_line(lifeline, call("drain", "(s)", line.c_str()) + "\n");
+  const std::string drained = call("drain", "(s)", line.c_str());
+  // What models have answered may still be on its way.
+  wait_for_answers(kAnsweringSeconds);
+  write_line(lifeline, drained + "\n");
 }
 
 void listen(int lifeline) {

@@ -1,8 +1,13 @@
 #include "request.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <vector>
 
+#include "answering.h"
 #include "cuda.h"
 #include "interpreter.h"
 
@@ -74,6 +79,9 @@ struct Response {
 };
 
 namespace {
+
+// Of an output, for threads to share.
+constexpr size_t kPieceBytes = 2 << 20;
 
 PyTypeObject* response_type = nullptr;
 
@@ -147,34 +155,6 @@ const Place* place_of(const Response* response, const Output& output) {
   return nullptr;
 }
 
-// Copies an output into memory of Triton's, unless it is there already. What involves a GPU is only begun.
-TRITONSERVER_Error* fill(TRITONBACKEND_Response* response, const Output& output, const Place* reserved) {
-  Place place;
-  if (reserved != nullptr) {
-    place = *reserved;
-  } else if (auto* error = ask(response, output, &place)) {
-    return error;
-  }
-  if (output.size == 0 || output.address == place.address) return nullptr;
-  if (output.device < 0 && place.kind != TRITONSERVER_MEMORY_GPU) {
-    std::memcpy(place.address, output.address, output.size);
-    return nullptr;
-  }
-  return failure(begin_copy(place.address, output.address, output.size, output.device < 0 ? place.device : output.device));
-}
-
-TRITONSERVER_Error* fill(TRITONBACKEND_Response* response, const Answer& answer, const Response* reserved) {
-  if (answer.code >= 0) return TRITONSERVER_ErrorNew(answer.code, answer.message.c_str());
-  TRITONSERVER_Error* error = nullptr;
-  for (const Output& output : answer.outputs) {
-    error = fill(response, output, place_of(reserved, output));
-    if (error != nullptr) break;
-  }
-  // In any case: what they write to is Triton's again then.
-  const std::string problem = finish_copies();
-  return error != nullptr ? error : failure(problem);
-}
-
 // Keeps a refusal out of Triton's response cache, from which it would be repeated as a success: the cache takes no response with an
 // output that has no memory.
 void keep_from_cache(TRITONBACKEND_Response* refusal) {
@@ -183,21 +163,111 @@ void keep_from_cache(TRITONBACKEND_Response* refusal) {
   take_error(TRITONBACKEND_ResponseOutput(refusal, &target, "refusal", TRITONSERVER_TYPE_UINT8, &shape, 1));
 }
 
-// Sends an answer, without the interpreter; false where the client gets an error.
-bool send(Request* self, const Answer& answer, uint32_t flags) {
-  TRITONBACKEND_Response* response = self->response == nullptr ? nullptr : self->response->response;
-  std::string lost = response != nullptr ? "" : take_error(TRITONBACKEND_ResponseNewFromFactory(&response, self->factory));
-  TRITONSERVER_Error* refusal = nullptr;
-  if (lost.empty()) {
-    refusal = fill(response, answer, self->response);
-    if (refusal != nullptr) keep_from_cache(response);
-    lost = take_error(TRITONBACKEND_ResponseSend(response, flags, refusal));
-    if (self->response != nullptr) self->response->response = nullptr;  // it is Triton's
+// A part of an output that is not in memory of Triton's yet.
+struct Piece {
+  char* target;
+  const char* source;
+  size_t size;
+  int64_t device;  // a GPU whose memory takes part, or -1
+  bool to_ordinary_memory;
+
+  std::string copy() const {
+    if (device >= 0) return copy_with_gpu(target, source, size, device, to_ordinary_memory);
+    std::memcpy(target, source, size);
+    return "";
   }
-  const bool answered = refusal == nullptr && lost.empty();
-  if (refusal != nullptr) TRITONSERVER_ErrorDelete(refusal);
-  if (!lost.empty()) take_error(TRITONSERVER_LogMessage(2, "penstock", 0, ("an answer is lost: " + lost).c_str()));
-  return answered;
+};
+
+// An answer on its way, without the interpreter.
+class Delivery {
+ public:
+  Delivery(Request* request, const Answer& answer, uint32_t flags) : request_(request), response_(begun(request)), flags_(flags) {
+    if (response_ == nullptr) lost_ = take_error(TRITONBACKEND_ResponseNewFromFactory(&response_, request->factory));
+    if (lost_.empty()) refusal_ = prepare(answer);
+    if (refusal_ != nullptr) pieces_.clear();
+  }
+  ~Delivery() {
+    if (refusal_ != nullptr) TRITONSERVER_ErrorDelete(refusal_);
+  }
+  Delivery(const Delivery&) = delete;
+  Delivery& operator=(const Delivery&) = delete;
+
+  // What is to be copied before it is sent, by any thread.
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  size_t size() const {
+    size_t size = 0;
+    for (const Piece& piece : pieces_) size += piece.size;
+    return size;
+  }
+
+  void copy(const Piece& piece) {
+    const std::string problem = piece.copy();
+    if (problem.empty()) return;
+    std::lock_guard<std::mutex> alone(alone_);
+    if (refusal_ == nullptr) refusal_ = failure(problem);
+  }
+
+  // When all pieces are copied, or could not be; false where the client gets an error.
+  bool send() {
+    if (lost_.empty()) {
+      if (refusal_ != nullptr) keep_from_cache(response_);
+      lost_ = take_error(TRITONBACKEND_ResponseSend(response_, flags_, refusal_));
+      if (request_->response != nullptr) request_->response->response = nullptr;  // it is Triton's
+    }
+    if (!lost_.empty()) take_error(TRITONSERVER_LogMessage(2, "penstock", 0, ("an answer is lost: " + lost_).c_str()));
+    return refusal_ == nullptr && lost_.empty();
+  }
+
+ private:
+  static TRITONBACKEND_Response* begun(const Request* request) { return request->response == nullptr ? nullptr : request->response->response; }
+
+  TRITONSERVER_Error* prepare(const Answer& answer) {
+    if (answer.code >= 0) return TRITONSERVER_ErrorNew(answer.code, answer.message.c_str());
+    for (const Output& output : answer.outputs) {
+      Place place;
+      if (const Place* reserved = place_of(request_->response, output)) {
+        place = *reserved;
+      } else if (auto* error = ask(response_, output, &place)) {
+        return error;
+      }
+      if (output.size > 0 && output.address != place.address) add(output, place);
+    }
+    return nullptr;
+  }
+
+  void add(const Output& output, const Place& place) {
+    const bool to_gpu = place.kind == TRITONSERVER_MEMORY_GPU;
+    const int64_t device = output.device >= 0 ? output.device : to_gpu ? place.device : -1;
+    for (size_t begin = 0; begin < output.size; begin += kPieceBytes) {
+      pieces_.push_back({static_cast<char*>(place.address) + begin, static_cast<const char*>(output.address) + begin,
+                         std::min<size_t>(kPieceBytes, output.size - begin), device, place.kind == TRITONSERVER_MEMORY_CPU});
+    }
+  }
+
+  Request* request_;
+  TRITONBACKEND_Response* response_;
+  uint32_t flags_;
+  std::string lost_;
+  std::mutex alone_;
+  TRITONSERVER_Error* refusal_ = nullptr;
+  std::vector<Piece> pieces_;
+};
+
+// Has threads share the pieces, if they are worth it.
+void deliver(const std::shared_ptr<Delivery>& delivery, const std::function<void(bool)>& done) {
+  const std::vector<Piece>& pieces = delivery->pieces();
+  if (delivery->size() <= kPieceBytes) {
+    for (const Piece& piece : pieces) delivery->copy(piece);
+    done(delivery->send());
+    return;
+  }
+  const auto left = std::make_shared<std::atomic<size_t>>(pieces.size());
+  for (const Piece& piece : pieces) {
+    do_soon([delivery, left, done, &piece] {
+      delivery->copy(piece);
+      if (--*left == 0) done(delivery->send());
+    });
+  }
 }
 
 void forget_response(Request* self) {
@@ -236,18 +306,45 @@ void settle(Request* self) {
   forget_response(self);
 }
 
-void complete(Request* request, const std::string& otherwise) {
+uint64_t answer_bytes(const Request* request) {
+  uint64_t size = 0;
+  if (request->answer != nullptr) {
+    for (const Output& output : request->answer->outputs) size += output.size;
+  }
+  return size;
+}
+
+void complete(Request* request, const std::string& otherwise, const std::function<void()>& done) {
   if (request->answer == nullptr && request->begun) {
     take_error(TRITONBACKEND_ResponseFactorySendFlags(request->factory, TRITONSERVER_RESPONSE_COMPLETE_FINAL));
-  } else if (request->answer == nullptr) {
-    Answer refusal;
+    done();
+    return;
+  }
+  Answer refusal;
+  if (request->answer == nullptr) {
     refusal.code = TRITONSERVER_ERROR_INTERNAL;
     refusal.message = otherwise.empty() ? "the model gave no answer" : otherwise;
     request->failed = true;
-    send(request, refusal, TRITONSERVER_RESPONSE_COMPLETE_FINAL);
-  } else if (!send(request, *request->answer, TRITONSERVER_RESPONSE_COMPLETE_FINAL)) {
-    request->failed = true;
   }
+  const Answer& answer = request->answer == nullptr ? refusal : *request->answer;
+  deliver(std::make_shared<Delivery>(request, answer, TRITONSERVER_RESPONSE_COMPLETE_FINAL), [request, done](bool answered) {
+    request->failed |= !answered;
+    done();
+  });
+}
+
+Released::Released(Request* request) : request_(request->request), factory_(request->factory) { request->request = nullptr; }
+
+void Released::release() {
+  take_error(TRITONBACKEND_ResponseFactoryDelete(factory_));
+  take_error(TRITONBACKEND_RequestRelease(request_, TRITONSERVER_REQUEST_RELEASE_ALL));
+}
+
+void let_go(Request* request, std::vector<Released>* released) {
+  forget_answer(request);
+  // Python may have kept it, or some of its memory.
+  if (request->base.references == 1) released->emplace_back(request);
+  Py_DecRef(&request->base);
 }
 
 void forget_answer(Request* request) {
@@ -474,7 +571,9 @@ PyObject* request_flush(PyObject* object, PyObject*) {
     {
       settle(self);
       Let others;
-      send(self, *self->answer, 0);
+      Delivery delivery(self, *self->answer, 0);
+      for (const Piece& piece : delivery.pieces()) delivery.copy(piece);
+      delivery.send();
     }
     forget_answer(self);
   }
@@ -489,8 +588,7 @@ void request_dealloc(PyObject* object) {
   forget_answer(self);
   if (self->request != nullptr) {
     Let others;  // Triton has locks of its own
-    take_error(TRITONBACKEND_ResponseFactoryDelete(self->factory));
-    take_error(TRITONBACKEND_RequestRelease(self->request, TRITONSERVER_REQUEST_RELEASE_ALL));
+    Released(self).release();
   }
   PyObject_Free(object);
   Py_DecRef(reinterpret_cast<PyObject*>(type));

@@ -1,7 +1,9 @@
 // A request as Python sees it: what it asks, and the answer that it gets.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "cpython.h"
 #include "triton.h"
@@ -31,11 +33,32 @@ Request* new_request(TRITONBACKEND_Request* request);
 // After the model has run: decides whether the response that it wrote to can be sent.
 void settle(Request* request);
 
-// Sends a request's answer, the last one; without the interpreter. What the model has not answered is refused with this text.
-void complete(Request* request, const std::string& otherwise);
+// The size of a request's answer.
+uint64_t answer_bytes(const Request* request);
+
+// Sends a request's answer, the last one, without the interpreter; other threads may take part. What the model has not answered is
+// refused with this text.
+// Args: done: called when it is sent, by any thread.
+void complete(Request* request, const std::string& otherwise, const std::function<void()>& done);
 
 // The memory that sent answers were copied from, given back to Python.
 void forget_answer(Request* request);
+
+// A request that Python has nothing of any more.
+class Released {
+ public:
+  explicit Released(Request* request);
+
+  // Gives it back to Triton, without the interpreter: Triton has locks of its own.
+  void release();
+
+ private:
+  TRITONBACKEND_Request* request_;
+  TRITONBACKEND_ResponseFactory* factory_;
+};
+
+// Lets go of a request that is answered. It is added to those to be released, unless Python has kept it: then it is released later.
+void let_go(Request* request, std::vector<Released>* released);
 
 // How many samples a request brings, where requests are batches.
 uint64_t count_samples(TRITONBACKEND_Request* request);

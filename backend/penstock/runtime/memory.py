@@ -179,8 +179,8 @@ class BatchMemory:
         self._slots: Sequence[TensorList | None] = ()
         # By whether it is on a GPU: upper bounds of what the batch holds, and what it may hold without a closer look.
         self._planned = [0, 0]
-        small = min(max(SMALL_BATCH_BYTES, reservation.size), self._limit)
-        self._unquestioned = [small, small]
+        # What all requests take together within one's limit is within each one's. There is no budget for GPUs.
+        self._unquestioned = [min(max(SMALL_BATCH_BYTES, reservation.size), self._limit), self._limit]
 
     def attach(self, slots: Sequence[TensorList | None]) -> None:
         """Takes note of where the batch's data will be."""
@@ -196,8 +196,8 @@ class BatchMemory:
         """The samples whose outputs may not be allocated; see :class:`penstock.schema.workspace.Allowance`."""
         planned = sum(sum(map(math.prod, own)) * element_size(spec.dtype) for own, spec in zip(shapes, specs))
         on_gpu = workspace.device != "cpu"
-        # Most batches are so small that they need no closer look, even if all was in use at a time.
-        if self._planned[on_gpu] + planned + sum(working) <= self._unquestioned[on_gpu]:
+        # Most batches are so small that they need no closer look.
+        if self._has_room_for_all(workspace, planned, working):
             if not workspace.transient:
                 self._planned[on_gpu] += planned
             return {}
@@ -206,6 +206,17 @@ class BatchMemory:
         # What is in use meanwhile is on the host.
         refused = self._examined(workspace, _Need(workspace, (), (), working), False) if working else {}
         return refused or self._examined(workspace, _Need(workspace, shapes, specs, ()), True)
+
+    def _has_room_for_all(self, workspace: Workspace, planned: int, working: Sequence[int]) -> bool:
+        """Whether a batch may take what it plans, and be worked on, without a closer look."""
+        if workspace.device == "cpu":
+            # Even if all was in use at a time.
+            return self._planned[False] + planned + sum(working) <= self._unquestioned[False]
+        passing = sum(heapq.nlargest(workspace.num_threads, working))
+        return (
+            self._planned[True] + planned <= self._unquestioned[True]
+            and self._planned[False] + passing <= self._unquestioned[False]
+        )
 
     def claim(self, workspace: Workspace, size: int) -> None:
         """Raises LimitError unless an output of ``size`` bytes may be allocated, whichever requests it is for."""

@@ -431,11 +431,12 @@ def _output(name: str, array: object) -> Output:
 
 
 def _gpu_output(name: str, array: Any) -> Output:
-    cupy = require_cupy("outputs on the GPU")
-    with array.device:
-        array = cupy.ascontiguousarray(array)
-        # The copy runs on another stream.
-        cupy.cuda.get_current_stream().synchronize()
+    if not array.flags.c_contiguous:
+        cupy = require_cupy("outputs on the GPU")
+        with array.device:
+            array = cupy.ascontiguousarray(array)
+            # Answers are copied on other streams.
+            cupy.cuda.get_current_stream().synchronize()
     return name, _TYPE_NUMBERS[array.dtype], array.shape, array, array.data.ptr, array.nbytes, array.device.id
 
 

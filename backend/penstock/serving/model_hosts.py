@@ -24,7 +24,8 @@ MODEL_HOST_VARIABLE = "PENSTOCK_BACKEND"
 
 # By default, glibc's malloc keeps memory that many threads have freed, each in its own arena, and raises the size from
 # which memory returns to the system to that of the largest block seen. If models run inside the server, the tensors of
-# answers are allocated there, too: up to 4 MiB they come from retained memory, whose pages need not be cleared again.
+# answers are allocated there, too: up to 32 MiB, the most that malloc allows, they come from retained memory, whose pages need not be
+# cleared again. What is retained at the end of it is enough for the answers of several batches.
 #
 # A server that was loading a model once stood still in numpy, which inverted a matrix of 3 x 3, as OpenBLAS waited for its own
 # threads. Operators have threads of their own, and need none of OpenBLAS's.
@@ -32,8 +33,8 @@ DEFAULT_VARIABLES = {
     "stub": {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 << 10)},
     "native": {
         "MALLOC_ARENA_MAX": "2",
-        "MALLOC_MMAP_THRESHOLD_": str(4 << 20),
-        "MALLOC_TRIM_THRESHOLD_": str(16 << 20),
+        "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+        "MALLOC_TRIM_THRESHOLD_": str(128 << 20),
         "OPENBLAS_NUM_THREADS": "1",
     },
 }

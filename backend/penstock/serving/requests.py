@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock.data_types import numpy_dtype
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
+from penstock.tensors.cuda import require_cupy
 from penstock.tensors.tensor import device_view
 from penstock.tensors.transfers import array_to_host
 
@@ -291,7 +292,13 @@ def _joined(batch: TensorList, start: int, stop: int) -> Any:
         return elements[begin : begin + sum(math.prod(shape) for shape in batch.shapes[start:stop])]
     if isinstance(batch, TensorListCPU):
         return np.concatenate([sample.reshape(-1) for sample in samples])
-    from penstock.tensors.cuda import require_cupy
+    return joined_on_gpu([sample.reshape(-1) for sample in samples])
 
-    with samples[0].device:
-        return require_cupy().concatenate([sample.reshape(-1) for sample in samples])
+
+def joined_on_gpu(arrays: Sequence[Any]) -> Any:
+    """CuPy arrays one after the other, complete, as answers are copied on other streams."""
+    cupy = require_cupy()
+    with arrays[0].device:
+        joined = cupy.concatenate(arrays)
+        cupy.cuda.get_current_stream().synchronize()
+    return joined

@@ -39,7 +39,7 @@ from penstock.serving.model_files import ModelFolder
 from penstock.serving.pipeline_runner import MixUpError, PipelineRunner
 from penstock.serving.probing import run_trial, streams
 from penstock.serving.refusals import Kind, Refusal, refusal_of
-from penstock.serving.requests import Request, RequestError, part_of, to_batch
+from penstock.serving.requests import Request, RequestError, joined_on_gpu, part_of, to_batch
 from penstock.serving.reserved import ReservedOutput
 from penstock.serving.self_check import SelfCheck
 from penstock.serving.settings import ConfigurationError, Settings, settings_of, warn_of_unknown
@@ -388,8 +388,7 @@ def _concatenated(name: str, arrays: Sequence[Any]) -> object:
         return arrays[0]
     if isinstance(arrays[0], np.ndarray):
         return np.concatenate(arrays)
-    with arrays[0].device:
-        return require_cupy().concatenate(arrays)
+    return joined_on_gpu(arrays)
 
 
 def _uniform_runs(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int, int]]:

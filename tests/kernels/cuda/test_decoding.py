@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import simplejpeg
-from broken_batches import check_broken_batches
+from broken_batches import check_broken_batches, running
 from failing_codec import failing_codec
 from PIL import Image
 
@@ -265,6 +265,22 @@ def test_a_thousand_broken_batches_leave_nothing_behind() -> None:
 
 def resized(images: Any) -> Any:
     return fn.resize(images, size=(8, 9))
+
+
+def normalized(images: Any) -> Any:
+    return fn.crop_mirror_normalize(resized(images), crop=(4, 4), mean=[1.0, 2.0, 3.0], output_layout="CHW")
+
+
+@pytest.mark.parametrize("define", [resized, normalized])
+def test_broken_images_fail_alike_whether_others_are_in_their_batch_or_none(define: Any) -> None:
+    pipe, whole = running(0, define), saved()
+    errors = []
+    for encoded in ([whole[:300], whole], [whole[:300]], [whole[:300], whole[:200]]):
+        pipe.feed_input("encoded", encoded)
+        errors.append(str(pipe.executor.run_once(isolate=True).failures[0]))
+    pipe.close()
+    assert len(set(errors)) == 1
+    assert "decode" in errors[0]
 
 
 @pytest.fixture

@@ -220,6 +220,8 @@ class ResizeNormalize(FusedOperator):
 
     def check_batch(self, steps: Sequence[Workspace]) -> None:
         first, second = self._typed(steps)
+        if not second.live_indices:
+            raise NotFusable("batches of which every image has failed")
         kept, regions = second.state, second.plans.regions
         if not kept.is_of_images:
             raise NotFusable("layouts other than those of images")

@@ -1,0 +1,395 @@
+"""Photographs sent to a model on a GPU: images a second, how they are spread over Triton's steps, and answers that are checked.
+
+    python tests/benchmarks/served_gpu.py [--seconds 3] [--checked 10000] [--only PATTERN] [--json FILE]
+
+Clients are threads of several processes, which send requests that were prepared before and do not look at the answers: on the same
+cores as the server, a client library would take longer than the server does. Every photograph has a size of its own, and requests
+of several images have others each time, so that no batch is like one before.
+
+At last, requests by HTTP and gRPC, a tenth of them broken files, get answers that are compared with those to the same file alone.
+Needs tritonclient[grpc] where it runs, and a serving environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import multiprocessing
+import os
+import random
+import re
+import statistics
+import struct
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from multiprocessing.pool import Pool
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent / "serving"))
+
+import numpy as np
+from load import Connection, http_request, image_requests_in_shared_memory
+from PIL import Image
+
+from penstock.serving.server import LocalServer
+
+FLOAT, BYTES = "as_float", "as_bytes"
+OUTPUT = "image"
+ANSWER_BYTES = {FLOAT: 4 * 3 * 224 * 224, BYTES: 3 * 224 * 224}
+BATCH = 64
+MODEL = """
+from penstock import fn, pipeline_def, types
+from penstock.plugin.triton import autoserialize
+
+@autoserialize
+@pipeline_def(batch_size=64, output_dtype=types.{kind}, output_ndim=3)
+def {name}(device="gpu"):
+    encoded = fn.external_source(name="encoded_image", dtype=types.UINT8, ndim=1)
+    images = fn.resize(fn.decoders.image(encoded, device="mixed"), resize_shorter=256)
+    {last}
+"""
+LAST = {
+    FLOAT: (
+        "mean, std = [0.485 * 255, 0.456 * 255, 0.406 * 255], [0.229 * 255, 0.224 * 255, 0.225 * 255]\n    return fn.crop_mirror_normalize("
+        'images, crop=(224, 224), mean=mean, std=std, dtype=types.FLOAT, output_layout="CHW", name="image")'
+    ),
+    BYTES: 'return fn.crop(images, crop=(224, 224), name="image")',
+}
+CONFIG = """backend: "penstock"
+max_batch_size: 64
+input [ {{ name: "encoded_image" data_type: TYPE_STRING dims: [ 1 ] }} ]
+instance_group [ {{ kind: KIND_GPU count: {instances} }} ]
+parameters {{ key: "FORCE_CPU_ONLY_INPUT_TENSORS" value: {{ string_value: "no" }} }}
+"""
+
+
+def write_models(folder: Path, instances: int) -> None:
+    """Writes the repository: one preprocessing, with answers of floats and of bytes."""
+    for name, kind in ((FLOAT, "FLOAT"), (BYTES, "UINT8")):
+        (folder / name / "1").mkdir(parents=True)
+        (folder / name / "1" / "pipeline.py").write_text(MODEL.format(name=name, kind=kind, last=LAST[name]))
+        (folder / name / "config.pbtxt").write_text(CONFIG.format(instances=instances))
+
+
+# -- clients, in processes of their own ------------------------------------------------------------------------------------
+
+photographs: list[bytes] = []
+
+
+def make_photographs(seed: int, count: int) -> int:
+    """Makes this process's photographs, of about 1.2 million pixels; returns their mean size in bytes."""
+    rng = np.random.default_rng(seed)
+    scene = np.zeros((1400, 1600, 3), np.float32)
+    for cells in (4, 16, 64, 256):
+        noise = Image.fromarray(rng.integers(0, 256, (cells, cells * 3 // 2, 3), dtype=np.uint8))
+        scene += np.asarray(noise.resize((1600, 1400), Image.Resampling.BICUBIC), np.float32) / cells**0.5
+    scene = (scene - scene.min()) * (255 / np.ptp(scene))
+    whole = Image.fromarray(scene.astype(np.uint8))
+    for _ in range(count):
+        width, height = int(rng.integers(1100, 1500)), int(rng.integers(750, 1000))
+        left, top = int(rng.integers(0, 1600 - width)), int(rng.integers(0, 1400 - height))
+        buffer = io.BytesIO()
+        whole.crop((left, top, left + width, top + height)).save(buffer, "JPEG", quality=int(rng.integers(85, 95)))
+        photographs.append(buffer.getvalue())
+    return int(statistics.mean(map(len, photographs)))
+
+
+def framed(images: Sequence[bytes]) -> bytes:
+    """A tensor of byte strings."""
+    return b"".join(struct.pack("<I", len(image)) + image for image in images)
+
+
+def by_http(model: str, images: Sequence[bytes]) -> bytes:
+    """A request of one tensor, ready to be sent."""
+    tensor = {"name": "encoded_image", "datatype": "BYTES", "shape": [len(images), 1]}
+    return http_request(model, tensor, framed(images), OUTPUT)
+
+
+def by_grpc(model: str, images: Sequence[bytes]) -> bytes:
+    """The same for gRPC."""
+    from tritonclient.grpc import service_pb2
+
+    request = service_pb2.ModelInferRequest(model_name=model)
+    request.inputs.add(name="encoded_image", datatype="BYTES", shape=[len(images), 1])
+    request.outputs.add(name=OUTPUT)
+    request.raw_input_contents.append(framed(images))
+    return bytes(request.SerializeToString())
+
+
+class GrpcConnection:
+    """A channel that sends and gets messages as bytes."""
+
+    def __init__(self, address: str) -> None:
+        import grpc
+
+        unlimited = [("grpc.max_receive_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
+        self._channel = grpc.insecure_channel(address, unlimited)
+        self._call = self._channel.unary_unary(
+            "/inference.GRPCInferenceService/ModelInfer", request_serializer=None, response_deserializer=None
+        )
+
+    def ask(self, request: bytes) -> bytes:
+        """Sends a request and waits for the answer."""
+        return bytes(self._call(request, timeout=60))
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._channel.close()
+
+
+def opened(protocol: str, address: str, room: int) -> Any:
+    """A connection for prepared requests."""
+    if protocol == "grpc":
+        return GrpcConnection(address)
+    connection = Connection(address)
+    connection._buffer = bytearray(room)
+    return connection
+
+
+@dataclass(frozen=True)
+class Load:
+    """One row: what a process's clients send, and how.
+
+    Attributes:
+        model: who is asked.
+        protocol: ``http``, ``grpc``, or ``shm`` for HTTP with tensors in shared memory.
+        images: of a request.
+        clients: of this process.
+        begin, end: when, by the system's clock.
+    """
+
+    model: str
+    protocol: str
+    address: str
+    images: int
+    clients: int
+    begin: float
+    end: float
+
+
+def put_load(load: Load) -> list[float]:
+    """Sends requests; seconds that each took which was answered between the two times."""
+    took: list[float] = []
+    failures: list[BaseException] = []
+    least = ANSWER_BYTES[load.model] * load.images
+    count = len(photographs) if load.images == 1 else 24
+    with ExitStack() as stack:
+        if load.protocol == "shm":
+            given = image_requests_in_shared_memory(load.address, load.model, photographs, least)
+            prepared = stack.enter_context(given)
+        else:
+            make = by_grpc if load.protocol == "grpc" else by_http
+            groups = ([photographs[number]] for number in range(count))
+            if load.images > 1:
+                groups = (random.choices(photographs, k=load.images) for _ in range(count))
+            prepared = [make(load.model, group) for group in groups]
+
+        def client(number: int) -> None:
+            connection = opened(load.protocol, load.address, least + (1 << 16))
+            own = random.Random(number)
+            try:
+                while time.time() < load.end:
+                    started = time.perf_counter()
+                    answer = connection.ask(prepared[own.randrange(len(prepared))])
+                    latency = time.perf_counter() - started
+                    if load.protocol != "shm" and len(answer) < least:
+                        raise RuntimeError(f"an answer of {len(answer)} bytes is too short")
+                    if load.begin <= time.time() < load.end:
+                        took.append(latency)
+            except BaseException as error:
+                failures.append(error)
+            finally:
+                connection.close()
+
+        threads = [threading.Thread(target=client, args=(number,)) for number in range(load.clients)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    if failures:
+        raise RuntimeError(f"{len(failures)} clients failed: {failures[0]!r}")
+    return took
+
+
+# -- what is measured ------------------------------------------------------------------------------------------------------
+
+
+def statistics_of(server: LocalServer, model: str) -> dict[str, float]:
+    """Triton's counts of a model: nanoseconds of its steps, requests, images and batches."""
+    with urllib.request.urlopen(f"http://{server.http_url}/v2/models/{model}/stats", timeout=10) as answer:
+        (stats,) = json.load(answer)["model_stats"]
+    steps = ("queue", "compute_infer", "compute_output")
+    found = {step: float(stats["inference_stats"][step]["ns"]) for step in steps}
+    return found | {
+        "requests": stats["inference_stats"]["success"]["count"],
+        "images": stats["inference_count"],
+        "batches": stats["execution_count"],
+    }
+
+
+def measure(server: LocalServer, pool: Pool, processes: int, row: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Fills in a row."""
+    used = min(processes, row["clients"])
+    shares = [len(range(number, row["clients"], used)) for number in range(used)]
+    begin = time.time() + 1.0
+    address = server.grpc_url if row["protocol"] == "grpc" else server.http_url
+    loads = [
+        Load(row["model"], row["protocol"], address, row["images"], share, begin, begin + seconds) for share in shares
+    ]
+    before = statistics_of(server, row["model"])
+    took = sorted(latency for own in pool.map(put_load, loads, chunksize=1) for latency in own)
+    after = statistics_of(server, row["model"])
+    change = {name: after[name] - before[name] for name in after}
+    requests = change["requests"] or 1
+    return row | {
+        "images/s": round(row["images"] * len(took) / seconds),
+        "p50 ms": round(1e3 * took[len(took) // 2], 2),
+        "p99 ms": round(1e3 * took[int(len(took) * 0.99)], 2),
+        "images a batch": round(change["images"] / (change["batches"] or 1), 1),
+        "queue ms": round(change["queue"] / requests / 1e6, 2),
+        "infer ms": round(change["compute_infer"] / requests / 1e6, 2),
+        "output ms": round(change["compute_output"] / requests / 1e6, 2),
+    }
+
+
+def rows() -> list[dict[str, Any]]:
+    """What is asked."""
+    found = [
+        {"model": model, "protocol": protocol, "images": 1, "clients": clients}
+        for model in (FLOAT, BYTES)
+        for protocol in ("http", "grpc", "shm")
+        for clients in (1, 8, 32, 64)
+        if protocol != "shm" or clients in (32, 64)
+    ]
+    return found + [
+        {"model": model, "protocol": protocol, "images": 32, "clients": 8}
+        for model in (FLOAT, BYTES)
+        for protocol in ("http", "grpc")
+    ]
+
+
+# -- answers that are checked ------------------------------------------------------------------------------------------------
+
+
+def broken(photograph: bytes, number: int) -> bytes:
+    """A file that is none."""
+    ways: list[Callable[[], bytes]] = [
+        lambda: photograph[:300],
+        lambda: b"\xff\xd8\xff" + random.Random(number).randbytes(5000),
+        lambda: b"not an image at all",
+        lambda: photograph[: len(photograph) // 3],
+    ]
+    return ways[number % len(ways)]()
+
+
+def check(server: LocalServer, requests: int, clients: int = 64) -> Counter[str]:
+    """Sends requests at random by HTTP and gRPC, a tenth of them broken, and compares the answers with those of quiet times."""
+    if not photographs:
+        make_photographs(99, 180)
+    files = [*photographs, *(broken(photographs[number], number) for number in range(20))]
+    prepared = {
+        protocol: [make(FLOAT, [file]) for file in files] for protocol, make in (("http", by_http), ("grpc", by_grpc))
+    }
+    addresses = {"http": server.http_url, "grpc": server.grpc_url}
+    size = ANSWER_BYTES[FLOAT]
+
+    def answer_of(connections: dict[str, Any], protocol: str, index: int) -> bytes | str:
+        try:
+            if protocol not in connections:
+                connections[protocol] = opened(protocol, addresses[protocol], size + (1 << 16))
+            # The tensor is the end of either answer.
+            return bytes(connections[protocol].ask(prepared[protocol][index]))[-size:]
+        except Exception as error:
+            if connection := connections.pop(protocol, None):
+                connection.close()
+            text = f"{error}"
+            if not re.search(r"decod|image|format", text, re.IGNORECASE):
+                return f"unexpected: {text[:300]}"
+            return "refused"
+
+    alone: dict[str, Any] = {}
+    expected = [answer_of(alone, "http", index) for index in range(len(files))]
+    counts: Counter[str] = Counter()
+    good = len(photographs)
+    for index, answer in enumerate(expected):
+        if isinstance(answer, str) != (index >= good):
+            counts[f"alone: {'a good file is refused' if index < good else 'a broken file is taken'}"] += 1
+    numbers = iter(range(requests))
+    lock = threading.Lock()
+
+    def client(seed: int) -> None:
+        own, connections = random.Random(seed), dict[str, Any]()
+        for number in numbers:
+            bad = own.random() < 0.1
+            index = good + own.randrange(len(files) - good) if bad else own.randrange(good)
+            answer = answer_of(connections, ("http", "grpc")[number % 2], index)
+            kind = "wrong"
+            if answer == expected[index]:
+                kind = "right refusals" if isinstance(answer, str) else "right answers"
+            elif isinstance(answer, str):
+                kind = f"wrong: {answer}"
+            with lock:
+                counts[kind] += 1
+        for connection in connections.values():
+            connection.close()
+
+    threads = [threading.Thread(target=client, args=(seed,)) for seed in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return counts
+
+
+def main() -> None:
+    """Measures, checks, and prints the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of a row")
+    parser.add_argument("--processes", type=int, default=min(8, len(os.sched_getaffinity(0))), help="of clients")
+    parser.add_argument("--photographs", type=int, default=48, help="of each process")
+    parser.add_argument("--instances", type=int, default=1, help="of each model")
+    parser.add_argument("--checked", type=int, default=10000, help="requests whose answers are compared")
+    parser.add_argument("--only", default="", help="the rows that match, as 'as_float http 1 64'")
+    parser.add_argument("--flag", action="append", default=[], help="of Triton's, as '--http-thread-count=16'")
+    parser.add_argument("--python-env", type=Path, help="to serve from")
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    options = parser.parse_args()
+    spawning = multiprocessing.get_context("spawn")
+    found: list[dict[str, Any]] = []
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder, spawning.Pool(options.processes) as pool:
+        made = pool.starmap(
+            make_photographs, [(seed, options.photographs) for seed in range(options.processes)], chunksize=1
+        )
+        print(f"{sum(made) / len(made) / 1e3:.0f} kB a photograph on average", flush=True)
+        write_models(Path(folder), options.instances)
+        with LocalServer(folder, model_host="native", environment=options.python_env, flags=options.flag) as server:
+            for row in rows():
+                name = f"{row['model']} {row['protocol']} {row['images']} {row['clients']}"
+                if re.search(options.only, name):
+                    if not found:
+                        measure(server, pool, options.processes, row, options.seconds)
+                    found.append(measure(server, pool, options.processes, row, options.seconds))
+                    print(json.dumps(found[-1]), flush=True)
+            if options.checked:
+                counts = check(server, options.checked)
+                print(json.dumps(counts), flush=True)
+    if options.json:
+        options.json.write_text(
+            json.dumps({"instances": options.instances, "rows": found, "checked": counts}, indent=1)
+        )
+    if any(not kind.startswith("right") for kind in counts):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
