@@ -86,7 +86,8 @@ class KernelSource:
 
 @functools.cache
 def _kernel_on(_device: int, source: KernelSource, instance: str, preamble: str) -> Kernel:
-    recording.record_cuda(source.path.relative_to(_PACKAGE), instance, preamble)
+    if source.path.is_relative_to(_PACKAGE):  # not sources of others
+        recording.record_cuda(source.path.relative_to(_PACKAGE), instance, preamble)
     cupy, text = require_cupy(), source.text(preamble)
     binary = binaries.find(binaries.digest_of(text, instance, OPTIONS), cupy.cuda.Device().compute_capability)
     if binary is not None:
