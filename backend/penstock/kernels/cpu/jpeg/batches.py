@@ -328,7 +328,7 @@ def _describe(segments: Segments, size: int, scans: ScanColumns, index: int) -> 
         return 0
     intervals = -(-units // interval)
     data = size - numbers[START]
-    if intervals > data or units * unit_blocks >= 1 << 31:
+    if intervals > data:
         return 0
     _copy(scans.numbers[index], numbers)
     _copy(scans.components[index], components)
