@@ -34,7 +34,7 @@ def main() -> int:
     parser.add_argument("--pictures", type=int, default=200, help="for each preset")
     parser.add_argument("--photographs", type=Path, help="a folder: as many more are made of what is in it")
     parser.add_argument("--only", action="append", help="configurations of this name, or with more names behind it")
-    parser.add_argument("--calls", type=int, default=1000, help="for each function of Pillow's")
+    parser.add_argument("--calls", type=int, default=1000, help="for each function of Pillow's and OpenCV's")
     parser.add_argument("--samples", type=int, default=25, help="for each transform and kind of image")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--library", choices=tuple(VERSIONED), action="append")
@@ -53,6 +53,8 @@ def _compare(options: argparse.Namespace) -> int:
             rows = _resized(library, count, options.most, options.seed)
         elif library == "pillow_function":
             rows = _functions(options.calls, options.seed)
+        elif library == "opencv_function":
+            rows = _opencv_functions(options.calls, options.seed)
         elif library == "transforms":
             rows = _transformed(options.samples, options.seed)
         else:
@@ -135,6 +137,17 @@ def _functions(count: int, seed: int) -> Iterator[Comparison]:
         for got, expected in calls(name, count, seed):
             values, wrong = values + expected.size, wrong + (not np.array_equal(got, expected))
         yield Comparison("pillow_function", versions("pillow_function"), name, count, values, wrong)
+
+
+def _opencv_functions(count: int, seed: int) -> Iterator[Comparison]:
+    """Operators against OpenCV's functions."""
+    from opencv_functions import COMPARED, compared
+
+    for name in COMPARED:
+        values = wrong = 0
+        for got, expected in compared(name, count, seed):
+            values, wrong = values + expected.size, wrong + (not np.array_equal(got, expected))
+        yield Comparison("opencv_function", versions("opencv_function"), name, count, values, wrong)
 
 
 def _transformed(count: int, seed: int) -> Iterator[Comparison]:

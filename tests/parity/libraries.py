@@ -11,6 +11,7 @@ VERSIONED = {
     "opencv": ("opencv-python-headless",),
     "torchvision": ("torchvision", "torch"),
     "pillow_function": ("pillow",),
+    "opencv_function": ("opencv-python-headless",),
     "transforms": ("torchvision", "torch", "pillow"),
     "transformers": ("transformers", "torchvision", "torch", "pillow"),
 }

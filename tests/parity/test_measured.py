@@ -9,13 +9,14 @@ import pytest
 from penstock.parity import measured, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "same-pixels.md"
-LIBRARIES = ("pil", "torchvision", "opencv", "pillow_function", "transforms", "transformers")
+LIBRARIES = ("pil", "torchvision", "opencv", "pillow_function", "opencv_function", "transforms", "transformers")
 
 
 def test_ten_thousand_cases_of_resizing_and_none_different() -> None:
     rows = measured()
     assert {row.library for row in rows} == set(LIBRARIES)
     assert sum(row.cases for row in rows if row.library in LIBRARIES[:3]) >= 10_000
+    assert sum(row.cases for row in rows if row.library == "opencv_function") >= 10_000
     assert not any(row.different for row in rows)
 
 

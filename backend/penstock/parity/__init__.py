@@ -20,8 +20,8 @@ class Comparison(NamedTuple):
     """One function, or one image processor, compared with ours.
 
     Attributes:
-        library: `pil`, `torchvision` and `opencv`: of `fn.resize`; `pillow_function`: of that operator;
-            `transforms`: of `penstock.plugin.torchvision`; `transformers`: of `penstock.presets`.
+        library: `pil`, `torchvision` and `opencv`: of `fn.resize`; `pillow_function`: of that operator; `opencv_function`: of
+            operators with `reference="opencv"`; `transforms`: of `penstock.plugin.torchvision`; `transformers`: of `penstock.presets`.
         versions: of the library, and of what it computes with.
         what: the filter, or the configuration.
         cases: random ones that were compared.

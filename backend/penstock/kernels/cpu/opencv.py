@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from types import ModuleType
 
 import numpy as np
+
+from penstock.data_types import INTERP_CUBIC, INTERP_LINEAR, INTERP_NN, DALIInterpType
+
+_INTERPOLATIONS = {INTERP_NN: "INTER_NEAREST", INTERP_LINEAR: "INTER_LINEAR", INTERP_CUBIC: "INTER_CUBIC"}
+WARP_INTERPOLATIONS = frozenset(_INTERPOLATIONS)
+"""The filters that images are warped with."""
+# The channels for which OpenCV takes values beyond the border.
+_CHANNELS = 4
 
 
 @functools.cache
@@ -32,3 +41,53 @@ def keep(result: np.ndarray, target: np.ndarray) -> None:
     """Copies a function's result to ``target``, unless it was written there already."""
     if not np.may_share_memory(result, target):
         target[...] = result.reshape(target.shape)
+
+
+def rotation(size_in: Sequence[int], size_out: Sequence[int], degrees: float) -> np.ndarray:
+    """The matrix from input to output coordinates of an image turned counter-clockwise about its centre, and moved to that of the output.
+
+    Args:
+        size_in, size_out: width and height.
+        degrees: the angle.
+    """
+    moved = [(after - before) / 2 for before, after in zip(size_in, size_out)]
+    matrix: np.ndarray = opencv().getRotationMatrix2D([(extent - 1) / 2 for extent in size_in], degrees, 1.0)
+    matrix[:, 2] += moved
+    return matrix
+
+
+def warp(
+    source: np.ndarray,
+    matrix: np.ndarray,
+    inverse_map: bool,
+    kind: DALIInterpType,
+    border_name: str,
+    fill: Sequence[float],
+    target: np.ndarray,
+) -> None:
+    """`cv2.warpAffine` or `cv2.warpPerspective` of an image (H, W) or (H, W, C).
+
+    Args:
+        source: contiguous.
+        matrix: 2x3 or 3x3; pixels have their centres at whole numbers.
+        inverse_map: whether it maps output to input coordinates.
+        kind: the filter.
+        border_name: as :func:`border` takes it.
+        fill: beyond a constant border: for all channels, or for each.
+        target: of the source's type.
+    """
+    cv2 = opencv()
+    flags = getattr(cv2, _INTERPOLATIONS[kind]) | (cv2.WARP_INVERSE_MAP if inverse_map else 0)
+    values = [float(value) for value in fill]
+    keep(
+        (cv2.warpAffine if len(matrix) == 2 else cv2.warpPerspective)(
+            source,
+            matrix,
+            target.shape[1::-1],
+            dst=target,
+            flags=flags,
+            borderMode=border(border_name),
+            borderValue=values * _CHANNELS if len(values) == 1 else values,
+        ),
+        target,
+    )

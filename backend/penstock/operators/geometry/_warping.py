@@ -14,7 +14,8 @@ from penstock.data_types import FLOAT, INT16, INT32, INTERP_LINEAR, INTERP_NN, U
 from penstock.kernels.windows import Region
 from penstock.schema import Argument, Deprecation, OutputSpec, PlanColumns, Sample, Samples, Workspace
 from penstock.schema.image_chain import ChainOperator, NotFusable, Pixels, Sampling
-from penstock.schema.operator import Shape
+from penstock.schema.operator import Operator, Shape
+from penstock.schema.references import check_opencv_types, follows_opencv, opencv_reference
 
 DTYPE = Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input.")
 FILL_VALUE = Argument(
@@ -31,6 +32,10 @@ OUTPUT_DTYPE = Argument(
     None,
     "Old name of `dtype`.",
     deprecated=Deprecation("0.24", renamed_to="dtype"),
+)
+REFERENCE = opencv_reference(
+    "`cv2.warpAffine`, in which pixels have their centres at whole numbers, with images of uint8, int16 or float; without "
+    "`fill_value`, its border is `BORDER_REPLICATE`; `interp_type` may also be INTERP_CUBIC."
 )
 SIZE = Argument(
     "size",
@@ -50,7 +55,7 @@ class WarpPlan:
     """How to warp one image.
 
     Attributes:
-        matrix: output to input coordinates, 2x3 or 3x4 in x, y(, z) order; None if it is on the GPU.
+        matrix: output to input coordinates, 2x3 or 3x4 in x, y(, z) order; None if it is on the GPU. With OpenCV, as OpenCV takes it.
         extents: of the output: (height, width) or (depth, height, width).
     """
 
@@ -88,8 +93,17 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
     """The base of operators that map output to input coordinates by a matrix."""
 
     step_by_step = ("volumes",)
+    # Whether the matrices of plans map output to input coordinates.
+    maps_backwards = True
 
     def setup(self) -> None:
+        self.follows_opencv = follows_opencv(self)
+        if self.follows_opencv:
+            from penstock.kernels.cpu.opencv import WARP_INTERPOLATIONS
+
+            self.launches = False
+            if self.args["interp_type"] in WARP_INTERPOLATIONS:
+                return
         if self.args["interp_type"] not in (INTERP_NN, INTERP_LINEAR):
             raise RuntimeError(f"Unsupported interpolation {self.args['interp_type']}: use INTERP_NN or INTERP_LINEAR")
 
@@ -103,6 +117,10 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
             raise RuntimeError(
                 f"Unsupported input/output types for the operator: {dtype_name(batch.dtype)} -> {dtype_name(dtype)}."
             )
+        if self.follows_opencv:
+            check_opencv_types(workspace, (UINT8, INT16, FLOAT), dtype)
+            if "D" in layout:
+                raise RuntimeError("With `reference='opencv'`, images have two axes, not 3")
         return [OutputSpec(dtype, layout, batch.ndim())]
 
     def infer_batch(self, samples: Samples[None, WarpPlan, WarpPlans]) -> tuple[np.ndarray, WarpPlans]:
@@ -163,7 +181,13 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
                 fill = float(np.clip(math.copysign(math.floor(abs(fill) + 0.5), fill), info.min, info.max))
         return fill
 
+    def joins_chain(self) -> bool:
+        return super().joins_chain() and not self.follows_opencv
+
     def compute_batch(self, workspace: Workspace[None, WarpPlan]) -> None:
+        if self.follows_opencv:
+            Operator.compute_batch(self, workspace)
+            return
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.warp import warp_images
 
@@ -173,12 +197,17 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
         warp_images(jobs, self.args["interp_type"] == INTERP_LINEAR, self._fill(workspace))
 
     def compute(self, sample: Sample[None, WarpPlan]) -> None:
+        from penstock.kernels.cpu import opencv
         from penstock.kernels.cpu.warp import warp
 
-        linear = self.args["interp_type"] == INTERP_LINEAR
+        kind, fill = self.args["interp_type"], self.args["fill_value"]
         source, matrix = np.ascontiguousarray(sample.inputs[0]), sample.plan.matrix
         assert matrix is not None
-        warp(source, matrix, linear, self._fill(sample.workspace), sample.outputs[0])
+        if self.follows_opencv:
+            border = "replicate" if fill is None else "constant"
+            opencv.warp(source, matrix, self.maps_backwards, kind, border, [fill or 0.0], sample.outputs[0])
+        else:
+            warp(source, matrix, kind == INTERP_LINEAR, self._fill(sample.workspace), sample.outputs[0])
 
     launches = True
 

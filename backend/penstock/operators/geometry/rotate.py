@@ -12,6 +12,7 @@ from penstock.operators.geometry._warping import (
     FILL_VALUE,
     INTERP_TYPE,
     OUTPUT_DTYPE,
+    REFERENCE,
     SIZE,
     WarpingOperator,
     WarpPlan,
@@ -68,6 +69,7 @@ class Rotate(WarpingOperator):
             INTERP_TYPE,
             Argument("keep_size", "bool", False, "Keep the input's size."),
             OUTPUT_DTYPE,
+            REFERENCE,
             SIZE,
         ),
         sequences=True,
@@ -82,6 +84,11 @@ class Rotate(WarpingOperator):
             on_photo("The size kept, the border extended", angle=30.0, keep_size=True),
         ),
         equivalents=(
+            Equivalent(
+                "cv2.warpAffine",
+                'Equal with `reference="opencv"`, with the matrix of `cv2.getRotationMatrix2D(((w - 1) / 2, (h - 1) / 2), angle, 1)`, '
+                "to whose last column half the growth of the canvas is added.",
+            ),
             Equivalent(
                 "torchvision.transforms.v2.functional.rotate",
                 "It fills what lies outside with zeros; a canvas that grows may differ by a pixel, and values "
@@ -98,6 +105,10 @@ class Rotate(WarpingOperator):
     described_by_kind = True
     repeats_plans = True
 
+    def setup(self) -> None:
+        super().setup()
+        self.maps_backwards = not self.follows_opencv
+
     def plan_warps(self, samples: Samples[None, WarpPlan, WarpPlans], extents: np.ndarray) -> WarpPlans:
         sizes_in = np.ascontiguousarray(extents[:, ::-1])
         rotations = self._rotations(samples, extents.shape[1])
@@ -108,7 +119,16 @@ class Rotate(WarpingOperator):
             sizes_out = sizes_in
         else:
             _, sizes_out = rotated_canvases(sizes_in, rotations)
-        return WarpPlans(about_centres(rotations, sizes_in, sizes_out), sizes_out[:, ::-1])
+        return self._plans(samples, rotations, sizes_in, sizes_out)
+
+    def _plans(self, samples: Samples, rotations: np.ndarray, sizes_in: np.ndarray, sizes_out: np.ndarray) -> WarpPlans:
+        if not self.follows_opencv:
+            return WarpPlans(about_centres(rotations, sizes_in, sizes_out), sizes_out[:, ::-1])
+        from penstock.kernels.cpu.opencv import rotation
+
+        angles = np.broadcast_to(samples.scalars("angle").astype(np.float32), len(sizes_in))
+        matrices = [rotation(*each) for each in zip(sizes_in.tolist(), sizes_out.tolist(), angles.tolist())]
+        return WarpPlans(np.stack(matrices), sizes_out[:, ::-1])
 
     def align_frames(
         self, workspace: Workspace[None, WarpPlan, WarpPlans], shapes: list[list[Shape]], lengths: Sequence[int]
@@ -140,7 +160,7 @@ class Rotate(WarpingOperator):
         needed, odd = enclosing.max(axis=0), (canvases % 2).sum(axis=0)
         size_out = needed + (needed % 2 != (2 * odd > len(frames)))
         sizes_out = np.tile(size_out, (len(frames), 1))
-        plans = WarpPlans(about_centres(rotations, sizes_in, sizes_out), sizes_out[:, ::-1])
+        plans = self._plans(samples, rotations, sizes_in, sizes_out)
         for sample, plan in zip(frames, plans):
             sample.plan = plan
 

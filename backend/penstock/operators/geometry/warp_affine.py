@@ -14,6 +14,7 @@ from penstock.operators.geometry._warping import (
     FILL_VALUE,
     INTERP_TYPE,
     OUTPUT_DTYPE,
+    REFERENCE,
     SIZE,
     WarpingOperator,
     WarpPlan,
@@ -68,6 +69,7 @@ class WarpAffine(WarpingOperator):
                 tensor_example=[[0.9, 0.2, 3.0], [-0.1, 1.1, 2.0]],
             ),
             OUTPUT_DTYPE,
+            REFERENCE,
             SIZE,
         ),
         sequences=True,
@@ -82,8 +84,8 @@ class WarpAffine(WarpingOperator):
         equivalents=(
             Equivalent(
                 "cv2.warpAffine",
-                "With `WARP_INVERSE_MAP`; its pixels have their centres at whole numbers, here at halves. With "
-                "the matrix moved accordingly, values differ by at most 1.",
+                'Equal with `reference="opencv"`, and with `WARP_INVERSE_MAP` unless `inverse_map=False`. Otherwise its pixels have '
+                "their centres at whole numbers, here at halves; with the matrix moved accordingly, values differ by at most 1.",
             ),
             Equivalent(
                 "torchvision.transforms.v2.functional.affine",
@@ -91,6 +93,10 @@ class WarpAffine(WarpingOperator):
             ),
         ),
     )
+
+    def setup(self) -> None:
+        super().setup()
+        self.maps_backwards = not self.follows_opencv or bool(self.args["inverse_map"])
 
     def describe(self, workspace: Workspace[None]) -> list[OutputSpec]:
         if len(workspace.inputs) > 1 and workspace.inputs[1].dtype != FLOAT:
@@ -112,6 +118,9 @@ class WarpAffine(WarpingOperator):
         """The matrices from output to input coordinates: one for each sample, or one for all; None if they are on the
         GPU."""
         matrices = self._given_matrices(samples, rank)
+        if matrices is not None and self.follows_opencv:
+            # OpenCV inverts them itself.
+            return matrices.astype(np.float32)
         if matrices is None or self.args["inverse_map"]:
             return matrices
         return np.array([inverted(matrix) for matrix in matrices])

@@ -22,9 +22,12 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.example_data import Example, fixed_arrays, on_photo, pictures
+from penstock.schema.references import follows_opencv, opencv_reference
 
 _TAPS = {INTERP_NN: 1, INTERP_LINEAR: 2, INTERP_CUBIC: 4}
 _TYPES = (UINT8, INT16, UINT16, FLOAT)
+# OpenCV reflects positions once for each extent that they are away.
+_MAX_REFLECTIONS = 100
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class PerspectivePlan:
 
     Attributes:
         matrix: 3x3, from the centres of output pixels to input coordinates relative to the first pixel's centre; None
-            if it is on the GPU.
+            if it is on the GPU. With OpenCV, as OpenCV takes it.
         taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
         coarse: round subpixel positions to multiples of 1/32.
         fill: for each channel.
@@ -94,8 +97,12 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
                 "pixel_origin",
                 "string",
                 "corner",
-                "The origin of pixel (0, 0): `corner`, or `center` as in OpenCV.",
+                "The origin of pixel (0, 0): `corner`, or `center` as in OpenCV, and with it as `reference`.",
                 choices=("corner", "center"),
+            ),
+            opencv_reference(
+                "`cv2.warpPerspective`. Where borders are reflected, the output must not reach farther beyond the image than 100 times "
+                "its extents, which OpenCV would take long for."
             ),
             Argument(
                 "size",
@@ -115,7 +122,8 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         equivalents=(
             Equivalent(
                 "cv2.warpPerspective",
-                'With `WARP_INVERSE_MAP`; values then differ from those with `pixel_origin="center"` by at most 1.',
+                'Equal with `reference="opencv"`, and with `WARP_INVERSE_MAP` unless `inverse_map=False`; with just '
+                '`pixel_origin="center"`, values differ by at most 1.',
             ),
             Equivalent("torchvision.transforms.v2.functional.perspective", "It takes corners instead of a matrix."),
         ),
@@ -127,6 +135,9 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
             raise RuntimeError(f"Unsupported interpolation {self.args['interp_type']}: use NN, LINEAR or CUBIC")
         if self.args["pixel_origin"] not in ("corner", "center"):
             raise RuntimeError(f"Unknown pixel_origin '{self.args['pixel_origin']}': use `corner` or `center`")
+        self._follows_opencv = follows_opencv(self)
+        if self._follows_opencv and self.given("pixel_origin") and self._from_corner():
+            raise ValueError("`pixel_origin`: with `reference='opencv'`, it is `center`")
         # Matrices that are inputs belong to plans, too.
         self.plans_by_shape = self.given("matrix")
 
@@ -156,6 +167,16 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         # Like OpenCV, the reference: in these cases it rounds positions, in all others it interpolates exactly.
         coarse = taps == 2 and (sample.workspace.inputs[0].dtype == INT16 or (layout.endswith("C") and channels == 2))
         sample.plan = PerspectivePlan(self._matrix(sample), taps, coarse, self._fill(layout, channels))
+        self._set_size(sample, layout, shape)
+        matrix = sample.plan.matrix
+        if self._follows_opencv and self.args["border_mode"].startswith("reflect") and matrix is not None:
+            axes = [layout.index(letter) for letter in "WH"]
+            self._check_reflections(matrix, [sample.shapes[0][axis] for axis in axes], [shape[axis] for axis in axes])
+        return tuple(shape)
+
+    @staticmethod
+    def _set_size(sample: Sample[str, PerspectivePlan], layout: str, shape: list[int]) -> None:
+        """Changes the shape to that of the output."""
         computed = sample.tensor_argument("size")
         if sample["size"] or computed is not None:
             size = sample["size"]
@@ -163,7 +184,22 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
                 raise RuntimeError(f"`size` must have 2 entries (height, width), got {len(size)}")
             for letter, extent in zip("HW", size * 2 if len(size) == 1 else size):
                 shape[layout.index(letter)] = max(round_half_away(extent), 1)
-        return tuple(shape)
+
+    def _check_reflections(self, matrix: np.ndarray, size_in: list[int], size_out: list[int]) -> None:
+        """Checks how far the output reaches beyond the border: its corners do so farthest, unless the horizon crosses it."""
+        if not self.args["inverse_map"]:
+            matrix = np.linalg.inv(matrix) if np.linalg.det(matrix) else np.zeros((3, 3))
+        corners = np.array([(x, y, 1) for x in (0, size_out[0] - 1) for y in (0, size_out[1] - 1)]) @ matrix.T
+        depths = corners[:, 2:]
+        if not matrix.any():
+            return
+        if not (depths > 0).all() and not (depths < 0).all():
+            raise ValueError("With `reference='opencv'` and a reflected border, the horizon must not cross the output")
+        if not (abs(corners[:, :2]) <= abs(depths) * size_in * _MAX_REFLECTIONS).all():
+            raise ValueError(
+                "With `reference='opencv'` and a reflected border, the output must not reach farther beyond the image than "
+                f"{_MAX_REFLECTIONS} times its extents"
+            )
 
     def _matrix(self, sample: Sample[str, PerspectivePlan]) -> np.ndarray | None:
         """The matrix from output to input pixel centres; None if it is on the GPU."""
@@ -171,6 +207,8 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         if given is None:
             return None
         matrix = given.reshape(3, 3).astype(np.float32)
+        if self._follows_opencv:
+            return matrix
         if self._from_corner():
             # In single precision and this order, which decide ties.
             half = np.float32(0.5)
@@ -211,6 +249,9 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         source, target, plan = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0], sample.plan
         border, matrix = self.args["border_mode"], plan.matrix
         assert matrix is not None
+        if self._follows_opencv:
+            self._compute_by_opencv(source, plan, matrix, sample.workspace.state, target)
+            return
         if sample.workspace.state.startswith("C"):
             for plane, out, fill in zip(source[..., None], target[..., None], plan.fill):
                 warp_perspective(plane, matrix, plan.taps, plan.coarse, border, fill[None], out)
@@ -220,7 +261,21 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         image = source.reshape(*source.shape[:2], len(plan.fill))
         warp_perspective(image, matrix, plan.taps, plan.coarse, border, plan.fill, target.reshape(shape))
 
+    def _compute_by_opencv(
+        self, source: np.ndarray, plan: PerspectivePlan, matrix: np.ndarray, layout: str, target: np.ndarray
+    ) -> None:
+        from penstock.kernels.cpu.opencv import images, warp
+
+        kind, border = self.args["interp_type"], self.args["border_mode"]
+        fill = plan.fill.tolist()
+        for number, (image, out) in enumerate(zip(images(source, layout), images(target, layout))):
+            values = fill[number : number + 1] if layout.startswith("C") else fill
+            warp(image, matrix, self.args["inverse_map"], kind, border, values, out)
+
     def compute_batch(self, workspace: Workspace[str, PerspectivePlan]) -> None:
+        if self._follows_opencv:
+            Operator.compute_batch(self, workspace)
+            return
         from penstock.kernels.cuda.launch import Located, locate_all
         from penstock.operators.geometry._perspective_cuda import Perspective, prepared_matrices, warp_images
 

@@ -24,6 +24,7 @@ from penstock.schema import (
 )
 from penstock.schema.example_data import Example, fixed_arrays, photos, random_arrays
 from penstock.schema.libraries import OPENCV
+from penstock.schema.references import follows_opencv, opencv_reference
 
 # And what others call them.
 _BORDERS = {
@@ -112,12 +113,13 @@ class Filter(Operator[list[int], FilterPlan]):
                 "`same`: the output is as large as the input; `valid`: without border.",
                 choices=("same", "valid"),
             ),
+            opencv_reference("`cv2.filter2D`, whose borders are all but `wrap`; it fills constant ones with 0."),
         ),
         sequences=True,
         aliases=(Alias("experimental__Filter", deprecated_since="2.0"),),
         shown=(Example({}, (photos, fixed_arrays([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])), title="Emboss"),),
         equivalents=(
-            Equivalent("cv2.filter2D"),
+            Equivalent("cv2.filter2D", 'Equal with `reference="opencv"`.'),
             Equivalent(
                 "scipy.ndimage.correlate",
                 "Its borders are `reflect` for `reflect_1001` and `mirror` for `reflect_101`.",
@@ -133,6 +135,11 @@ class Filter(Operator[list[int], FilterPlan]):
         if self._mode not in ("same", "valid"):
             raise RuntimeError(
                 f"Unknown ``mode`` was provided: ``{self.args['mode']}``. Supported modes are ``same`` and ``valid``."
+            )
+        self._follows_opencv = follows_opencv(self)
+        if self._follows_opencv and self._border == "wrap" and self._mode == "same":
+            raise ValueError(
+                "`border`: with `reference='opencv'`, it is one of reflect_101, reflect_1001, clamp, constant"
             )
 
     def describe(self, workspace: Workspace[list[int], FilterPlan]) -> list[OutputSpec]:
@@ -164,6 +171,8 @@ class Filter(Operator[list[int], FilterPlan]):
     def _check_fill_value(self, workspace: Workspace[list[int], FilterPlan]) -> None:
         if len(workspace.inputs) < 3:
             return
+        if self._follows_opencv:
+            raise RuntimeError("With `reference='opencv'`, there is no `fill_value`: constant borders are 0")
         data, fill = workspace.inputs[0], workspace.inputs[2]
         if fill.dtype != data.dtype or fill.ndim():
             raise RuntimeError(
@@ -212,7 +221,7 @@ class Filter(Operator[list[int], FilterPlan]):
         for image, out in zip(images(sample.inputs[0], layout), images(target, layout)):
             padded = self._padded(sample, image, plan)
             if padded is None:
-                kind = border(_OPENCV_BORDERS[self._border])
+                kind = border(_BORDERS[self._border])
                 image = np.ascontiguousarray(image)
                 keep(cv2.filter2D(image, depth, window, dst=out, anchor=(x, y), borderType=kind), out)
                 continue
@@ -221,6 +230,9 @@ class Filter(Operator[list[int], FilterPlan]):
             out[...] = full[: out.shape[0], : out.shape[1]].reshape(out.shape)
 
     def compute_batch(self, workspace: Workspace[list[int], FilterPlan]) -> None:
+        if self._follows_opencv:
+            Operator.compute_batch(self, workspace)
+            return
         from penstock.kernels.cuda.launch import locate_all
         from penstock.operators.image._correlation_cuda import Correlation, correlate_images
 
@@ -247,7 +259,7 @@ class Filter(Operator[list[int], FilterPlan]):
         """The image padded by the filter's reach; None if OpenCV handles the border itself."""
         if self._mode == "valid":
             return np.ascontiguousarray(image)
-        if self._border in _OPENCV_BORDERS:
+        if self._border in _OPENCV_BORDERS or self._follows_opencv:
             return None
         reach = [(place, extent - 1 - place) for place, extent in zip(plan.anchor, plan.extents)]
         reach += [(0, 0)] * (image.ndim - 2)

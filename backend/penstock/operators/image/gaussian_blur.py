@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.data_types import BOOL, FLOAT, dtype_name
+from penstock.data_types import BOOL, FLOAT, FLOAT64, INT16, UINT8, UINT16, dtype_name
 from penstock.kernels.axes import spatial_axes
 from penstock.operators.image._axis_values import per_axis
 from penstock.schema import (
@@ -23,10 +24,30 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.example_data import Example, on_photo
+from penstock.schema.references import check_opencv_types, follows_opencv, opencv_reference
+
+
+@dataclass(frozen=True)
+class BlurPlan:
+    """How to blur one sample.
+
+    Attributes:
+        axes: the dimensions of the data that the windows run along.
+        sigmas, sizes: of the windows, as given: 0 where the one follows from the other.
+    """
+
+    axes: list[int]
+    sigmas: list[float]
+    sizes: list[int]
+
+    @property
+    def windows(self) -> list[tuple[int, np.ndarray]]:
+        """The axes, each with its weights."""
+        return [(axis, _window(float(s), int(d))) for axis, s, d in zip(self.axes, self.sigmas, self.sizes)]
 
 
 @register_operator
-class GaussianBlur(Operator[list[int], list[tuple[int, np.ndarray]]]):
+class GaussianBlur(Operator[list[int], BlurPlan]):
     """Blurs with a Gaussian along all dimensions but channels; the border reflects without repeating the edge."""
 
     keeps_frame_shape = True
@@ -35,6 +56,10 @@ class GaussianBlur(Operator[list[int], list[tuple[int, np.ndarray]]]):
         inputs=(Input("input", doc="Images of any numeric type; channels first, last or absent."),),
         arguments=(
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
+            opencv_reference(
+                "`cv2.GaussianBlur` of images of uint8, int16, uint16, float or float64, with the window's size that it derives "
+                "from sigma."
+            ),
             Argument(
                 "sigma",
                 "float[]",
@@ -58,7 +83,10 @@ class GaussianBlur(Operator[list[int], list[tuple[int, np.ndarray]]]):
         examples=(Example({"sigma": [1.5]}), Example({"window_size": [5]})),
         shown=(on_photo(sigma=[4.0]),),
         equivalents=(
-            Equivalent("cv2.GaussianBlur", "It sums 8-bit images in fixed point, so values differ by up to 1."),
+            Equivalent(
+                "cv2.GaussianBlur",
+                'Equal with `reference="opencv"`; otherwise, values of 8-bit images differ by up to 1, as it sums them in fixed point.',
+            ),
             Equivalent(
                 "torchvision.transforms.v2.GaussianBlur", "It wants the window's size, and draws sigma from a range."
             ),
@@ -69,8 +97,9 @@ class GaussianBlur(Operator[list[int], list[tuple[int, np.ndarray]]]):
     def setup(self) -> None:
         if not self.given("sigma") and not self.given("window_size"):
             raise RuntimeError("`sigma` and `window_size` shouldn't be 0 at the same time: one of them must be given")
+        self._follows_opencv = follows_opencv(self)
 
-    def describe(self, workspace: Workspace[list[int], list[tuple[int, np.ndarray]]]) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[list[int], BlurPlan]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         layout = batch.layout()
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
@@ -79,31 +108,54 @@ class GaussianBlur(Operator[list[int], list[tuple[int, np.ndarray]]]):
         if dtype not in (batch.dtype, FLOAT):
             raise RuntimeError(f"Output data type must be same as input, FLOAT or skipped, got {dtype_name(dtype)}")
         axes = spatial_axes(layout, batch.ndim()) if len(batch) else []
+        if self._follows_opencv:
+            check_opencv_types(workspace, (UINT8, INT16, UINT16, FLOAT, FLOAT64), dtype)
+            if len(batch) and len(axes) != 2:
+                raise RuntimeError(f"With `reference='opencv'`, images have two axes, not {len(axes)}")
         workspace.state = axes
         return [OutputSpec(dtype, layout, batch.ndim())]
 
-    def infer(self, sample: Sample[list[int], list[tuple[int, np.ndarray]]]) -> tuple[int, ...]:
+    def infer(self, sample: Sample[list[int], BlurPlan]) -> tuple[int, ...]:
         axes = sample.workspace.state
         sigmas = per_axis(sample, "sigma", len(axes))
         sizes = per_axis(sample, "window_size", len(axes))
         _check_windows(sigmas, sizes, sample.index)
-        sample.plan = [(axis, _window(float(s), int(d))) for axis, s, d in zip(axes, sigmas, sizes)]
+        sample.plan = BlurPlan(axes, sigmas, sizes)
         return sample.shapes[0]
 
-    def compute(self, sample: Sample[list[int], list[tuple[int, np.ndarray]]]) -> None:
+    def compute(self, sample: Sample[list[int], BlurPlan]) -> None:
         from penstock.kernels.cpu.convolution import convolve_axes
 
-        if sample.outputs[0].size:
-            convolve_axes(sample.inputs[0], sample.plan, sample.outputs[0])
+        if not sample.outputs[0].size:
+            return
+        if self._follows_opencv:
+            _blur_by_opencv(sample)
+        else:
+            convolve_axes(sample.inputs[0], sample.plan.windows, sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace[list[int], list[tuple[int, np.ndarray]]]) -> None:
+    def compute_batch(self, workspace: Workspace[list[int], BlurPlan]) -> None:
+        if self._follows_opencv:
+            Operator.compute_batch(self, workspace)
+            return
         from penstock.kernels.cuda.convolution import Filters, Term, convolve
         from penstock.kernels.cuda.launch import locate_all
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        jobs = [Filters(a, b, [Term(1.0, dict(sample.plan))]) for sample, a, b in zip(samples, sources, targets)]
+        jobs = [
+            Filters(a, b, [Term(1.0, dict(sample.plan.windows))]) for sample, a, b in zip(samples, sources, targets)
+        ]
         convolve(jobs, workspace.state)
+
+
+def _blur_by_opencv(sample: Sample[list[int], BlurPlan]) -> None:
+    from penstock.kernels.cpu.opencv import images, keep, opencv
+
+    (rows, columns), (height, width) = sample.plan.sigmas, sample.plan.sizes
+    layout = sample.workspace.inputs[0].layout()
+    source = np.ascontiguousarray(sample.inputs[0])
+    for image, out in zip(images(source, layout), images(sample.outputs[0], layout)):
+        keep(opencv().GaussianBlur(image, (width, height), columns, dst=out, sigmaY=rows), out)
 
 
 def _check_windows(sigmas: Sequence[float], sizes: Sequence[int], sample: int) -> None:

@@ -1,0 +1,53 @@
+"""The argument `reference`, of operators that can compute exactly what OpenCV does."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from penstock.data_types import DALIDataType, dtype_name
+from penstock.schema.arguments import Argument
+from penstock.schema.operator import Operator
+from penstock.schema.workspace import Workspace
+
+_DALI, _OPENCV = "dali", "opencv"
+
+
+def opencv_reference(doc: str) -> Argument:
+    """The argument.
+
+    Args:
+        doc: what OpenCV computes, and from what.
+    """
+    return Argument(
+        "reference",
+        "string",
+        _DALI,
+        f"Whose arithmetic: `dali`, or `opencv`, computed by OpenCV itself, with a GPU's images on the host. {doc}",
+        choices=(_DALI, _OPENCV),
+    )
+
+
+def follows_opencv(operator: Operator) -> bool:
+    """Whether an operator is to compute what OpenCV does.
+
+    Raises:
+        ValueError: ``reference`` has no such value.
+    """
+    reference = operator.args["reference"]
+    if reference not in (_DALI, _OPENCV):
+        raise ValueError(f"`reference` is one of {_DALI}, {_OPENCV}. Got: {reference!r}")
+    return bool(reference == _OPENCV)
+
+
+def check_opencv_types(workspace: Workspace, accepted: Collection[DALIDataType], output: DALIDataType) -> None:
+    """Checks the types of the first input and of the output for OpenCV.
+
+    Raises:
+        RuntimeError: OpenCV's function does not take the input's type, or gives another one.
+    """
+    dtype = workspace.inputs[0].dtype
+    if dtype not in accepted:
+        names = ", ".join(dtype_name(known) for known in accepted)
+        raise RuntimeError(f"With `reference='{_OPENCV}'`, images are of one of {names}. Got: {dtype_name(dtype)}")
+    if output != dtype:
+        raise RuntimeError(f"With `reference='{_OPENCV}'`, `dtype` is that of the images, {dtype_name(dtype)}")
