@@ -10,6 +10,7 @@ import numpy as np
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.halves import rounded_to_halves
 from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.simd import load, rounded, store, zeros
 
 
 @kernel
@@ -65,6 +66,67 @@ def _convolve_rows(source: np.ndarray, window: np.ndarray, target: np.ndarray, l
             out[j] = converted(line[j], like)
 
 
+# Values that are summed up at once.
+_LANES = 32
+
+
+@kernel
+def _filter_row(
+    row: np.ndarray, width: int, window: np.ndarray, padded: np.ndarray, target: np.ndarray, first: int
+) -> None:
+    """One row of pixels -> ``target`` from ``first`` on, beyond whose end up to ``_LANES`` values are written."""
+    inner, radius = row.size // width, window.size // 2
+    for i in range(radius):
+        before, after = reflected(i - radius, width) * inner, reflected(width + i, width) * inner
+        for j in range(inner):
+            padded[i * inner + j] = np.float32(row[before + j])
+            padded[(radius + width + i) * inner + j] = np.float32(row[after + j])
+    middle = padded[radius * inner : radius * inner + row.size]
+    for j in range(row.size):
+        middle[j] = np.float32(row[j])
+    for x in range(0, row.size, _LANES):
+        total = zeros(_LANES)
+        for k in range(window.size):
+            total = total + load(padded, x + k * inner, _LANES) * window[k]
+        store(target, first + x, total)
+
+
+@kernel
+def _convolve_images(
+    source: np.ndarray, vertical: np.ndarray, horizontal: np.ndarray, target: np.ndarray, like: np.generic
+) -> None:
+    """Both axes of images (number, height, width, inner) -> target of the same shape, horizontally first.
+
+    Of what is filtered horizontally, as many rows are kept as the vertical window covers: they stay in the cache.
+    """
+    count, height, width, inner = source.shape
+    length, taps, radius = width * inner, vertical.size, vertical.size // 2
+    stride, kept = (length + _LANES - 1) // _LANES * _LANES, min(taps, height)
+    padded = np.zeros((width + horizontal.size) * inner + _LANES, np.float32)
+    rows, begins = np.empty(kept * stride, np.float32), np.empty(taps, np.int64)
+    end = np.empty(_LANES, target.dtype)
+    for n in range(count):
+        image, out = source[n].reshape(height, length), target[n].reshape(-1)
+        done = 0
+        for y in range(height):
+            while done <= min(y + radius, height - 1):
+                _filter_row(image[done], width, horizontal, padded, rows, done % kept * stride)
+                done += 1
+            for k in range(taps):
+                begins[k] = reflected(y + k - radius, height) % kept * stride
+            for x in range(0, length, _LANES):
+                total = zeros(_LANES)
+                for k in range(taps):
+                    total = total + load(rows, begins[k] + x, _LANES) * vertical[k]
+                total = rounded(total, like)
+                if x + _LANES <= length:
+                    store(out, y * length + x, total)
+                else:
+                    store(end, 0, total)
+                    for i in range(length - x):
+                        out[y * length + x + i] = end[i]
+
+
 # Below this, the vectors of the inner loop would be mostly empty.
 _SMALL_INNER = 32
 
@@ -88,6 +150,11 @@ def _convolve_halves(source: np.ndarray, axis: int, window: np.ndarray) -> np.nd
     return total
 
 
+def _is_narrow(dtype: np.dtype) -> bool:
+    """Whether vectors of this type are loaded and stored as floats."""
+    return dtype == np.float32 or (dtype.kind in "iu" and dtype.itemsize <= 2)
+
+
 def convolve_axes(source: np.ndarray, windows: Sequence[tuple[int, np.ndarray]], target: np.ndarray) -> None:
     """Correlates several axes, each with its own window, from the last to the first.
 
@@ -98,6 +165,14 @@ def convolve_axes(source: np.ndarray, windows: Sequence[tuple[int, np.ndarray]],
             result = _convolve_halves(source, axis, window)
             source = rounded_to_halves(result)
         target[...] = source if target.dtype == np.float16 else result
+        return
+    axes = [axis for axis, _ in windows]
+    if axes == [axes[0], axes[0] + 1] and _is_narrow(source.dtype) and _is_narrow(target.dtype):
+        shape, first = source.shape, axes[0]
+        images = (math.prod(shape[:first]), *shape[first : first + 2], math.prod(shape[first + 2 :]))
+        weights = [window for _, window in windows]
+        result = target.reshape(images)
+        _convolve_images(np.ascontiguousarray(source).reshape(images), *weights, result, target.dtype.type(0))
         return
     for number, (axis, window) in enumerate(reversed(windows), 1):
         result = target if number == len(windows) else np.empty(source.shape, np.float32)
