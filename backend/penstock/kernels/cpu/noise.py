@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.distributions import fma, normal, normal_double
+from penstock.kernels.cpu.distributions import NORMALS_AT_ONCE, fill_normals, fma, normal_double
 from penstock.kernels.cpu.options import njit
 from penstock.kernels.cpu.philox import ELEMENT_STRIDE, fill_units
 from penstock.kernels.random_keys import Key
@@ -22,9 +22,12 @@ def add_normal(
     stddev: np.float32,
 ) -> None:
     """``source`` plus normally distributed noise, in single precision."""
-    for e in range(out.size):
-        noise = fma(normal(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
-        out[e] = converted(np.float32(source[e]) + noise, out[e])
+    numbers, like = np.empty(NORMALS_AT_ONCE, np.float32), out.dtype.type(0)
+    for first in range(0, out.size, NORMALS_AT_ONCE):
+        part, given = out[first : first + NORMALS_AT_ONCE], source[first : first + NORMALS_AT_ONCE]
+        fill_normals(key, stream, start + np.uint64(ELEMENT_STRIDE * first), numbers[: part.size])
+        for e in range(part.size):
+            part[e] = converted(np.float32(given[e]) + fma(numbers[e], stddev, mean), like)
 
 
 @njit(nogil=True)

@@ -154,6 +154,29 @@ def draw_pair(key: Key, stream: np.uint64, n: np.uint64) -> _Drawn:
 
 
 @njit(nogil=True)
+def fill_pairs(key: Key, stream: np.uint64, n: np.uint64, first: np.ndarray, second: np.ndarray) -> None:
+    """:func:`draw_pair` for consecutive elements, the first of which begins at draw ``n``; in loops that are vectorized."""
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for e in range(first.size):
+        place = n + np.uint64(ELEMENT_STRIDE) * np.uint64(e)
+        words = block(key, stream, place >> two)
+        low, middle = (words[1], words[2]) if place & one else (words[0], words[1])
+        high = words[3] if place & one else words[2]
+        first[e] = np.uint32(high if place & two else low)
+        second[e] = np.uint32(words[3] if place & two else middle)
+    # Every fourth element, as the stride is one more than a multiple of four, ends with the next block's first word.
+    offset = (three - n) & three
+    nexts = np.empty(first.size // 4 + 1, np.uint32)
+    for k in range(nexts.size):
+        place = n + np.uint64(ELEMENT_STRIDE) * (offset + np.uint64(4) * np.uint64(k))
+        nexts[k] = np.uint32(block(key, stream, (place >> two) + one)[0])
+    for k in range(nexts.size):
+        e = offset + np.uint64(4) * np.uint64(k)
+        if e < np.uint64(second.size):
+            second[e] = nexts[k]
+
+
+@njit(nogil=True)
 def fill_draws(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
     """Consecutive draws from ``start`` on."""
     for i in range(out.size):
