@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.deferred import overload
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 from penstock.kernels.cpu.parts import MAPPED_REGION, PARTS, address_of, elements_at, record_at
+from penstock.kernels.cpu.simd import load, rounded, store
+
+# Up to here, positions advanced across a tile are exact to half a pixel.
+_MAX_ADVANCED = 1 << 15
 
 # The input position is exact at the start of every tile of this many pixels, and advanced by addition within, as in
 # DALI.
@@ -67,6 +73,43 @@ def between(
     return converted(top + (low - top) * fy, like)
 
 
+def _rounds_vectors(like: Any) -> bool:
+    """Whether vectors are rounded to the type of ``like``: not to wide integers. For use in kernels."""
+    raise TypeError("for use inside of numba kernels")
+
+
+# numba compares the signatures of overloads, annotations included, so this function has none.
+@overload(_rounds_vectors)
+def _rounds_vectors_to(like):  # type: ignore[no-untyped-def]
+    answer = isinstance(like, types.Float) or like.bitwidth <= 16
+    return lambda like: answer
+
+
+@njit(inline="always", **OPTIONS)
+def _blended(
+    pixels: np.ndarray,
+    first: np.uint64,
+    right: np.uint64,
+    below: np.uint64,
+    fx: np.float32,
+    fy: np.float32,
+    like: np.generic,
+) -> Any:
+    """:func:`between`, for four channels at once: of the pixels at ``first``, and at these distances from it."""
+    upper_left, lower_left = load(pixels, first, 4), load(pixels, first + below, 4)
+    top = upper_left + (load(pixels, first + right, 4) - upper_left) * fx
+    low = lower_left + (load(pixels, first + right + below, 4) - lower_left) * fx
+    return rounded(top + (low - top) * fy, like)
+
+
+@inner
+def _steps_inside(position: np.float32, step: np.float32, end: np.float32) -> np.int64:
+    """How often a position may advance, up to ``TILE`` times, and surely be from 0 to ``end``, exclusive."""
+    # Half a pixel is for what advancing rounds.
+    rest = (end - position if step > 0 else position) - np.float32(0.5)
+    return np.int64(min(max(rest, np.float32(0)) / max(abs(step), np.float32(1e-6)), np.float32(TILE)))
+
+
 @kernel
 def _linear_2d(
     source: np.ndarray,
@@ -80,42 +123,79 @@ def _linear_2d(
 ) -> None:
     """The part of the output from ``first_row`` and ``first_column``, a multiple of ``TILE``."""
     height, width, channels = source.shape
-    half = np.float32(0.5)
+    half, zero = np.float32(0.5), np.float32(0)
     # Flat, with unsigned positions: for signed ones, numba would handle negative indices.
     pixels, out = source.reshape(-1), target.reshape(-1)
-    stride, row = np.uint64(channels), np.uint64(channels * width)
-    place = np.uint64(0)
+    stride, row, four = np.uint64(channels), np.uint64(channels * width), np.uint64(4)
+    place, step_x, step_y = np.uint64(0), m[0, 0], m[1, 0]
+    # Lanes beyond the channels spill into the next pixel, which is written afterwards; so there must be one, in input and output.
+    in_vectors, blank = _rounds_vectors(like) and 1 < channels <= 4, converted(fill, like)
+    end_x, end_y = np.float32(min(width - 2, _MAX_ADVANCED)), np.float32(min(height - 1, _MAX_ADVANCED))
     for y in range(target.shape[0]):
-        px = py = np.float32(0)
-        for x in range(target.shape[1]):
+        px = py = zero
+        x, followed = 0, target.shape[1] - (1 if y == target.shape[0] - 1 else 0)
+        while x < target.shape[1]:
             if x % TILE == 0:
                 px, py = _start_2d(m, first_column + x, first_row + y)
             sx, sy = px - half, py - half
-            px += m[0, 0]
-            py += m[1, 0]
+            if in_vectors and zero <= sx < end_x and zero <= sy < end_y:
+                # Those that need no checks.
+                count = min(_steps_inside(sx, step_x, end_x), _steps_inside(sy, step_y, end_y))
+                count = min(count, TILE - x % TILE, followed - x)
+                for _ in range(count):
+                    column, line = np.int32(sx), np.int32(sy)
+                    fx, fy = sx - np.float32(column), sy - np.float32(line)
+                    first = np.uint64(line) * row + np.uint64(column) * stride
+                    store(out, place, _blended(pixels, first, stride, row, fx, fy, like))
+                    place += stride
+                    px += step_x
+                    py += step_y
+                    sx, sy = px - half, py - half
+                x += count
+                if count > 0:
+                    continue
+            px += step_x
+            py += step_y
+            x += 1
             left, upper = np.floor(sx), np.floor(sy)
             fx, fy = sx - left, sy - upper
             x0, y0 = np.int64(left), np.int64(upper)
             x1, y1 = x0 + 1, y0 + 1
-            if x0 >= 0 and x1 < width and y0 >= 0 and y1 < height:
-                first = np.uint64(y0) * row + np.uint64(x0) * stride
-                for _ in range(stride):
-                    a, b = np.float32(pixels[first]), np.float32(pixels[first + stride])
-                    d, e = np.float32(pixels[first + row]), np.float32(pixels[first + row + stride])
+            is_inside = x0 >= 0 and x1 < width and y0 >= 0 and y1 < height
+            if has_fill and not is_inside:
+                # Where the position is not finite, the result is no number.
+                is_beyond = left < -1 or upper < -1 or left >= width or upper >= height
+                if is_beyond and fx >= zero and fy >= zero:
+                    for _ in range(stride):
+                        out[place] = blank
+                        place += np.uint64(1)
+                    continue
+                left_in, right_in = 0 <= x0 < width, 0 <= x1 < width
+                top_in, low_in = 0 <= y0 < height, 0 <= y1 < height
+                x0, x1 = min(max(x0, 0), width - 1), min(max(x1, 0), width - 1)
+                y0, y1 = min(max(y0, 0), height - 1), min(max(y1, 0), height - 1)
+                for c in range(channels):
+                    a = np.float32(source[y0, x0, c]) if left_in and top_in else fill
+                    b = np.float32(source[y0, x1, c]) if right_in and top_in else fill
+                    d = np.float32(source[y1, x0, c]) if left_in and low_in else fill
+                    e = np.float32(source[y1, x1, c]) if right_in and low_in else fill
                     out[place] = between(a, b, d, e, fx, fy, like)
-                    first += np.uint64(1)
                     place += np.uint64(1)
                 continue
-            left_in, right_in = 0 <= x0 < width, 0 <= x1 < width
-            top_in, low_in = 0 <= y0 < height, 0 <= y1 < height
-            x0, x1 = min(max(x0, 0), width - 1), min(max(x1, 0), width - 1)
-            y0, y1 = min(max(y0, 0), height - 1), min(max(y1, 0), height - 1)
-            for c in range(channels):
-                a = np.float32(source[y0, x0, c]) if not has_fill or (left_in and top_in) else fill
-                b = np.float32(source[y0, x1, c]) if not has_fill or (right_in and top_in) else fill
-                d = np.float32(source[y1, x0, c]) if not has_fill or (left_in and low_in) else fill
-                e = np.float32(source[y1, x1, c]) if not has_fill or (right_in and low_in) else fill
+            if not is_inside:
+                x0, x1 = min(max(x0, 0), width - 1), min(max(x1, 0), width - 1)
+                y0, y1 = min(max(y0, 0), height - 1), min(max(y1, 0), height - 1)
+            first = np.uint64(y0) * row + np.uint64(x0) * stride
+            right, below = np.uint64(x1 - x0) * stride, np.uint64(y1 - y0) * row
+            if in_vectors and first + right + below + four <= pixels.size and place + four <= out.size:
+                store(out, place, _blended(pixels, first, right, below, fx, fy, like))
+                place += stride
+                continue
+            for _ in range(stride):
+                a, b = np.float32(pixels[first]), np.float32(pixels[first + right])
+                d, e = np.float32(pixels[first + below]), np.float32(pixels[first + right + below])
                 out[place] = between(a, b, d, e, fx, fy, like)
+                first += np.uint64(1)
                 place += np.uint64(1)
 
 
