@@ -1,7 +1,12 @@
 #include "placement.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 namespace penstock {
 
@@ -28,9 +33,49 @@ Inside inside_of(const PenstockPlacement &placement, const PenstockRegion &windo
 
 // Copies a run of elements of one size, or of whole pixels, from their end to their begin.
 template <int64_t kBytes>
-void reverse_fixed(uint8_t *target, const uint8_t *source, int64_t count) {
+void reverse_singly(uint8_t *target, const uint8_t *source, int64_t count) {
   const uint8_t *from = source + (count - 1) * kBytes;
   for (int64_t i = 0; i < count; ++i, target += kBytes, from -= kBytes) std::memcpy(target, from, kBytes);
+}
+
+#ifdef __x86_64__
+
+constexpr int64_t kBlockBytes = 16;
+
+// As many elements as a block holds, at its end, from the last to the first.
+template <int64_t kBytes>
+constexpr std::array<uint8_t, kBlockBytes> reversed_order() {
+  std::array<uint8_t, kBlockBytes> order{};
+  for (int64_t i = 0; i < kBlockBytes / kBytes * kBytes; ++i) order[i] = kBlockBytes - (i / kBytes + 1) * kBytes + i % kBytes;
+  return order;
+}
+
+// Does so by blocks, as far as they lie within the run; returns how many elements of the target are written.
+template <int64_t kBytes>
+__attribute__((target("ssse3"))) int64_t reverse_blocks(uint8_t *target, const uint8_t *source, int64_t count) {
+  static constexpr auto kOrder = reversed_order<kBytes>();
+  // Where elements do not fill a block, it begins within the one before, and spills into the next one's place.
+  constexpr int64_t kElements = kBlockBytes / kBytes, kSpilled = kBlockBytes % kBytes ? 1 : 0;
+  const __m128i order = _mm_loadu_si128(reinterpret_cast<const __m128i *>(kOrder.data()));
+  int64_t done = 0;
+  for (; done + kElements + kSpilled <= count; done += kElements) {
+    const uint8_t *end = source + (count - done) * kBytes;
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i *>(end - kBlockBytes));
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(target + done * kBytes), _mm_shuffle_epi8(block, order));
+  }
+  return done;
+}
+
+#endif
+
+template <int64_t kBytes>
+void reverse_fixed(uint8_t *target, const uint8_t *source, int64_t count) {
+  int64_t done = 0;
+#ifdef __x86_64__
+  static const bool kShuffles = __builtin_cpu_supports("ssse3");
+  if (kShuffles) done = reverse_blocks<kBytes>(target, source, count);
+#endif
+  reverse_singly<kBytes>(target + done * kBytes, source, count - done);
 }
 
 void reverse_run(uint8_t *target, const uint8_t *source, int64_t count, int64_t bytes) {
