@@ -16,7 +16,7 @@ from penstock.operators.postprocessing._rows import (
     firsts_of,
     share,
 )
-from penstock.schema import Argument, Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
+from penstock.schema import Argument, Input, OutputSpec, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, ExampleSamples
 
 MAX_BEAM_WIDTH = 256
@@ -74,7 +74,6 @@ class CtcDecode(RowsOperator):
         ),
         outputs=lambda arguments: 3 if arguments.get("vocabulary") is None else 4,
         examples=(Example(), Example({"beam_width": 4, "vocabulary": ["a", "b", "c"], "blank": -1})),
-        equivalents=(Equivalent("torchaudio.models.decoder.cuda_ctc_decoder", "It searches with a beam, on a GPU."),),
     )
 
     def setup(self) -> None:
