@@ -124,6 +124,19 @@ def test_boxes_without_area_overlap_nothing() -> None:
     assert indices[0].tolist() == [2, 0, 1]
 
 
+def test_padded_to_one_shape() -> None:
+    samples = [detections(30), NOTHING, detections(9)]
+
+    def define() -> Any:
+        given = fn.external_source(name="boxes", ndim=2), fn.external_source(name="scores", ndim=1)
+        boxes, scores, _, _ = fn.nms(*given, max_boxes=12)
+        return fn.pad(boxes, axes=[0], shape=[12]), fn.pad(scores, axes=[0], shape=[12], fill_value=-1)
+
+    boxes, scores = outputs(define, boxes=[own[0] for own in samples], scores=[own[1] for own in samples])
+    assert [own.shape for own in boxes] == [(12, 4)] * 3
+    assert [(own >= 0).sum() for own in scores] == [12, 0, len(searched(*samples[2][:2], np.zeros(9), 0.5))]
+
+
 def test_thresholds_of_each_sample() -> None:
     sample = detections(100)
     least = [np.float32(0.1), np.float32(0.5), np.float32(2)]
