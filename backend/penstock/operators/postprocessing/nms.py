@@ -208,7 +208,7 @@ class NMS(RowsOperator):
             raise ValueError(
                 f"Scores have the shape (boxes,) or (boxes, classes). Got: {scores[0].tolist()} for {boxes[0, 0]} boxes"
             )
-        classes = scores[:, 1] if scores.shape[1] == 2 else np.ones(len(boxes), np.int64)
+        classes = np.ascontiguousarray(scores[:, 1]) if scores.shape[1] == 2 else np.ones(len(boxes), np.int64)
         if len(samples.workspace.inputs) > 2:
             labels = samples.shapes(2)
             if scores.shape[1] != 1:
