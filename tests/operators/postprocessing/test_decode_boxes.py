@@ -28,7 +28,8 @@ def corners(centres: np.ndarray, extents: np.ndarray) -> np.ndarray:
 
 
 def decoded(samples: list[np.ndarray], **arguments: Any) -> list[np.ndarray]:
-    return outputs(lambda: fn.decode_boxes(fn.external_source(name="boxes", ndim=2), **arguments), boxes=samples)[0]
+    ndim = samples[0].ndim
+    return outputs(lambda: fn.decode_boxes(fn.external_source(name="boxes", ndim=ndim), **arguments), boxes=samples)[0]
 
 
 def check(received: np.ndarray, expected: np.ndarray) -> None:
