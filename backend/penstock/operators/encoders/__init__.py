@@ -1,0 +1,1 @@
+"""Files of images and sounds, as they are sent to others."""

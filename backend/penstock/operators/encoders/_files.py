@@ -1,0 +1,31 @@
+"""The base of encoders: each sample becomes a file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.operators.postprocessing._rows import Rows, RowsOperator, Tables
+from penstock.schema import Sample, Samples
+
+
+class FileEncoder(RowsOperator):
+    """The base: files differ in length, so that samples are encoded where shapes are asked for, on the pool's threads."""
+
+    def encode(self, sample: Sample) -> np.ndarray:
+        """The file of a sample, uint8 of shape (bytes,)."""
+        raise NotImplementedError(f"{type(self).__name__} must say how it encodes")
+
+    def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
+        workspace = samples.workspace
+        given: list[Sample] = [Sample(self, workspace, index) for index in samples.indices]
+        files: list[np.ndarray] = [np.empty(0, np.uint8)] * len(given)
+
+        def task(number: int) -> None:
+            files[number] = self.encode(given[number])
+
+        workspace.parallel(task, len(given), [math.prod(sample.shapes[0]) for sample in given])
+        plans = Rows([np.concatenate(files)], np.array([[len(file)] for file in files], np.int64))
+        return plans.shapes(), plans

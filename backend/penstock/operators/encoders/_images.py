@@ -1,0 +1,68 @@
+"""The base of the image encoders."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from penstock.data_types import UINT8, dtype_name
+from penstock.operators.encoders._files import FileEncoder
+from penstock.operators.postprocessing._rows import Rows, Tables
+from penstock.schema import Input, OutputSpec, Sample, Workspace
+
+IMAGES = Input("images", ("HWC",), doc="Images of uint8: RGB, gray (1 channel) or, where the format has it, RGBA.")
+
+
+class ImageEncoder(FileEncoder):
+    """The base: encodes each image by OpenCV.
+
+    Attributes:
+        suffix: of files of the format.
+        channels: how many an image may have.
+        max_extent: the greatest height and width, in pixels.
+    """
+
+    suffix: ClassVar[str]
+    channels: ClassVar[tuple[int, ...]]
+    max_extent: ClassVar[int]
+
+    def parameters(self, sample: Sample) -> list[int]:
+        """OpenCV's parameters for a sample, each a flag and its value."""
+        raise NotImplementedError(f"{type(self).__name__} must say how it encodes")
+
+    def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if len(batch) and batch.dtype != UINT8:
+            raise RuntimeError(f"Images are of uint8, got {dtype_name(batch.dtype)}: scale and cast them first")
+        return [OutputSpec(UINT8, "", 1)]
+
+    def encode(self, sample: Sample) -> np.ndarray:
+        """The file of an image.
+
+        Raises:
+            ValueError: the image is empty, or of a shape that the format does not have.
+        """
+        from penstock.kernels.cpu.opencv import opencv
+
+        image, parameters, cv2 = sample.inputs[0], self.parameters(sample), opencv()
+        height, width, channels = image.shape
+        if channels not in self.channels or not 1 <= min(height, width) <= max(height, width) <= self.max_extent:
+            raise ValueError(
+                f"Images have {' or '.join(map(str, self.channels))} channels, and from 1 to {self.max_extent} pixels along each side. "
+                f"Got the shape: {list(image.shape)}"
+            )
+        pixels = np.ascontiguousarray(image)
+        if channels > 1:
+            pixels = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR if channels == 3 else cv2.COLOR_RGBA2BGRA)
+        done, file = cv2.imencode(self.suffix, pixels, parameters)
+        if not done:
+            raise RuntimeError(f"OpenCV cannot encode an image of shape {list(image.shape)} as {self.suffix}")
+        return file.reshape(-1)
+
+
+def check_range(name: str, value: int, least: int, most: int) -> int:
+    """The value; raises ValueError if it is out of its range."""
+    if not least <= value <= most:
+        raise ValueError(f"`{name}` is from {least} to {most}. Got: {value}")
+    return value

@@ -1,0 +1,70 @@
+"""The base of the sound encoders."""
+
+from __future__ import annotations
+
+import io
+from typing import ClassVar
+
+import numpy as np
+
+from penstock.data_types import FLOAT, INT16, UINT8, dtype_name
+from penstock.operators.encoders._files import FileEncoder
+from penstock.operators.postprocessing._rows import Rows, Tables
+from penstock.schema import Argument, Input, OutputSpec, Sample, Workspace
+from penstock.schema.example_data import signals
+
+SOUNDS = Input(
+    "audio",
+    doc="FLOAT, from -1 to 1, or INT16, of shape (samples,) or (samples, channels).",
+    example=signals,
+)
+SAMPLE_RATE = Argument("sample_rate", "int32", None, "In Hz.", required=True, tensor=True, example=16000)
+_MAX_CHANNELS, _MAX_RATE = 8, 655350
+
+
+class SoundEncoder(FileEncoder):
+    """The base: encodes each recording by libsndfile.
+
+    Attributes:
+        container: libsndfile's name of the format.
+        subtypes: its name for each encoding that the argument `encoding` names.
+        min_length: the least number of samples.
+    """
+
+    container: ClassVar[str]
+    subtypes: ClassVar[dict[str, str]]
+    min_length: ClassVar[int] = 0
+
+    def setup(self) -> None:
+        if self.args["encoding"] not in self.subtypes:
+            raise ValueError(f"`encoding` is one of {', '.join(self.subtypes)}. Got: {self.args['encoding']!r}")
+
+    def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if len(batch) and batch.dtype not in (FLOAT, INT16):
+            raise RuntimeError(f"Sounds are of FLOAT or INT16, got {dtype_name(batch.dtype)}")
+        return [OutputSpec(UINT8, "", 1)]
+
+    def encode(self, sample: Sample) -> np.ndarray:
+        """The file of a recording.
+
+        Raises:
+            ValueError: its shape or its rate is not that of one, or it has values that whole numbers do not hold.
+        """
+        import soundfile
+
+        sound, rate, subtype = sample.inputs[0], sample["sample_rate"], self.subtypes[self.args["encoding"]]
+        if sound.ndim not in (1, 2) or (sound.ndim == 2 and not 1 <= sound.shape[1] <= _MAX_CHANNELS):
+            raise ValueError(
+                f"Sounds have the shape (samples,), or (samples, channels) with up to {_MAX_CHANNELS} channels. Got: {list(sound.shape)}"
+            )
+        if len(sound) < self.min_length:
+            raise ValueError(f"A {self.container} file has at least {self.min_length} sample")
+        if not 1 <= rate <= _MAX_RATE:
+            raise ValueError(f"`sample_rate` is from 1 to {_MAX_RATE}. Got: {rate}")
+        # NaN is not within bounds, either.
+        if sound.dtype == np.float32 and subtype != "FLOAT" and not (np.abs(sound) <= 1).all():
+            raise ValueError(f"Values are from -1 to 1. Got up to {np.abs(sound).max():g}: scale or clamp them")
+        file = io.BytesIO()
+        soundfile.write(file, sound, rate, subtype, format=self.container)
+        return np.frombuffer(file.getbuffer(), np.uint8)

@@ -1,0 +1,233 @@
+"""`perspective_crops`: a sample of each quadrilateral."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from penstock.data_types import (
+    FLOAT,
+    INT16,
+    INTERP_CUBIC,
+    INTERP_LINEAR,
+    INTERP_NN,
+    UINT8,
+    UINT16,
+    DALIInterpType,
+    dtype_name,
+)
+from penstock.kernels.borders import check_border
+from penstock.operators.parts._parts import mark_parts
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.libraries import OPENCV
+from penstock.tensors import TensorList, TensorListGPU
+
+_FLAGS: dict[DALIInterpType, str] = {
+    INTERP_NN: "INTER_NEAREST",
+    INTERP_LINEAR: "INTER_LINEAR",
+    INTERP_CUBIC: "INTER_CUBIC",
+}
+_ORIGINS = ("corner", "center")
+_TYPES = (UINT8, INT16, UINT16, FLOAT)
+_MAX_CHANNELS = 4
+# OpenCV keeps coordinates in 16 bits.
+_MAX_EXTENT = 32767
+
+
+class _Crop(NamedTuple):
+    """A crop to make.
+
+    Attributes:
+        image: the index of its image.
+        corners: of the quadrilateral, float64 of shape (4, 2).
+        height, width: before it is turned.
+        turned: by a quarter.
+    """
+
+    image: int
+    corners: np.ndarray
+    height: int
+    width: int
+    turned: bool
+
+    @property
+    def extents(self) -> tuple[int, int]:
+        """Height and width of the result."""
+        return (self.width, self.height) if self.turned else (self.height, self.width)
+
+
+@register_operator
+class PerspectiveCrops(Operator):
+    """Cuts quadrilaterals out of each image and makes rectangles of them: each crop is a sample, of a batch that holds those of all
+    images.
+
+    Returns the crops, and for each image how many it has. Without a `size`, a crop is as wide as the longer of its quadrilateral's
+    upper and lower sides, and as high as the longer of the others, in whole pixels. If a crop fails, its image fails. OpenCV computes
+    them, on the CPU; on a GPU, images are copied to the host and crops back.
+
+    >>> crops, counts = fn.perspective_crops(images, quadrilaterals, rotate_tall=1.5)  # lines of text
+    >>> crops = fn.resize(crops, size=[48, 320], mode="not_larger")  # as any other batch
+    """
+
+    schema = Schema(
+        name="PerspectiveCrops",
+        inputs=(
+            Input("images", ("HWC",), doc="Images of uint8, int16, uint16 or float, of up to 4 channels."),
+            Input(
+                "quadrilaterals",
+                device="match_or_cpu",
+                doc="Numbers of shape (quadrilaterals, 4, 2): x and y of the upper left, upper right, lower right and lower left "
+                "corner, in pixels; best on the CPU, where they are needed.",
+            ),
+        ),
+        arguments=(
+            Argument(
+                "border_mode",
+                "string",
+                "replicate",
+                "Beyond the border of the image: `constant` (0), `replicate` (aa|abc), `reflect` (ba|abc), `reflect_101` (cb|abc) or "
+                "`wrap` (bc|abc).",
+                choices=("constant", "replicate", "reflect", "reflect_101", "wrap"),
+            ),
+            Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "INTERP_NN, INTERP_LINEAR or INTERP_CUBIC."),
+            Argument(
+                "pixel_origin",
+                "string",
+                "corner",
+                "The origin of pixel (0, 0): `corner`, so that a box is cut as by `crop_boxes`, or `center` as in OpenCV.",
+                choices=_ORIGINS,
+            ),
+            Argument(
+                "rotate_tall",
+                "float",
+                0.0,
+                "Crops that are at least so many times as high as wide are turned counterclockwise by 90 degrees; 0: none.",
+            ),
+            Argument(
+                "size", "int32[]", None, "Height and width of all crops; by default each has its own.", example=[8, 32]
+            ),
+        ),
+        outputs=2,
+        host_outputs=(1,),
+        needs=(OPENCV,),
+        unswept="its first output is a batch of another size",
+        equivalents=(
+            Equivalent(
+                "cv2.warpPerspective",
+                "For one quadrilateral, with `cv2.getPerspectiveTransform` and `pixel_origin='center'`.",
+            ),
+        ),
+    )
+
+    def setup(self) -> None:
+        check_border(self.args["border_mode"])
+        if self.args["interp_type"] not in _FLAGS:
+            raise ValueError(f"Unsupported interpolation {self.args['interp_type']}: use NN, LINEAR or CUBIC")
+        if self.args["pixel_origin"] not in _ORIGINS:
+            raise ValueError(f"`pixel_origin` is one of {', '.join(_ORIGINS)}. Got: {self.args['pixel_origin']!r}")
+        if not 0 <= self.args["rotate_tall"] < math.inf:
+            raise ValueError(f"`rotate_tall` is 0 or more. Got: {self.args['rotate_tall']:g}")
+        size = self.args["size"]
+        if size is not None and (len(size) != 2 or not 1 <= min(size) <= max(size) <= _MAX_EXTENT):
+            raise ValueError(f"`size` is a height and a width, from 1 to {_MAX_EXTENT}. Got: {size}")
+
+    def run(self, workspace: Workspace) -> None:
+        self.check_inputs(workspace)
+        given, quadrilaterals = (_on_cpu(batch) for batch in workspace.inputs)
+        if len(given) and given.dtype not in _TYPES:
+            raise RuntimeError(f"Unsupported input type: {dtype_name(given.dtype)}")
+        crops: list[_Crop] = []
+        counts = [0] * len(given)
+        for index, (shape, own) in enumerate(zip(given.shapes, quadrilaterals.samples)):
+            if index not in workspace.failures:
+                try:
+                    found = self._crops(index, shape, own)
+                except ValueError as error:
+                    workspace.fail(index, error)
+                    continue
+                counts[index] = len(found)
+                crops += found
+        shapes = [(*crop.extents, given.shapes[crop.image][2]) for crop in crops]
+        on_gpu = workspace.device != "cpu"
+        spec = OutputSpec(given.dtype, "HWC", 3)
+        parts = replace(workspace, device="cpu").allocate(shapes, spec)
+        images, targets = given.samples, parts.samples
+        workspace.parallel(
+            lambda number: self._cut(images[crops[number].image], crops[number], targets[number]),
+            len(crops),
+            [math.prod(shape) for shape in shapes],
+        )
+        result: TensorList = TensorListGPU.upload(parts) if on_gpu else parts
+        workspace.outputs = [result, mark_parts(workspace, result, counts)]
+
+    def _crops(self, index: int, shape: tuple[int, ...], given: np.ndarray) -> list[_Crop]:
+        """The crops of an image.
+
+        Raises:
+            ValueError: the quadrilaterals are none, or one holds no pixel, is not convex, or is too large; or the image is.
+        """
+        if given.ndim != 3 or given.shape[1:] != (4, 2):
+            if given.size:
+                raise ValueError(f"Quadrilaterals have the shape (quadrilaterals, 4, 2). Got: {list(given.shape)}")
+            return []
+        height, width, channels = shape
+        if not 1 <= channels <= _MAX_CHANNELS or not 1 <= min(height, width) <= max(height, width) <= _MAX_EXTENT:
+            raise ValueError(
+                f"Images have 1 to {_MAX_CHANNELS} channels and up to {_MAX_EXTENT} pixels along each side. Got the shape: {list(shape)}"
+            )
+        return [self._crop(index, number, corners, shape) for number, corners in enumerate(given.astype(np.float64))]
+
+    def _crop(self, index: int, number: int, corners: np.ndarray, shape: tuple[int, ...]) -> _Crop:
+        where = f"Quadrilateral {number}, {corners.tolist()},"
+        if not np.isfinite(corners).all():
+            raise ValueError(f"{where} has a corner that is no number")
+        # Far beyond any image, where OpenCV's single precision is coarser than pixels.
+        if np.abs(corners).max() > 1e6:
+            raise ValueError(f"{where} is far outside of its image")
+        sides = np.roll(corners, -1, axis=0) - corners
+        after = np.roll(sides, -1, axis=0)
+        turns = sides[:, 0] * after[:, 1] - sides[:, 1] * after[:, 0]
+        if not ((turns > 0).all() or (turns < 0).all()):
+            raise ValueError(f"{where} is not convex")
+        upper, right, lower, left = np.hypot(*sides.T).tolist()
+        wide, high = int(max(upper, lower)), int(max(left, right))
+        if self.args["size"] is not None:
+            high, wide = self.args["size"]
+            return _Crop(index, corners, high, wide, False)
+        if min(wide, high) < 1:
+            raise ValueError(f"{where} holds no pixel")
+        if wide * high > 16 * max(shape[0] * shape[1], 1 << 16) or max(wide, high) > _MAX_EXTENT:
+            raise ValueError(f"{where} is more than 16 times as large as its image of {shape[1]} x {shape[0]} pixels")
+        ratio = self.args["rotate_tall"]
+        return _Crop(index, corners, high, wide, bool(ratio and high >= ratio * wide))
+
+    def _cut(self, image: np.ndarray, crop: _Crop, target: np.ndarray) -> None:
+        from penstock.kernels.cpu.opencv import border, keep, opencv
+
+        cv2, (high, wide) = opencv(), (crop.height, crop.width)
+        edges = np.array([[0, 0], [wide, 0], [wide, high], [0, high]], np.float32)
+        shift = np.float32(0.5 if self.args["pixel_origin"] == "corner" else 0)
+        matrix = cv2.getPerspectiveTransform((crop.corners - shift).astype(np.float32), edges - shift)
+        flags, mode = getattr(cv2, _FLAGS[self.args["interp_type"]]), border(self.args["border_mode"])
+        source = np.ascontiguousarray(image)
+        if crop.turned:
+            upright = cv2.warpPerspective(source, matrix, (wide, high), flags=flags, borderMode=mode)
+            target[...] = np.rot90(upright.reshape(high, wide, -1))
+        else:
+            keep(cv2.warpPerspective(source, matrix, (wide, high), dst=target, flags=flags, borderMode=mode), target)
+
+
+def _on_cpu(batch: TensorList) -> TensorList:
+    return batch.as_cpu() if isinstance(batch, TensorListGPU) else batch

@@ -1,0 +1,154 @@
+"""The base of operators along one dimension of scores, such as a classifier's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.data_types import FLOAT, FLOAT16, dtype_name
+from penstock.kernels.axes import resolve_axis
+from penstock.operators.postprocessing._rows import firsts_of, share
+from penstock.schema import Argument, Operator, Sample, Workspace
+from penstock.schema.operator import Shape
+
+AXIS = (
+    Argument("axis", "int32", -1, "The dimension along which scores are; negative: from the end."),
+    Argument("axis_name", "string", None, "The letter of that dimension in the layout.", example="C"),
+)
+LABELS = Argument(
+    "labels",
+    "string[]",
+    None,
+    "The names of the classes, which become a further output.",
+    example=["cat", "dog", "owl"],
+)
+
+
+class AxisOperator(Operator[int]):
+    """The base: a kernel is launched once for all samples, whose shapes may differ; the state is the dimension."""
+
+    def setup(self) -> None:
+        if self.given("axis") and self.given("axis_name"):
+            raise ValueError("`axis` and `axis_name` cannot be given together")
+        name = self.args["axis_name"]
+        if name is not None and len(name) != 1:
+            raise ValueError(f"`axis_name` is a single letter. Got: {name!r}")
+
+    def launch(
+        self,
+        scores: np.ndarray,
+        places: np.ndarray,
+        begin: int,
+        end: int,
+        outputs: Sequence[np.ndarray],
+        faults: np.ndarray,
+    ) -> None:
+        """Computes some samples; see :mod:`penstock.operators.postprocessing._axis_cpu`."""
+        raise NotImplementedError(f"{type(self).__name__} must say what it computes")
+
+    def resolve(self, workspace: Workspace[int]) -> int:
+        """The dimension along which scores are.
+
+        Raises:
+            RuntimeError: scores are not of FLOAT or FLOAT16, or their layout has no such dimension.
+            IndexError: they have no such dimension.
+        """
+        batch, name = workspace.inputs[0], self.args["axis_name"]
+        if len(batch) and batch.dtype not in (FLOAT, FLOAT16):
+            raise RuntimeError(f"Scores are of FLOAT or FLOAT16, got {dtype_name(batch.dtype)}: use `fn.cast`")
+        if name is None:
+            return resolve_axis(self.args["axis"], batch.ndim())
+        if name not in batch.layout():
+            raise RuntimeError(f"`axis_name` is '{name}', which the layout \"{batch.layout()}\" does not have")
+        return batch.layout().index(name)
+
+    def check_extent(self, sample: Sample[int]) -> int:
+        """How many scores a sample has along the dimension; raises ValueError if there are none."""
+        extent = sample.shapes[0][sample.workspace.state]
+        if not extent:
+            raise ValueError(f"There is no score: the shape is {list(sample.shapes[0])}")
+        return extent
+
+    def compute_samples(self, workspace: Workspace[int], shapes: Sequence[Shape]) -> None:
+        outputs = [batch.elements for batch in workspace.outputs]
+        if workspace.failures or not workspace.batch_size or not all(own is not None for own in outputs):
+            super().compute_samples(workspace, shapes)
+            return
+        batch = workspace.inputs[0]
+        scores = np.ascontiguousarray(batch.contiguous_elements(), np.float32)
+        places, faults = _places(batch.shapes, shapes, workspace.state), np.full(workspace.batch_size, -1, np.int64)
+        share(
+            workspace,
+            lambda begin, end: self.launch(scores, places, begin, end, outputs, faults),
+            batch.sample_volumes(),
+        )
+        for index in np.flatnonzero(faults >= 0).tolist():
+            workspace.fail(index, _fault(int(faults[index]), batch.shapes[index]))
+
+    def compute(self, sample: Sample[int]) -> None:
+        scores = np.ascontiguousarray(sample.inputs[0], np.float32).reshape(-1)
+        outputs = [output.reshape(-1) for output in sample.outputs]
+        places = _places([sample.shapes[0]], [sample.outputs[0].shape], sample.workspace.state)
+        faults = np.full(1, -1, np.int64)
+        self.launch(scores, places, 0, 1, outputs, faults)
+        if faults[0] >= 0:
+            raise _fault(int(faults[0]), sample.shapes[0])
+
+
+def _places(shapes: Sequence[Shape], results: Sequence[Shape], axis: int) -> np.ndarray:
+    """What kernels read of each sample: where it and its results begin, and the extents before, along and after the dimension."""
+    inputs = np.array([math.prod(shape) for shape in shapes], np.int64)
+    outputs = np.array([math.prod(shape) for shape in results], np.int64)
+    extents = [(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])) for shape in shapes]
+    return np.column_stack(
+        [firsts_of(inputs)[:-1], firsts_of(outputs)[:-1], np.array(extents, np.int64).reshape(-1, 3)]
+    )
+
+
+def _fault(place: int, shape: Shape) -> ValueError:
+    where = [int(index) for index in np.unravel_index(place, shape)]
+    return ValueError(f"The score at {where} is NaN")
+
+
+def names_of(labels: Sequence[str]) -> np.ndarray:
+    """Names as strings are in pipelines: rows of uint8, padded with zeros."""
+    encoded = [label.encode() for label in labels]
+    longest = max(map(len, encoded), default=0)
+    return np.array([list(name.ljust(longest, b"\0")) for name in encoded], np.uint8).reshape(len(encoded), longest)
+
+
+def check_labels(labels: Sequence[str] | None, extent: int) -> None:
+    """Raises ValueError unless there is a name for each class."""
+    if labels is not None and len(labels) != extent:
+        raise ValueError(f"`labels` has {len(labels)} names, and there are {extent} scores")
+
+
+def fill_names(
+    names: np.ndarray,
+    classes: np.ndarray,
+    target: np.ndarray,
+    places: np.ndarray,
+    begin: int,
+    end: int,
+    per_row: int,
+    faults: np.ndarray,
+) -> None:
+    """Writes the names of the classes that were found of some samples.
+
+    Args:
+        names: as :func:`names_of` returns them.
+        classes: of all samples, int32 of shape (n,).
+        target: of shape (n * the longest name,); output.
+        places: see :func:`_places`.
+        begin, end: the samples.
+        per_row: how many classes were found along the dimension.
+        faults: samples in which no classes were found.
+    """
+    rows = target.reshape(-1, names.shape[1]) if names.shape[1] else target.reshape(len(classes), 0)
+    for sample in range(begin, end):
+        if faults[sample] < 0:
+            _, first, outer, _, inner = places[sample].tolist()
+            own = slice(first, first + outer * inner * per_row)
+            rows[own] = names[classes[own]]

@@ -1,0 +1,236 @@
+"""Decoding connectionist temporal classification: the best path, and prefix beam search."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from penstock.kernels.cpu.options import inner, kernel
+
+
+@inner
+def _fill_logarithms(scores: np.ndarray, first: int, classes: int, are_probabilities: bool, logs: np.ndarray) -> int:
+    """Fills ``logs``, float64 of shape (classes,), with the logarithms of one step's probabilities.
+
+    Returns the first class whose score is not usable, or -1.
+    """
+    best = -math.inf
+    for i in range(classes):
+        score = np.float64(scores[first + i])
+        if not score < math.inf or (are_probabilities and score < 0):
+            return i
+        logs[i] = score
+        best = max(best, score)
+    if best == -math.inf or (are_probabilities and best == 0):
+        return 0
+    if are_probabilities:
+        for i in range(classes):
+            logs[i] = math.log(logs[i]) if logs[i] > 0 else -math.inf
+        return -1
+    total = 0.0
+    for i in range(classes):
+        total += math.exp(logs[i] - best)
+    shift = best + math.log(total)
+    for i in range(classes):
+        logs[i] -= shift
+    return -1
+
+
+@inner
+def _sum_of(a: float, b: float) -> float:
+    """The logarithm of the sum of two numbers, given by their logarithms."""
+    if a < b:
+        a, b = b, a
+    return a if b == -math.inf else a + math.log1p(math.exp(b - a))
+
+
+@kernel
+def follow_best_path(
+    scores: np.ndarray,
+    firsts: np.ndarray,
+    steps: np.ndarray,
+    token_firsts: np.ndarray,
+    classes: np.ndarray,
+    blanks: np.ndarray,
+    are_probabilities: bool,
+    begin: int,
+    end: int,
+    tokens: np.ndarray,
+    confidences: np.ndarray,
+    counts: np.ndarray,
+    totals: np.ndarray,
+    faults: np.ndarray,
+) -> None:
+    """Takes the best class of each step, of equal ones the first, and drops repetitions and blanks.
+
+    Args:
+        scores: of all samples, float32, a row of classes for each step.
+        firsts: where each sample's scores begin.
+        steps: how many of its steps to read.
+        token_firsts: where its tokens go.
+        classes: how many there are; of each sample.
+        blanks: which of them is the blank; of each sample.
+        are_probabilities: rather than logits or logarithms.
+        begin, end: the samples to decode.
+        tokens: int32; output.
+        confidences: float32, the probability of each token where it begins; output.
+        counts: the number of each sample's tokens; output.
+        totals: float32, the logarithm of the path's probability; output.
+        faults: output: where in its sample a score is not usable, or -1.
+    """
+    for sample in range(begin, end):
+        count, first, target = classes[sample], firsts[sample], token_firsts[sample]
+        logs, found, total, before = np.empty(count, np.float64), 0, 0.0, -1
+        faults[sample] = -1
+        for step in range(steps[sample]):
+            bad = _fill_logarithms(scores, first + step * count, count, are_probabilities, logs)
+            if bad >= 0:
+                faults[sample] = step * count + bad
+                break
+            best = 0
+            for i in range(1, count):
+                if logs[i] > logs[best]:
+                    best = i
+            total += logs[best]
+            if best != before and best != blanks[sample]:
+                tokens[target + found], confidences[target + found] = best, math.exp(logs[best])
+                found += 1
+            before = best
+        counts[sample], totals[sample] = found, total
+
+
+@kernel
+def search_prefixes(
+    scores: np.ndarray,
+    firsts: np.ndarray,
+    steps: np.ndarray,
+    token_firsts: np.ndarray,
+    classes: np.ndarray,
+    blanks: np.ndarray,
+    are_probabilities: bool,
+    width: int,
+    begin: int,
+    end: int,
+    tokens: np.ndarray,
+    confidences: np.ndarray,
+    counts: np.ndarray,
+    totals: np.ndarray,
+    faults: np.ndarray,
+) -> None:
+    """Keeps the ``width`` most probable beginnings of the text from step to step, over all paths that give them.
+
+    ``totals`` are logarithms of texts' probabilities; the other arguments are those of :func:`follow_best_path`.
+    """
+    for sample in range(begin, end):
+        count, first, amount, blank = classes[sample], firsts[sample], steps[sample], blanks[sample]
+        faults[sample] = -1
+        # The texts that were among the best at some step, as a tree; 0 is the empty one.
+        nodes = amount * width + 1
+        token, parent = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int64)
+        child, sibling = np.full(nodes, -1, np.int64), np.full(nodes, -1, np.int64)
+        confidence, place = np.zeros(nodes, np.float32), np.full(nodes, -1, np.int64)
+        used = 1
+        # Of the texts kept: the node, and the logarithms of the probability of paths that end with a blank, and with a token.
+        kept, held = np.zeros(width, np.int64), 1
+        with_blank, with_token = np.full(width, -math.inf), np.full(width, -math.inf)
+        with_blank[0], place[0] = 0.0, 0
+        stay_blank, stay_token = np.empty(width), np.empty(width)
+        logs = np.empty(count, np.float64)
+        best_classes = np.empty(min(width + 1, count), np.int64)
+        # The candidates for the next step: total, and the text that stays (class -1) or is extended.
+        new_total, new_base, new_class = np.empty(width), np.empty(width, np.int64), np.empty(width, np.int64)
+        new_kept, new_blank, new_token = np.empty(width, np.int64), np.empty(width), np.empty(width)
+        for step in range(amount):
+            bad = _fill_logarithms(scores, first + step * count, count, are_probabilities, logs)
+            if bad >= 0:
+                faults[sample] = step * count + bad
+                break
+            # No text can be extended by more classes than these and still be among the best.
+            listed = 0
+            for i in range(count):
+                if i == blank or (listed == len(best_classes) and not logs[i] > logs[best_classes[listed - 1]]):
+                    continue
+                listed = min(listed + 1, len(best_classes))
+                at = listed - 1
+                while at > 0 and logs[i] > logs[best_classes[at - 1]]:
+                    best_classes[at] = best_classes[at - 1]
+                    at -= 1
+                best_classes[at] = i
+            for b in range(held):
+                own = token[kept[b]]
+                stay_blank[b] = _sum_of(with_blank[b], with_token[b]) + logs[blank]
+                stay_token[b] = with_token[b] + logs[own] if own >= 0 else -math.inf
+            # A text whose beginning is kept, too, is also reached from there.
+            for b in range(held):
+                node = kept[b]
+                base = place[parent[node]] if parent[node] >= 0 else -1
+                if base >= 0:
+                    repeats = token[kept[base]] == token[node]
+                    before = with_blank[base] if repeats else _sum_of(with_blank[base], with_token[base])
+                    stay_token[b] = _sum_of(stay_token[b], before + logs[token[node]])
+            found = 0
+            for b in range(held):
+                node = kept[b]
+                total = _sum_of(with_blank[b], with_token[b])
+                # -1: it stays; listed: it is extended by its own last class.
+                for number in range(-1, listed + 1):
+                    if number < 0:
+                        extension, value = -1, _sum_of(stay_blank[b], stay_token[b])
+                    elif number < listed:
+                        extension = best_classes[number]
+                        value = total + logs[extension]
+                        if extension == token[node]:
+                            continue
+                    elif token[node] >= 0:
+                        extension, value = token[node], with_blank[b] + logs[token[node]]
+                    else:
+                        continue
+                    if value == -math.inf or (found == width and not value > new_total[width - 1]):
+                        continue
+                    if extension >= 0:
+                        known = child[node]
+                        while known >= 0 and token[known] != extension:
+                            known = sibling[known]
+                        if known >= 0 and place[known] >= 0:
+                            continue
+                    found = min(found + 1, width)
+                    at = found - 1
+                    while at > 0 and value > new_total[at - 1]:
+                        new_total[at], new_base[at], new_class[at] = (
+                            new_total[at - 1],
+                            new_base[at - 1],
+                            new_class[at - 1],
+                        )
+                        at -= 1
+                    new_total[at], new_base[at], new_class[at] = value, b, extension
+            for number in range(found):
+                b, extension = new_base[number], new_class[number]
+                node = kept[b]
+                if extension < 0:
+                    new_kept[number], new_blank[number], new_token[number] = node, stay_blank[b], stay_token[b]
+                    continue
+                known = child[node]
+                while known >= 0 and token[known] != extension:
+                    known = sibling[known]
+                if known < 0:
+                    known = used
+                    used += 1
+                    token[known], parent[known], sibling[known], child[node] = extension, node, child[node], known
+                confidence[known] = math.exp(logs[extension])
+                new_kept[number], new_blank[number], new_token[number] = known, -math.inf, new_total[number]
+            for b in range(held):
+                place[kept[b]] = -1
+            held = found
+            for b in range(held):
+                kept[b], with_blank[b], with_token[b] = new_kept[b], new_blank[b], new_token[b]
+                place[kept[b]] = b
+        length, node = 0, kept[0]
+        while parent[node] >= 0:
+            length, node = length + 1, parent[node]
+        node = kept[0]
+        for i in range(length):
+            at = token_firsts[sample] + length - 1 - i
+            tokens[at], confidences[at] = token[node], confidence[node]
+            node = parent[node]
+        counts[sample], totals[sample] = length, _sum_of(with_blank[0], with_token[0])

@@ -1,0 +1,31 @@
+"""Outlines of boxes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.cpu.options import kernel
+
+
+@kernel
+def draw_outlines(edges: np.ndarray, colours: np.ndarray, thickness: int, image: np.ndarray) -> None:
+    """Draws the outlines of boxes, of which the later ones cover the earlier ones.
+
+    Args:
+        edges: int64 of shape (n, 4): left, top, right, bottom; lines are inside of the box, between pixels.
+        colours: uint8 of shape (n, channels).
+        thickness: of the lines, in pixels.
+        image: uint8 of shape (height, width, channels).
+    """
+    height, width, channels = image.shape
+    for number in range(len(edges)):
+        left, top, right, bottom = edges[number]
+        for y in range(max(top, 0), min(bottom, height)):
+            # Rows that are no line as a whole have one at each end.
+            is_line = y < top + thickness or y >= bottom - thickness
+            for end in range(1 if is_line else 2):
+                first = right - thickness if end else left
+                last = right if end or is_line else left + thickness
+                for x in range(max(first, left, 0), min(last, right, width)):
+                    for channel in range(channels):
+                        image[y, x, channel] = colours[number, channel]

@@ -1,0 +1,177 @@
+"""Non-maximum suppression."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from penstock.kernels.cpu.options import inner, kernel
+
+_BOXES_AT_ONCE = 64
+
+
+@kernel
+def count_candidates(
+    scores: np.ndarray,
+    firsts: np.ndarray,
+    thresholds: np.ndarray,
+    begin: int,
+    end: int,
+    counts: np.ndarray,
+    faults: np.ndarray,
+) -> None:
+    """Counts each sample's scores above its threshold.
+
+    Args:
+        scores: of all samples, float32.
+        firsts: where each sample's scores begin, and at last where the last ones end.
+        thresholds: float32, one for each sample.
+        begin, end: the samples to look at.
+        counts: output.
+        faults: output: the first score of each sample that is NaN; -1 if there is none.
+    """
+    for sample in range(begin, end):
+        threshold = thresholds[sample]
+        found, unordered = 0, 0
+        for i in range(firsts[sample], firsts[sample + 1]):
+            score = scores[i]
+            found += score > threshold
+            unordered += score != score
+        counts[sample] = found
+        faults[sample] = -1
+        if unordered:
+            i = firsts[sample]
+            while scores[i] == scores[i]:
+                i += 1
+            faults[sample] = i - firsts[sample]
+
+
+@inner
+def _is_suppressed(
+    left: float,
+    top: float,
+    right: float,
+    bottom: float,
+    area: float,
+    known: np.ndarray,
+    count: int,
+    threshold: float,
+) -> bool:
+    """Whether one of the first ``count`` known boxes overlaps a box by more than the threshold."""
+    zero = np.float32(0)
+    for start in range(0, count, _BOXES_AT_ONCE):
+        hits = np.int32(0)
+        for i in range(start, min(start + _BOXES_AT_ONCE, count)):
+            wide = max(zero, min(right, known[2, i]) - max(left, known[0, i]))
+            high = max(zero, min(bottom, known[3, i]) - max(top, known[1, i]))
+            shared = wide * high
+            hits += np.int32((shared > zero) & (shared / (known[4, i] + area - shared) > threshold))
+        if hits:
+            return True
+    return False
+
+
+@kernel
+def suppress(
+    boxes: np.ndarray,
+    scores: np.ndarray,
+    labels: np.ndarray,
+    box_firsts: np.ndarray,
+    score_firsts: np.ndarray,
+    classes: np.ndarray,
+    candidate_firsts: np.ndarray,
+    score_thresholds: np.ndarray,
+    iou_thresholds: np.ndarray,
+    limits: np.ndarray,
+    max_candidates: int,
+    class_wise: bool,
+    with_sizes: bool,
+    begin: int,
+    end: int,
+    kept: np.ndarray,
+    counts: np.ndarray,
+    faults: np.ndarray,
+) -> None:
+    """Keeps of each sample the boxes that no better one overlaps, the best first.
+
+    Args:
+        boxes: of all samples, float32 of shape (n, 4).
+        scores: of all samples, float32: one for each box, or one for each box and class.
+        labels: int32 of shape (n,), or empty.
+        box_firsts, score_firsts: where each sample's boxes and scores begin, and at last where the last ones end.
+        classes: how many scores a box has, one number for each sample.
+        candidate_firsts: likewise, of the scores above the threshold.
+        score_thresholds, iou_thresholds: float32, one for each sample.
+        limits: how many boxes to keep, int64, one for each sample.
+        max_candidates: of a class, with the highest scores; 0: all.
+        class_wise: boxes of different classes do not suppress one another.
+        with_sizes: a box is a corner and its extents, rather than two corners.
+        begin, end: the samples to look at.
+        kept: int64, one for each candidate; output: where each sample's kept scores are among its scores, from
+            ``candidate_firsts`` on.
+        counts: output: how many are kept of each sample.
+        faults: output: the box of each sample with a coordinate that is no finite number; -1 if none was looked at.
+    """
+    for sample in range(begin, end):
+        counts[sample], faults[sample] = 0, -1
+        first, amount = candidate_firsts[sample], candidate_firsts[sample + 1] - candidate_firsts[sample]
+        limit = min(amount, limits[sample])
+        if limit <= 0:
+            continue
+        places, keys = np.empty(amount, np.int64), np.empty(amount, np.float32)
+        threshold, found = score_thresholds[sample], 0
+        for i in range(score_firsts[sample], score_firsts[sample + 1]):
+            if scores[i] > threshold:
+                places[found], keys[found] = i - score_firsts[sample], -scores[i]
+                found += 1
+        # Of equal scores, the first one goes first.
+        order = np.argsort(keys, kind="mergesort")
+        per_box, box_first = classes[sample], box_firsts[sample]
+        groups, group_count = np.zeros(amount, np.int64), 1
+        if class_wise and per_box > 1:
+            group_count = per_box
+            for i in range(amount):
+                groups[i] = places[i] % per_box
+        elif class_wise and len(labels):
+            own = np.empty(amount, np.int32)
+            for i in range(amount):
+                own[i] = labels[box_first + places[i]]
+            by_label = np.argsort(own, kind="mergesort")
+            for i in range(1, amount):
+                group_count += own[by_label[i]] != own[by_label[i - 1]]
+                groups[by_label[i]] = group_count - 1
+        by_group = order
+        if group_count > 1:
+            by_group = order[np.argsort(groups[order], kind="mergesort")]
+        # Of the kept boxes of the group at hand: left, top, right, bottom, area, one after the other for vectors to compare.
+        known = np.empty((5, limit), np.float32)
+        iou_threshold, group, done, seen = iou_thresholds[sample], -1, 0, 0
+        is_kept = np.zeros(amount, np.bool_)
+        for i in range(amount):
+            candidate = by_group[i]
+            if groups[candidate] != group:
+                group, done, seen = groups[candidate], 0, 0
+            seen += 1
+            if done == limit or (max_candidates > 0 and seen > max_candidates):
+                continue
+            box = places[candidate] // per_box
+            left, top = boxes[box_first + box, 0], boxes[box_first + box, 1]
+            right, bottom = boxes[box_first + box, 2], boxes[box_first + box, 3]
+            if with_sizes:
+                right, bottom = left + right, top + bottom
+            if not (math.isfinite(left) and math.isfinite(top) and math.isfinite(right) and math.isfinite(bottom)):
+                faults[sample] = box
+                break
+            area = (right - left) * (bottom - top)
+            if not _is_suppressed(left, top, right, bottom, area, known, done, iou_threshold):
+                known[0, done], known[1, done], known[2, done], known[3, done] = left, top, right, bottom
+                known[4, done] = area
+                done += 1
+                is_kept[candidate] = True
+        done = 0
+        for i in range(amount):
+            if is_kept[order[i]] and done < limit:
+                kept[first + done] = places[order[i]]
+                done += 1
+        counts[sample] = done

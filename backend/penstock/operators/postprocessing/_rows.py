@@ -1,0 +1,130 @@
+"""The base of operators whose numbers of results depend on the data, such as the boxes that are left of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock.data_types import FLOAT, FLOAT16, DALIDataType, dtype_name
+from penstock.schema import Operator, PlanColumns, Sample, Samples, Workspace
+from penstock.schema.operator import Shape
+from penstock.tensors import TensorList, TensorListGPU
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Tables = tuple[np.ndarray, ...]
+# As many numbers to read as are worth waking a thread for.
+_NUMBERS_WORTH_WAKING = 1 << 15
+
+
+@dataclass(eq=False)
+class Rows(PlanColumns[Tables]):
+    """The results for many samples: of each output, the rows of all samples, one after the other.
+
+    Attributes:
+        tables: of each output, of shape (rows, ...).
+        counts: how many rows each sample has in each output, int64 of shape (samples, outputs).
+    """
+
+    tables: list[np.ndarray]
+    counts: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def row(self, number: int) -> Tables:
+        firsts, counts = self.counts[:number].sum(axis=0).tolist(), self.counts[number].tolist()
+        return tuple(table[first : first + count] for table, first, count in zip(self.tables, firsts, counts))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        tables = [np.concatenate(own) for own in zip(*(part.tables for part in parts))]
+        return cls(tables, np.concatenate([part.counts for part in parts]))
+
+    def shapes(self) -> list[np.ndarray]:
+        """The shapes of each output, int64 with a row for each sample."""
+        return [
+            np.column_stack([counts, *(np.full(len(counts), extent) for extent in table.shape[1:])])
+            for table, counts in zip(self.tables, self.counts.T)
+        ]
+
+
+class RowsOperator(Operator[None, Tables, Rows]):
+    """The base: planning a batch computes its results, as no shape is known before, and computing it copies them.
+
+    On a GPU, inputs are copied to the host and results back.
+    """
+
+    def run_batch(self, workspace: Workspace[None, Tables, Rows]) -> None:
+        if workspace.device == "cpu":
+            super().run_batch(workspace)
+            return
+        on_host = replace(workspace, inputs=[batch.as_cpu() for batch in workspace.inputs], device="cpu")
+        super().run_batch(on_host)
+        workspace.samples = on_host.samples
+        host_outputs = self.schema.host_outputs
+        workspace.outputs = [
+            batch if number in host_outputs else TensorListGPU.upload(batch)
+            for number, batch in enumerate(on_host.outputs)
+        ]
+
+    def compute_samples(self, workspace: Workspace[None, Tables, Rows], shapes: Sequence[Shape]) -> None:
+        if workspace.failures or not all(batch.elements is not None for batch in workspace.outputs):
+            super().compute_samples(workspace, shapes)
+            return
+        for batch, table in zip(workspace.outputs, workspace.plans.tables if workspace.batch_size else ()):
+            batch.elements[:] = table.reshape(-1)
+
+    def compute(self, sample: Sample[None, Tables]) -> None:
+        for output, table in zip(sample.outputs, sample.plan):
+            output[...] = table
+
+
+def check_real(workspace: Workspace, number: int, name: str) -> None:
+    """Raises RuntimeError unless an input is of FLOAT or FLOAT16."""
+    batch = workspace.inputs[number]
+    if len(batch) and batch.dtype not in (FLOAT, FLOAT16):
+        raise RuntimeError(f"`{name}` is of FLOAT or FLOAT16, got {dtype_name(batch.dtype)}")
+
+
+def check_type(workspace: Workspace, number: int, name: str, dtype: DALIDataType) -> None:
+    """Raises RuntimeError unless an input is of a type."""
+    batch = workspace.inputs[number]
+    if len(batch) and batch.dtype != dtype:
+        raise RuntimeError(f"`{name}` is of {dtype_name(dtype)}, got {dtype_name(batch.dtype)}")
+
+
+def elements_of(samples: Samples, number: int, dtype: type[np.generic]) -> np.ndarray:
+    """The elements of an input of these samples, one after the other, in a type."""
+    batch: TensorList = samples.workspace.inputs[number]
+    if samples.are_all:
+        elements = batch.contiguous_elements()
+    else:
+        elements = np.concatenate([np.ravel(array) for array in samples.of(batch.samples)])
+    return np.ascontiguousarray(elements, dtype)
+
+
+def firsts_of(counts: np.ndarray) -> np.ndarray:
+    """Where each sample's part begins, and at last where the last one ends."""
+    firsts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=firsts[1:])
+    return firsts
+
+
+def share(workspace: Workspace, work: Callable[[int, int], object], sizes: np.ndarray) -> None:
+    """Calls ``work(begin, end)`` for ranges of samples, on several threads if there is enough to do.
+
+    Args:
+        sizes: how many numbers each sample has.
+    """
+    count = len(sizes)
+    shares = min(workspace.num_threads, count, int(sizes.sum()) // _NUMBERS_WORTH_WAKING)
+    if shares < 2:
+        work(0, count)
+        return
+    bounds = [count * number // shares for number in range(shares + 1)]
+    workspace.parallel(lambda number: work(bounds[number], bounds[number + 1]), shares)

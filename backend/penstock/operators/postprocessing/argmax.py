@@ -1,0 +1,75 @@
+"""`argmax`: the class with the highest score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.data_types import INT32, UINT8
+from penstock.operators.postprocessing._axis import AXIS, LABELS, AxisOperator, check_labels, fill_names, names_of
+from penstock.schema import Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import Example, ExampleSamples, random_arrays
+
+
+def _scores(layout: str = "") -> ExampleSamples:
+    return random_arrays((3, 5, 4), (3, 3, 7), (3, 6, 2), layout="CHW")("")
+
+
+def _class_scores(layout: str = "") -> ExampleSamples:
+    return random_arrays((3,), (3,), (3,))("")
+
+
+@register_operator
+class Argmax(AxisOperator):
+    """Finds the index of the highest score along a dimension, of equal ones the first.
+
+    Returns INT32 without that dimension, and with `labels` the names of the classes, too: strings, as rows of UINT8 that are padded
+    with zeros. A sample with a score that is NaN fails.
+
+    >>> classes = fn.argmax(logits, axis_name="C")  # of each pixel
+    >>> number, name = fn.argmax(logits, labels=["cat", "dog", "owl"])
+    """
+
+    schema = Schema(
+        name="Argmax",
+        inputs=(Input("input", doc="Scores of FLOAT or FLOAT16, with at least one dimension.", example=_scores),),
+        arguments=(*AXIS, LABELS),
+        outputs=lambda arguments: 1 if arguments.get("labels") is None else 2,
+        examples=(Example(), Example({"axis": 0}), Example({"labels": ["cat", "dog", "owl"]}, (_class_scores,))),
+        equivalents=(
+            Equivalent("numpy.argmax", "A NaN is the highest score."),
+            Equivalent("torch.argmax", "A NaN is the highest score, and of equal ones, any may be found."),
+        ),
+    )
+
+    def setup(self) -> None:
+        super().setup()
+        self._names = None if self.args["labels"] is None else names_of(self.args["labels"])
+
+    def describe(self, workspace: Workspace[int]) -> list[OutputSpec]:
+        axis = workspace.state = self.resolve(workspace)
+        layout, ndim = workspace.inputs[0].layout(), workspace.inputs[0].ndim() - 1
+        specs = [OutputSpec(INT32, layout[:axis] + layout[axis + 1 :], ndim)]
+        return specs if self._names is None else [*specs, OutputSpec(UINT8, "", ndim + 1)]
+
+    def infer(self, sample: Sample[int]) -> list[tuple[int, ...]]:
+        axis, shape = sample.workspace.state, sample.shapes[0]
+        check_labels(self.args["labels"], self.check_extent(sample))
+        rest = (*shape[:axis], *shape[axis + 1 :])
+        return [rest] if self._names is None else [rest, (*rest, self._names.shape[1])]
+
+    def launch(
+        self,
+        scores: np.ndarray,
+        places: np.ndarray,
+        begin: int,
+        end: int,
+        outputs: Sequence[np.ndarray],
+        faults: np.ndarray,
+    ) -> None:
+        from penstock.operators.postprocessing._axis_cpu import argmax
+
+        argmax(scores, places, begin, end, outputs[0], faults)
+        if self._names is not None:
+            fill_names(self._names, outputs[0], outputs[1], places, begin, end, 1, faults)

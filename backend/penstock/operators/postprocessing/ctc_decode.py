@@ -1,0 +1,155 @@
+"""`ctc_decode`: the text of a recognizer's scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.data_types import FLOAT, INT32, UINT8
+from penstock.operators.postprocessing._rows import (
+    Rows,
+    RowsOperator,
+    Tables,
+    check_real,
+    elements_of,
+    firsts_of,
+    share,
+)
+from penstock.schema import Argument, Input, OutputSpec, Samples, Schema, Workspace, register_operator
+from penstock.schema.example_data import Example, ExampleSamples
+
+MAX_BEAM_WIDTH = 256
+
+
+def _scores(layout: str = "") -> ExampleSamples:
+    def make(index: int) -> np.ndarray:
+        return np.random.default_rng([index, 7]).normal(0, 2, ((9, 4, 12)[index % 3], 4)).astype(np.float32)
+
+    return ExampleSamples(make, bad=np.full((5, 4), np.nan, np.float32))
+
+
+@register_operator
+class CtcDecode(RowsOperator):
+    """Decodes the scores of a recognizer of text or speech that was trained with CTC (connectionist temporal classification).
+
+    Without a `beam_width`, the best class of each step is taken, and repetitions and blanks are dropped. With one, that many
+    beginnings of the text are kept from step to step, each with the probability of all paths that give it (prefix beam search).
+    Returns, with a `vocabulary`, the text (UINT8, a string in UTF-8), and in any case the classes (INT32), the probability of
+    each where it begins (FLOAT), and the logarithm of the probability of the path or, with `beam_width`, of the text (FLOAT, of
+    shape (1,)). A sample fails if a score is NaN or +inf, or negative where scores are probabilities.
+
+    >>> text, tokens, confidences, _ = fn.ctc_decode(logits, vocabulary=["", *"abcdefghijklmnopqrstuvwxyz "])
+    """
+
+    schema = Schema(
+        name="CtcDecode",
+        inputs=(
+            Input(
+                "scores",
+                doc="FLOAT or FLOAT16, of shape (steps, classes): logits or logarithms of probabilities.",
+                example=_scores,
+            ),
+        ),
+        arguments=(
+            Argument(
+                "beam_width",
+                "int32",
+                0,
+                f"How many beginnings of the text are kept, up to {MAX_BEAM_WIDTH}; 0: only the best path is followed.",
+                example=5,
+            ),
+            Argument("blank", "int32", 0, "The class that stands for nothing; negative: from the end."),
+            Argument("length", "int32", None, "How many steps to read; by default all.", tensor=True, example=3),
+            Argument(
+                "probabilities", "bool", False, "Scores are probabilities.", exempt="the example's scores are logits"
+            ),
+            Argument(
+                "vocabulary",
+                "string[]",
+                None,
+                "The text of each class; that of the blank may be left out.",
+                example=["-", "a", "b", "é"],
+            ),
+        ),
+        outputs=lambda arguments: 3 if arguments.get("vocabulary") is None else 4,
+        examples=(Example(), Example({"beam_width": 4, "vocabulary": ["a", "b", "c"], "blank": -1})),
+    )
+
+    def setup(self) -> None:
+        if not 0 <= self.args["beam_width"] <= MAX_BEAM_WIDTH:
+            raise ValueError(f"`beam_width` is from 0 to {MAX_BEAM_WIDTH}. Got: {self.args['beam_width']}")
+        vocabulary = self.args["vocabulary"]
+        self._texts = None if vocabulary is None else [text.encode() for text in vocabulary]
+
+    def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
+        check_real(workspace, 0, "scores")
+        specs = [OutputSpec(INT32, "", 1), OutputSpec(FLOAT, "", 1), OutputSpec(FLOAT, "", 1)]
+        return specs if self._texts is None else [OutputSpec(UINT8, "", 1), *specs]
+
+    def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
+        from penstock.operators.postprocessing._ctc_cpu import follow_best_path, search_prefixes
+
+        shapes, count = samples.shapes(0), len(samples)
+        if shapes.shape[1] != 2:
+            raise ValueError(f"Scores have the shape (steps, classes). Got: {shapes[0].tolist()}")
+        steps, classes = self._steps(samples, shapes[:, 0]), np.ascontiguousarray(shapes[:, 1])
+        blanks = self._blanks(classes)
+        scores = elements_of(samples, 0, np.float32)
+        firsts, token_firsts = firsts_of(shapes.prod(axis=1)), firsts_of(steps)
+        tokens, confidences = np.empty(token_firsts[-1], np.int32), np.empty(token_firsts[-1], np.float32)
+        counts, totals, faults = np.empty(count, np.int64), np.empty(count, np.float32), np.empty(count, np.int64)
+        given = scores, firsts, steps, token_firsts, classes, blanks, self.args["probabilities"]
+        found = tokens, confidences, counts, totals, faults
+        width = self.args["beam_width"]
+
+        def decode(begin: int, end: int) -> None:
+            if width:
+                search_prefixes(*given, width, begin, end, *found)
+            else:
+                follow_best_path(*given, begin, end, *found)
+
+        share(samples.workspace, decode, steps * classes * max(width, 1))
+        for place, own in zip(faults[faults >= 0].tolist(), classes[faults >= 0].tolist()):
+            raise ValueError(f"Step {place // own} has no probabilities: look at the score of class {place % own}")
+        rows = [slice(first, first + own) for first, own in zip(token_firsts.tolist(), counts.tolist())]
+        tables = [np.concatenate([table[own] for own in rows]) for table in (tokens, confidences)]
+        plans = Rows([*tables, totals], np.column_stack([counts, counts, np.ones(count, np.int64)]))
+        if self._texts is not None:
+            plans = self._with_texts(plans, [tokens[own] for own in rows], classes, blanks)
+        return plans.shapes(), plans
+
+    def _with_texts(self, plans: Rows, tokens: Sequence[np.ndarray], classes: np.ndarray, blanks: np.ndarray) -> Rows:
+        """The results with the texts before them."""
+        assert self._texts is not None
+        texts = []
+        for own, amount, blank in zip(tokens, classes.tolist(), blanks.tolist()):
+            known = self._texts if len(self._texts) == amount else [*self._texts[:blank], b"", *self._texts[blank:]]
+            texts.append(b"".join([known[token] for token in own.tolist()]))
+        table = np.frombuffer(bytearray(b"".join(texts)), np.uint8)
+        lengths = np.array(list(map(len, texts)), np.int64)
+        return Rows([table, *plans.tables], np.column_stack([lengths, plans.counts]))
+
+    def _steps(self, samples: Samples[None, Tables, Rows], whole: np.ndarray) -> np.ndarray:
+        """How many steps of each sample to read."""
+        if not samples.given("length"):
+            return np.ascontiguousarray(whole)
+        steps = np.empty(len(whole), np.int64)
+        steps[:] = samples.scalars("length")
+        if (steps < 0).any() or (steps > whole).any():
+            raise ValueError(f"`length` is from 0 to {whole[0]}, the number of steps. Got: {steps[0]}")
+        return steps
+
+    def _blanks(self, classes: np.ndarray) -> np.ndarray:
+        """The blank's class, for each sample.
+
+        Raises:
+            ValueError: the sample has no such class, or the vocabulary does not fit.
+        """
+        blank = self.args["blank"]
+        blanks = np.full(len(classes), blank, np.int64) if blank >= 0 else classes + blank
+        if (blanks < 0).any() or (blanks >= classes).any():
+            raise ValueError(f"`blank` is {blank}, and there are {classes[0]} classes")
+        if self._texts is not None and not np.isin(classes - len(self._texts), (0, 1)).all():
+            raise ValueError(f"`vocabulary` has {len(self._texts)} entries, and there are {classes[0]} classes")
+        return blanks

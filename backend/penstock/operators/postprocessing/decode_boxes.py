@@ -1,0 +1,202 @@
+"""`decode_boxes`: the boxes that a detector predicts, in the coordinates of the original image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.data_types import FLOAT
+from penstock.operators.postprocessing._rows import Rows, RowsOperator, Tables, check_real, elements_of, firsts_of
+from penstock.schema import Argument, Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
+from penstock.schema.example_data import Example, fixed_arrays, random_arrays
+
+_FORMS = ("centers", "anchors", "grid")
+_ANCHORS = [0.0, 0.0, 0.5, 0.5, 0.2, 0.1, 0.9, 0.8, 0.5, 0.5, 1.0, 1.0]
+
+
+@register_operator
+class DecodeBoxes(RowsOperator):
+    """Turns what a detector predicts of boxes into left, top, right, bottom, in the coordinates of the original image.
+
+    The argument `form` says what it predicts:
+
+    - `centers`: x and y of the centre, width and height, as DETR (in fractions of the image) and exported YOLO networks do;
+    - `anchors`: offsets of these from anchors, the extents' as logarithms, as SSD, RetinaNet and Faster R-CNN; the inverse of
+      :func:`box_encoder`;
+    - `grid`: offsets from the cells of grids, in cells, the extents' as logarithms, as YOLOX; the cells of the first of the
+      `strides` come first, row by row.
+
+    Then `shift` is subtracted, the result is multiplied by `scale` and limited to `clip`: if an image was made twice as small and
+    padded by 10 pixels on its left, `shift=[10, 0]` and `scale=[2, 2]` undo it. Arithmetic is in single precision.
+
+    >>> boxes = fn.decode_boxes(predictions[:, :4], scale=fn.cat(width, height))  # of DETR
+    """
+
+    schema = Schema(
+        name="DecodeBoxes",
+        inputs=(
+            Input(
+                "predictions",
+                doc="FLOAT or FLOAT16, of shape (boxes, 4).",
+                example=random_arrays((3, 4), (3, 4), (3, 4), low=0.1, high=0.9),
+            ),
+            Input(
+                "anchors_input",
+                doc="FLOAT or FLOAT16, of shape (boxes, 4): left, top, right, bottom, where they are not an argument.",
+                example=fixed_arrays(np.reshape(_ANCHORS, (3, 4))),
+            ),
+        ),
+        min_inputs=1,
+        arguments=(
+            Argument(
+                "anchors",
+                "float[]",
+                None,
+                "Left, top, right, bottom of each anchor, in one list.",
+                example=_ANCHORS,
+            ),
+            Argument(
+                "clip",
+                "float[]",
+                None,
+                "Width and height of the original image, to which boxes are limited.",
+                tensor=True,
+                example=[0.5, 0.75],
+            ),
+            Argument(
+                "form",
+                "string",
+                "centers",
+                "What is predicted: `centers`, `anchors` or `grid`.",
+                choices=_FORMS,
+                exempt="each form has inputs and arguments of its own",
+            ),
+            Argument(
+                "max_log_scale",
+                "float",
+                4.135166556742356,
+                "Of `anchors`: the greatest logarithm of a box's extent relative to its anchor's; by default that of 62.5.",
+            ),
+            Argument("means", "float[]", [0.0] * 4, "Of `anchors`: added to the offsets of x, y, width, height."),
+            Argument(
+                "scale", "float[]", [1.0], "What boxes are multiplied by: one number, or those of x and y.", tensor=True
+            ),
+            Argument(
+                "shift", "float[]", [0.0], "What is subtracted before: one number, or those of x and y.", tensor=True
+            ),
+            Argument(
+                "size",
+                "int32[]",
+                None,
+                "Of `grid`: height and width of the network's input.",
+                tensor=True,
+                example=[16, 32],
+                exempt="only `grid` takes it",
+            ),
+            Argument("stds", "float[]", [1.0] * 4, "Of `anchors`: what multiplies the offsets of x, y, width, height."),
+            Argument(
+                "strides", "int32[]", [8, 16, 32], "Of `grid`: the extents of cells, in pixels of the network's input."
+            ),
+        ),
+        examples=(
+            Example(),
+            Example({"form": "anchors", "anchors": _ANCHORS, "stds": [0.1, 0.1, 0.2, 0.2]}),
+            Example(
+                {"form": "anchors"},
+                (random_arrays((3, 4)), fixed_arrays(np.reshape(_ANCHORS, (3, 4)))),
+            ),
+            Example({"form": "grid", "size": [16, 32], "strides": [8, 16]}, (random_arrays((10, 4)),)),
+        ),
+        equivalents=(Equivalent("torchvision.ops.box_convert", 'With `in_fmt="cxcywh"` and `out_fmt="xyxy"`.'),),
+    )
+
+    def setup(self) -> None:
+        if self.args["form"] not in _FORMS:
+            raise ValueError(f"`form` is one of {', '.join(_FORMS)}. Got: {self.args['form']!r}")
+        for name in ("means", "stds"):
+            if len(self.args[name]) != 4:
+                raise ValueError(f"`{name}` has 4 values. Got: {len(self.args[name])}")
+        strides = self.args["strides"]
+        if not strides or min(strides) < 1:
+            raise ValueError(f"`strides` are 1 or more. Got: {strides}")
+        if self.args["form"] == "grid" and not self.given("size"):
+            raise ValueError('`form="grid"` takes the `size` of the network\'s input')
+        anchors = self.args["anchors"]
+        if anchors is not None and (not anchors or len(anchors) % 4):
+            raise ValueError(f"`anchors` has four numbers for each anchor. Got: {len(anchors)}")
+        self._anchors = None if anchors is None else np.array(anchors, np.float32).reshape(-1, 4)
+
+    def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
+        names = ("predictions", "anchors")
+        for number in range(len(workspace.inputs)):
+            check_real(workspace, number, names[number])
+        ways = (len(workspace.inputs) > 1) + (self._anchors is not None)
+        if ways != (self.args["form"] == "anchors"):
+            raise ValueError(
+                'With `form="anchors"`, anchors are given once, as an argument or an input, otherwise not at all'
+            )
+        return [OutputSpec(FLOAT, "", 2)]
+
+    def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
+        from penstock.operators.postprocessing._decode_boxes_cpu import decode_cells, decode_centres, decode_offsets
+
+        shapes, form = samples.shapes(0), self.args["form"]
+        if shapes.shape[1] != 2 or (shapes[:, 1] != 4).any():
+            raise ValueError(f"Predictions have the shape (boxes, 4). Got: {shapes[0].tolist()}")
+        counts = np.ascontiguousarray(shapes[:, 0])
+        predicted, firsts = elements_of(samples, 0, np.float32).reshape(-1, 4), firsts_of(counts)
+        geometry, boxes = self._geometry(samples), np.empty((firsts[-1], 4), np.float32)
+        if form == "centers":
+            decode_centres(predicted, firsts, geometry, boxes)
+        elif form == "grid":
+            strides = np.array(self.args["strides"], np.int64)
+            decode_cells(predicted, firsts, geometry, self._extents(samples, counts, strides), strides, boxes)
+        else:
+            anchors, step = self._anchors_of(samples, counts)
+            means, stds = (np.array(self.args[name], np.float32) for name in ("means", "stds"))
+            decode_offsets(predicted, firsts, geometry, anchors, step, means, stds, self.args["max_log_scale"], boxes)
+        plans = Rows([boxes], counts[:, None])
+        return plans.shapes(), plans
+
+    def _geometry(self, samples: Samples[None, Tables, Rows]) -> np.ndarray:
+        """What kernels do with corners; see :func:`decode_centres`."""
+        geometry = np.empty((len(samples), 8), np.float32)
+        geometry[:, 4:6], geometry[:, 6:] = -np.inf, np.inf
+        geometry[:, :2], geometry[:, 2:4] = _pairs(samples, "shift"), _pairs(samples, "scale")
+        if samples.given("clip"):
+            limits = samples.values("clip")
+            if limits.shape[1] != 2 or not (limits >= 0).all():
+                raise ValueError(f"`clip` is a width and a height. Got: {limits[0].tolist()}")
+            geometry[:, 4:6], geometry[:, 6:] = 0, limits
+        return geometry
+
+    def _extents(self, samples: Samples[None, Tables, Rows], counts: np.ndarray, strides: np.ndarray) -> np.ndarray:
+        """Height and width of the network's input; raises ValueError unless there is a row for each cell."""
+        extents = np.empty((len(samples), 2), np.int64)
+        extents[:] = samples.per_axis("size", 2)
+        cells = (extents[:, :, None] // strides).prod(axis=1).sum(axis=1)
+        if (extents < 0).any() or (cells != counts).any():
+            raise ValueError(
+                f"Grids for a `size` of {extents[0].tolist()} have {cells[0]} cells, and there are {counts[0]} boxes"
+            )
+        return extents
+
+    def _anchors_of(self, samples: Samples[None, Tables, Rows], counts: np.ndarray) -> tuple[np.ndarray, int]:
+        """Anchors, and 1 if each sample has its own, 0 if they are for all; raises ValueError unless there is one for each box."""
+        if self._anchors is not None:
+            if (counts != len(self._anchors)).any():
+                raise ValueError(f"There are {len(self._anchors)} anchors, and {counts[0]} boxes")
+            return self._anchors, 0
+        shapes = samples.shapes(1)
+        if shapes.shape[1] != 2 or (shapes[:, 1] != 4).any() or (shapes[:, 0] != counts).any():
+            raise ValueError(f"Anchors have the shape (boxes, 4). Got: {shapes[0].tolist()} for {counts[0]} boxes")
+        return elements_of(samples, 1, np.float32).reshape(-1, 4), 1
+
+
+def _pairs(samples: Samples, name: str) -> np.ndarray:
+    """The values of an argument for x and y, or one value for both, of each sample or of all."""
+    values = samples.values(name)
+    if values.shape[1] not in (1, 2):
+        raise ValueError(f"`{name}` is one number, or those of x and y. Got: {values[0].tolist()}")
+    return values

@@ -1,0 +1,163 @@
+"""`min_area_boxes`: the smallest rectangles around polygons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from types import ModuleType
+
+import numpy as np
+
+from penstock.data_types import FLOAT, INT32
+from penstock.operators.postprocessing._rows import Rows, RowsOperator, Tables, check_real, check_type
+from penstock.schema import Argument, Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
+from penstock.schema.example_data import Example, fixed_arrays, random_arrays
+from penstock.schema.libraries import OPENCV
+
+_POLYGONS = fixed_arrays([[0, 0, 4], [1, 4, 7]], dtype=np.int32)
+_VERTICES = fixed_arrays([[2, 3], [20, 5], [19, 15], [1, 13], [24, 2], [30, 9], [23, 12]], dtype=np.int32)
+
+
+@register_operator
+class MinAreaBoxes(RowsOperator):
+    """Finds the rectangle of least area around each polygon, turned as it may be.
+
+    Returns quadrilaterals, FLOAT of shape (boxes, 4, 2): x and y of the corners, clockwise from the upper left one, as
+    :func:`perspective_crops` takes them; scores, FLOAT of shape (boxes,): the mean of the map inside the rectangle, or 1 without a
+    map; and indices, INT32 of shape (boxes,), of the polygons. `min_side` and `min_score` are of rectangles before they grow. OpenCV
+    finds them, on the CPU; on a GPU, inputs are copied to the host and results back.
+
+    >>> polygons, vertices = fn.find_contours(probabilities > 0.3)
+    >>> lines, scores, _ = fn.min_area_boxes(polygons, vertices, probabilities, min_side=3, min_score=0.6, grow=1.5)  # of text
+    """
+
+    schema = Schema(
+        name="MinAreaBoxes",
+        inputs=(
+            Input(
+                "polygons",
+                doc="INT32, of shape (polygons, 3), as :func:`find_contours` returns them.",
+                example=_POLYGONS,
+            ),
+            Input("vertices", doc="INT32, of shape (vertices, 2): x and y.", example=_VERTICES),
+            Input(
+                "scores",
+                doc="A map of FLOAT or FLOAT16, of shape (height, width): how probable it is that a pixel belongs to an object.",
+                example=random_arrays((20, 32), low=0),
+            ),
+        ),
+        min_inputs=2,
+        arguments=(
+            Argument(
+                "grow",
+                "float",
+                0.0,
+                "How far all sides are moved outwards, in units of the rectangle's area divided by its perimeter; detectors of text "
+                "that learn to find its core take 1.5 to 2.",
+            ),
+            Argument("min_score", "float", 0.0, "Rectangles with a lower score are left out.", example=0.1),
+            Argument("min_side", "float", 0.0, "Rectangles with a shorter side, in pixels, are left out.", example=2.0),
+        ),
+        outputs=3,
+        needs=(OPENCV,),
+        examples=(
+            Example(),
+            Example({"grow": 1.5, "min_score": 0.1}, (_POLYGONS, _VERTICES, random_arrays((20, 32), low=0))),
+        ),
+        equivalents=(Equivalent("cv2.minAreaRect", "For one polygon, as a centre, extents and an angle."),),
+    )
+
+    def setup(self) -> None:
+        for name in ("grow", "min_score", "min_side"):
+            if not 0 <= self.args[name] < math.inf:
+                raise ValueError(f"`{name}` is 0 or more. Got: {self.args[name]:g}")
+
+    def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
+        check_type(workspace, 0, "polygons", INT32)
+        check_type(workspace, 1, "vertices", INT32)
+        if len(workspace.inputs) > 2:
+            check_real(workspace, 2, "scores")
+        return [OutputSpec(FLOAT, "", 3), OutputSpec(FLOAT, "", 1), OutputSpec(INT32, "", 1)]
+
+    def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
+        given = [samples.of(batch.samples) for batch in samples.workspace.inputs]
+        maps = given[2] if len(given) > 2 else [None] * len(samples)
+        found: list[Rows] = [_no_boxes()] * len(samples)
+
+        def find(number: int) -> None:
+            found[number] = self._boxes(given[0][number], given[1][number], maps[number])
+
+        samples.workspace.parallel(find, len(samples), [vertices.size for vertices in given[1]])
+        plans = Rows.joined(found)
+        return plans.shapes(), plans
+
+    def _boxes(self, polygons: np.ndarray, vertices: np.ndarray, scores: np.ndarray | None) -> Rows:
+        """The rectangles of one sample.
+
+        Raises:
+            ValueError: the inputs have other shapes, or a polygon has vertices that are not there.
+        """
+        from penstock.kernels.cpu.opencv import opencv
+
+        if polygons.ndim != 2 or polygons.shape[1] != 3 or vertices.ndim != 2 or vertices.shape[1] != 2:
+            raise ValueError(
+                "Polygons have the shape (polygons, 3), and vertices the shape (vertices, 2). Got: "
+                f"{list(polygons.shape)} and {list(vertices.shape)}"
+            )
+        if scores is not None and scores.ndim != 2:
+            raise ValueError(f"A map of scores has the shape (height, width). Got: {list(scores.shape)}")
+        cv2 = opencv()
+        likely = None if scores is None else np.ascontiguousarray(scores, np.float32)
+        corners, means, indices = [], [], []
+        for number, (_, start, end) in enumerate(polygons.tolist()):
+            if not 0 <= start < end <= len(vertices):
+                raise ValueError(f"Polygon {number} has the vertices {start} to {end}, and there are {len(vertices)}")
+            box = cv2.minAreaRect(np.ascontiguousarray(vertices[start:end]))
+            if min(box[1]) < self.args["min_side"]:
+                continue
+            mean = 1.0 if likely is None else _mean_inside(cv2, likely, cv2.boxPoints(box))
+            if not mean >= self.args["min_score"]:
+                continue
+            corners.append(_in_order(cv2.boxPoints(_grown(box, self.args["grow"]))))
+            means.append(mean)
+            indices.append(number)
+        if not corners:
+            return _no_boxes()
+        tables = [np.stack(corners), np.array(means, np.float32), np.array(indices, np.int32)]
+        return Rows(tables, np.full((1, 3), len(indices), np.int64))
+
+
+def _no_boxes() -> Rows:
+    tables = [np.empty((0, 4, 2), np.float32), np.empty(0, np.float32), np.empty(0, np.int32)]
+    return Rows(tables, np.zeros((1, 3), np.int64))
+
+
+def _grown(
+    box: tuple[tuple[float, float], tuple[float, float], float], grow: float
+) -> tuple[tuple[float, float], tuple[float, float], float]:
+    """A rectangle (centre, extents, angle) with its sides moved outwards."""
+    centre, (wide, high), angle = box
+    if not grow or not wide + high:
+        return box
+    distance = wide * high * grow / (2 * (wide + high))
+    return centre, (wide + 2 * distance, high + 2 * distance), angle
+
+
+def _in_order(corners: np.ndarray) -> np.ndarray:
+    """The corners clockwise from the upper left one: the upper one of the two on the left."""
+    by_x = corners[np.argsort(corners[:, 0], kind="stable")]
+    left, right = (half[np.argsort(half[:, 1], kind="stable")] for half in (by_x[:2], by_x[2:]))
+    return np.stack([left[0], right[0], right[1], left[1]])
+
+
+def _mean_inside(cv2: ModuleType, scores: np.ndarray, corners: np.ndarray) -> float:
+    """The mean of the scores in the pixels of a rectangle; 0 if none is on the map."""
+    height, width = scores.shape
+    low = np.clip(np.floor(corners.min(axis=0)), 0, (width, height)).astype(int)
+    high = np.clip(np.ceil(corners.max(axis=0)) + 1, 0, (width, height)).astype(int)
+    part = scores[low[1] : high[1], low[0] : high[0]]
+    if not part.size:
+        return 0.0
+    mask = np.zeros(part.shape, np.uint8)
+    cv2.fillPoly(mask, [np.trunc(corners - low).astype(np.int32)], 1)
+    return float(cv2.mean(part, mask)[0])

@@ -1,0 +1,243 @@
+"""`nms`: non-maximum suppression of a detector's boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.data_types import FLOAT, INT32
+from penstock.operators.postprocessing._rows import (
+    Rows,
+    RowsOperator,
+    Tables,
+    check_real,
+    check_type,
+    elements_of,
+    firsts_of,
+    share,
+)
+from penstock.schema import Argument, Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
+from penstock.schema.example_data import Example, ExampleSamples
+
+_FORMS = ("xyXY", "xyWH")
+
+
+def _overlapping_boxes(layout: str = "") -> ExampleSamples:
+    """Boxes in pixels, several of each object."""
+
+    def make(index: int) -> np.ndarray:
+        rng = np.random.default_rng([index, 4])
+        corners = rng.uniform(0, 200, (3, 1, 2)) + rng.uniform(0, 12, (3, 4, 2))
+        extents = rng.uniform(30, 60, (3, 1, 2)) + rng.uniform(0, 6, (3, 4, 2))
+        boxes = np.concatenate([corners, corners + extents], axis=2).reshape(-1, 4)
+        return boxes[: (12, 7, 9)[index % 3]].astype(np.float32)
+
+    return ExampleSamples(make, bad=np.zeros((2, 3), np.float32))
+
+
+def _scores_of(classes: tuple[int, ...] = ()) -> ExampleSamples:
+    def make(index: int) -> np.ndarray:
+        count = (12, 7, 9)[index % 3]
+        return np.random.default_rng([index, 5]).random((count, *classes)).astype(np.float32)
+
+    return ExampleSamples(make)
+
+
+def _labels(layout: str = "") -> ExampleSamples:
+    return ExampleSamples(lambda index: np.arange((12, 7, 9)[index % 3], dtype=np.int32) % 2)
+
+
+@register_operator
+class NMS(RowsOperator):
+    """Keeps the boxes that overlap no better one of their class, the best first; non-maximum suppression.
+
+    Boxes are taken in the order of their scores, of equal ones the first; each suppresses those after it of which the
+    intersection over union with it is above a threshold. Returns of those that are left: boxes (FLOAT, as they were given),
+    scores (FLOAT), labels (INT32: the class of the score, or the given one, or 0) and indices (INT32, among the sample's boxes).
+    Arithmetic is in single precision, as torchvision's. A sample in which a score is NaN, or a box with a sufficient score
+    is not finite, fails.
+
+    >>> boxes, scores, labels, _ = fn.nms(boxes, scores, score_threshold=0.05, max_boxes=100)
+    """
+
+    schema = Schema(
+        name="NMS",
+        inputs=(
+            Input("boxes", doc="FLOAT or FLOAT16, of shape (boxes, 4).", example=_overlapping_boxes),
+            Input(
+                "scores",
+                doc="FLOAT or FLOAT16, of shape (boxes,), or (boxes, classes): then each class has a box of its own.",
+                example=lambda layout: _scores_of(),
+            ),
+            Input(
+                "labels",
+                doc="INT32, of shape (boxes,): the classes, if there is one score for each box.",
+                example=_labels,
+            ),
+        ),
+        min_inputs=2,
+        arguments=(
+            Argument(
+                "box_form",
+                "string",
+                "xyXY",
+                "`xyXY`: left, top, right, bottom; `xyWH`: left, top, width, height.",
+                choices=_FORMS,
+            ),
+            Argument("class_wise", "bool", True, "Boxes of different classes do not suppress one another."),
+            Argument(
+                "iou_threshold",
+                "float",
+                0.5,
+                "The intersection over union above which a box is suppressed, 0 to 1.",
+                tensor=True,
+            ),
+            Argument(
+                "max_boxes", "int32", 0, "The number of boxes to keep of a sample; 0: all.", tensor=True, example=4
+            ),
+            Argument(
+                "max_candidates",
+                "int32",
+                0,
+                "Of each class (with `class_wise=False`, of all), only so many boxes with the highest scores are considered; 0: all.",
+                example=3,
+            ),
+            Argument(
+                "score_threshold",
+                "float",
+                None,
+                "Only scores above it are considered; by default all.",
+                tensor=True,
+                example=0.3,
+            ),
+        ),
+        outputs=4,
+        examples=(
+            Example(),
+            Example(inputs=(_overlapping_boxes, lambda layout: _scores_of(), _labels)),
+            Example({"score_threshold": 0.4}, (_overlapping_boxes, lambda layout: _scores_of((3,)))),
+        ),
+        equivalents=(
+            Equivalent(
+                "torchvision.ops.nms", "It returns indices only, and knows neither classes nor thresholds of scores."
+            ),
+            Equivalent("torchvision.ops.batched_nms"),
+            Equivalent("cv2.dnn.NMSBoxes", "Boxes are left, top, width, height."),
+        ),
+    )
+
+    def setup(self) -> None:
+        if self.args["box_form"] not in _FORMS:
+            raise ValueError(f"`box_form` is one of {', '.join(_FORMS)}. Got: {self.args['box_form']!r}")
+        for name in ("max_boxes", "max_candidates"):
+            if self.args[name] < 0:
+                raise ValueError(f"`{name}` is 0 or more. Got: {self.args[name]}")
+
+    def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
+        check_real(workspace, 0, "boxes")
+        check_real(workspace, 1, "scores")
+        if len(workspace.inputs) > 2:
+            check_type(workspace, 2, "labels", INT32)
+        return [OutputSpec(FLOAT, "", 2), OutputSpec(FLOAT, "", 1), OutputSpec(INT32, "", 1), OutputSpec(INT32, "", 1)]
+
+    def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
+        from penstock.operators.postprocessing._nms_cpu import count_candidates, suppress
+
+        count, workspace = len(samples), samples.workspace
+        box_counts, classes = self._shapes(samples)
+        thresholds, overlaps, limits = self._settings(samples)
+        boxes, scores = elements_of(samples, 0, np.float32).reshape(-1, 4), elements_of(samples, 1, np.float32)
+        has_labels = len(workspace.inputs) > 2
+        labels = elements_of(samples, 2, np.int32) if has_labels else np.empty(0, np.int32)
+        sizes = box_counts * classes
+        box_firsts, score_firsts = firsts_of(box_counts), firsts_of(sizes)
+        candidates, faults = np.empty(count, np.int64), np.empty(count, np.int64)
+        share(
+            workspace,
+            lambda begin, end: count_candidates(scores, score_firsts, thresholds, begin, end, candidates, faults),
+            sizes,
+        )
+        _check(faults, "Score {} is NaN")
+        firsts = firsts_of(candidates)
+        kept, counts = np.empty(firsts[-1], np.int64), np.empty(count, np.int64)
+        share(
+            workspace,
+            lambda begin, end: suppress(
+                boxes,
+                scores,
+                labels,
+                box_firsts,
+                score_firsts,
+                classes,
+                firsts,
+                thresholds,
+                overlaps,
+                limits,
+                self.args["max_candidates"],
+                self.args["class_wise"],
+                self.args["box_form"] == "xyWH",
+                begin,
+                end,
+                kept,
+                counts,
+                faults,
+            ),
+            sizes,
+        )
+        _check(faults, "Box {} has a coordinate that is no finite number")
+        chosen = np.concatenate([kept[first : first + own] for first, own in zip(firsts.tolist(), counts.tolist())])
+        per_box = classes.repeat(counts)
+        indices = chosen // per_box
+        rows = box_firsts[:-1].repeat(counts) + indices
+        own = labels[rows] if has_labels else chosen % per_box
+        tables = [boxes[rows], scores[score_firsts[:-1].repeat(counts) + chosen], own, indices]
+        plans = Rows(tables, counts[:, None].repeat(4, axis=1))
+        return plans.shapes(), plans
+
+    def _shapes(self, samples: Samples[None, Tables, Rows]) -> tuple[np.ndarray, np.ndarray]:
+        """How many boxes each sample has, and how many scores each of these.
+
+        Raises:
+            ValueError: the inputs do not fit together.
+        """
+        boxes, scores = samples.shapes(0), samples.shapes(1)
+        if boxes.shape[1] != 2 or (boxes[:, 1] != 4).any():
+            raise ValueError(f"Boxes have the shape (boxes, 4). Got: {boxes[0].tolist()}")
+        if scores.shape[1] not in (1, 2) or (scores[:, 0] != boxes[:, 0]).any():
+            raise ValueError(
+                f"Scores have the shape (boxes,) or (boxes, classes). Got: {scores[0].tolist()} for {boxes[0, 0]} boxes"
+            )
+        classes = np.ascontiguousarray(scores[:, 1]) if scores.shape[1] == 2 else np.ones(len(boxes), np.int64)
+        if len(samples.workspace.inputs) > 2:
+            labels = samples.shapes(2)
+            if scores.shape[1] != 1:
+                raise ValueError("With `labels`, each box has one score: scores have the shape (boxes,)")
+            if labels.shape[1] != 1 or (labels[:, 0] != boxes[:, 0]).any():
+                raise ValueError(f"Labels have the shape (boxes,). Got: {labels[0].tolist()} for {boxes[0, 0]} boxes")
+        return boxes[:, 0], classes
+
+    def _settings(self, samples: Samples[None, Tables, Rows]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The thresholds of scores and of overlaps, and how many boxes to keep, of each sample."""
+        count = len(samples)
+        scores, overlaps = np.full(count, -np.inf, np.float32), np.empty(count, np.float32)
+        if samples.given("score_threshold"):
+            scores[:] = samples.scalars("score_threshold")
+        overlaps[:] = samples.scalars("iou_threshold")
+        limits = np.empty(count, np.int64)
+        limits[:] = samples.scalars("max_boxes")
+        if np.isnan(scores).any():
+            raise ValueError("`score_threshold` is a number. Got: nan")
+        if not ((overlaps >= 0) & (overlaps <= 1)).all():
+            raise ValueError(f"`iou_threshold` is from 0 to 1. Got: {overlaps[0]:g}")
+        if (limits < 0).any():
+            raise ValueError(f"`max_boxes` is 0 or more. Got: {limits[0]}")
+        limits[limits == 0] = np.iinfo(np.int64).max
+        return scores, overlaps, limits
+
+
+def _check(faults: np.ndarray, told: str) -> None:
+    """Raises ValueError if there is a fault in a sample."""
+    found = faults[faults >= 0]
+    if len(found):
+        raise ValueError(told.format(found[0]))

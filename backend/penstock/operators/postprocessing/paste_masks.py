@@ -1,0 +1,125 @@
+"""`paste_masks`: the masks of detected objects, in the size of the image."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from penstock.data_types import FLOAT, UINT8
+from penstock.operators.postprocessing._rows import check_real
+from penstock.schema import (
+    Argument,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.example_data import Example, ExampleSamples, random_arrays
+
+# Far beyond any image.
+_MAX_COORDINATE = 2.0**24
+
+
+def _boxes(layout: str = "") -> ExampleSamples:
+    def make(index: int) -> np.ndarray:
+        corners = np.random.default_rng([index, 8]).uniform(-4, 20, ((2, 1, 3)[index % 3], 2))
+        return np.hstack([corners, corners + np.array([9, 14])]).astype(np.float32)
+
+    return ExampleSamples(make, bad=np.zeros((2, 3), np.float32))
+
+
+@register_operator
+class PasteMasks(Operator[None, tuple[int, int]]):
+    """Resizes the masks that a network predicts inside of boxes, and pastes each into an image of zeros; as Mask R-CNN needs it.
+
+    Returns, of shape (boxes, height, width), the probabilities (FLOAT) or, with a `threshold`, 1 (UINT8) where they are above it. As in
+    torchvision, masks get a border of zeros before they are resized, by bilinear interpolation, to whole pixels.
+
+    >>> masks = fn.paste_masks(masks, boxes, size=fn.shapes(images)[:2], threshold=0.5)
+    """
+
+    schema = Schema(
+        name="PasteMasks",
+        inputs=(
+            Input(
+                "masks",
+                doc="Probabilities of FLOAT or FLOAT16, of shape (boxes, height, width).",
+                example=random_arrays((2, 7, 7), (1, 7, 7), (3, 7, 7), low=0),
+            ),
+            Input(
+                "boxes",
+                doc="FLOAT or FLOAT16, of shape (boxes, 4): left, top, right, bottom, in pixels of the image.",
+                example=_boxes,
+            ),
+        ),
+        arguments=(
+            Argument(
+                "size", "int32[]", None, "Height and width of the image.", required=True, tensor=True, example=[24, 30]
+            ),
+            Argument(
+                "threshold",
+                "float",
+                None,
+                "The probability above which a pixel belongs to the object, 0 to 1.",
+                example=0.5,
+            ),
+        ),
+        examples=(Example({"size": [24, 30]}), Example({"size": [24, 30], "threshold": 0.5})),
+    )
+
+    def setup(self) -> None:
+        threshold = self.args["threshold"]
+        if threshold is not None and not 0 <= threshold <= 1:
+            raise ValueError(f"`threshold` is from 0 to 1. Got: {threshold:g}")
+
+    def describe(self, workspace: Workspace[None, tuple[int, int]]) -> list[OutputSpec]:
+        check_real(workspace, 0, "masks")
+        check_real(workspace, 1, "boxes")
+        return [OutputSpec(FLOAT if self.args["threshold"] is None else UINT8, "", 3)]
+
+    def infer(self, sample: Sample[None, tuple[int, int]]) -> tuple[int, ...]:
+        masks, boxes = sample.shapes
+        size = [int(extent) for extent in sample["size"]]
+        if len(size) != 2 or min(size) < 1:
+            raise ValueError(f"`size` is a height and a width. Got: {size}")
+        if len(masks) != 3 or boxes != (masks[0], 4) or (masks[0] and not min(masks[1:])):
+            raise ValueError(
+                "Masks have the shape (boxes, height, width), and boxes the shape (boxes, 4). Got: "
+                f"{list(masks)} and {list(boxes)}"
+            )
+        return masks[0], size[0], size[1]
+
+    def compute(self, sample: Sample[None, tuple[int, int]]) -> None:
+        from penstock.operators.postprocessing._paste_masks_cpu import paste_masks
+
+        masks, boxes = (np.ascontiguousarray(array, np.float32) for array in sample.inputs)
+        threshold = self.args["threshold"]
+        paste_masks(
+            masks,
+            _with_border(boxes, masks.shape),
+            -math.inf if threshold is None else float(threshold),
+            sample.outputs[0],
+        )
+
+
+def _with_border(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The boxes of masks that have a border of one zero around them, in whole pixels, int64; computed as by torchvision.
+
+    Raises:
+        ValueError: a coordinate is no number, or is far beyond any image.
+    """
+    if not (np.abs(boxes) <= _MAX_COORDINATE).all():
+        bad = int(np.argmin((np.abs(boxes) <= _MAX_COORDINATE).all(axis=1)))
+        raise ValueError(f"Box {bad} has a coordinate that is no number, or far beyond any image")
+    factors = (
+        np.array([(shape[2] + 2) / shape[2], (shape[1] + 2) / shape[1]], np.float32)
+        if len(boxes)
+        else np.ones(2, np.float32)
+    )
+    half = (boxes[:, 2:] - boxes[:, :2]) * np.float32(0.5) * factors
+    centres = (boxes[:, 2:] + boxes[:, :2]) * np.float32(0.5)
+    return np.hstack([centres - half, centres + half]).astype(np.int64)

@@ -1,0 +1,59 @@
+"""`softmax`: scores as probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.data_types import FLOAT
+from penstock.operators.postprocessing._axis import AXIS, AxisOperator
+from penstock.schema import Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import Example, random_arrays
+
+
+@register_operator
+class Softmax(AxisOperator):
+    """Turns scores into probabilities: exponentials that sum to 1 along a dimension.
+
+    Sums are in double precision, results are FLOAT. As by definition, a score of -inf has probability 0; where there is a NaN or
+    +inf, or nothing but -inf, all results along the dimension are NaN.
+
+    >>> probabilities = fn.softmax(logits)
+    """
+
+    schema = Schema(
+        name="Softmax",
+        inputs=(
+            Input(
+                "input",
+                doc="Scores (logits) of FLOAT or FLOAT16, with at least one dimension.",
+                example=random_arrays((3, 5, 4), (2, 3, 7), (1, 6, 2), low=-5, high=5, layout="CHW"),
+            ),
+        ),
+        arguments=AXIS,
+        examples=(Example(), Example({"axis": 0})),
+        equivalents=(Equivalent("torch.softmax"), Equivalent("scipy.special.softmax")),
+    )
+
+    def describe(self, workspace: Workspace[int]) -> list[OutputSpec]:
+        workspace.state = self.resolve(workspace)
+        batch = workspace.inputs[0]
+        return [OutputSpec(FLOAT, batch.layout(), batch.ndim())]
+
+    def infer(self, sample: Sample[int]) -> tuple[int, ...]:
+        self.check_extent(sample)
+        return sample.shapes[0]
+
+    def launch(
+        self,
+        scores: np.ndarray,
+        places: np.ndarray,
+        begin: int,
+        end: int,
+        outputs: Sequence[np.ndarray],
+        faults: np.ndarray,
+    ) -> None:
+        from penstock.operators.postprocessing._axis_cpu import softmax
+
+        softmax(scores, places, begin, end, outputs[0])

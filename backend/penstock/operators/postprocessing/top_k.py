@@ -1,0 +1,79 @@
+"""`top_k`: the classes with the highest scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.data_types import FLOAT, INT32, UINT8
+from penstock.operators.postprocessing._axis import AXIS, LABELS, AxisOperator, check_labels, fill_names, names_of
+from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import Example, random_arrays
+
+
+@register_operator
+class TopK(AxisOperator):
+    """Finds the highest scores along a dimension, the highest first, of equal ones the first.
+
+    Returns the scores (FLOAT) and their indices (INT32), and with `labels` the names of the classes, too: strings, as rows of UINT8
+    that are padded with zeros. A sample with a score that is NaN fails, and one with fewer than `k` scores.
+
+    >>> probabilities, classes, names = fn.top_k(fn.softmax(logits), k=5, labels=IMAGENET_CLASSES)
+    """
+
+    schema = Schema(
+        name="TopK",
+        fn="top_k",
+        inputs=(
+            Input(
+                "input",
+                doc="Scores of FLOAT or FLOAT16, with at least one dimension.",
+                example=random_arrays((3, 5, 3), (4, 3, 3), (3, 6, 3), layout="HWC"),
+            ),
+        ),
+        arguments=(*AXIS, Argument("k", "int32", None, "How many scores.", required=True, example=2), LABELS),
+        outputs=lambda arguments: 2 if arguments.get("labels") is None else 3,
+        examples=(
+            Example({"k": 2}),
+            Example({"k": 3, "axis": 0}),
+            Example({"k": 2, "labels": ["cat", "dog", "owl"]}, (random_arrays((3,), (3,), (3,)),)),
+        ),
+        equivalents=(Equivalent("torch.topk", "Of equal scores, any may be found, and a NaN is the highest."),),
+    )
+
+    def setup(self) -> None:
+        super().setup()
+        if self.args["k"] < 1:
+            raise ValueError(f"`k` is 1 or more. Got: {self.args['k']}")
+        self._names = None if self.args["labels"] is None else names_of(self.args["labels"])
+
+    def describe(self, workspace: Workspace[int]) -> list[OutputSpec]:
+        workspace.state = self.resolve(workspace)
+        layout, ndim = workspace.inputs[0].layout(), workspace.inputs[0].ndim()
+        specs = [OutputSpec(FLOAT, layout, ndim), OutputSpec(INT32, layout, ndim)]
+        return specs if self._names is None else [*specs, OutputSpec(UINT8, "", ndim + 1)]
+
+    def infer(self, sample: Sample[int]) -> list[tuple[int, ...]]:
+        axis, shape, count = sample.workspace.state, sample.shapes[0], self.args["k"]
+        extent = self.check_extent(sample)
+        check_labels(self.args["labels"], extent)
+        if extent < count:
+            raise ValueError(f"`k` is {count}, and there are {extent} scores")
+        found = (*shape[:axis], count, *shape[axis + 1 :])
+        return [found] * 2 if self._names is None else [found, found, (*found, self._names.shape[1])]
+
+    def launch(
+        self,
+        scores: np.ndarray,
+        places: np.ndarray,
+        begin: int,
+        end: int,
+        outputs: Sequence[np.ndarray],
+        faults: np.ndarray,
+    ) -> None:
+        from penstock.operators.postprocessing._axis_cpu import top_k
+
+        top_k(scores, places, self.args["k"], begin, end, outputs[0], outputs[1], faults)
+        if self._names is not None:
+            fill_names(self._names, outputs[1], outputs[2], places, begin, end, self.args["k"], faults)

@@ -1,0 +1,119 @@
+"""`softmax`, `argmax` and `top_k` against numpy, along any dimension of samples of any shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from one_batch import isolated, outputs
+
+from penstock import fn
+from penstock.errors import OperatorError
+
+RNG = np.random.default_rng(5)
+SHAPES = [(4, 7, 5), (4, 1, 9), (4, 12, 3)]
+SCORES = [RNG.integers(-40, 40, shape).astype(np.float32) / 8 for shape in SHAPES]
+NAMES = ["cat", "hare", "fjällräv", "owl"]
+
+
+def computed(
+    function: Any, scores: list[np.ndarray], layout: str | None = None, **arguments: Any
+) -> list[list[np.ndarray]]:
+    return outputs(lambda: function(fn.external_source(name="scores", layout=layout), **arguments), scores=scores)
+
+
+def softmax(scores: np.ndarray, axis: int) -> np.ndarray:
+    wide = np.exp(scores.astype(np.float64) - scores.max(axis=axis, keepdims=True))
+    return wide / wide.sum(axis=axis, keepdims=True)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_softmax(axis: int, dtype: Any) -> None:
+    (received,) = computed(fn.softmax, [scores.astype(dtype) for scores in SCORES], axis=axis)
+    for own, scores in zip(received, SCORES):
+        assert own.dtype == np.float32
+        np.testing.assert_allclose(own, softmax(scores, axis), rtol=3e-7)
+
+
+def test_softmax_of_scores_that_differ_much() -> None:
+    logits = np.array([1000, -1000, 999, -np.inf], np.float32)
+    (received,) = computed(fn.softmax, [logits])
+    np.testing.assert_allclose(received[0], [1 / (1 + np.exp(-1)), 0, 1 / (1 + np.e), 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("logits", [[1, np.nan, 2], [np.inf, 1, 0], [-np.inf] * 3])
+def test_softmax_of_scores_without_one(logits: list[float]) -> None:
+    (received,) = computed(fn.softmax, [np.array([logits, [0, 0, 0]], np.float32)])
+    assert np.isnan(received[0][0]).all()
+    np.testing.assert_allclose(received[0][1], 1 / 3, rtol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_argmax_is_the_first_of_equals(axis: int) -> None:
+    coarse = [np.rint(scores) for scores in SCORES]
+    (received,) = computed(fn.argmax, coarse, axis=axis)
+    for own, scores in zip(received, coarse):
+        np.testing.assert_array_equal(own, scores.argmax(axis=axis))
+        assert own.dtype == np.int32
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_top_k_is_what_sorting_gives(axis: int) -> None:
+    coarse = [np.rint(scores) for scores in (SCORES[0], SCORES[2], SCORES[0])]
+    values, indices = computed(fn.top_k, coarse, axis=axis, k=3)
+    for value, index, scores in zip(values, indices, coarse):
+        expected = np.argsort(-scores, axis=axis, kind="stable").take(range(3), axis=axis)
+        np.testing.assert_array_equal(index, expected)
+        np.testing.assert_array_equal(value, np.take_along_axis(scores, expected, axis))
+
+
+def test_names_of_classes() -> None:
+    numbers, names = computed(fn.argmax, SCORES, axis=0, labels=NAMES)
+    for own, told in zip(numbers, names):
+        assert [bytes(row).rstrip(b"\0").decode() for row in told.reshape(-1, told.shape[-1])] == [
+            NAMES[number] for number in own.reshape(-1)
+        ]
+    _, classes, best = computed(fn.top_k, SCORES, layout="CHW", axis_name="C", k=2, labels=NAMES)
+    assert best[1].shape == (2, 1, 9, len("fjällräv".encode()))
+    assert bytes(best[1][1, 0, 8]).rstrip(b"\0").decode() == NAMES[classes[1][1, 0, 8]]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"), [(fn.argmax, {}), (fn.top_k, {"k": 2}), (fn.argmax, {"labels": NAMES})]
+)
+@pytest.mark.parametrize("place", [0, 3, 9])
+def test_a_sample_with_a_nan_fails_alone(function: Any, arguments: dict[str, Any], place: int) -> None:
+    good = [RNG.random((3, 4)).astype(np.float32) for _ in range(3)]
+    scores = [*good[:1], good[1].copy(), *good[2:]]
+    scores[1].reshape(-1)[place] = np.nan
+
+    def define() -> Any:
+        return function(fn.external_source(name="scores", ndim=2), **arguments)
+
+    received, failures = isolated(define, scores=scores)
+    assert list(failures) == [1]
+    assert f"The score at [{place // 4}, {place % 4}] is NaN" in str(failures[1])
+    number = 0 if function is fn.argmax else 1
+    for index in (0, 2):
+        best = np.argsort(-scores[index], axis=1, kind="stable")
+        np.testing.assert_array_equal(received[number][index], best[:, 0] if number == 0 else best[:, :2])
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "scores", "told"),
+    [
+        (fn.softmax, {}, np.zeros((2, 0), np.float32), "There is no score"),
+        (fn.argmax, {}, np.zeros(0, np.float32), "There is no score"),
+        (fn.top_k, {"k": 4}, np.zeros(3, np.float32), "`k` is 4, and there are 3 scores"),
+        (fn.top_k, {"k": 1, "labels": NAMES}, np.zeros(3, np.float32), "4 names, and there are 3 scores"),
+        (fn.top_k, {"k": 0}, np.zeros(3, np.float32), "`k` is 1 or more"),
+        (fn.argmax, {"axis": 2}, np.zeros(3, np.float32), "out of range"),
+        (fn.argmax, {"axis_name": "C"}, np.zeros(3, np.float32), "axis_name"),
+        (fn.softmax, {}, np.zeros(3, np.int32), "use `fn.cast`"),
+    ],
+)
+def test_what_is_refused(function: Any, arguments: dict[str, Any], scores: np.ndarray, told: str) -> None:
+    with pytest.raises((ValueError, OperatorError), match=told):
+        computed(function, [scores] * 3, **arguments)
