@@ -239,7 +239,7 @@ def digits_section(outcomes: dict[str, Outcome[Digit]]) -> Section:
         for image, answers in list(zip(first.images, first.answers))[: len(LOOKS)]
     ]
     text = f"{len(first.images)} handwritten digits that the network was not trained on. Some of them:"
-    return Section("Digits", text, pictures, figures(outcomes), 150, 150)
+    return Section("Digits", text, pictures, figures(outcomes), 150, "1 / 1")
 
 
 def photographs_section(outcomes: dict[str, Outcome[Sent]]) -> Section:
@@ -253,7 +253,7 @@ def photographs_section(outcomes: dict[str, Outcome[Sent]]) -> Section:
         f"{len(first.images)} photographs and the {BEST} most probable of ImageNet's 1000 classes (MobileNetV2). "
         "Each is named after what it shows."
     )
-    return Section("Photographs", text, pictures, figures(outcomes), 240, 180)
+    return Section("Photographs", text, pictures, figures(outcomes), 240, "4 / 3")
 
 
 def write_page(path: Path, sections: Sequence[Section], console: Console) -> None:

@@ -13,7 +13,7 @@ body { font: 16px/1.45 system-ui, sans-serif; max-width: 70rem; margin: 2rem aut
 h2 { margin-top: 2.5rem }
 .pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--width), 1fr)); gap: 1rem }
 figure { margin: 0; border: 1px solid #8886; border-radius: .5rem; overflow: hidden }
-figure img { width: 100%; height: var(--height); object-fit: cover; display: block }
+figure img { width: 100%; aspect-ratio: var(--shape); object-fit: cover; display: block }
 figcaption { padding: .5rem .75rem .75rem }
 figcaption b { display: block; margin-bottom: .25rem }
 .answer { position: relative; padding: 0 .4rem; margin-top: .2rem; display: flex; justify-content: space-between }
@@ -53,7 +53,8 @@ class Section:
         title, text: above the pictures.
         pictures: some or all of those that were sent.
         figures: rows of a table, the first with headings.
-        width, height: of a picture on the page, in CSS pixels.
+        width: of a picture on the page at least, in CSS pixels.
+        shape: of pictures: width / height.
     """
 
     title: str
@@ -61,7 +62,7 @@ class Section:
     pictures: Sequence[Picture]
     figures: Sequence[Sequence[str]]
     width: int
-    height: int
+    shape: str
 
 
 def page(title: str, text: str, sections: Sequence[Section]) -> str:
@@ -82,7 +83,7 @@ def _section(section: Section) -> str:
     return (
         f"<h2>{escape(section.title)}</h2>\n<p>{escape(section.text)}</p>\n"
         f"<table>\n<tr>{cells}</tr>\n{body}</table>\n<p></p>\n"
-        f'<div class="pictures" style="--width: {section.width}px; --height: {section.height}px">\n'
+        f'<div class="pictures" style="--width: {section.width}px; --shape: {section.shape}">\n'
         f"{''.join(map(_picture, section.pictures))}</div>\n"
     )
 

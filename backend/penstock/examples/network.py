@@ -56,10 +56,13 @@ def write_network(
     (folder / "configs" / "onnx.pbtxt").write_text(_ONNX_CONFIG.format(body=body))
 
 
-def write_ensemble(folder: Path, configuration: Path) -> None:
-    """Write the folder of an ensemble, whose version folder must exist although it is empty."""
-    (folder / "1").mkdir(parents=True)
+def write_model(folder: Path, configuration: Path, pipeline: Path | None = None) -> None:
+    """Write a model folder from files: an ensemble, whose version folder must exist although it is empty, or a pipeline."""
+    version = folder / "1"
+    version.mkdir(parents=True)
     shutil.copyfile(configuration, folder / "config.pbtxt")
+    if pipeline is not None:
+        shutil.copyfile(pipeline, version / "pipeline.py")
 
 
 def _tensor(value: onnx.ValueInfoProto, labels: str | None) -> str:

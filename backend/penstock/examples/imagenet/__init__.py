@@ -18,7 +18,7 @@ _MAX_BATCH = 32
 
 def _write(repository: Path, weights: ZipFile, names: ZipFile) -> None:
     from penstock.examples.imagenet.mobilenet_v2 import PROBABILITIES, mobilenet_v2
-    from penstock.examples.network import write_ensemble, write_network
+    from penstock.examples.network import write_model, write_network
     from penstock.examples.torch_file import read_tensors
     from penstock.serving.export import export_model
 
@@ -26,7 +26,7 @@ def _write(repository: Path, weights: ZipFile, names: ZipFile) -> None:
     labels = _labels(json.loads(names.read(NAMES)))
     write_network(repository / _CLASSIFIER, network, _MAX_BATCH, {PROBABILITIES: labels})
     export_model(_HERE / "preprocess.py", repository / _PREPROCESS, batch_size=_MAX_BATCH)
-    write_ensemble(repository / _ENSEMBLE, _HERE / "ensemble.pbtxt")
+    write_model(repository / _ENSEMBLE, _HERE / "ensemble.pbtxt")
 
 
 def _labels(names: dict[str, str]) -> list[str]:
