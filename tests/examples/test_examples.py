@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,13 @@ def test_a_failure_changes_nothing(wheel: Path, tmp_path: Path) -> None:
     with pytest.raises(zipfile.BadZipFile):
         example_of(wheel).add(tmp_path / "models", replace=True)
     assert (tmp_path / "models" / "answers" / "1" / "model.bin").read_bytes() == b"1234"
+
+
+def test_the_missing_library_is_named(wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ExampleError, match=r"pip install 'penstock-triton\[examples\]'"):
+        example_of(wheel).add(tmp_path / "models")
+    assert not (tmp_path / "models").exists()
 
 
 def test_other_files_and_missing_packages_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

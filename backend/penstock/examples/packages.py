@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZipFile
 
-from penstock.examples.example import ExampleError
+from penstock.errors import PenstockError
 
 _TIMEOUT_SECONDS = 300.0
+
+
+class ExampleError(PenstockError):
+    """An example does not exist, or cannot be added."""
 
 
 @dataclass(frozen=True)
