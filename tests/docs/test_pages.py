@@ -18,7 +18,7 @@ PAGES = [
     page for page in sorted((ROOT / "docs" / "tutorials").glob("*.md")) if "```python\n" in page.read_text("utf-8")
 ]
 # What pages find in a checkout.
-FOLDERS = ("model_repository", "training")
+FOLDERS = ("client_examples", "model_repository", "training")
 
 
 def run_page(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:

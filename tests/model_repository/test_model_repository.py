@@ -94,5 +94,11 @@ def test_onnx_configuration_differs_in_who_runs_it() -> None:
     assert set(plain) - set(native) == {'backend: "python"', "instance_group [ { kind: KIND_CPU } ]"}
 
 
+def test_network_runs_as_those_of_examples() -> None:
+    examples = ROOT / "backend" / "penstock" / "examples"
+    shipped = REPOSITORY / "digits_classifier" / "1" / "model.py"
+    assert shipped.read_text() == (examples / "onnx_model.py").read_text()
+
+
 def test_network_is_small() -> None:
     assert (REPOSITORY / "digits_classifier" / "1" / "model.onnx").stat().st_size < 1_000_000

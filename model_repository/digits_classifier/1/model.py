@@ -1,47 +1,51 @@
-"""The digits classifier: an ONNX network, run by onnxruntime in Triton's Python backend."""
+"""An ONNX network, run by onnxruntime in Triton's Python backend."""
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
 import triton_python_backend_utils as pb_utils
 
-OUTPUTS = ("label", "scores")
 NUMPY_1 = np.__version__.startswith("1.")
 
 
 class TritonPythonModel:
     """Runs all requests of an execution through the network as one batch."""
 
-    def initialize(self, args):
+    def initialize(self, args: dict[str, str]) -> None:
         """Loads the network that lies beside this file."""
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = len(os.sched_getaffinity(0))
-        # Threads that spin while they wait would take the cores from pre-processing.
+        # Threads that spin while they wait would take the cores from preprocessing.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         network = Path(args["model_repository"]) / args["model_version"] / "model.onnx"
         self.session = onnxruntime.InferenceSession(str(network), options, providers=["CPUExecutionProvider"])
+        configuration = json.loads(args["model_config"])
+        self.inputs, self.outputs = ([one["name"] for one in configuration[kind]] for kind in ("input", "output"))
 
-    def execute(self, requests):
-        """One response for each request, with its part of the batch's labels and scores."""
-        inputs = [_as_array(pb_utils.get_input_tensor_by_name(request, "image")) for request in requests]
-        batch = inputs[0] if len(inputs) == 1 else np.concatenate(inputs)
-        results = self.session.run(OUTPUTS, {"image": batch})
+    def execute(self, requests: list[Any]) -> list[Any]:
+        """One response for each request, with its part of the batch's outputs."""
+        # Triton puts only requests of the same shape into an execution.
+        inputs = {name: [_as_array(request, name) for request in requests] for name in self.inputs}
+        batch = {name: arrays[0] if len(arrays) == 1 else np.concatenate(arrays) for name, arrays in inputs.items()}
+        results = self.session.run(self.outputs, batch)
         self.results = results  # the server reads the memory of the responses after this returns
-        ends = np.cumsum([len(images) for images in inputs])
+        ends = np.cumsum([len(array) for array in inputs[self.inputs[0]]])
         return [
-            pb_utils.InferenceResponse([_as_tensor(name, part) for name, part in zip(OUTPUTS, parts)])
+            pb_utils.InferenceResponse([_as_tensor(name, part) for name, part in zip(self.outputs, parts)])
             for parts in zip(*(np.split(result, ends[:-1]) for result in results))
         ]
 
 
-def _as_array(tensor):
+def _as_array(request: Any, name: str) -> np.ndarray:
     # Right whatever numpy the server's Python backend was built for; `as_numpy` is not.
-    return np.from_dlpack(tensor)
+    return np.from_dlpack(pb_utils.get_input_tensor_by_name(request, name))
 
 
-def _as_tensor(name, array):
+def _as_tensor(name: str, array: np.ndarray) -> Any:
     if NUMPY_1:
         return pb_utils.Tensor(name, array)
     # Servers up to 24.10 do not know the arrays of numpy 2, but they know DLPack.

@@ -1,0 +1,76 @@
+"""What an example is, and how its model folders get into a repository."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import ZipFile
+
+from penstock.examples.packages import ExampleError, Package
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Example:
+    """Models that make up one example.
+
+    Attributes:
+        name: of the example, e.g. ``imagenet``.
+        summary: one sentence on what it answers.
+        models: the names of its model folders, the one that clients call first.
+        packages: where its weights are.
+        write: writes the model folders into a repository, from the opened packages in the same order.
+    """
+
+    name: str
+    summary: str
+    models: tuple[str, ...]
+    packages: tuple[Package, ...]
+    write: Callable[..., None]
+
+    def is_in(self, repository: Path) -> bool:
+        """Return whether the repository has all models of this example."""
+        return all((repository / model / "config.pbtxt").is_file() for model in self.models)
+
+    def add(self, repository: Path, *, replace: bool = False, report: Report = print) -> list[Path]:
+        """Download the weights and write the model folders.
+
+        A failure leaves the repository unchanged.
+
+        Args:
+            repository: the folder of models, created if necessary.
+            replace: replace folders of the same names; by default they are an error.
+            report: called with one line for each step.
+
+        Returns:
+            The model folders.
+
+        Raises:
+            ExampleError: a folder exists, onnx is missing, or a package cannot be downloaded or has another hash.
+        """
+        folders = [repository / model for model in self.models]
+        existing = [str(folder) for folder in folders if folder.exists()]
+        if existing and not replace:
+            raise ExampleError(f"{', '.join(existing)} already exists: --replace writes it again")
+        if importlib.util.find_spec("onnx") is None:
+            raise ExampleError("networks are written with onnx: pip install 'penstock-triton[examples]'")
+        with tempfile.TemporaryDirectory(prefix="penstock-example-") as temporary, ExitStack() as opened:
+            wheels: list[ZipFile] = []
+            for package in self.packages:
+                report(f"downloading {package}")
+                wheels.append(opened.enter_context(package.download(Path(temporary))))
+            made = Path(temporary) / "models"
+            self.write(made, *wheels)
+            repository.mkdir(parents=True, exist_ok=True)
+            for folder in folders:
+                if folder.exists():
+                    shutil.rmtree(folder)
+                shutil.move(made / folder.name, folder)
+                report(f"wrote {folder}")
+        return folders

