@@ -42,7 +42,16 @@ def put(archive: bytes, checkout: Path) -> None:
 
 @pytest.mark.parametrize(
     ("capability", "entry"),
-    [("75", "75"), ("80", "80"), ("86", "80"), ("89", "80"), ("90", "90"), ("103", "100"), ("121", "120"), ("130", "ptx")],
+    [
+        ("75", "75"),
+        ("80", "80"),
+        ("86", "80"),
+        ("89", "80"),
+        ("90", "90"),
+        ("103", "100"),
+        ("121", "120"),
+        ("130", "ptx"),
+    ],
 )
 def test_a_device_gets_what_its_architecture_runs(archive: Path, checkout: Path, capability: str, entry: str) -> None:
     put(archive.read_bytes(), checkout)

@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import json
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
 from pathlib import Path
@@ -114,7 +114,7 @@ def _compile(kernel: CudaKernel, architecture: str) -> Binary:
         nvrtc.nvrtcDestroyProgram(byref(program))
 
 
-def _read(get_size: ctypes._CFuncPtr, get: ctypes._CFuncPtr, program: c_void_p) -> bytes:
+def _read(get_size: Callable[..., int], get: Callable[..., int], program: c_void_p) -> bytes:
     size = c_size_t()
     _check(get_size(program, byref(size)))
     data = ctypes.create_string_buffer(size.value)
