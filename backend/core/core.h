@@ -13,7 +13,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-enum { PENSTOCK_CORE_VERSION = 4, PENSTOCK_MAX_RANK = 5 };
+enum { PENSTOCK_CORE_VERSION = 5, PENSTOCK_MAX_RANK = 5 };
 
 // A box in an array.
 typedef struct {
@@ -162,6 +162,22 @@ int32_t penstock_run_sample(const PenstockChain *chain, const PenstockStage *sta
 // Computes all of a part of a stage's output for its first sample, on the calling thread; returns PENSTOCK_DONE or
 // PENSTOCK_OUT_OF_MEMORY.
 int32_t penstock_compute_part(const PenstockStage *stage, int64_t rank, const PenstockPart *source, const PenstockPart *target);
+
+// Computes what a record describes, all of it, in `scratch` memory.
+typedef int32_t (*PenstockComputeRecord)(void **result, void **error, const void *record, void *scratch);
+
+// Records that tell a kernel all that it has to know, addresses included.
+typedef struct {
+  PenstockComputeRecord compute;
+  const uint8_t *records;
+  int64_t record_bytes;  // from one record to the next
+  int64_t count;
+  int64_t scratch_bytes;  // of the memory that the kernel gets
+} PenstockRecords;
+
+// Calls a kernel for each record, on the calling thread and those of a crew; returns PENSTOCK_DONE or PENSTOCK_OUT_OF_MEMORY when all
+// are done.
+int32_t penstock_compute_records(const PenstockRecords *records, const PenstockCrew *crew, const int64_t *cores);
 
 // Copies blocks, on the calling thread and at most `threads - 1` others, bound as in `penstock_run_chain`. Returns 0, or what a function
 // of the driver returned, when all blocks have been read, and may change, or, to the host, been written. One transfer at a time may use
@@ -352,6 +368,32 @@ void penstock_read_png_sizes(const PenstockEncodedFiles *files, PenstockImageSiz
 
 // Tells of each file whether it ends as JPEGs do, before any zeros.
 void penstock_find_whole_jpegs(const PenstockEncodedFiles *files, uint8_t *whole);
+
+// How the samples of a recording are stored, little-endian.
+typedef enum {
+  PENSTOCK_UNUSUAL_RECORDING,
+  PENSTOCK_UINT8,
+  PENSTOCK_INT16,
+  PENSTOCK_INT24,
+  PENSTOCK_INT32,
+  PENSTOCK_FLOAT32,
+  PENSTOCK_FLOAT64,
+  PENSTOCK_A_LAW,
+  PENSTOCK_MU_LAW,
+} PenstockEncoding;
+
+// Where the samples of a recording are, and what they are.
+typedef struct {
+  const uint8_t *data;  // of any alignment
+  int64_t encoding;     // PenstockEncoding
+  int64_t frames;       // samples of each channel
+  int64_t channels;
+  int64_t rate;  // frames per second
+} PenstockRecording;
+
+// Finds the samples of ordinary WAV files, all of which are there; those of other files become zeros, PENSTOCK_UNUSUAL_RECORDING. Returns
+// how many these are.
+int64_t penstock_read_recordings(const PenstockEncodedFiles *files, PenstockRecording *recordings);
 
 // Decoding by nvImageCodec, a library of NVIDIA's that is loaded at run time. Functions that return a status return 0, or what the
 // library answered, or would answer: 5 if there is not enough memory.

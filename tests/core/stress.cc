@@ -190,6 +190,56 @@ void read_headers(int64_t seed) {
   }
 }
 
+// Finds the samples of WAV files that are damaged in many ways.
+void read_recordings(int64_t seed) {
+  const std::vector<uint8_t> plain{'R', 'I', 'F', 'F', 44, 0, 0, 0, 'W', 'A', 'V', 'E', 'f', 'm', 't', ' ', 16, 0, 0, 0,
+                                   1,   0,   2,   0,   64, 31, 0, 0, 0,  125, 0, 0, 4,  0,  16, 0,  'd', 'a', 't', 'a', 8, 0, 0, 0,
+                                   1,   0,   2,   0,   3,  0, 4, 0};
+  std::vector<uint8_t> extensible(plain.begin(), plain.begin() + 36);
+  extensible[16] = 40;
+  extensible[20] = 0xFE, extensible[21] = 0xFF;
+  const std::vector<uint8_t> extension{22, 0, 16, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71};
+  extensible.insert(extensible.end(), extension.begin(), extension.end());
+  for (const char c : {'f', 'a', 'c', 't', '\4', '\0', '\0', '\0', '\2', '\0', '\0', '\0'}) extensible.push_back(c);
+  extensible.insert(extensible.end(), plain.begin() + 36, plain.end());
+  std::mt19937 random(static_cast<uint32_t>(seed));
+  for (const std::vector<uint8_t> &whole : {plain, extensible}) {
+    for (int round = 0; round < 2000; ++round) {
+      std::vector<uint8_t> file = whole;
+      for (int change = 0; change < round % 4; ++change) file[random() % file.size()] = static_cast<uint8_t>(random());
+      if (round % 3 == 2) file.resize(random() % (file.size() + 1));
+      file.shrink_to_fit();
+      const auto address = reinterpret_cast<int64_t>(file.data()), size = static_cast<int64_t>(file.size());
+      const PenstockEncodedFiles files{1, &address, &size};
+      PenstockRecording found;
+      penstock_read_recordings(&files, &found);
+      expect(found.frames == 0 || found.data + found.frames * found.channels <= file.data() + size, "samples that are there");
+      if (round % 12 != 0) continue;
+      expect(found.encoding == PENSTOCK_INT16 && found.frames == 2 && found.channels == 2 && found.rate == 8000, "a recording");
+    }
+  }
+}
+
+int32_t add_to_record(void **, void **, const void *record, void *scratch) {
+  auto *numbers = static_cast<int32_t *>(scratch);
+  for (int i = 0; i < 100; ++i) numbers[i] = i;
+  int64_t &target = **static_cast<int64_t *const *>(record);
+  for (int i = 0; i < 100; ++i) target += numbers[i];
+  return 0;
+}
+
+// Calls a kernel for many records, on several threads or once it has proved worth waking them.
+void compute_records(int64_t seed) {
+  constexpr int64_t kRecords = 300;
+  std::vector<int64_t> sums(kRecords, 0);
+  std::vector<int64_t *> records;
+  for (int64_t &sum : sums) records.push_back(&sum);
+  const PenstockRecords launch{add_to_record, reinterpret_cast<const uint8_t *>(records.data()), sizeof(int64_t *), kRecords, 400};
+  const PenstockCrew crew{4, seed % 2 ? 0 : 50'000, 0};
+  expect(penstock_compute_records(&launch, &crew, nullptr) == PENSTOCK_DONE, "memory");
+  for (const int64_t sum : sums) expect(sum == 4950, "a record");
+}
+
 // Decodes images, some of which only the second decoder takes, some neither.
 void decode_images(const PenstockCodec *codec) {
   const PenstockCodecBackend first{1, 1.0, 1}, second{2, 1.0, 1};
@@ -257,6 +307,7 @@ int main(int count, char **arguments) {
   std::vector<std::thread> users;
   for (int64_t seed = 0; seed < 3; ++seed) {
     users.emplace_back(read_headers, seed);
+    users.emplace_back(read_recordings, seed);
     users.emplace_back(decode_images, codec);
   }
   users.emplace_back(list_launches);
@@ -264,6 +315,7 @@ int main(int count, char **arguments) {
     users.emplace_back([seed] {
       for (int round = 0; round < 10; ++round) run_chains(seed * 10 + round);
       for (int round = 0; round < 10; ++round) transfer(seed * 10 + round);
+      for (int round = 0; round < 10; ++round) compute_records(seed * 10 + round);
     });
   }
   PenstockThreads *threads = penstock_threads_start("stress", 3);

@@ -111,7 +111,7 @@ def test_stages_of_a_chain_follow_one_another() -> None:
 
 
 def test_samples_are_computed_once_whatever_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chains, "_WORTH_WAKING_NS", 0)
+    monkeypatch.setattr(chains, "WORTH_WAKING_NS", 0)
     arrays = [np.full((4, 3, 3), n % 256, np.uint8) for n in range(500)]
     shapes = [(4, 3, 3)] * len(arrays)
     stage = scaling(shapes, [1.0] * len(arrays), BYTE, np.dtype(np.float32))
@@ -121,7 +121,7 @@ def test_samples_are_computed_once_whatever_the_number_of_threads(monkeypatch: p
 
 
 def test_pipelines_share_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chains, "_WORTH_WAKING_NS", 0)
+    monkeypatch.setattr(chains, "WORTH_WAKING_NS", 0)
     wrong: list[int] = []
 
     def work(number: int) -> None:
@@ -141,7 +141,7 @@ def test_pipelines_share_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_process_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chains, "_WORTH_WAKING_NS", 0)
+    monkeypatch.setattr(chains, "WORTH_WAKING_NS", 0)
     arrays = [np.full((4, 3, 3), n, np.uint8) for n in range(50)]
     stage = scaling([(4, 3, 3)] * 50, [1.0] * 50, BYTE, np.dtype(np.float32))
     run(arrays, [stage], np.dtype(np.float32), 4)
@@ -176,7 +176,7 @@ def test_a_part_of_a_stage() -> None:
 
 
 def test_threads_are_bound_to_cores_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chains, "_WORTH_WAKING_NS", 0)
+    monkeypatch.setattr(chains, "WORTH_WAKING_NS", 0)
     allowed = sorted(os.sched_getaffinity(0))
     arrays = [np.full((64, 64, 3), n, np.uint8) for n in range(50)]
     stage = scaling([(64, 64, 3)] * 50, [1.0] * 50, BYTE, np.dtype(np.float32))

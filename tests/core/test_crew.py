@@ -23,7 +23,7 @@ from penstock.core.arrays import addresses
 from penstock.core.chains import StageKind, StageRecords, placements, run_chain
 from penstock.core.library import core
 
-chains._WORTH_WAKING_NS = int(sys.argv[1])
+chains.WORTH_WAKING_NS = int(sys.argv[1])
 side, count = int(sys.argv[2]), 64
 arrays = [np.full((side, side, 3), n, np.uint8) for n in range(count)]
 outputs = [np.zeros((side, side, 3), np.uint8) for _ in arrays]

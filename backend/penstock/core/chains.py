@@ -14,7 +14,7 @@ from penstock.core.library import core
 
 _STRIP_BYTES = 1 << 20
 """Of the results between two stages: smaller strips fit the caches better, but need more calls."""
-_WORTH_WAKING_NS = 100_000
+WORTH_WAKING_NS = 100_000
 """What the calling thread has left to do if another one is to be woken: that takes 50 microseconds, and some of the caller's time."""
 
 _EXTENTS = (np.int64, MAX_RANK)
@@ -242,7 +242,7 @@ class Chain:
             MemoryError: there is not enough memory for results between two stages.
         """
         bound = () if cores is None else cores
-        crew = _CREW.pack(threads, _WORTH_WAKING_NS, len(bound))
+        crew = _CREW.pack(threads, WORTH_WAKING_NS, len(bound))
         status = core().penstock_run_chain(self.header, self.table, crew, struct.pack(f"{len(bound)}q", *bound))
         return _is_done(status)
 

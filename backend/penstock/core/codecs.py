@@ -1,4 +1,4 @@
-"""Image headers and nvImageCodec's decoders, as the core has them: see `backend/core/core.h`, whose structs these are.
+"""Headers of images and recordings, and nvImageCodec's decoders, as the core has them: see `backend/core/core.h`, whose structs these are.
 
 Headers of a batch take some microseconds to read, for which the GIL is kept.
 """
@@ -10,6 +10,7 @@ import functools
 import weakref
 from collections.abc import Sequence
 from ctypes import c_char_p, c_double, c_int64, c_void_p
+from enum import IntEnum
 
 import numpy as np
 
@@ -24,6 +25,23 @@ JPEG_HEADER = _record("height", "width", "channels", "orientation")
 """``PenstockJpegHeader``: what a JPEG's header declares, as stored. The orientation is that of its EXIF data; 0: there is none."""
 ENCODED_IMAGE = _record("data", "size", "output", "height", "width", "top", "left", "bottom", "right", "decoded_by")
 """``PenstockEncodedImage``: an image to decode, and by which decoder it is."""
+
+RECORDING = _record("data", "encoding", "frames", "channels", "rate")
+"""``PenstockRecording``: the address of a recording's samples, how they are stored, and how many there are."""
+
+
+class Encoding(IntEnum):
+    """``PenstockEncoding``: how the samples of a recording are stored, little-endian."""
+
+    UNUSUAL = 0
+    UINT8 = 1
+    INT16 = 2
+    INT24 = 3
+    INT32 = 4
+    FLOAT32 = 5
+    FLOAT64 = 6
+    A_LAW = 7
+    MU_LAW = 8
 
 
 class _Files(ctypes.Structure):
@@ -133,6 +151,22 @@ def prepare_jpegs(
     files = ctypes.byref(_files(addresses, sizes))
     room: int = brief_core().penstock_prepare_jpegs(files, channels, max_pixels, place, place + end)
     return room, memory[:end].view(ENCODED_IMAGE), memory[end:].view(JPEG_HEADER)
+
+
+def read_recordings(addresses: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, int]:
+    """Finds the samples of ordinary WAV files.
+
+    Args:
+        addresses, sizes: of the files, sizes in bytes: int64, contiguous.
+
+    Returns:
+        For each file a :data:`RECORDING`, zeros if it is another kind of file, or something about it is unusual; and how many of these
+        there are.
+    """
+    recordings = np.empty(len(addresses), RECORDING)
+    files = ctypes.byref(_files(addresses, sizes))
+    unusual: int = brief_core().penstock_read_recordings(files, recordings.ctypes.data)
+    return recordings, unusual
 
 
 def load_codec(path: str) -> int | None:

@@ -9,7 +9,7 @@ from ctypes import c_char_p, c_int32, c_int64, c_void_p, py_object
 from penstock.core.compiling import NativeLibrary
 from penstock.errors import PenstockError
 
-CORE_VERSION = 4
+CORE_VERSION = 5
 """Of the interface in `core.h`, which the library has to have, too."""
 
 CORE = NativeLibrary("libpenstock_core.so", "core", ("-std=c++20",))
@@ -20,6 +20,7 @@ _FUNCTIONS = {
     "penstock_read_regions": (c_int32, c_void_p, c_void_p, c_void_p),
     "penstock_run_sample": (c_int32, c_void_p, c_void_p, c_int64, c_void_p),
     "penstock_compute_part": (c_int32, c_void_p, c_int64, c_void_p, c_void_p),
+    "penstock_compute_records": (c_int32, c_void_p, c_void_p, c_void_p),
     "penstock_transfer": (c_int32, c_void_p, c_int64, c_void_p, c_int64),
     "penstock_threads_start": (c_void_p, c_char_p, c_int64),
     "penstock_threads_close": (None, c_void_p),
@@ -47,6 +48,7 @@ _FUNCTIONS = {
     "penstock_read_png_sizes": (None, c_void_p, c_void_p),
     "penstock_find_whole_jpegs": (None, c_void_p, c_void_p),
     "penstock_prepare_jpegs": (c_int64, c_void_p, c_int64, c_int64, c_void_p, c_void_p),
+    "penstock_read_recordings": (c_int64, c_void_p, c_void_p),
     "penstock_codec_load": (c_void_p, c_char_p),
     "penstock_codec_version": (c_int32, c_void_p),
     "penstock_codec_start": (c_int32, c_void_p, c_void_p),

@@ -1,0 +1,43 @@
+"""Launches of kernels that need to know no more than their record, run by the core: see `backend/core/core.h`."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.core.arrays import address
+from penstock.core.chains import WORTH_WAKING_NS
+from penstock.core.library import core
+
+# ``PenstockRecords`` and ``PenstockCrew``.
+_RECORDS, _CREW = struct.Struct("5q"), struct.Struct("3q")
+
+
+def compute_records(
+    kernel: int,
+    records: np.ndarray,
+    scratch_bytes: int,
+    threads: int,
+    cores: Sequence[int] | None = None,
+    is_large: bool = False,
+) -> None:
+    """Calls a kernel for each record, without the GIL.
+
+    Args:
+        kernel: its address.
+        records: contiguous.
+        scratch_bytes: of the memory that the kernel gets.
+        threads: that share the records, at most; for little work there are fewer.
+        cores: to which threads are bound in turn as long as they work, the calling one first; None: they are not bound.
+        is_large: whether other threads are woken before the calling one has found that worth while.
+
+    Raises:
+        MemoryError: there is not enough scratch memory.
+    """
+    bound = () if cores is None else cores
+    launch = _RECORDS.pack(kernel, address(records), records.itemsize, len(records), scratch_bytes)
+    crew = _CREW.pack(threads, 0 if is_large else WORTH_WAKING_NS, len(bound))
+    if core().penstock_compute_records(launch, crew, struct.pack(f"{len(bound)}q", *bound)):
+        raise MemoryError("there is not enough memory for the results between two steps")
