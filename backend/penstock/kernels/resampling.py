@@ -24,7 +24,7 @@ def resample_signal(signal: np.ndarray, scale: float, length: int, lobes: int) -
 
     columns = signal.reshape(len(signal), -1)
     out = np.empty((length, columns.shape[1]), np.float32)
-    audio.resample(columns, 1 / scale, lobes, _filter_phases(lobes), out)
+    audio.resample(columns, 1 / scale, lobes, filter_phases(lobes), out)
     return out.reshape(length, *signal.shape[1:])
 
 
@@ -37,7 +37,8 @@ def filter_table(lobes: int) -> np.ndarray:
 
 
 @cache
-def _filter_phases(lobes: int) -> np.ndarray:
+def filter_phases(lobes: int) -> np.ndarray:
+    """The same in the order in which kernels read it."""
     from penstock.kernels.cpu.audio import sinc_phases
 
     return sinc_phases(filter_table(lobes), lobes)

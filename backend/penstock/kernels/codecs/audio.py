@@ -1,4 +1,4 @@
-"""Decodes recordings with libsndfile, in this process or in a worker."""
+"""Decodes recordings that are no ordinary WAV files: FLAC by our own kernel, others with libsndfile, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import numpy as np
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers.audio import (
     CorruptRecordingError,
-    PcmSamples,
     SoundFormat,
     check_length,
     check_recording,
-    find_pcm_samples,
 )
 from penstock.kernels.codecs.worker_pool import DecoderPool
 
@@ -51,9 +49,6 @@ def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recordin
     Raises:
         CorruptRecordingError: it is not a recording, or damaged.
     """
-    plain = find_pcm_samples(encoded.data)
-    if plain is not None:
-        return Pcm(encoded, plain)  # It was checked while they were looked for.
     known = check_recording(encoded.data)
     recording = _opened(encoded, known, decoding.pool_for(known.trusted))
     check_length(recording.frames, recording.channels, recording.rate, encoded.size)
@@ -64,31 +59,6 @@ def _opened(encoded: np.ndarray, known: SoundFormat, pool: DecoderPool | None) -
     if pool is not None:
         return _Isolated(encoded, known, pool)
     return _Flac.of(encoded) or _InProcess(encoded)
-
-
-class Pcm:
-    """16-bit samples, for which no library is needed; they become numbers as in libsndfile.
-
-    Attributes:
-        samples: int16 of shape (frames * channels,).
-    """
-
-    def __init__(self, encoded: np.ndarray, where: PcmSamples) -> None:
-        self.frames, self.channels, self.rate = where.frames, where.channels, where.rate
-        self.samples = np.frombuffer(encoded, "<i2", where.frames * where.channels, where.start)
-
-    def read_into(self, output: np.ndarray) -> None:
-        convert_pcm(self.samples.reshape(self.frames, self.channels), output)
-
-
-def convert_pcm(samples: np.ndarray, output: np.ndarray) -> None:
-    """Converts 16-bit samples to int16, int32 or float32."""
-    if output.dtype == np.float32:
-        np.multiply(samples, np.float32(2.0**-15), out=output)
-    elif output.dtype == np.int32:
-        np.left_shift(samples, np.int32(16), out=output)
-    else:
-        output[...] = samples
 
 
 class _Flac:
@@ -122,8 +92,9 @@ class _Flac:
         data = np.empty(self._encoded.size + MARGIN, np.uint8)
         data[: self._encoded.size] = self._encoded
         data[self._encoded.size :] = 0
+        scale: np.generic | int
         if output.dtype.kind == "f":
-            shift, scale = 0, 1 / (1 << self.bits - 1)
+            shift, scale = 0, np.float32(1 / (1 << self.bits - 1))
         else:
             shift, scale = output.dtype.itemsize * 8 - self.bits, 1
         shifts = max(shift, 0), max(-shift, 0)
@@ -161,10 +132,15 @@ class _InProcess:
         block = max(_MAX_BLOCK_VALUES // max(channels, 1), 1)
         for start in range(0, frames, block):
             wanted = min(block, frames - start)
-            read = self._file.read(wanted, dtype=output.dtype.name, always_2d=True)
-            output[start : start + len(read)] = read
-            if len(read) < wanted:
-                return start + len(read)
+            part = output[start : start + wanted]
+            if part.flags.c_contiguous:
+                read = len(self._file.read(out=part))
+            else:
+                values = self._file.read(wanted, dtype=output.dtype.name, always_2d=True)
+                read = len(values)
+                part[:read] = values
+            if read < wanted:
+                return start + read
         return frames
 
 

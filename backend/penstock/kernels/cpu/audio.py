@@ -177,8 +177,8 @@ def loud_part(power: np.ndarray, threshold: np.float32) -> tuple[int, int]:
     return first, last
 
 
-# Filter taps processed at a time.
-_LANES = 8
+TAPS_AT_A_TIME = 8
+"""Filter taps processed at a time."""
 
 
 def sinc_table(lobes: int) -> np.ndarray:
@@ -198,7 +198,7 @@ def sinc_phases(table: np.ndarray, lobes: int) -> np.ndarray:
 
     Row p holds entries p, p + 32, p + 64 and so on, then zeros; row 32 is row 0 from its second entry on.
     """
-    stride = 2 * lobes + 2 + _LANES
+    stride = 2 * lobes + 2 + TAPS_AT_A_TIME
     padded = np.zeros(33 + 32 * stride, np.float32)
     padded[: table.size] = table
     return np.stack([padded[phase : phase + 32 * stride : 32] for phase in range(33)])
@@ -209,7 +209,7 @@ def _resample(
     padded: np.ndarray, silence: float, scale: float, lobes: int, phases: np.ndarray, steps: np.ndarray, out: np.ndarray
 ) -> None:
     per_sample, center = np.float32(32), np.float32(lobes * 32 + 1)
-    taps = (2 * lobes + _LANES - 1) // _LANES * _LANES
+    taps = (2 * lobes + TAPS_AT_A_TIME - 1) // TAPS_AT_A_TIME * TAPS_AT_A_TIME
     flat, stride = phases.ravel(), phases.shape[1]
     block = 256
     for channel in range(padded.shape[0]):
@@ -225,12 +225,12 @@ def _resample(
                 entry = math.floor(x * per_sample + center)
                 low = (entry & 31) * stride + (entry >> 5)
                 place = min(max(base + first + silence, 0), signal.size - taps)
-                products = zeros(_LANES)
-                for k in range(0, taps, _LANES):
-                    step = load(steps, k, _LANES)
+                products = zeros(TAPS_AT_A_TIME)
+                for k in range(0, taps, TAPS_AT_A_TIME):
+                    step = load(steps, k, TAPS_AT_A_TIME)
                     rest = ((step + x) * per_sample + center) - (step * per_sample + np.float32(entry))
-                    before, behind = load(flat, low + k, _LANES), load(flat, low + stride + k, _LANES)
-                    products = products + load(signal, place + k, _LANES) * (before + rest * (behind - before))
+                    before, behind = load(flat, low + k, TAPS_AT_A_TIME), load(flat, low + stride + k, TAPS_AT_A_TIME)
+                    products = products + load(signal, place + k, TAPS_AT_A_TIME) * (before + rest * (behind - before))
                 out[i, channel] = total(products)
                 position += np.float32(scale)
 
@@ -249,7 +249,7 @@ def resample(source: np.ndarray, scale: float, lobes: int, phases: np.ndarray, o
     """
     count, channels = source.shape
     silence = lobes + 1
-    end = max(count, math.ceil(len(out) * scale)) + lobes + 2 * _LANES
+    end = max(count, math.ceil(len(out) * scale)) + lobes + 2 * TAPS_AT_A_TIME
     padded = np.zeros((channels, silence + end), np.float32)
     padded[:, silence : silence + count] = source.T
-    _resample(padded, silence, scale, lobes, phases, np.arange(2 * lobes + _LANES, dtype=np.float32), out)
+    _resample(padded, silence, scale, lobes, phases, np.arange(2 * lobes + TAPS_AT_A_TIME, dtype=np.float32), out)

@@ -93,6 +93,17 @@ def at(_context: TypingContext, array: types.Array, index: types.Integer) -> Int
 
 
 @intrinsic
+def unaligned_at(_context: TypingContext, array: types.CPointer, index: types.Integer) -> Intrinsic:
+    """``array[index]`` for a pointer to elements at any address."""
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        element = builder.gep(args[0], [context.cast(builder, args[1], index, types.intp)])
+        return builder.load(element, align=1)
+
+    return array.dtype(array, index), generate
+
+
+@intrinsic
 def pointer_at(_context: TypingContext, array: types.CPointer, index: types.Integer) -> Intrinsic:
     """The address of ``array[index]``, for a result of :func:`pointer`."""
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from penstock.core.arrays import addresses
+from penstock.core.codecs import Encoding, read_recordings
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name, numpy_dtype
-from penstock.kernels.codecs.audio import Pcm, Recording, convert_pcm, open_recording
+from penstock.errors import PenstockError
+from penstock.kernels.codecs.audio import Recording, open_recording
 from penstock.kernels.codecs.decoder_memory import recording_bytes
-from penstock.kernels.codecs.headers.audio import check_length
+from penstock.kernels.codecs.headers.audio import UNCHECKED_VALUES, CorruptRecordingError, check_length
+from penstock.kernels.codecs.limits import UNLIMITED
 from penstock.kernels.levels import from_unit
 from penstock.kernels.resampling import lobes_of_quality, resample_signal
 from penstock.operators.decoders._examples import encoded_sounds
@@ -23,7 +26,9 @@ from penstock.schema import (
     Input,
     Operator,
     OutputSpec,
+    PlanColumns,
     Sample,
+    Samples,
     Schema,
     Workspace,
     register_operator,
@@ -31,23 +36,91 @@ from penstock.schema import (
 from penstock.schema.libraries import SOUNDFILE
 from penstock.schema.operator import Shape
 from penstock.schema.tolerance import ON_ERROR
+from penstock.tensors import TensorListCPU
+from penstock.tensors.places import places_of_files, places_of_flat, places_of_samples
 
-# Batches of at most so many samples are read by one thread.
-_FEW = 1 << 20
 _FLOAT_BYTES = 4
 
 
-@dataclass
-class _Request:
-    """A recording, and the factor to its requested sample rate (1: its own)."""
+class _Encoded:
+    """The encoded recordings of a batch.
+
+    Args:
+        batch: their bytes.
+
+    Attributes:
+        opened: those that are no ordinary WAV files, by the position of the sample.
+    """
+
+    def __init__(self, batch: TensorListCPU) -> None:
+        self._batch = batch
+        self._copies: list[np.ndarray] = []
+        self.opened: dict[int, Recording] = {}
+
+    def read(self, samples: Samples[_Encoded, _Request, _Requests]) -> tuple[np.ndarray, int]:
+        """What the headers of some files tell: for each a :data:`~penstock.core.codecs.RECORDING`, and how many are unusual."""
+        places = places_of_files(self._batch)
+        if places is None:
+            self._copies = list(map(np.ascontiguousarray, self._batch.samples))
+            places = places_of_flat(self._copies)
+        assert places is not None, "files are arrays of one dimension"
+        if samples.are_all:
+            return read_recordings(*places)
+        rows = list(samples.indices)
+        return read_recordings(places[0][rows], places[1][rows])
+
+    def bytes_of(self, index: int) -> np.ndarray:
+        """The bytes of a file, contiguous."""
+        return np.ascontiguousarray(self._batch.samples[index])
+
+
+class _Request(NamedTuple):
+    """A recording that is no ordinary WAV file, and the factor to its requested sample rate (1: its own)."""
 
     recording: Recording
     scale: float
-    rate: float
+
+
+@dataclass(eq=False)
+class _Requests(PlanColumns[_Request]):
+    """Recordings, and what is requested of them.
+
+    Attributes:
+        recordings: of type ``RECORDING``.
+        opened: those that are no ordinary WAV files, and None for the others; empty: all are WAV files.
+        scales: the factors to the requested sample rates; None: all recordings keep theirs.
+        rates: what is returned as sample rates, in Hz.
+        lengths: frames of the outputs.
+        lobes: of the filter that resamples.
+    """
+
+    recordings: np.ndarray
+    opened: list[Recording | None]
+    scales: np.ndarray | None
+    rates: np.ndarray
+    lengths: np.ndarray
+    lobes: int
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Requests]) -> _Requests:
+        whole = [replace(part, opened=part.opened or [None] * len(part)) for part in parts]
+        if parts[0].scales is not None:
+            # Only where samples are resampled the number is looked at.
+            return replace(super().joined(whole), lobes=max(part.lobes for part in parts))
+        unscaled = super().joined([replace(part, scales=part.lengths) for part in whole])
+        return replace(unscaled, scales=None, lobes=0)
+
+    def __len__(self) -> int:
+        return len(self.recordings)
+
+    def row(self, number: int) -> _Request:
+        recording = self.opened[number]
+        assert recording is not None, "WAV files are read together"
+        return _Request(recording, 1.0 if self.scales is None else float(self.scales[number]))
 
 
 @register_operator
-class AudioDecoder(Operator[None, _Request]):
+class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
     """Decodes audio files of any format that libsndfile reads: WAV, FLAC, Ogg, MP3, AIFF and others.
 
     The first output is (time, channels), or (time) with `downmix`; the second the sample rate in Hz. Floating-point
@@ -79,85 +152,149 @@ class AudioDecoder(Operator[None, _Request]):
         if self.args["dtype"] not in (FLOAT, INT16, INT32):
             raise RuntimeError(f"Unsupported output type: {dtype_name(self.args['dtype'])}")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[_Encoded, _Request, _Requests]) -> list[OutputSpec]:
         encoded = workspace.inputs[0]
         if len(encoded) and encoded.dtype != UINT8:
             raise RuntimeError(f"Encoded files must be uint8 data, got {dtype_name(encoded.dtype)}")
         if len(encoded) and encoded.ndim() != 1:
             raise RuntimeError(f"Encoded files must be 1-D data, got {encoded.ndim()} dimensions")
+        workspace.state = _Encoded(encoded)
         return [OutputSpec(self.args["dtype"], ndim=1 if self.args["downmix"] else 2), OutputSpec(FLOAT, ndim=0)]
 
-    def infer(self, sample: Sample[None, _Request]) -> list[tuple[int, ...]]:
-        decoding = sample.workspace.decoding
-        recording = open_recording(np.ascontiguousarray(sample.inputs[0]), decoding)
-        wanted = sample["sample_rate"]
-        scale = wanted / recording.rate if wanted > 0 else 1.0
-        # A requested rate of 0 is returned, too, although the recording keeps its own.
-        sample.plan = _Request(recording, scale, wanted if self.given("sample_rate") else recording.rate)
-        length = math.ceil(recording.frames * scale)
-        if length > recording.frames:
-            check_length(length, recording.channels, recording.rate, sample.shapes[0][0])
-        decoding.limits.check_audio(
-            max(length, recording.frames), recording.channels, numpy_dtype(self.args["dtype"]).itemsize
+    def infer_batch(self, samples: Samples[_Encoded, _Request, _Requests]) -> tuple[list[np.ndarray], _Requests]:
+        recordings, unusual = samples.state.read(samples)
+        opened = self._open_others(samples, recordings) if unusual else []
+        frames, rates, scales, lobes = recordings["frames"], recordings["rate"], None, 0
+        lengths: np.ndarray = frames
+        if samples.given("sample_rate"):
+            wanted = samples.scalars("sample_rate")
+            scales = np.where(wanted > 0, wanted / rates, 1.0)
+            # A requested rate of 0 is returned, too, although the recording keeps its own.
+            rates = np.broadcast_to(wanted, rates.shape)
+            with np.errstate(invalid="ignore"):
+                lengths = np.ceil(frames * scales)
+            if ((scales != 1) & (frames > 0)).any():
+                lobes = lobes_of_quality(self.args["quality"])
+            if not (lengths * recordings["channels"] <= UNCHECKED_VALUES).all():
+                self._check_sizes(samples, recordings, scales)
+        if samples.workspace.decoding.limits != UNLIMITED:
+            self._check_sizes(samples, recordings, np.ones(len(samples)) if scales is None else scales)
+        shapes = np.empty((len(samples), 1 if self.args["downmix"] else 2), np.int64)
+        shapes[:, 0] = lengths
+        if not self.args["downmix"]:
+            shapes[:, 1] = recordings["channels"]
+        return [shapes, np.empty((len(samples), 0), np.int64)], _Requests(
+            recordings, opened, scales, rates, shapes[:, 0], lobes
         )
-        return [(length,) if self.args["downmix"] else (length, recording.channels), ()]
 
-    def working_bytes(self, workspace: Workspace[None, _Request]) -> Sequence[int]:
-        working = [0 if sample is None else self._working_bytes(sample) for sample in workspace.samples]
-        return working if any(working) else ()
+    @staticmethod
+    def _open_others(samples: Samples[_Encoded, _Request, _Requests], recordings: np.ndarray) -> list[Recording | None]:
+        """Opens the recordings that are no ordinary WAV files; those that cannot be are put aside, so that each is opened once.
 
-    def _working_bytes(self, sample: Sample[None, _Request]) -> int:
-        recording, scale = sample.plan.recording, sample.plan.scale
-        working, result = 0, _FLOAT_BYTES * recording.frames * recording.channels
-        if not isinstance(recording, Pcm):
-            # A worker process has its own result.
-            working = recording_bytes(sample.shapes[0][0]) + result
-        if self._is_converted(sample.plan):
-            # As floats, and their mean; the same at the other rate, and in the range of the output.
-            working += 2 * result + math.ceil(2 * result * scale)
+        Raises:
+            CorruptRecordingError: some were put aside.
+        """
+        workspace, opened = samples.workspace, list[Recording | None]([None] * len(samples))
+        failed = False
+        for row in np.flatnonzero(recordings["encoding"] == Encoding.UNUSUAL).tolist():
+            index = samples.indices[row]
+            recording = samples.state.opened.get(index)
+            if recording is None:
+                try:
+                    recording = open_recording(samples.state.bytes_of(index), workspace.decoding)
+                except PenstockError as error:
+                    workspace.fail(index, error)
+                    failed = True
+                    continue
+                samples.state.opened[index] = recording
+            opened[row] = recording
+            for name in ("frames", "channels", "rate"):
+                recordings[name][row] = getattr(recording, name)
+        if failed:
+            raise CorruptRecordingError("Some of the files are no recordings")
+        return opened
+
+    def _check_sizes(
+        self, samples: Samples[_Encoded, _Request, _Requests], recordings: np.ndarray, scales: np.ndarray
+    ) -> None:
+        """Raises an exception if a recording would be too long."""
+        sizes = samples.of(samples.workspace.inputs[0].shapes)
+        itemsize = numpy_dtype(self.args["dtype"]).itemsize
+        for (_, _, frames, channels, rate), scale, (size,) in zip(recordings.tolist(), scales.tolist(), sizes):
+            length = math.ceil(frames * scale)
+            if length > frames:
+                check_length(length, channels, rate, size)
+            samples.workspace.decoding.limits.check_audio(max(length, frames), channels, itemsize)
+
+    def working_bytes(self, workspace: Workspace[_Encoded, _Request, _Requests]) -> Sequence[int]:
+        if not workspace.state.opened:
+            return ()
+        working = [0] * workspace.batch_size
+        for index, recording in workspace.state.opened.items():
+            sample = workspace.samples[index]
+            if sample is not None:
+                result = _FLOAT_BYTES * recording.frames * recording.channels
+                # A worker process has its own result.
+                working[index] = recording_bytes(sample.shapes[0][0]) + result
+                if self._is_converted(sample.plan):
+                    # As floats, and their mean.
+                    working[index] += 2 * result
         return working
 
     def _is_converted(self, request: _Request) -> bool:
         """Whether a recording is resampled or mixed."""
         return request.scale != 1 or (self.args["downmix"] and request.recording.channels > 1)
 
-    def compute_samples(self, workspace: Workspace[None, _Request], shapes: Sequence[Shape]) -> None:
-        if sum(map(math.prod, shapes)) > _FEW or not self._read_together(workspace):
-            super().compute_samples(workspace, shapes)
+    def compute_samples(self, workspace: Workspace[_Encoded, _Request, _Requests], shapes: Sequence[Shape]) -> None:
+        live = workspace.live_indices
+        if not live:
+            return
+        plans, rates = workspace.plans, workspace.outputs[1]
+        if rates.elements is not None and not workspace.failures:
+            rates.elements[:] = plans.rates
+        else:
+            for row, index in enumerate(live):
+                rates.samples[index][...] = plans.rates[row]
+        rows = [row for row, recording in enumerate(plans.opened) if recording is None]
+        if rows or not plans.opened:
+            self._compute_together(workspace, rows)
+        if len(rows) < len(plans.opened):
+            others = [index for row, index in enumerate(live) if plans.opened[row] is not None]
+            self.compute_some(workspace, others, shapes)
 
-    def _read_together(self, workspace: Workspace[None, _Request]) -> bool:
-        """Reads all recordings at once, if they are plain samples which only change their type."""
-        from penstock.kernels.cpu.blocks import Blocks, copy_blocks
+    def _compute_together(self, workspace: Workspace[_Encoded, _Request, _Requests], rows: list[int]) -> None:
+        """Reads WAV files, given by their rows in the plans, in one call; no rows: all."""
+        from penstock.kernels.cpu.recordings import compute_recordings
 
-        requests = [sample.plan for sample in workspace.live]
-        stored = [each.recording.samples for each in requests if isinstance(each.recording, Pcm)]
-        if workspace.failures or not requests or len(stored) < len(requests):
-            return False
-        if any(map(self._is_converted, requests)):
-            return False
-        output, rates = workspace.outputs
-        places, numbers = addresses(stored), output.contiguous_elements()
-        if places is None:
-            return False
-        samples = np.empty(numbers.size, "<i2")
-        sizes = np.fromiter((own.nbytes for own in stored), np.int64, len(stored))
-        copy_blocks(workspace, Blocks(places, samples.ctypes.data + sizes.cumsum() - sizes, sizes, sizes, 1, sizes))
-        convert_pcm(samples, numbers)
-        rates.contiguous_elements()[:] = [each.rate for each in requests]
-        return True
+        plans, targets = workspace.plans, places_of_samples(workspace.outputs[0])
+        assert targets is not None, "outputs are contiguous"
+        recordings, lengths, scales = plans.recordings, plans.lengths, plans.scales
+        if rows:
+            recordings, lengths, scales = recordings[rows], lengths[rows], None if scales is None else scales[rows]
+        if len(recordings) < workspace.batch_size:
+            live = workspace.live_indices
+            targets = targets[[live[row] for row in rows or range(len(recordings))]]
+        compute_recordings(
+            recordings,
+            targets,
+            lengths,
+            scales,
+            self.args["downmix"],
+            plans.lobes,
+            numpy_dtype(self.args["dtype"]),
+            workspace.num_threads,
+            workspace.cores,
+        )
 
-    def compute(self, sample: Sample[None, _Request]) -> None:
-        request = sample.plan
-        recording = request.recording
-        out, rate = sample.outputs
-        rate[...] = request.rate
-        if not self._is_converted(request):
+    def compute(self, sample: Sample[_Encoded, _Request]) -> None:
+        recording, out = sample.plan.recording, sample.outputs[0]
+        if not self._is_converted(sample.plan):
             recording.read_into(out if out.ndim == 2 else out[:, None])
             return
         signal = np.empty((recording.frames, recording.channels), np.float32)
         recording.read_into(signal)
         if self.args["downmix"]:
             signal = signal.mean(axis=1)
-        if request.scale != 1 and signal.size:
-            signal = resample_signal(signal, request.scale, len(out), lobes_of_quality(self.args["quality"]))
+        if sample.plan.scale != 1 and signal.size:
+            signal = resample_signal(signal, sample.plan.scale, len(out), lobes_of_quality(self.args["quality"]))
         from_unit(signal, out)

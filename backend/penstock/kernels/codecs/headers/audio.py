@@ -48,13 +48,15 @@ def check_length(frames: int, channels: int, rate: int, available: int) -> None:
     _check(0 < channels <= _MAX_CHANNELS, f"it has {channels} channels")
     _check(rate > 0, f"its sample rate is {rate} Hz")
     _check(
-        0 <= frames * channels <= max(_DENSEST * available, _SMALL),
+        0 <= frames * channels <= max(_DENSEST * available, UNCHECKED_VALUES),
         f"{available} bytes cannot hold the {frames * channels} samples that the header declares",
     )
 
 
 # The densest coding is FLAC's of silence: 65535 samples of each of 8 channels in 42 bytes.
-_DENSEST, _SMALL = 16_384, 1 << 24
+_DENSEST = 16_384
+UNCHECKED_VALUES = 1 << 24
+"""Frames x channels that a recording of any size may have."""
 
 
 def _check(condition: bool, what: str) -> None:
@@ -91,45 +93,6 @@ def _check_wav_format(header: memoryview) -> SoundFormat:
         (kind,) = struct.unpack_from("<H", header, _SUB_FORMAT)
     plain = bits in _BITS.get(kind, ()) and block == channels * bits // 8
     return SoundFormat("WAV", trusted=plain)
-
-
-class PcmSamples(NamedTuple):
-    """Where the 16-bit samples of a WAV file are.
-
-    Attributes:
-        start: of the first one, in bytes.
-        frames: their number for each channel.
-        channels: their number.
-        rate: samples per second and channel.
-    """
-
-    start: int
-    frames: int
-    channels: int
-    rate: int
-
-
-def find_pcm_samples(data: memoryview) -> PcmSamples | None:
-    """The samples of a WAV file of the simplest kind: 16-bit PCM in one whole chunk; None for any other file."""
-    if len(data) < 44 or data[:4] != b"RIFF" or data[8:16] != b"WAVEfmt ":
-        return None
-    size, kind, channels, rate, _, block, bits = struct.unpack_from("<IHHIIHH", data, 16)
-    if (size, kind, bits) != (16, _PCM, 16) or block != 2 * channels or not 0 < channels <= _MAX_CHANNELS or not rate:
-        return None
-    position = 36
-    for _ in range(_MAX_CHUNKS):
-        if position + 8 > len(data):
-            break
-        name, length = struct.unpack_from("<4sI", data, position)
-        position += 8
-        if length > len(data) - position or length % 2:
-            break
-        if name == b"data":
-            return None if length % block else PcmSamples(position, length // block, channels, rate)
-        if name != b"LIST":
-            break
-        position += length
-    return None
 
 
 # -- FLAC --------------------------------------------------------------------------------------------------------------
