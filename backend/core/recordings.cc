@@ -73,10 +73,10 @@ bool read_format(Bytes format, PenstockRecording &recording, int64_t &frame_byte
          rate <= kMaxRate && block == channels * bits / 8;
 }
 
-// Whether a chunk between the format and the samples says nothing that matters.
+// Whether a chunk between the format and the samples says nothing that matters, and is none for which libsndfile may refuse the file.
 bool may_be_skipped(Bytes file, size_t chunk, size_t bytes, int64_t channels) {
-  constexpr size_t kFactBytes = 4, kPeakBytes = 8, kPeakBytesPerChannel = 8;
-  if (has_name(file, chunk, "LIST")) return true;
+  constexpr size_t kListBytes = 12, kFactBytes = 4, kPeakBytes = 8, kPeakBytesPerChannel = 8;
+  if (has_name(file, chunk, "LIST")) return bytes >= kListBytes && has_name(file, chunk + kChunkHeaderBytes, "INFO");
   if (has_name(file, chunk, "fact")) return bytes == kFactBytes;
   return has_name(file, chunk, "PEAK") && bytes == kPeakBytes + kPeakBytesPerChannel * channels;
 }
@@ -91,6 +91,8 @@ bool read_wav(Bytes file, PenstockRecording &recording) {
   int64_t frame_bytes;
   if (!read_format(file.subspan(position, format_bytes), recording, frame_bytes)) return false;
   position += format_bytes;
+  // Of the plainest kind, lists are not looked at, nor what follows the samples.
+  const bool is_plainest = recording.encoding == PENSTOCK_INT16 && format_bytes == kFormatBytes;
   while (position + kChunkHeaderBytes <= file.size()) {
     const size_t chunk = position, bytes = little_endian32(file, position + 4);
     position += kChunkHeaderBytes;
@@ -98,9 +100,11 @@ bool read_wav(Bytes file, PenstockRecording &recording) {
     if (has_name(file, chunk, "data")) {
       recording.data = file.data() + position;
       recording.frames = static_cast<int64_t>(bytes) / frame_bytes;
-      return static_cast<int64_t>(bytes) % frame_bytes == 0;
+      const bool is_last = file.size() - position - bytes <= bytes % 2;
+      return static_cast<int64_t>(bytes) % frame_bytes == 0 && (is_plainest || is_last);
     }
-    if (bytes % 2 || !may_be_skipped(file, chunk, bytes, recording.channels)) return false;
+    const bool is_skipped = is_plainest ? has_name(file, chunk, "LIST") : may_be_skipped(file, chunk, bytes, recording.channels);
+    if (bytes % 2 || !is_skipped) return false;
     position += bytes;
   }
   return false;

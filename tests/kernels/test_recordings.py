@@ -158,6 +158,8 @@ UNUSUAL = {
     "more than there is": put(PLAIN, 40, b"\xff\xff\xff\xff"),
     "an unknown chunk": put(PLAIN, 36, b"what"),
     "another extension": put(encoded(noise(10, 2), kind="WAVEX"), 50, b"\1"),
+    "a chunk after the samples": np.append(encoded(noise(10, 2), "FLOAT"), PLAIN[36:44]),
+    "another list": put(np.insert(encoded(noise(10, 2), "PCM_24"), [36] * 12, 0), 36, b"LIST\4\0\0\0exif"),
     "FLAC": encoded(noise(10, 2), kind="FLAC"),
 }
 
@@ -187,8 +189,7 @@ def test_changed_headers_are_read_as_by_libsndfile(subtype: str) -> None:
 def test_one_batch_of_many_kinds() -> None:
     @pipeline_def(batch_size=6, num_threads=2, device_id=None)
     def decoding() -> Any:
-        sound, rate = fn.decoders.audio(fn.external_source(name="files"), sample_rate=16_000.0, downmix=True)
-        return sound, rate
+        return tuple(fn.decoders.audio(fn.external_source(name="files"), sample_rate=16_000.0, downmix=True))
 
     signal = noise(4000, 2)
     files = [

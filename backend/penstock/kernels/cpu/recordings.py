@@ -277,7 +277,7 @@ def _mix_piece_past_cache(record: np.ndarray, scratch: int, like: np.float32) ->
 
 @kernel
 def _resample_piece(record: np.ndarray, scratch: int, like: np.generic) -> None:
-    """Resamples to a piece that begins with a whole block, as :func:`~penstock.kernels.cpu.audio.resample` does; the record is a ``_PIECE``."""
+    """Resamples as :func:`~penstock.kernels.cpu.audio.resample` does; the record is a ``_PIECE`` that begins with a whole block."""
     piece = record_at(record)
     planes, lobes, scale = 1 if piece.downmix else piece.channels, piece.lobes, piece.scale
     target, factor = elements_at(piece.target, piece.length * planes, like), np.float32(piece.factor)
