@@ -92,9 +92,8 @@ class _Flac:
         data = np.empty(self._encoded.size + MARGIN, np.uint8)
         data[: self._encoded.size] = self._encoded
         data[self._encoded.size :] = 0
-        scale: np.generic | int
         if output.dtype.kind == "f":
-            shift, scale = 0, np.float32(1 / (1 << self.bits - 1))
+            shift, scale = 0, 1 / (1 << self.bits - 1)
         else:
             shift, scale = output.dtype.itemsize * 8 - self.bits, 1
         shifts = max(shift, 0), max(-shift, 0)
