@@ -37,7 +37,7 @@ class NeighbourResize(Operator[None, tuple[int, int]]):
             raise RuntimeError(f"Images must be of float or uint8. Got: {dtype_name(batch.dtype)}")
         return [OutputSpec(batch.dtype, self.input_layout(workspace), batch.ndim())]
 
-    def infer(self, sample: Sample[tuple[int, int]]) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, tuple[int, int]]) -> tuple[int, ...]:
         height, width, channels = sample.shapes[0]
         size = [int(extent) for extent in sample["size"]]
         if len(size) != 2 or min(size) < 1 or min(height, width) < 1:
@@ -47,7 +47,7 @@ class NeighbourResize(Operator[None, tuple[int, int]]):
         sample.plan = size[0], size[1]
         return (*sample.plan, channels)
 
-    def compute(self, sample: Sample[tuple[int, int]]) -> None:
+    def compute(self, sample: Sample[None, tuple[int, int]]) -> None:
         source, target = sample.inputs[0], sample.outputs[0]
         if source.dtype == np.float32:
             interpolate_between_corners(np.ascontiguousarray(source), target)
