@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from configurations import CONFIGURATIONS, FAMILIES, SMALL, SOUNDS, VIDEOS
+from configurations import CONFIGURATIONS, FAMILIES, NEEDED, SMALL, SOUNDS, VIDEOS
 from libraries import torchvision_functional, versions
 from processors import (
     BACKENDS,
@@ -128,7 +128,7 @@ def _families(held: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _saved() -> dict[str, Any]:
-    """What each class, made with its own settings, writes by `save_pretrained`."""
+    """What each class writes by `save_pretrained`, made with its own settings and those that it needs."""
     torchvision_functional()
     import transformers
 
@@ -138,7 +138,7 @@ def _saved() -> dict[str, Any]:
         # Of some families there are only classes of other names; and timm's wrapper has no settings of its own.
         if kind is not None and name != "TimmWrapperImageProcessor":
             with tempfile.TemporaryDirectory() as folder:
-                kind().save_pretrained(folder)
+                kind(**NEEDED.get(name, {})).save_pretrained(folder)
                 (path,) = Path(folder).iterdir()
                 told[name] = json.loads(path.read_text())
     return told

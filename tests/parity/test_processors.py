@@ -195,6 +195,27 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         ({"feature_extractor_type": "WavTokenizerFeatureExtractor", "normalize_audio": True}, "`normalize_audio`"),
         ({"image_processor_type": "TimmWrapperImageProcessor"}, "`pretrained_cfg` holds `input_size`"),
         ({"image_processor_type": "EomtImageProcessor", "do_split_image": True}, "`do_split_image`"),
+        ({"image_processor_type": "FuyuImageProcessor", "padding_mode": "reflect"}, "`padding_mode='constant'`"),
+        ({"image_processor_type": "FuyuImageProcessor", "padding_value": 0.5}, "`padding_value` is a whole number"),
+        ({"image_processor_type": "InklingImageProcessor", "rescale_image_frac": 2.0}, "`rescale_image_frac`"),
+        ({"image_processor_type": "InklingImageProcessor", "size": {"height": 9, "width": 8}}, "`size` is square"),
+        ({"image_processor_type": "LightGlueImageProcessor", "do_resize": False}, "`do_resize`"),
+        ({"image_processor_type": "MiniCPMOcrImageProcessor", "small_image_upsize": "never"}, "is 'always'"),
+        ({"image_processor_type": "SLANeXtImageProcessor", "pad_size": 99}, "`do_pad`"),
+        ({"image_processor_type": "Step3p7ImageProcessor", "patch_size": 0}, "are positive"),
+        ({"image_processor_type": "UVDocImageProcessor", "do_rescale": False}, "UVDoc is followed where it rescales"),
+        ({"image_processor_type": "ZoeDepthImageProcessor", "resample": 3}, "with the bilinear filter"),
+        ({"image_processor_type": "ZoeDepthImageProcessor", "ensure_multiple_of": 0.1}, "`ensure_multiple_of`"),
+        (
+            {"image_processor_type": "NemotronH_Omni_Reasoning_V3ImageProcessor", "max_num_patches": 99999},
+            "images would depend on others",
+        ),
+        ({"video_processor_type": "Ernie4_5_VLMoeVideoProcessor"}, "`draw_on_frames`"),
+        ({"video_processor_type": "MiniCPMV4_6VideoProcessor", "stack_frames": 2}, "`stack_frames` is 1"),
+        ({"video_processor_type": "EmbeddingGemma2VideoProcessor", "overflow_strategy": "last"}, "`overflow_strategy`"),
+        ({"video_processor_type": "NemotronH_Omni_Reasoning_V3VideoProcessor"}, "`norm_mean` and `norm_std`"),
+        ({"feature_extractor_type": "CohereAsrFeatureExtractor"}, "`dither` is followed where it is 0"),
+        ({"feature_extractor_type": "PocketTTSFeatureExtractor"}, "`end_on_pause` is followed where it is False"),
         ({"image_processor_type": "VivitImageProcessor", "do_rescale": False}, "`offset` needs `do_rescale`"),
         (PIECES | {"feature_size": 320}, "`audio_samples_per_token` are equal"),
     ],
@@ -272,6 +293,43 @@ def test_lines_of_text_are_as_wide_as_the_widest_of_a_call() -> None:
     assert processor(wide).pixel_values.shape == (1, 3, 48, 720)
     assert processor(narrow).pixel_values.shape == (1, 3, 48, 320)
     assert processor([narrow, wide]).pixel_values.shape == (2, 3, 48, 720)
+
+
+@pytest.mark.parametrize("name", ["LightGlue", "SuperGlue", "EfficientLoFTR"])
+def test_images_are_compared_two_by_two(name: str) -> None:
+    settings = {"image_processor_type": f"{name}ImageProcessor", "size": {"height": 20, "width": 30}}
+    coloured = np.random.default_rng(2).integers(0, 256, (40, 60, 3), np.uint8)
+    grey = np.repeat(coloured[:, :30, :1], 3, axis=2)
+    processor = ImageProcessor(settings)
+    pixels = processor([[coloured, grey], [grey, grey]], return_tensors="np").pixel_values
+    assert pixels.shape == (2, 2, 3, 20, 30)
+    weights = np.array([0.2989, 0.587, 0.114])[:, None, None]
+    plain = ImageProcessor(settings, do_grayscale=False)([coloured, grey], return_tensors="np").pixel_values
+    np.testing.assert_allclose(pixels[0, 0], np.repeat((plain[0, 0] * weights).sum(axis=0)[None], 3, axis=0), atol=1e-6)
+    # What is grey stays as it is.
+    np.testing.assert_array_equal(pixels[0, 1], plain[0, 1])
+    for wrong in (coloured, [coloured, grey, grey], [[coloured]]):
+        with pytest.raises(ValueError, match="two by two"):
+            processor(wrong)
+
+
+def test_images_of_a_prompt_are_told_by_the_first() -> None:
+    small, large = np.full((30, 40, 3), 9, np.uint8), np.full((80, 60, 3), 9, np.uint8)
+    processor = ImageProcessor({"image_processor_type": "FuyuImageProcessor", "size": {"height": 40, "width": 50}})
+    features = processor([[large, small], [small, large]], return_tensors="np")
+    assert features.images.shape == (2, 2, 3, 40, 50)
+    assert features.image_unpadded_heights.tolist() == [[40], [30]]
+    assert features.image_unpadded_widths.tolist() == [[30], [40]]
+    assert features.image_scale_factors.tolist() == [[0.5], [1.0]]
+    with pytest.raises(ValueError, match="as many images each"):
+        processor([[small], [small, large]])
+
+
+def test_images_of_their_own_sizes_stay_a_list() -> None:
+    images = [np.full((9, 12, 3), 51, np.uint8), np.full((20, 7, 3), 51, np.uint8)]
+    features = ImageProcessor({"image_processor_type": "UVDocImageProcessor"})(images, return_tensors="np")
+    assert features.pixel_values.shape == (2, 3, 712, 488)
+    assert [each.shape for each in features.original_images] == [(3, 9, 12), (3, 20, 7)]
 
 
 def test_every_family_makes_a_pipeline() -> None:
@@ -417,17 +475,19 @@ def test_rows_of_bands_are_filled_and_cut() -> None:
     ("name", "shape", "counted"),
     [
         ("Parakeet", (57, 80), [56, 31]),
+        ("CohereAsr", (57, 128), [56, 31]),
         ("Gemma3nAudio", (54, 128), [54, 32]),
         ("Gemma4Audio", (56, 128), [56, 31]),
     ],
 )
 def test_masks_of_bands(name: str, shape: tuple[int, int], counted: list[int]) -> None:
-    features = of_sounds(name)([sound(9000), sound(5003)], return_tensors="np")
+    settings = NEEDED.get(f"{name}FeatureExtractor", {})
+    features = of_sounds(name, **settings)([sound(9000), sound(5003)], return_tensors="np")
     masks = features.get("attention_mask", features.get("input_features_mask"))
     assert features.input_features.shape == (2, *shape)
     assert masks.dtype == bool
     assert masks.sum(axis=1).tolist() == counted
-    alone = of_sounds(name)([sound(5003)], return_tensors="np").input_features[0]
+    alone = of_sounds(name, **settings)([sound(5003)], return_tensors="np").input_features[0]
     # Behind a sound, windows still overlap with it.
     np.testing.assert_array_equal(features.input_features[1, : counted[1] - 3], alone[: counted[1] - 3])
 
@@ -442,6 +502,26 @@ def test_sounds_become_as_many_rows() -> None:
         clap(sound(48001))
     with pytest.raises(presets.PresetError, match="`truncation` is one of"):
         clap(sound(100), truncation=True)
+
+
+def test_sounds_that_classes_cut_into_several_are_refused() -> None:
+    """Others are filled to a length, whatever a call says."""
+    sounds = [sound(9000), sound(5003)]
+    moss = of_sounds("MossTranscribeDiarize", chunk_length=1)
+    features = moss(sounds, padding=True, return_tensors="np")
+    assert features.input_features.shape == (2, 80, 100)
+    assert features.input_features_mask.sum(axis=1).tolist() == [57, 32]
+    assert features.padding_mask.sum(axis=1).tolist() == [9000, 5003]
+    dots = of_sounds("Dots3Note", chunk_seconds=1)
+    features = dots(sounds, return_tensors="np")
+    assert features.input_features.shape == (2, 128, 64)
+    assert features.chunk_sample_lengths.tolist() == [9000, 5003]
+    assert features.num_audio_tokens.tolist() == [8, 4]
+    cohere = of_sounds("CohereAsr", dither=0.0, max_audio_clip_s=6.0)
+    assert cohere(sounds)["audio_chunk_index"] == [(0, None), (1, None)]
+    for extractor in (moss, dots, cohere):
+        with pytest.raises(ValueError, match="cut it first"):
+            extractor(sound(16001))
 
 
 def test_sounds_of_phi4_are_told_in_tokens() -> None:

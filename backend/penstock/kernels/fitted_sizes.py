@@ -106,6 +106,11 @@ def _qwen2_vl(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _area(height, width, arguments)
 
 
+def _qwen2_vl_video(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """`factor`, and `least` pixels of a frame, and `most` of all frames."""
+    return _area(height, width, arguments._replace(most=arguments.most // arguments.frames))
+
+
 def _glm4v(height: int, width: int, arguments: SizeArguments) -> Fit:
     """`factor`, and `least` and `most` pixels of the two frames that an image stands for."""
     return _qwen3_vl_video(height, width, arguments._replace(frames=2))
@@ -235,20 +240,29 @@ def _neomme(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _to_canvas(rows, columns, arguments)
 
 
-def _glm5(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """On a canvas of multiples of `factor`, of from `least` to `most` pixels; the image is enlarged only if it has fewer."""
-    factor = arguments.factor
+def _glm5(height: int, width: int, arguments: SizeArguments, counted: int = 1) -> Fit:
+    """On a canvas of multiples of `factor`, of from `least` to `most` pixels; the image is enlarged only if it has fewer.
+
+    The canvas has as many frames as are ``counted``.
+    """
+    factor, pixels = arguments.factor, arguments.frames * height * width
     rows, columns = (-(-side // factor) * factor for side in (height, width))
-    if rows * columns < arguments.least:
-        grow = math.sqrt(arguments.least / (height * width))
+    if counted * rows * columns < arguments.least:
+        grow = math.sqrt(arguments.least / pixels)
         rows, columns = (-(-max(1, math.ceil(side * grow)) // factor) * factor for side in (height, width))
-    if rows * columns > arguments.most:
-        rows, columns = _most_rows(height, width, arguments)
+    if counted * rows * columns > arguments.most:
+        rows, columns = _most_rows(height, width, arguments._replace(most=arguments.most // counted))
     scale = min(rows / height, columns / width)
-    if height * width >= arguments.least:
+    if pixels >= arguments.least:
         scale = min(1.0, scale)
     high, wide = (max(1, min(most, math.floor(side * scale))) for side, most in ((height, rows), (width, columns)))
     return Fit(high, wide, rows, columns)
+
+
+def _glm5_video(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As `glm5`, of all frames, which are taken by the first of `tile`."""
+    unit = arguments.tile[0]
+    return _glm5(height, width, arguments, max(unit, round(arguments.frames / unit) * unit))
 
 
 def _most_rows(height: int, width: int, arguments: SizeArguments) -> tuple[int, int]:
@@ -288,6 +302,46 @@ def _glm_image(height: int, width: int, arguments: SizeArguments) -> Fit:
         shrink = max(rows, columns) / longest
         rows, columns = (max(factor, math.floor(side / shrink / factor) * factor) for side in (rows, columns))
     return _whole(rows, columns)
+
+
+def _nemotron(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """From `least` to `most` patches of `factor` pixels, as many on a side as are multiples of the first of `tile`."""
+    factor, least, most = arguments.factor, arguments.least, arguments.most
+    rows, columns = (round(side / factor + 0.5) for side in (height, width))
+    shrink = min(math.sqrt(most / (rows * columns)), 1.0)
+    rows, columns = (math.floor(shrink * side) for side in (rows, columns))
+    if most > least and rows * columns < least:
+        if not rows * columns:
+            raise ValueError(f"An image of {width} x {height} pixels is too thin for {most} patches")
+        grow = math.sqrt(least / (rows * columns))
+        rows, columns = (math.ceil(grow * side) for side in (rows, columns))
+    rows = _merged(rows, columns, arguments)
+    return _whole(rows * factor, _merged(columns, rows, arguments) * factor)
+
+
+def _merged(side: int, other: int, arguments: SizeArguments) -> int:
+    """The next multiple of the first of `tile`, unless there were more than `most` patches then."""
+    unit = arguments.tile[0]
+    beyond = side % unit
+    if not beyond:
+        return side
+    larger = side + unit - beyond
+    return larger if larger * other <= arguments.most else max(unit, side - beyond)
+
+
+def _nemotron_video(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """About `most` patches of `factor` pixels, as many on a side as are multiples of the first of `tile`; `least` 1: as many on
+    each side."""
+    factor, most, unit = arguments.factor, arguments.most, arguments.tile[0]
+    if arguments.least:
+        side = max(unit, int(math.sqrt(most)) // unit * unit)
+        return _whole(side * factor, side * factor)
+    ratio = width / height
+    rows, columns = (max(round(math.sqrt(area)), 1) for area in (most / ratio, most * ratio))
+    up, across = (-(-side // unit) * unit for side in (rows, columns))
+    if up * across > most:
+        up, across = (max(unit, side // unit * unit) for side in (rows, columns))
+    return _whole(up * factor, across * factor)
 
 
 def _gemma4(height: int, width: int, arguments: SizeArguments) -> Fit:
@@ -365,6 +419,32 @@ def _dpt(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _whole(*(_nearest(side, arguments.factor) for side in (down * height, across * width)))
 
 
+def _zoedepth(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As `dpt`, of multiples of `factor` by the first of `tile`, cut off to whole pixels."""
+    multiple = arguments.factor / arguments.tile[0]
+    rows, columns = arguments.canvases[0]
+    down, across = rows / height, columns / width
+    if arguments.least:
+        down = across = across if abs(1 - across) < abs(1 - down) else down
+    return _whole(*(int(round(side / multiple) * multiple) for side in (down * height, across * width)))
+
+
+def _mirrored(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """With as much around it as ZoeDepth mirrors, which is the canvas."""
+    beyond = [int(math.sqrt(side / 2) * 3) for side in (height, width)]
+    if beyond[0] >= height or beyond[1] >= width:
+        raise ValueError(
+            f"An image of {width} x {height} pixels is too small to be mirrored by {beyond[1]} x {beyond[0]}"
+        )
+    return Fit(height + 2 * beyond[0], width + 2 * beyond[1], *beyond)
+
+
+def _longest_rounded(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The longer side is `most` long, and both are rounded."""
+    scale = arguments.most / max(height, width)
+    return _whole(round(height * scale), round(width * scale))
+
+
 def _nearest(side: float, factor: int) -> int:
     return round(side / factor) * factor
 
@@ -386,6 +466,14 @@ def _within(height: int, width: int, arguments: SizeArguments) -> Fit:
     most_high, most_wide = arguments.canvases[0]
     scale = min(most_high / height, most_wide / width)
     return _whole(int(height * scale), int(width * scale))
+
+
+def _within_or_less(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As `within`, but never larger."""
+    most_high, most_wide = arguments.canvases[0]
+    if height <= most_high and width <= most_wide:
+        return _whole(height, width)
+    return _within(height, width, arguments)
 
 
 def _perceiver(height: int, width: int, arguments: SizeArguments) -> Fit:
@@ -739,6 +827,55 @@ def _phi4(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(*fit, high, wide)
 
 
+# Of Step 3.7: images with a side of less than so many pixels, and so much longer than wide, are made square.
+_STEP3_THIN, _STEP3_RATIO = 32, 4
+# Windows are as wide as the shorter side of images that are so much longer than wide.
+_STEP3_LONG = 1.5
+# A window is added for what is left over of a side, if it is more than this part of a window.
+_STEP3_LEFT = 0.2
+
+
+def _step3(height: int, width: int, arguments: SizeArguments) -> tuple[int, int, int]:
+    """Height and width of the image before it is cut, and the side of a window, or 0: see :func:`_step3_windows`."""
+    most, (side, window) = arguments.most, arguments.tile
+    if max(height, width) > most:
+        scale = most / max(height, width)
+        height, width = int(height * scale), int(width * scale)
+    shorter, longer = min(height, width), max(height, width)
+    if longer <= side:
+        own = shorter if longer / shorter > _STEP3_LONG else 0
+    else:
+        own = min(shorter, window) if longer / shorter > _STEP3_RATIO else window
+    return height, width, own
+
+
+def _step3_square(height: int, width: int) -> tuple[int, int]:
+    """The sides of an image, which is made square if it is very thin."""
+    shorter, longer = min(height, width), max(height, width)
+    thin = shorter < _STEP3_THIN and longer / shorter > _STEP3_RATIO
+    return (longer, longer) if thin else (height, width)
+
+
+def _step3_whole(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """At the `most` so long; the canvas is the image, made square if it is very thin."""
+    canvas = _step3_square(height, width)
+    rows, columns, _ = _step3(*canvas, arguments)
+    return Fit(rows, columns, *canvas)
+
+
+def _step3_windows(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Whole windows of a canvas, of an image that is at the `most` so long; `tile`: the side of the whole, and the longest of a
+    window. Of an image without windows, one pixel, which is less than a window."""
+    rows, columns, window = _step3(*_step3_square(height, width), arguments)
+    if not window:
+        return Fit(1, 1, 2, 2)
+    high, wide = (
+        window * (side // window + (side % window > _STEP3_LEFT * window)) if side >= window else side
+        for side in (rows, columns)
+    )
+    return Fit(high, wide, window, window)
+
+
 # How much of an image tiles should cover.
 _COVERED = 0.9
 
@@ -906,6 +1043,7 @@ RULES: dict[str, Rule] = {
     "glm-image": Rule(_glm_image),
     "glm4v": Rule(_glm4v),
     "glm5": Rule(_glm5),
+    "glm5-video": Rule(_glm5_video),
     "granite-docling": Rule(_granite),
     "hunyuan-v4-video": Rule(_hunyuan_v4_video),
     "idefics2": Rule(_idefics2),
@@ -922,13 +1060,17 @@ RULES: dict[str, Rule] = {
     "llava-next": Rule(_llava_next, "canvases"),
     "longest": Rule(_longest),
     "longest-cut": Rule(_longest_cut),
+    "longest-rounded": Rule(_longest_rounded),
     "maskformer": Rule(_maskformer),
     "minicpm": Rule(_minicpm),
     "minicpm-slices": Rule(_minicpm_slices),
+    "mirrored": Rule(_mirrored, "factor"),
     "mllama": Rule(_mllama),
     "molmo2": Rule(_molmo2),
     "muse-glimmer": Rule(_muse),
     "neomme": Rule(_neomme, "factor"),
+    "nemotron": Rule(_nemotron),
+    "nemotron-video": Rule(_nemotron_video),
     "next": Rule(_next, "factor"),
     "on-canvas": Rule(_to_canvas, "factor"),
     "ovis2": Rule(_ovis2),
@@ -939,18 +1081,23 @@ RULES: dict[str, Rule] = {
     "pixtral": Rule(_pixtral),
     "pp-ocr": Rule(_ppocr, "canvases"),
     "qwen2-vl": Rule(_qwen2_vl),
+    "qwen2-vl-video": Rule(_qwen2_vl_video),
     "qwen3-vl-video": Rule(_qwen3_vl_video),
     "shortest-rounded": Rule(_shortest_rounded, "least"),
     "shortest-up": Rule(_shortest_up, "least"),
     "siglip2": Rule(_siglip2),
+    "step3-whole": Rule(_step3_whole),
+    "step3-windows": Rule(_step3_windows),
     "text-line": Rule(_text_line, "canvases"),
     "thumbnail": Rule(_thumbnail, "canvases"),
     "tiles-of-large": Rule(_tiles_of_large),
     "up": Rule(_up, "factor"),
     "vilt": Rule(_vilt),
     "within": Rule(_within, "canvases"),
+    "within-or-less": Rule(_within_or_less, "canvases"),
     "within-rounded": Rule(_within_rounded, "canvases"),
     "yolos": Rule(_yolos),
+    "zoedepth": Rule(_zoedepth, "canvases"),
 }
 """The rules by name."""
 

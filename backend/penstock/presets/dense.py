@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from penstock import fn, math, types
 from penstock.graph import DataNode
 from penstock.kernels.fitted_sizes import SizeArguments
 from penstock.presets.detection import DetectionFamily
-from penstock.presets.family import PIXELS, Family, Features, ImageFamily, PresetError, Values, size_of
+from penstock.presets.family import (
+    CHANNELS,
+    PIXELS,
+    Family,
+    Features,
+    ImageFamily,
+    PresetError,
+    Values,
+    fitted_sizes,
+    named,
+    size_of,
+)
 from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamily
 
 _SQUARE = frozenset({"height", "width"})
@@ -148,6 +161,92 @@ class SuperPointFamily(FixedFamily):
         raise PresetError("SuperPoint does not tell how many tokens an image becomes")
 
 
+# Parts of red, green and blue that make grey, as torchvision has them.
+_GREY = (0.2989, 0.587, 0.114)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchingFamily(FixedFamily):
+    """LightGlue, SuperGlue and EfficientLoFTR, which compare two images.
+
+    Attributes:
+        do_grayscale: whether images become grey that are not.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 480, "width": 640})
+    default_to_square: bool = False
+    do_normalize: bool = False
+    do_grayscale: bool = True
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_CROP | NO_PAD | {"do_normalize", "image_mean", "image_std"}
+
+    tells_by = ()
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+        if not self.do_resize:
+            raise PresetError("`do_resize`: images are compared that are resized to one size")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        images = self.normalized(self.prepared(data, backend), backend, None)
+        if not self.do_grayscale:
+            return (named(images, PIXELS, 3),)
+        red, green, blue = (images[channel] for channel in range(CHANNELS))
+        grey = red * _GREY[0]
+        for values, part in ((green, _GREY[1]), (blue, _GREY[2])):
+            # As PyTorch, with one rounding for both steps.
+            exact = fn.cast(values, dtype=types.FLOAT64) * types.Constant(float(np.float32(part)), dtype=types.FLOAT64)
+            grey = fn.cast(exact + fn.cast(grey, dtype=types.FLOAT64), dtype=types.FLOAT)
+        coloured = fn.reductions.max(fn.cast((red != green) | (green != blue), dtype=types.FLOAT))
+        grey = grey * coloured + red * (1.0 - coloured)
+        return (fn.stack(grey, grey, grey, name=PIXELS),)
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return self.joined_prompts([images])
+
+    def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
+        if any(len(group) != 2 for group in groups):
+            raise ValueError("Images are compared two by two: in a list of two, or in a list of such lists")
+        return {PIXELS: np.stack([np.stack([image[PIXELS] for image in group]) for group in groups])}
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("Models that compare images do not tell how many tokens one becomes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SapiensFamily(FixedFamily):
+    """Sapiens 2, of whole images.
+
+    Attributes:
+        size: `height` and `width`.
+        do_pad: images keep their shape, in the middle of black.
+    """
+
+    image_mean: tuple[float, ...] = IMAGENET["image_mean"]
+    image_std: tuple[float, ...] = IMAGENET["image_std"]
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 1024, "width": 768})
+    crop_size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
+    torchvision_only: bool = True
+    ignored: frozenset[str] = frozenset({"pad_size", "keypoint_heatmap_downscale_factor", "keypoint_heatmap_sigma"})
+
+    forms = (_SQUARE,)
+    tells_by = ()
+
+    def fitted(self, images: DataNode, backend: str) -> DataNode:
+        if not self.do_pad:
+            return super().fitted(images, backend)
+        bounds = SizeArguments(canvases=((self.size["height"], self.size["width"]),))
+        size, _ = fitted_sizes(images, "within", bounds)
+        return self.cropped(self.resized(images, backend, size), backend, self.size)
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return Family.joined(self, images)
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("Models of people do not tell how many tokens an image becomes")
+
+
 @dataclass(frozen=True, kw_only=True)
 class DptFamily(FixedFamily):
     """DPT and Depth Anything.
@@ -201,6 +300,70 @@ class DptFamily(FixedFamily):
             fill_values=[0],
             name=PIXELS,
         )
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return Family.joined(self, images)
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("Models of depth do not tell how many tokens an image becomes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZoeFamily(FixedFamily):
+    """ZoeDepth, which rescales, mirrors images at their ends, and resizes them between the outermost pixels.
+
+    Attributes:
+        do_pad: whether images are mirrored.
+        keep_aspect_ratio, ensure_multiple_of: as of DPT; the second may be a fraction.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 512})
+    do_pad: bool = True
+    keep_aspect_ratio: bool = True
+    ensure_multiple_of: float = 1 / 32
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_CROP | {"pad_size"}
+
+    forms = (_SQUARE,)
+    tells_by = ()
+
+    @property
+    def on_host(self) -> bool:
+        return self.do_resize
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not self.do_rescale or self.resample != 2:
+            raise PresetError("ZoeDepth is followed where it rescales, and with the bilinear filter (`resample` is 2)")
+        numerator, denominator = self._multiple
+        if not 0 < numerator < 1 << 16 or denominator >= 1 << 16:
+            raise PresetError(f"`ensure_multiple_of` is a positive number. Got: {self.ensure_multiple_of}")
+
+    @property
+    def _multiple(self) -> tuple[int, int]:
+        return float(self.ensure_multiple_of).as_integer_ratio()
+
+    def fuses_factor(self, backend: str) -> bool:
+        return False
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        images = fn.rescale_normalize(data, divisor=self.divisor(), output_layout="HWC")
+        if self.do_pad:
+            size, beyond = fitted_sizes(data, "mirrored", SizeArguments())
+            images = fn.slice(
+                images,
+                start=beyond * types.Constant(-1, dtype=types.INT32),
+                shape=fn.cast(size, dtype=types.INT32),
+                axes=[0, 1],
+                out_of_bounds_policy="reflect_101",
+            )
+        if self.do_resize:
+            factor, parts = self._multiple
+            canvas = self.size["height"], self.size["width"]
+            bounds = SizeArguments(factor, int(self.keep_aspect_ratio), canvases=(canvas,), tile=(parts, parts))
+            size, _ = fitted_sizes(images, "zoedepth", bounds)
+            images = fn.neighbour_resize(images, size=size)
+        return (self.normalized_floats(fn.transpose(images, perm=[2, 0, 1])),)
 
     def joined(self, images: Sequence[Features]) -> Values:
         return Family.joined(self, images)

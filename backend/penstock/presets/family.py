@@ -8,9 +8,10 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from penstock import fn
+from penstock import fn, types
 from penstock.errors import PenstockError, did_you_mean
 from penstock.graph import DataNode
+from penstock.kernels.fitted_sizes import SizeArguments
 
 PIXELS = "pixel_values"
 CHANNELS = 3
@@ -93,6 +94,10 @@ class Family:
     """Settings that the class reads once, so that a call of its processor cannot change them."""
     none_is_own: ClassVar[bool] = False
     """Whether a setting of a call that is None means the class's own, and results need not be planar, as for older classes."""
+    unstacked: ClassVar[tuple[str, ...]] = ()
+    """Outputs of which a call gives lists, one for each image, whatever it asks for."""
+    prompts_apart: ClassVar[bool] = False
+    """Whether images that are in one list are each of a prompt of its own."""
     bfloat16: ClassVar[bool] = False
     """Whether the class gives numbers of that type, which are given as float32 that have its precision."""
     kind: ClassVar[str] = "images"
@@ -266,6 +271,15 @@ class ImageFamily(Family):
         return {"divisor": self.divisor(), "mean": list(mean), "std": list(std), "reference": ARITHMETIC[backend]}
 
 
+@dataclass(frozen=True, kw_only=True)
+class FloatFamily(ImageFamily):
+    """Image processors of which no preset leaves bytes."""
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+
+
 AnyFamily = TypeVar("AnyFamily", bound=Family)
 
 
@@ -346,6 +360,54 @@ def checked_extents(size: Sequence[int], names: Sequence[str]) -> Sequence[int]:
     if len(size) != len(names) or min(size) < 1:
         raise ValueError(f"A size has {', '.join(names)}, which are positive. Got: {tuple(size)}")
     return size
+
+
+def fitted_sizes(images: DataNode, rule: str, bounds: SizeArguments) -> tuple[DataNode, DataNode]:
+    """The size that a rule of :mod:`penstock.kernels.fitted_sizes` gives images or videos, and that of their canvas."""
+    size, canvas = fn.fitted_size(
+        images,
+        rule=rule,
+        factor=bounds.factor,
+        least=bounds.least,
+        most=bounds.most,
+        canvases=[extent for canvas in bounds.canvases for extent in canvas],
+        tile=list(bounds.tile),
+    )
+    return size, canvas
+
+
+def in_corner(images: DataNode, canvas: DataNode) -> DataNode:
+    """Images in the upper left corner of a black canvas."""
+    extents = fn.cast(canvas, dtype=types.FLOAT)
+    return fn.crop(
+        images,
+        crop_h=extents[0],
+        crop_w=extents[1],
+        crop_pos_x=0.0,
+        crop_pos_y=0.0,
+        out_of_bounds_policy="pad",
+        fill_values=[0],
+    )
+
+
+def as_floats(images: DataNode) -> DataNode:
+    """Images of uint8 and HWC as floats and CHW, with the same values."""
+    return fn.rescale_normalize(images, divisor=1.0, output_layout="CHW")
+
+
+def fused_floats(images: DataNode, family: ImageFamily, blue_first: bool, name: str | None) -> DataNode:
+    """Images of float and CHW, from 0 to 255, as torchvision's classes rescale and normalize them: in one step."""
+    if not family.do_normalize:
+        values = images * family.rescale_factor
+        return named(values, name, 3) if name else values
+    factor = np.float32(1.0 / family.rescale_factor if family.do_rescale else 1.0)
+    order = slice(None, None, -1 if blue_first else 1)
+    mean, std = (
+        types.Constant((np.array(each[order], np.float32) * factor).tolist(), dtype=types.FLOAT, shape=[3, 1, 1])
+        for each in (family.image_mean, family.image_std)
+    )
+    values = (images - mean) / std
+    return named(values, name, 3) if name else values
 
 
 def named(node: DataNode, name: str, ndim: int) -> DataNode:

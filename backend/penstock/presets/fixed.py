@@ -291,8 +291,8 @@ class TipsFamily(FixedFamily):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DinoFamily(FixedFamily):
-    """DINOv3, which rescales first: it resizes images of float."""
+class RescaledFamily(FixedFamily):
+    """DINOv3 and others that rescale first: they resize images of float."""
 
     torchvision_only: bool = True
 
@@ -301,7 +301,9 @@ class DinoFamily(FixedFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if not (self.do_resize and self.do_rescale) or self.do_center_crop or self.do_pad:
-            raise PresetError("DINOv3 is followed where it resizes, rescales, and neither crops nor pads")
+            raise PresetError(
+                "Images of float are resized, and neither cropped nor padded: set `do_resize`, `do_rescale`"
+            )
         if self.filter_of(backend) == "lanczos":
             raise PresetError("`resample`: no preset resizes images of float by lanczos")
 
@@ -309,8 +311,12 @@ class DinoFamily(FixedFamily):
         return False
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        return (self.normalized_floats(self.resized_floats(data, backend)),)
+
+    def resized_floats(self, data: DataNode, backend: str) -> DataNode:
+        """Images that are rescaled and then resized, of layout CHW."""
         floats = fn.rescale_normalize(data, divisor=self.divisor(), output_layout="CHW")
-        return (self.normalized_floats(self.resized(floats, backend, self.target(data))),)
+        return self.resized(floats, backend, self.target(data))
 
 
 @dataclass(frozen=True, kw_only=True)

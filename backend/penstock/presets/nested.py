@@ -9,14 +9,17 @@ import numpy as np
 
 from penstock import fn, types
 from penstock.graph import DataNode
+from penstock.kernels.fitted_sizes import SizeArguments
 from penstock.presets.family import (
     PIXELS,
     Features,
-    ImageFamily,
+    FloatFamily,
     PresetError,
     Values,
     extended,
+    fitted_sizes,
     image_sizes,
+    named,
     size_of,
     stacked,
 )
@@ -188,7 +191,81 @@ class VideoLlavaFamily(FixedFamily):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AreaFamily(ImageFamily):
+class FuyuFamily(FixedFamily):
+    """Fuyu: never enlarged, in the corner of a canvas. Of the images of a prompt, sizes are told of the first one.
+
+    The output `images` of the class is `pixel_values` in a pipeline, whose input has that name.
+
+    Attributes:
+        size: `height` and `width` of the canvas.
+        padding_value: of what is beside the image, before it is rescaled: a whole number.
+        padding_mode: must be `constant`.
+        patch_size: accepted: it is read after that.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 1080, "width": 1920})
+    do_pad: bool = True
+    padding_value: float = 1.0
+    padding_mode: str = "constant"
+    torchvision_only: bool = True
+    ignored: frozenset[str] = frozenset({"pad_size", "patch_size", "do_center_crop", "crop_size"})
+
+    prompts_apart = True
+    names = (PIXELS, "image_unpadded_heights", "image_unpadded_widths", "image_scale_factors", "image_sizes")
+    forms = (_SQUARE,)
+    tells_by = ()
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return self.names
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+        if not (self.do_pad and self.do_resize) or self.padding_mode != "constant":
+            raise PresetError("Fuyu is followed where it resizes and pads, with `padding_mode='constant'`")
+        if self.padding_value not in range(256):
+            raise PresetError(f"`padding_value` is a whole number from 0 to 255. Got: {self.padding_value}")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        canvas = self.size["height"], self.size["width"]
+        size, _ = fitted_sizes(data, "within-or-less", SizeArguments(canvases=(canvas,)))
+        padded = fn.slice(
+            self.resized(data, backend, size),
+            start=[0, 0],
+            shape=list(canvas),
+            axes=[0, 1],
+            out_of_bounds_policy="pad",
+            fill_values=[self.padding_value],
+        )
+        whole = fn.cast(size, dtype=types.INT64)
+        was = fn.cast(data.shape()[:1], dtype=types.FLOAT64)
+        scale = fn.cast(fn.cast(size[:1], dtype=types.FLOAT64) / was, dtype=types.FLOAT, name=self.names[3])
+        return (
+            self.normalized(padded, backend, self.names[0]),
+            named(whole[:1], self.names[1], 1),
+            named(whole[1:], self.names[2], 1),
+            scale,
+            image_sizes(data, self.names[4]),
+        )
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return self.joined_prompts([[image] for image in images])
+
+    def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
+        if len({len(group) for group in groups}) > 1:
+            raise ValueError("Prompts of one call have as many images each")
+        return {
+            "images": np.stack([np.stack([image[PIXELS] for image in group]) for group in groups]),
+            **{name: np.stack([group[0][name] for group in groups]) for name in self.names[1:]},
+        }
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("Fuyu does not tell how many tokens an image becomes: its canvas is cut later")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AreaFamily(FloatFamily):
     """Apertus: of about as many pixels as are asked for, with zeros behind smaller images of a call.
 
     Attributes:
@@ -211,10 +288,6 @@ class AreaFamily(ImageFamily):
         if own["spatial_factor"] < 1:
             raise PresetError(f"`spatial_factor` is positive. Got: {own['spatial_factor']}")
         return own
-
-    def check(self, backend: str) -> None:
-        super().check(backend)
-        self.check_floats()
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         images = data

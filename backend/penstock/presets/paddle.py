@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from penstock import fn, math, types
 from penstock.graph import DataNode
-from penstock.kernels.fitted_sizes import line_width
+from penstock.kernels.fitted_sizes import SizeArguments, line_width
 from penstock.presets.documents import DonutFamily
-from penstock.presets.family import PIXELS, ImageFamily, PresetError, Values, named, size_of
-from penstock.presets.fixed import NO_CROP, NO_PAD, FixedFamily
+from penstock.presets.family import (
+    PIXELS,
+    Features,
+    ImageFamily,
+    PresetError,
+    Values,
+    as_floats,
+    fitted_sizes,
+    fused_floats,
+    size_of,
+)
+from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, FixedFamily, RescaledFamily
 from penstock.presets.nested import flipped
 
 _SQUARE = frozenset({"height", "width"})
@@ -71,26 +79,6 @@ class TextDetectionFamily(ImageFamily):
         floats = self.resized(as_floats(_blue_first(data)), backend, size)
         values = fused_floats(floats, self, True, PIXELS)
         return values, fn.cast(data.shape()[:2], dtype=types.FLOAT, name=self.outputs[1])
-
-
-def as_floats(images: DataNode) -> DataNode:
-    """Images of uint8 and HWC as floats and CHW, with the same values."""
-    return fn.rescale_normalize(images, divisor=1.0, output_layout="CHW")
-
-
-def fused_floats(images: DataNode, family: ImageFamily, blue_first: bool, name: str | None) -> DataNode:
-    """Images of float and CHW, from 0 to 255, as torchvision's classes rescale and normalize them: in one step."""
-    if not family.do_normalize:
-        values = images * family.rescale_factor
-        return named(values, name, 3) if name else values
-    factor = np.float32(1.0 / family.rescale_factor if family.do_rescale else 1.0)
-    order = slice(None, None, -1 if blue_first else 1)
-    mean, std = (
-        types.Constant((np.array(each[order], np.float32) * factor).tolist(), dtype=types.FLOAT, shape=[3, 1, 1])
-        for each in (family.image_mean, family.image_std)
-    )
-    values = (images - mean) / std
-    return named(values, name, 3) if name else values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,33 +198,94 @@ class LcNetFamily(FixedFamily):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout4Family(FixedFamily):
-    """PP-DocLayout v4, which resizes images of float, and cuts off what is beyond white."""
+class Layout4Family(RescaledFamily):
+    """PP-DocLayout v4, which cuts off what is beyond white."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 800, "width": 800})
     resample: int = 3
     image_mean: tuple[float, ...] = (0.0, 0.0, 0.0)
     image_std: tuple[float, ...] = (1.0, 1.0, 1.0)
     antialias: bool = False
-    torchvision_only: bool = True
 
     tells_by = ()
+
+    def resized_floats(self, data: DataNode, backend: str) -> DataNode:
+        return math.clamp(super().resized_floats(data, backend), 0.0, 255.0 * self.rescale_factor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarpFamily(FixedFamily):
+    """UVDoc, which takes blue first, and resizes images of float between the outermost pixels.
+
+    The output `original_images` is the image of float in its own size.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 712, "width": 488})
+    do_normalize: bool = False
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_CROP | NO_PAD | {"resample", "image_mean", "image_std"}
+
     forms = (_SQUARE,)
+    tells_by = ()
+    names = (PIXELS, "original_images")
+    unstacked = ("original_images",)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return self.names
+
+    @property
+    def on_host(self) -> bool:
+        return self.do_resize
 
     def check(self, backend: str) -> None:
         super().check(backend)
-        if not (self.do_resize and self.do_rescale) or self.do_center_crop or self.do_pad:
-            raise PresetError("PP-DocLayout v4 is followed where it resizes, rescales, and neither crops nor pads")
-        if self.filter_of(backend) == "lanczos":
-            raise PresetError("`resample`: no preset resizes images of float by lanczos")
-
-    def fuses_factor(self, backend: str) -> bool:
-        return False
+        if self.do_normalize or not self.do_rescale:
+            raise PresetError("UVDoc is followed where it rescales, and does not normalize")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        floats = fn.rescale_normalize(data, divisor=self.divisor(), output_layout="CHW")
-        resized = self.resized(floats, backend, self.target(data))
-        return (self.normalized_floats(math.clamp(resized, 0.0, 255.0 * self.rescale_factor)),)
+        floats = fn.rescale_normalize(_blue_first(data), divisor=self.divisor(), output_layout="HWC")
+        planes = [2, 0, 1]
+        resized = fn.neighbour_resize(floats, size=list(self.size.values())) if self.do_resize else floats
+        return fn.transpose(resized, perm=planes, name=PIXELS), fn.transpose(floats, perm=planes, name=self.names[1])
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        originals = self.names[1]
+        return {**super().joined(images), originals: [image[originals] for image in images]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFamily(FixedFamily):
+    """SLANeXt, whose longer side fills a square, the rest of which is zero."""
+
+    image_mean: tuple[float, ...] = IMAGENET["image_mean"]
+    image_std: tuple[float, ...] = IMAGENET["image_std"]
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 512, "width": 512})
+    do_pad: bool = True
+    pad_size: Mapping[str, int] = field(default_factory=lambda: {"height": 512, "width": 512})
+    torchvision_only: bool = True
+    # The class writes what its decoder reads.
+    ignored: frozenset[str] = frozenset({"resample", "bos_id", "character", "dict", "eos_id", "td_token"})
+
+    forms = (_SQUARE,)
+    tells_by = ()
+
+    @property
+    def on_host(self) -> bool:
+        return self.do_resize
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        longest = max((self.crop_size if self.do_center_crop else self.size).values())
+        if self.do_pad and (not self.do_resize or min(self.pad_size.values()) < longest):
+            raise PresetError("`do_pad`: SLANeXt is followed where it resizes or crops to at the most `pad_size`")
+
+    def fitted(self, images: DataNode, backend: str) -> DataNode:
+        size, _ = fitted_sizes(images, "longest-rounded", SizeArguments(most=max(self.size.values())))
+        return fn.neighbour_resize(images, size=size)
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("Models of tables do not tell how many tokens an image becomes")
 
 
 @dataclass(frozen=True, kw_only=True)

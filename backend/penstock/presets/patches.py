@@ -15,11 +15,16 @@ from penstock.presets.family import (
     CHANNELS,
     PIXELS,
     Features,
+    FloatFamily,
     ImageFamily,
     PresetError,
     Values,
+    as_floats,
     extended,
+    fitted_sizes,
+    fused_floats,
     image_sizes,
+    in_corner,
     named,
     size_of,
 )
@@ -32,7 +37,7 @@ _BOTH_EDGES = frozenset({"shortest_edge", "longest_edge"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class PatchFamily(ImageFamily):
+class PatchFamily(FloatFamily):
     """Resizes to whole patches, of which there are about as many as the image has pixels to offer.
 
     Attributes:
@@ -87,7 +92,6 @@ class PatchFamily(ImageFamily):
 
     def check(self, backend: str) -> None:
         super().check(backend)
-        self.check_floats()
         if self.patch_expand_factor > 1 and (self.rule not in _TWO_FRAMES or backend == "pil"):
             raise PresetError("`patch_expand_factor` is followed for GLM, in torchvision's arithmetic")
         if self.channels_last and self.temporal_patch_size > 1:
@@ -97,30 +101,30 @@ class PatchFamily(ImageFamily):
 
     def fit(self, height: int, width: int) -> Fit:
         """The size that an image is given."""
-        arguments = SizeArguments(self._factor, self.size["shortest_edge"], self.size["longest_edge"])
-        return fitted(self.rule, height, width, arguments)
+        return fitted(self.rule, height, width, self.bounds)
 
     @property
-    def _factor(self) -> int:
-        return self.patch_size * self.merge_size * self.patch_expand_factor
+    def bounds(self) -> SizeArguments:
+        """What the rule depends on."""
+        factor, unit = self.patch_size * self.merge_size * self.patch_expand_factor, self.temporal_patch_size
+        return SizeArguments(factor, self.size["shortest_edge"], self.size["longest_edge"], tile=(unit, unit))
+
+    @property
+    def frames_in_patch(self) -> int:
+        """How many frames a patch holds."""
+        return self.temporal_patch_size
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        pixels, grid = self.names
+        pixels, grid, *_ = self.names
         images = data
         if self.do_resize:
-            size, canvas = fn.fitted_size(
-                data,
-                rule=self.rule,
-                factor=self._factor,
-                least=self.size["shortest_edge"],
-                most=self.size["longest_edge"],
-            )
+            size, canvas = fitted_sizes(data, self.rule, self.bounds)
             images = self.on_canvas(self.resized(data, backend, size), canvas)
         patches, grids = fn.image_patches(
             images,
             patch=self.patch_size,
             merge=self.merge_size if self.grouped else 1,
-            temporal=self.temporal_patch_size,
+            temporal=self.frames_in_patch,
             channels_last=self.channels_last,
             **self.normalizing(backend),
         )
@@ -129,7 +133,7 @@ class PatchFamily(ImageFamily):
         if self.flat:
             return (named(patches, pixels, 2), *rest)
         side = self.patch_size
-        shape = [-1, CHANNELS * self.temporal_patch_size, side, side]
+        shape = [-1, CHANNELS * self.frames_in_patch, side, side]
         return (fn.reshape(patches, shape=shape, name=pixels), *rest)
 
     def on_canvas(self, images: DataNode, canvas: DataNode) -> DataNode:
@@ -200,7 +204,7 @@ HUNYUAN_V4 = HunYuanFamily(torchvision_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MuseImageFamily(ImageFamily):
+class MuseImageFamily(FloatFamily):
     """Muse Glimmer: patches that stand for several frames.
 
     Attributes:
@@ -228,10 +232,6 @@ class MuseImageFamily(ImageFamily):
                 raise PresetError(f"`{key}` is positive. Got: {own[key]}")
         return own
 
-    def check(self, backend: str) -> None:
-        super().check(backend)
-        self.check_floats()
-
     @property
     def _bounds(self) -> SizeArguments:
         return SizeArguments(self.patch_size * self.merge_size, most=self.max_image_tokens)
@@ -253,7 +253,7 @@ class MuseImageFamily(ImageFamily):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeoFamily(ImageFamily):
+class NeoFamily(FloatFamily):
     """NeoMME: of the image's own size, within bounds, in the corner of a black canvas of whole patches.
 
     Attributes:
@@ -278,10 +278,6 @@ class NeoFamily(ImageFamily):
             raise PresetError("`patch_size` is positive, and `max_side` not negative")
         return own
 
-    def check(self, backend: str) -> None:
-        super().check(backend)
-        self.check_floats()
-
     @property
     def _bounds(self) -> SizeArguments:
         sides = ((self.max_side, self.max_side),) if self.max_side else ()
@@ -299,7 +295,7 @@ class NeoFamily(ImageFamily):
         )
         images = self.resized(data, backend, size) if self.do_resize else data
         patches, grids = fn.image_patches(
-            _in_corner(images, canvas), patch=self.patch_size, channels_last=True, **self.normalizing(backend)
+            in_corner(images, canvas), patch=self.patch_size, channels_last=True, **self.normalizing(backend)
         )
         return named(patches, PIXELS, 2), named(grids[1:], self.names[1], 1)
 
@@ -356,7 +352,69 @@ class InklingFamily(ImageFamily):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KimiFamily(ImageFamily):
+class FirstInklingFamily(FloatFamily):
+    """Inkling 1: patches of the image's own size, twice, whose values lie as in an image.
+
+    After the last whole patch of a row, there is always another one.
+
+    Attributes:
+        size: `height` and `width` of a patch, which are equal.
+        rescale_image_frac: must be unset.
+        rescale_image_max_upscaled_long_edge: accepted: it is read with that only.
+    """
+
+    resample: int = 1
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 40, "width": 40})
+    rescale_image_frac: float = 0.0
+    torchvision_only: bool = True
+    ignored: frozenset[str] = (
+        NO_CROP | NO_PAD | {"default_to_square", "resample", "rescale_image_max_upscaled_long_edge"}
+    )
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, "num_patches")
+    concatenated: ClassVar[tuple[str, ...]] = (PIXELS,)
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size"] = size_of(own["size"], False, "`size`", frozenset({"height", "width"}))
+        if len(set(own["size"].values())) > 1:
+            raise PresetError(f"`size` is square. Got: {own['size']}")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not (self.do_resize and self.do_rescale) or self.rescale_image_frac:
+            raise PresetError(
+                "Inkling is followed where it rescales, with `do_resize` and without `rescale_image_frac`"
+            )
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        side = self.size["height"]
+        extents = data.shape(dtype=types.INT32)
+        rows, columns = (extents[0] + (side - 1)) // side, extents[1] // side + 1
+        padded = fn.slice(
+            as_floats(data),
+            start=[0, 0],
+            shape=fn.stack(rows * side, columns * side),
+            axes=[1, 2],
+            out_of_bounds_policy="pad",
+            fill_values=[_INKLING_BESIDE],
+        )
+        values = fused_floats(padded, self, False, None)
+        cells = fn.reshape(values, shape=fn.stack(CHANNELS, rows, side, columns, side))
+        patches = fn.reshape(fn.transpose(cells, perm=[1, 3, 2, 4, 0]), shape=[-1, 1, side, side, CHANNELS])
+        count = fn.cast(rows * columns, dtype=types.INT64, name=self.names[1])
+        return fn.cat(patches, patches, axis=1, name=PIXELS), count
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        side = self.size["height"]
+        return -(-height // side) * (width // side + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KimiFamily(FloatFamily):
     """Kimi K2.5: never enlarged, and padded to whole tokens.
 
     Attributes:
@@ -386,10 +444,6 @@ class KimiFamily(ImageFamily):
             raise PresetError(f"`size` has equal bounds. Got: {own['size']}")
         return own
 
-    def check(self, backend: str) -> None:
-        super().check(backend)
-        self.check_floats()
-
     @property
     def _bounds(self) -> SizeArguments:
         side = self.patch_size
@@ -407,7 +461,7 @@ class KimiFamily(ImageFamily):
                 most=bounds.most,
                 tile=list(bounds.tile),
             )
-            images = _in_corner(self.resized(data, backend, size), canvas)
+            images = in_corner(self.resized(data, backend, size), canvas)
         patches, grids = fn.image_patches(images, patch=self.patch_size, **self.normalizing(backend))
         shape = [-1, CHANNELS, self.patch_size, self.patch_size]
         return fn.reshape(patches, shape=shape, name=self.names[0]), named(grids, self.names[1], 1)
@@ -416,6 +470,74 @@ class KimiFamily(ImageFamily):
         bounds = self._bounds
         _, _, rows, columns = fitted("kimi", height, width, bounds) if self.do_resize else (0, 0, height, width)
         return (rows // bounds.factor) * (columns // bounds.factor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NemotronOmniFamily(FloatFamily):
+    """Nemotron Omni, which resizes images of float.
+
+    Attributes:
+        patch_size: extent of a patch.
+        downsample_ratio: the part of a side's patches that become tokens.
+        min_num_patches, max_num_patches: of an image.
+        max_model_len: tokens of the model, of which images leave four.
+        norm_mean, norm_std: older names of `image_mean` and `image_std`.
+    """
+
+    resample: int = 3
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    patch_size: int = 16
+    downsample_ratio: float = 0.5
+    min_num_patches: int = 1024
+    max_num_patches: int = 13312
+    max_model_len: int = 16384
+    norm_mean: Sequence[float] = ()
+    norm_std: Sequence[float] = ()
+    torchvision_only: bool = True
+    ignored: frozenset[str] = frozenset({"size", "_downsample_factor"}) | NO_CROP | NO_PAD
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, "image_grid_hw")
+    concatenated: ClassVar[tuple[str, ...]] = (PIXELS,)
+    unchanged = frozenset({"norm_mean", "norm_std"})
+
+    def converted(self, values: Values) -> Values:
+        own = dict(values)
+        for key, older in (("image_mean", "norm_mean"), ("image_std", "norm_std")):
+            if own[older]:
+                own[key], own[older] = own[older], ()
+        for key in ("patch_size", "downsample_ratio", "min_num_patches", "max_num_patches", "max_model_len"):
+            if own[key] <= 0:
+                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
+        return super().converted(own)
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        most = (self.max_model_len - 4) * round(1 / self.downsample_ratio) ** 2
+        if not self.min_num_patches <= self.max_num_patches <= most:
+            raise PresetError(
+                f"`max_num_patches` is from `min_num_patches` to {most}: else images would depend on others of a call"
+            )
+        if self.filter_of(backend) == "lanczos":
+            raise PresetError("`resample`: no preset resizes images of float by lanczos")
+
+    @property
+    def _bounds(self) -> SizeArguments:
+        unit = round(1 / self.downsample_ratio)
+        return SizeArguments(self.patch_size, self.min_num_patches, self.max_num_patches, tile=(unit, unit))
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        size, _ = fitted_sizes(data, "nemotron", self._bounds)
+        images = fused_floats(self.resized(as_floats(data), backend, size), self, False, None)
+        side = self.patch_size
+        rows, columns = (images.shape(dtype=types.INT32)[axis] // side for axis in (1, 2))
+        cells = fn.reshape(images, shape=fn.stack(CHANNELS, rows, side, columns, side))
+        patches = fn.reshape(fn.transpose(cells, perm=[1, 3, 0, 2, 4]), shape=[-1, CHANNELS * side**2], name=PIXELS)
+        return patches, fn.cast(fn.stack(rows, columns), dtype=types.INT64, name=self.names[1])
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        fit = fitted("nemotron", height, width, self._bounds)
+        return fit.height * fit.width // (self.patch_size * round(1 / self.downsample_ratio)) ** 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -444,34 +566,19 @@ class Glm5Family(PatchFamily):
         return super().converted({**values, "size": {"shortest_edge": least * side**2, "longest_edge": most * side**2}})
 
     def check(self, backend: str) -> None:
-        ImageFamily.check(self, backend)
-        self.check_floats()
+        FloatFamily.check(self, backend)
         if self.patch_expand_factor > 1 and backend == "pil":
             raise PresetError("`patch_expand_factor` is followed in torchvision's arithmetic")
 
     def on_canvas(self, images: DataNode, canvas: DataNode) -> DataNode:
-        return _in_corner(images, canvas)
-
-
-def _in_corner(images: DataNode, canvas: DataNode) -> DataNode:
-    """Images in the upper left corner of a black canvas."""
-    extents = fn.cast(canvas, dtype=types.FLOAT)
-    return fn.crop(
-        images,
-        crop_h=extents[0],
-        crop_w=extents[1],
-        crop_pos_x=0.0,
-        crop_pos_y=0.0,
-        out_of_bounds_policy="pad",
-        fill_values=[0],
-    )
+        return in_corner(images, canvas)
 
 
 _SOFT_TOKENS = (70, 140, 280, 560, 1120)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gemma4Family(ImageFamily):
+class Gemma4Family(FloatFamily):
     """Gemma 4: patches with their places, padded to a number.
 
     Attributes:
@@ -502,7 +609,6 @@ class Gemma4Family(ImageFamily):
 
     def check(self, backend: str) -> None:
         super().check(backend)
-        self.check_floats()
         if self.resample == 0 and backend == "torchvision":
             raise PresetError("`resample`: no preset of Gemma 4 takes the nearest pixels")
 
@@ -563,7 +669,7 @@ class UnifiedFamily(Gemma4Family):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SigLIP2Family(ImageFamily):
+class SigLIP2Family(FloatFamily):
     """SigLIP 2 of any shape: patches up to a number, padded to it.
 
     Attributes:
@@ -575,10 +681,6 @@ class SigLIP2Family(ImageFamily):
     max_num_patches: int = 256
 
     names = (PIXELS, "pixel_attention_mask", "spatial_shapes")
-
-    def check(self, backend: str) -> None:
-        super().check(backend)
-        self.check_floats()
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         images = data

@@ -16,37 +16,27 @@ from penstock.presets.family import (
     CHANNELS,
     PIXELS,
     Features,
-    ImageFamily,
+    FloatFamily,
     PresetError,
     Values,
     extended,
+    fitted_sizes,
+    in_corner,
     named,
     size_of,
 )
-from penstock.presets.fixed import NO_CROP, NO_PAD
+from penstock.presets.fixed import NO_CROP, NO_PAD, OPENAI
 
 _MASK, _SHAPES = "pixel_attention_mask", "spatial_shapes"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _SliceFamily(ImageFamily):
+class _SliceFamily(FloatFamily):
     """What they share."""
-
-    def check(self, backend: str) -> None:
-        super().check(backend)
-        self.check_floats()
 
     def _resized_by(self, data: DataNode, backend: str, rule: str, bounds: SizeArguments) -> tuple[DataNode, DataNode]:
         """Images of the sizes of a rule, and the canvases that it tells."""
-        size, canvas = fn.fitted_size(
-            data,
-            rule=rule,
-            factor=bounds.factor,
-            least=bounds.least,
-            most=bounds.most,
-            canvases=[extent for pair in bounds.canvases for extent in pair],
-            tile=list(bounds.tile),
-        )
+        size, canvas = fitted_sizes(data, rule, bounds)
         return self.resized(data, backend, size), canvas
 
 
@@ -100,19 +90,24 @@ class MiniCPMFamily(_SliceFamily):
         return SizeArguments(side * self._merged, slices, self.scale_resolution, (), (side, side))
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        pixels, sizes, arrangement, count = self.patched(data, backend)
+        return (
+            fn.expand_dims(pixels, axes=[0], name=self.names[0]),
+            named(sizes, self.names[1], 2),
+            fn.cast(arrangement, dtype=types.INT64, name=self.names[2]),
+            fn.copy(count, name=self.names[3]),
+        )
+
+    def patched(self, data: DataNode, backend: str) -> tuple[DataNode, DataNode, DataNode, DataNode]:
+        """Patches side by side; rows and columns of the whole's, and of each slice's; those of slices; and how many there are."""
         whole, _ = self._resized_by(data, backend, "minicpm", self._bounds)
         large, tile = self._resized_by(data, backend, "minicpm-slices", self._bounds)
         # What is no slice is as large as a patch.
         sliced = fn.cast(tile[0] > types.Constant(self.patch_size, dtype=types.INT32), dtype=types.INT32)
         settings: Values = {"patch": self.patch_size, "beside": True, **self.normalizing(backend)}
         pixels, grids = fn.image_patches(large, whole, tile=tile * sliced, **settings)
-        arrangement = fn.cast(large.shape(dtype=types.INT32)[:2] // tile * sliced, dtype=types.INT64)
-        return (
-            fn.expand_dims(pixels, axes=[0], name=self.names[0]),
-            fn.cast(grids[:, 1:], dtype=types.INT32, name=self.names[1]),
-            named(arrangement, self.names[2], 1),
-            fn.copy(grids.shape()[0], name=self.names[3]),
-        )
+        arrangement = large.shape(dtype=types.INT32)[:2] // tile * sliced
+        return pixels, fn.cast(grids[:, 1:], dtype=types.INT32), arrangement, grids.shape()[0]
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         whole = fitted("minicpm", height, width, self._bounds)
@@ -129,6 +124,104 @@ class MiniCPMFamily(_SliceFamily):
             grids: [image[grids].tolist() for image in images],
             counts: [int(image[counts]) for image in images],
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class MiniCPMOcrFamily(MiniCPMFamily):
+    """MiniCPM-OCR.
+
+    Attributes:
+        small_image_upsize: must be `always`: no preset measures the letters of small images.
+    """
+
+    downsample_mode: str = "4x"
+    small_image_upsize: str = "always"
+    torchvision_only: bool = True
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.small_image_upsize != "always":
+            raise PresetError(f"`small_image_upsize` is 'always'. Got: {self.small_image_upsize!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step3Family(_SliceFamily):
+    """Step 3.7: the whole, and windows of it, which are enlarged.
+
+    Attributes:
+        size: `height` and `width` of the whole, of which the first counts.
+        patch_size: side of a window.
+        max_image_size: so long is the longer side of an image at the most.
+    """
+
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 728, "width": 728})
+    patch_size: int = 504
+    max_image_size: int = 3024
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_CROP | NO_PAD
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, "num_local_patches", "pixel_values_local", "patch_newline_masks")
+    unchanged = frozenset({"max_image_size"})
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size"] = size_of(own["size"], True, "`size`", frozenset({"height", "width"}))
+        if min(own["patch_size"], own["max_image_size"]) < 1:
+            raise PresetError("`patch_size` and `max_image_size` are positive")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not self.do_resize:
+            raise PresetError("`do_resize`: Step 3.7 always resizes")
+
+    @property
+    def _bounds(self) -> SizeArguments:
+        return SizeArguments(most=self.max_image_size, tile=(self.size["height"], self.patch_size))
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        size, square = fitted_sizes(data, "step3-whole", self._bounds)
+        images = in_corner(data, square)
+        whole = self.resized(self.resized(images, backend, size), backend, [self.size["height"]] * 2)
+        extents, window = fitted_sizes(data, "step3-windows", self._bounds)
+        # Of an image without windows, one of a pixel is cut, and dropped.
+        cut = self.resized(images, backend, extents)
+        windows, counts = fn.crop_boxes(cut, fn.tile_boxes(cut, tile=window))
+        enlarged = self.normalized(self.resized(windows, backend, [self.patch_size] * 2), backend, None)
+        one = types.Constant(1, dtype=types.INT32)
+        rows, columns = ((cut.shape(dtype=types.INT32)[axis] + window[0] - one) // window[0] for axis in (0, 1))
+        area = cut.shape(dtype=types.INT32)[0] * cut.shape(dtype=types.INT32)[1]
+        count = fn.cast(area >= window[0], dtype=types.INT32) * rows * columns
+        local = fn.slice(fn.collect(enlarged, counts=counts), start=[0], shape=fn.stack(count), axes=[0])
+        # A row of windows ends with a line break, but the last one.
+        breaks = fn.slice(
+            fn.ones(shape=fn.stack(rows - one, one), dtype=types.INT32),
+            start=fn.stack(types.Constant(0, dtype=types.INT32), one - columns),
+            shape=fn.stack(rows, columns),
+            axes=[0, 1],
+            out_of_bounds_policy="pad",
+        )
+        masks = fn.slice(fn.reshape(breaks, shape=[-1]), start=[0], shape=fn.stack(count), axes=[0])
+        return (
+            self.normalized(whole, backend),
+            fn.cast(count, dtype=types.INT64, name=self.names[1]),
+            named(local, self.names[2], 4),
+            fn.cast(masks, dtype=types.BOOL, name=self.names[3]),
+        )
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        pixels, counts, local, masks = self.names
+        own: Values = {
+            pixels: np.stack([image[pixels] for image in images]),
+            counts: np.stack([image[counts] for image in images]),
+        }
+        most = int(own[counts].max())
+        if most:
+            own[local] = np.concatenate([image[local] for image in images])
+            own[masks] = [[*image[masks].tolist(), *[False] * (most - len(image[masks]))] for image in images]
+        return own
 
 
 @dataclass(frozen=True, kw_only=True)

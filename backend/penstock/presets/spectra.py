@@ -241,6 +241,10 @@ class RowFamily(SpectralFamily):
         """The part of a sound that is so long."""
         return sound[:most]
 
+    def beside(self, sounds: int) -> Values:
+        """What else a call of so many sounds gives."""
+        return {}
+
     def filled(self, features: Features, own: int, units: int | None) -> dict[str, np.ndarray]:
         """What a sound becomes that has `own` units and is filled to so many, or not at all."""
         values, mask = (features[name] for name in self.outputs)
@@ -409,6 +413,38 @@ class ParakeetFamily(RowFamily):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CohereFamily(ParakeetFamily):
+    """Cohere's speech recognition, of sounds that the class does not cut into several.
+
+    Attributes:
+        dither: must be 0.
+        max_audio_clip_s, overlap_chunk_second: sounds are whole that are not longer than the first less the second, in seconds.
+        min_energy_window_samples: accepted: it is read with longer sounds only.
+    """
+
+    feature_size: int = 128
+    dither: float = 1e-5
+    max_audio_clip_s: float = 35.0
+    overlap_chunk_second: float = 5.0
+    min_energy_window_samples: int = 1600
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_values(dither=0)
+
+    def units(self, sound: np.ndarray, features: Features) -> int:
+        longest = max(0.0, self.max_audio_clip_s - self.overlap_chunk_second)
+        if len(sound) > longest * self.sampling_rate:
+            raise ValueError(
+                f"Sounds of up to {longest:g} seconds are taken, which the class does not cut: cut it first"
+            )
+        return super().units(sound, features)
+
+    def beside(self, sounds: int) -> Values:
+        return {"audio_chunk_index": [(number, None) for number in range(sounds)]}
+
+
+@dataclass(frozen=True, kw_only=True)
 class NemotronFamily(ParakeetFamily):
     """Nemotron's streaming models, of whole sounds.
 
@@ -494,6 +530,35 @@ class MuseFamily(SampleFamily):
     @property
     def block(self) -> int:
         return self.samples_per_token
+
+
+@dataclass(frozen=True, kw_only=True)
+class PocketFamily(SampleFamily):
+    """Pocket TTS.
+
+    Attributes:
+        pad_to_multiple_of: sounds are filled to multiples of it.
+        end_on_pause: must be false: no preset cuts off what follows the last loud part of a sound.
+        frame_size, pause_duration, fade_out_duration, silence_floor_db, analysis_frame_duration: accepted: they are read with
+            that only, or later.
+    """
+
+    sampling_rate: int = 24000
+    pad_to_multiple_of: int = 1920
+    end_on_pause: bool = True
+    frame_size: int = 1920
+    pause_duration: float = 0.08
+    fade_out_duration: float = 0.02
+    silence_floor_db: float = 35.0
+    analysis_frame_duration: float = 0.02
+
+    @property
+    def block(self) -> int:
+        return self.pad_to_multiple_of
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_values(end_on_pause=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -678,6 +743,10 @@ class FilledFamily(SpectralFamily):
     def told(self, samples: int) -> dict[str, np.ndarray]:
         """What else is told of a sound."""
         return {}
+
+    def together(self, values: Values, samples: Sequence[int]) -> Values:
+        """What a call gives of sounds of so many samples, of what became of each."""
+        return values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -874,6 +943,121 @@ class VoxtralFamily(DecimalFamily):
 
     def mask(self, samples: int, total: int, rows: int) -> np.ndarray:
         return (np.arange(total) < samples)[self.win_length - 1 :: self.hop_length]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkFamily(DecimalFamily):
+    """Sounds that are filled to a length, and not longer than that.
+
+    Attributes:
+        chunk_length: in seconds, to which they are filled: the class cuts longer ones into several.
+        dither: must be 0.
+    """
+
+    chunk_length: int = 30
+    dither: float = 0.0
+    # The class writes what follows from the others.
+    ignored: frozenset[str] = frozenset({"nb_max_frames", "n_samples"})
+
+    padding = "max_length"
+    hidden = frozenset({"ignored"})
+
+    @property
+    def most(self) -> int:
+        return self.max_length or self.chunk_length * self.sampling_rate
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_values(dither=0)
+        self.check_positive("chunk_length")
+
+    def lengthened(self, sound: np.ndarray) -> np.ndarray:
+        if len(sound) > self.most:
+            raise ValueError(
+                f"Sounds of up to {self.chunk_length} seconds are taken, and not cut into several: cut it first"
+            )
+        return sound
+
+
+@dataclass(frozen=True, kw_only=True)
+class MossFamily(ChunkFamily):
+    """MOSS Transcribe Diarize."""
+
+    feature_size: int = 80
+
+    mask_name = FEATURES_MASK
+    always_masks = True
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (*super().outputs, PADDING_MASK)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        return (*super().process(data, backend), fn.ones_like(data, dtype=types.INT64, name=PADDING_MASK))
+
+    def valid(self, samples: Count) -> Count:
+        return (samples + (self.hop_length - 1)) // self.hop_length
+
+    def mask(self, samples: int, total: int, rows: int) -> np.ndarray:
+        return np.arange(total // self.hop_length) < self.valid(samples)
+
+    def together(self, values: Values, samples: Sequence[int]) -> Values:
+        valid = np.arange(max(samples)) < np.array(samples)[:, None]
+        return {**values, PADDING_MASK: valid.astype(np.int64)}
+
+
+# Windows that dots.note makes one token of.
+_DOTS_ROWS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class DotsFamily(ChunkFamily):
+    """dots.note, of which the windows behind the longest sound of a call are left out.
+
+    Attributes:
+        chunk_seconds: another name of `chunk_length`.
+    """
+
+    chunk_length: int = 60
+    chunk_seconds: int = 0
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return FEATURES, "chunk_sample_lengths", "num_audio_tokens"
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["chunk_length"], own["chunk_seconds"] = own["chunk_seconds"] or own["chunk_length"], 0
+        return own
+
+    def _tokens(self, samples: Count) -> Count:
+        """How many tokens so many samples become: of an integer, or of a node."""
+        return (samples + (self.hop_length * _DOTS_ROWS - 1)) // (self.hop_length * _DOTS_ROWS)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        samples = data.shape()[:1]
+        filled = fn.slice(data, start=[0], shape=[self.most], axes=[0], out_of_bounds_policy="pad")
+        tokens = self._tokens(samples)
+        features = fn.slice(
+            self.spectrum(filled),
+            start=[0],
+            shape=_whole(tokens * _DOTS_ROWS),
+            axes=[1],
+            out_of_bounds_policy="trim_to_shape",
+            name=FEATURES,
+        )
+        _, lengths, counts = self.outputs
+        return features, fn.reshape(samples, shape=[], name=lengths), fn.reshape(tokens, shape=[], name=counts)
+
+    def tells_masks(self, asked: bool | None, sounds: int) -> bool:
+        return False
+
+    def told(self, samples: int) -> dict[str, np.ndarray]:
+        _, lengths, counts = self.outputs
+        return {lengths: np.array(samples), counts: np.array(self._tokens(samples))}
+
+    def together(self, values: Values, samples: Sequence[int]) -> Values:
+        return {**values, FEATURES: values[FEATURES][..., : self._tokens(max(samples)) * _DOTS_ROWS]}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from penstock import fn, types
+from penstock import math as graph_math
 from penstock.graph import DataNode
 from penstock.kernels.fitted_sizes import Fit, SizeArguments, fitted
 from penstock.presets.family import (
@@ -17,20 +18,25 @@ from penstock.presets.family import (
     PIXELS,
     Family,
     Features,
+    FloatFamily,
     PresetError,
     Values,
     checked_extents,
     extended,
+    fitted_sizes,
     named,
     size_of,
 )
 from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamily
-from penstock.presets.patches import Gemma4Family, KimiFamily, MuseImageFamily, PatchFamily
+from penstock.presets.patches import Gemma4Family, Glm5Family, KimiFamily, MuseImageFamily, PatchFamily, UnifiedFamily
+from penstock.presets.slices import MiniCPMFamily
 
 _PIXELS, _GRID = "pixel_values_videos", "video_grid_thw"
 # SmolVLM's longest edge.
 _SMOL_MOST = 4096
 _INERT = frozenset({"video_metadata", "return_metadata"})
+# What no configuration sets, of most classes.
+_UNSET = frozenset({"sampling", "initial_shift", "overflow_strategy"})
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ class SampledFamily(Family):
         initial_shift: where InternVL begins: in frames; true: with half of the distance between two.
         max_duration: in seconds, up to which GLM-4V goes by `fps`.
         sampling: by which rule.
+        overflow_strategy: of EmbeddingGemma 2: `uniform` or `truncate`: which of more than `max_frames` are taken.
     """
 
     do_sample_frames: bool = False
@@ -72,6 +79,7 @@ class SampledFamily(Family):
     initial_shift: float = 0.0
     max_duration: int = 300
     sampling: str = "uniform"
+    overflow_strategy: str = "uniform"
 
     kind = "videos"
 
@@ -232,6 +240,63 @@ def _smolvlm(family: SampledFamily, video: VideoLength) -> list[int]:
     return np.unique(np.linspace(start, end, count, dtype=int)).tolist()
 
 
+def _ernie(family: SampledFamily, video: VideoLength) -> list[int]:
+    frames, most = video.frames, family.max_frames
+    _check_either(family)
+    if family.num_frames:
+        if not family.min_frames <= family.num_frames <= most:
+            raise ValueError(f"`num_frames` is from {family.min_frames} to {most}. Got: {family.num_frames}")
+        _check_count(family.num_frames, frames)
+        return _stepped(0.0, frames, frames / family.num_frames)
+    wanted = family.by_rate(frames, video.rate) if family.fps else frames
+    return _stepped(0.0, frames, frames / min(max(wanted, family.min_frames), most, frames))
+
+
+def _glm5(family: SampledFamily, video: VideoLength) -> list[int]:
+    frames, rate = video.frames, video.rate
+    if rate is None or rate <= 0 or not family.fps:
+        raise ValueError("The frames a second of the video must be told, and those that are taken (`fps`)")
+    whole = _glm_duration(video, rate)
+    duration = min(whole, family.max_duration) if family.max_duration > 0 else whole
+    count = min(int(duration * family.fps), family.max_frames)
+    last = frames - 1
+    if frames < count:
+        return _so_many(np.linspace(0, last, count, dtype=int).tolist(), count, last)
+    return _so_many(_at_times(frames, rate, 1 / family.fps, int(whole)), count, last)
+
+
+def _embedding_gemma2(family: SampledFamily, video: VideoLength) -> list[int]:
+    frames, rate, duration = video.frames, video.rate, video.duration
+    if family.num_frames:
+        raise ValueError("`fps` and `max_frames` tell how many frames are taken, not `num_frames`")
+    numbers = list(range(frames))
+    if family.fps and rate and duration:
+        step = rate / family.fps
+        numbers = [min(frames - 1, int(number * step)) for number in range(max(1, int(duration * family.fps)))]
+    if len(numbers) <= family.max_frames:
+        return numbers
+    if family.overflow_strategy == "truncate":
+        return numbers[: family.max_frames]
+    return [numbers[place] for place in np.linspace(0, len(numbers) - 1, family.max_frames, dtype=int)]
+
+
+# Of a video of more seconds than frames are taken, MiniCPM chooses among those that are so many seconds apart.
+_MINICPM_STEP = 0.1
+
+
+def _minicpm(family: SampledFamily, video: VideoLength) -> list[int]:
+    frames, rate, duration = video.frames, video.rate, video.duration
+    if not (rate and duration):
+        raise ValueError("The frames a second and the duration of the video must be known")
+    if duration <= family.max_frames:
+        return [int(second * rate) for second in range(math.ceil(duration))]
+    times = [round(number * _MINICPM_STEP, 1) for number in range(int(duration / _MINICPM_STEP))]
+    numbers = [min(int(time * rate), frames - 1) for time in times]
+    if len(numbers) <= family.max_frames:
+        return numbers
+    return [numbers[place] for place in np.linspace(0, len(numbers) - 1, family.max_frames, dtype=int)]
+
+
 def _muse(family: SampledFamily, video: VideoLength) -> list[int]:
     frames, unit = video.frames, family.temporal_patch_size
     count = min(int(frames * family.fps / (video.rate or 24)), family.num_frames, frames)
@@ -260,6 +325,10 @@ _RULES: dict[str, Callable[[SampledFamily, VideoLength], list[int]]] = {
     "internvl": _internvl,
     "pe": _pe,
     "glm4v": _glm4v,
+    "ernie": _ernie,
+    "glm5": _glm5,
+    "embedding-gemma2": _embedding_gemma2,
+    "minicpm": _minicpm,
     "muse": _muse,
     "glm46v": _glm46v,
     "glmga": _glmga,
@@ -304,9 +373,9 @@ class VideoFamily(SampledFamily, PatchFamily):
     torchvision_only: bool = True
     ignored: frozenset[str] = _INERT
 
-    names = (_PIXELS, _GRID)
-    concatenated = (_PIXELS,)
-    hidden = PatchFamily.hidden | {"sampling", "initial_shift", "max_duration"}
+    names: ClassVar[tuple[str, ...]] = (_PIXELS, _GRID)
+    concatenated: ClassVar[tuple[str, ...]] = (_PIXELS,)
+    hidden = PatchFamily.hidden | _UNSET | {"max_duration"}
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -317,8 +386,7 @@ class VideoFamily(SampledFamily, PatchFamily):
         frames, height, width = checked_extents(size, ("frames", "height", "width"))
         fit = Fit(height, width, height, width)
         if self.do_resize:
-            bounds = SizeArguments(self._factor, self.size["shortest_edge"], self.size["longest_edge"], frames=frames)
-            fit = fitted(self.rule, height, width, bounds)
+            fit = fitted(self.rule, height, width, self.bounds._replace(frames=frames))
         token = self.patch_size * self.merge_size
         return -(-frames // self.temporal_patch_size) * (fit.height // token) * (fit.width // token)
 
@@ -334,6 +402,106 @@ QWEN3_VL_VIDEO = VideoFamily(
     fps=2.0,
     sampling="qwen3-vl",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErnieVideoFamily(VideoFamily):
+    """Videos of ERNIE 4.5, of an even number of frames: the last one is repeated.
+
+    Attributes:
+        size: of a frame.
+        draw_on_frames: must be false: no preset draws the time on frames.
+        font: accepted: it is read with that only.
+    """
+
+    rule: str = "qwen2-vl"
+    size: Mapping[str, int] = field(
+        default_factory=lambda: {"shortest_edge": 299 * 28 * 28, "longest_edge": 1196 * 28 * 28}
+    )
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    min_frames: int = 16
+    max_frames: int = 180
+    do_sample_frames: bool = True
+    draw_on_frames: bool = True
+    sampling: str = "ernie"
+    ignored: frozenset[str] = _INERT | {"font"}
+
+    @property
+    def frames_in_patch(self) -> int:
+        return 1
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.temporal_patch_size != 2 or self.draw_on_frames:
+            raise PresetError(
+                "`temporal_patch_size` is 2, and `draw_on_frames` false: no preset draws the time on frames"
+            )
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        return super().process(_whole_units(data, self.temporal_patch_size), backend)
+
+    def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
+        frames, height, width = checked_extents(size, ("frames", "height", "width"))
+        return (frames + frames % self.temporal_patch_size) * self.tokens(height, width, model)
+
+
+def _whole_units(frames: DataNode, unit: int) -> DataNode:
+    """Frames of whole units in time, of which the last is filled with the last frame."""
+    total = (frames.shape()[:1] + (unit - 1)) // unit * unit
+    return fn.slice(frames, start=[0], shape=fn.cast(total, dtype=types.INT32), axes=[0], out_of_bounds_policy="clamp")
+
+
+# Of VideoLLaMA 3: by how much, on average, a token's values differ from those of the frame before, of 255, if it is to be kept.
+_LLAMA3_LEAST = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoLlama3Family(VideoFamily):
+    """Videos of VideoLLaMA 3, with a mask of the tokens that are unlike those of the frame before.
+
+    The mask is that of the class but for tokens whose average difference is within rounding of the limit.
+
+    Attributes:
+        size: `shortest_edge` of a frame, `longest_edge` of a video.
+        use_token_compression: whether tokens are masked.
+    """
+
+    rule: str = "qwen2-vl-video"
+    size: Mapping[str, int] = field(
+        default_factory=lambda: {"shortest_edge": 128 * 28 * 28, "longest_edge": 28 * 28 * 768}
+    )
+    temporal_patch_size: int = 1
+    max_frames: int = 180
+    use_token_compression: bool = True
+    sampling: str = "qwen2-vl"
+
+    names = (_PIXELS, _GRID, "video_merge_sizes", "video_compression_mask")
+    concatenated = (_PIXELS, "video_compression_mask")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        patches, grid = PatchFamily.process(self, data, backend)
+        _, _, merges, mask = self.names
+        merge = fn.constant(idata=[self.merge_size], shape=[], dtype=types.INT64, name=merges)
+        times = fn.cast(grid[:1], dtype=types.INT32)
+        tokens = fn.cast(grid[1:2] * grid[2:] // self.merge_size**2, dtype=types.INT32)
+        if not self.use_token_compression:
+            return patches, grid, merge, fn.ones(shape=times * tokens, dtype=types.BOOL, name=mask)
+        by_token = fn.reshape(patches, shape=fn.cat(times, tokens, [-1]))
+        # All tokens of the first frame are unlike those before it.
+        before = fn.slice(
+            by_token, start=[-1], shape=times, axes=[0], out_of_bounds_policy="pad", fill_values=[float(1 << 20)]
+        )
+        change = by_token - before
+        apart = fn.reductions.mean(graph_math.max(change, change * -1.0), axes=[2]) * 255.0
+        kept = fn.cast(apart > _LLAMA3_LEAST, dtype=types.INT32)
+        # Of each frame, there is at least one.
+        first = fn.slice(
+            fn.ones(shape=[1], dtype=types.INT32), start=[0], shape=tokens, axes=[0], out_of_bounds_policy="pad"
+        )
+        kept = graph_math.max(kept, first * (1 - fn.reductions.max(kept, axes=[1], keep_dims=True)))
+        return patches, grid, merge, fn.cast(fn.reshape(kept, shape=[-1]), dtype=types.BOOL, name=mask)
+
 
 COSMOS3_EDGE_VIDEO = VideoFamily(
     rule="cosmos3",
@@ -361,7 +529,7 @@ class Glm4vVideoFamily(VideoFamily):
     fps: float = 2.0
     sampling: str = "glm4v"
 
-    hidden = PatchFamily.hidden | {"sampling", "initial_shift"}
+    hidden = PatchFamily.hidden | _UNSET
 
 
 GLM46V_VIDEO = Glm4vVideoFamily(sampling="glm46v")
@@ -416,14 +584,16 @@ class FrameFamily(SampledFamily, FixedFamily):
 
     names: ClassVar[tuple[str, ...]] = (_PIXELS,)
     tells_by = ()
-    hidden = FixedFamily.hidden | {
-        "sampling",
-        "initial_shift",
-        "max_duration",
-        "temporal_patch_size",
-        "min_frames",
-        "max_frames",
-    }
+    hidden = (
+        FixedFamily.hidden
+        | _UNSET
+        | {
+            "max_duration",
+            "temporal_patch_size",
+            "min_frames",
+            "max_frames",
+        }
+    )
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -624,14 +794,16 @@ class Gemma4VideoFamily(SampledFamily, Gemma4Family):
         "num_soft_tokens_per_video",
     )
     concatenated = names[:2]
-    hidden = Gemma4Family.hidden | {
-        "sampling",
-        "initial_shift",
-        "max_duration",
-        "temporal_patch_size",
-        "min_frames",
-        "max_frames",
-    }
+    hidden = (
+        Gemma4Family.hidden
+        | _UNSET
+        | {
+            "max_duration",
+            "temporal_patch_size",
+            "min_frames",
+            "max_frames",
+        }
+    )
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         frames = data
@@ -653,7 +825,7 @@ class Gemma4VideoFamily(SampledFamily, Gemma4Family):
         own = fn.expand_dims(fn.cast(numbers < grid[0] * grid[1], dtype=types.INT64), axes=[1])
         positions = (fn.stack(numbers - rows * grid[1], rows, axis=1) + 1) * own - 1
         of_frames = fn.ones(shape=fn.cat(count, [1, 1]), dtype=types.INT64)
-        tokens = grid[0] * grid[1] // self.pooling_kernel_size**2
+        tokens = grid[0] * grid[1] * side**2 // self._bounds.factor**2
         return (
             padded,
             named(of_frames * positions, self.names[1], 3),
@@ -668,6 +840,209 @@ class Gemma4VideoFamily(SampledFamily, Gemma4Family):
     def joined(self, images: Sequence[Features]) -> Values:
         told = {name: [int(image[name]) for image in images] for name in self.names[2:]}
         return Family.joined(self, images) | told
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnifiedVideoFamily(Gemma4VideoFamily, UnifiedFamily):
+    """Videos of Gemma 4 of one encoder, whose patches are as large as its tokens."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingGemmaFamily(Gemma4VideoFamily):
+    """Videos of EmbeddingGemma 2, which are as those of Gemma 4, of other frames.
+
+    Attributes:
+        add_timestamps, load_audio_from_video: accepted: they are read beside the frames.
+    """
+
+    fps: float = 1.0
+    num_frames: int = 0
+    max_frames: int = 32
+    sampling: str = "embedding-gemma2"
+    ignored: frozenset[str] = Gemma4VideoFamily.ignored | {"add_timestamps", "load_audio_from_video"}
+
+    hidden = Gemma4VideoFamily.hidden - {"max_frames", "overflow_strategy"}
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.overflow_strategy not in ("uniform", "truncate"):
+            raise PresetError(f"`overflow_strategy` is 'uniform' or 'truncate'. Got: {self.overflow_strategy!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Glm5VideoFamily(SampledFamily, Glm5Family):
+    """Videos of GLM-5.
+
+    Attributes:
+        min_image_tokens, max_image_tokens: of a video.
+        max_image_size: accepted: the class does not read it.
+    """
+
+    rule: str = "glm5-video"
+    max_image_tokens: int = 240000
+    max_frames: int = 2048
+    do_sample_frames: bool = True
+    fps: float = 2.0
+    num_frames: int = 16
+    max_duration: int = 0
+    sampling: str = "glm5"
+    torchvision_only: bool = True
+    ignored: frozenset[str] = Glm5Family.ignored | _INERT | {"max_image_size"}
+
+    names = (_PIXELS, _GRID)
+    concatenated = (_PIXELS,)
+    hidden = Glm5Family.hidden | _UNSET | {"min_frames"}
+
+    @property
+    def bounds(self) -> SizeArguments:
+        own, unit = super().bounds, self.temporal_patch_size
+        return own._replace(least=own.least * unit, most=own.most * unit)
+
+    def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
+        return VideoFamily.tokens_of(self, size, model)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MiniCPMVideoFamily(SampledFamily, MiniCPMFamily):
+    """Videos of MiniCPM-V: each frame as an image is.
+
+    Attributes:
+        max_num_frames: so many frames are taken at the most.
+        stack_frames: must be 1.
+    """
+
+    max_num_frames: int = 128
+    stack_frames: int = 1
+    do_sample_frames: bool = True
+    sampling: str = "minicpm"
+    torchvision_only: bool = True
+    ignored: frozenset[str] = MiniCPMFamily.ignored | _INERT | {"fps", "num_frames"}
+
+    names = (_PIXELS, "target_sizes_videos", "grids_videos", "num_patches_per_frame", "num_frames_per_video")
+    concatenated = names[1:4]
+    hidden = MiniCPMFamily.hidden | _UNSET | {"max_duration", "temporal_patch_size", "min_frames", "max_frames"}
+
+    def converted(self, values: Values) -> Values:
+        return super().converted({**values, "max_frames": values["max_num_frames"]})
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.stack_frames != 1 or self.max_num_frames < 1:
+            raise PresetError(
+                "`stack_frames` is 1, as no preset puts frames side by side, and `max_num_frames` positive"
+            )
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        extents = data.shape(dtype=types.INT32)
+        # Frames one below the other are an image, which is cut into frames.
+        column = fn.reshape(data, shape=fn.cat([-1], extents[2:]), layout="HWC")
+        frames, counts = fn.crop_boxes(column, fn.tile_boxes(column, tile=extents[1:3]))
+        pixels, sizes, grids, patches = (
+            fn.collect(each, counts=counts, join=join)
+            for each, join in zip(self.patched(frames, backend), ("stack", "cat", "stack", "stack"))
+        )
+        side_by_side = fn.transpose(pixels, perm=[1, 2, 0, 3])
+        return (
+            fn.reshape(side_by_side, shape=[1, CHANNELS, self.patch_size, -1], name=self.names[0]),
+            named(sizes, self.names[1], 2),
+            named(grids, self.names[2], 2),
+            fn.cast(patches, dtype=types.INT32, name=self.names[3]),
+            fn.copy(data.shape()[0], name=self.names[4]),
+        )
+
+    def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
+        frames, height, width = checked_extents(size, ("frames", "height", "width"))
+        return frames * self.tokens(height, width, model)
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        pixels, counts = self.names[0], self.names[4]
+        return {
+            **Family.joined(self, images),
+            pixels: np.concatenate([image[pixels] for image in images], axis=-1),
+            counts: [int(image[counts]) for image in images],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class NemotronVideoFamily(SampledFamily, FloatFamily):
+    """Videos of Nemotron Omni: the frames of a unit in time as channels.
+
+    Attributes:
+        norm_mean, norm_std: of each channel; they must be told.
+        patch_size: extent of a patch.
+        downsample_ratio: the part of a side's patches that become tokens.
+        video_target_num_patches: of a frame, about so many.
+        video_maintain_aspect_ratio: frames keep their shape; else they are square.
+    """
+
+    norm_mean: Sequence[float] = ()
+    norm_std: Sequence[float] = ()
+    patch_size: int = 16
+    downsample_ratio: float = 0.5
+    video_target_num_patches: int = 1024
+    video_maintain_aspect_ratio: bool = True
+    resample: int = 3
+    torchvision_only: bool = True
+    ignored: frozenset[str] = (
+        _INERT
+        | NO_CROP
+        | NO_PAD
+        | {"do_normalize", "do_rescale", "do_resize", "image_mean", "image_std", "resample", "rescale_factor", "size"}
+    )
+
+    names = (_PIXELS, "num_frames")
+    unchanged = frozenset(
+        {
+            "norm_mean",
+            "norm_std",
+            "patch_size",
+            "downsample_ratio",
+            "video_target_num_patches",
+            "video_maintain_aspect_ratio",
+        }
+    )
+    hidden = FloatFamily.hidden | _UNSET | {"max_duration", "min_frames", "max_frames"}
+
+    def converted(self, values: Values) -> Values:
+        means, deviations = values["norm_mean"], values["norm_std"]
+        if not means or not deviations:
+            raise PresetError("`norm_mean` and `norm_std` have a value for each channel")
+        for key in ("patch_size", "downsample_ratio", "video_target_num_patches", "temporal_patch_size"):
+            if values[key] <= 0:
+                raise PresetError(f"`{key}` is positive. Got: {values[key]}")
+        return super().converted({**values, "image_mean": means, "image_std": deviations})
+
+    @property
+    def _bounds(self) -> SizeArguments:
+        unit = round(1 / self.downsample_ratio)
+        square = int(not self.video_maintain_aspect_ratio)
+        return SizeArguments(self.patch_size, square, self.video_target_num_patches, tile=(unit, unit))
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        size, _ = fitted_sizes(data, "nemotron-video", self._bounds)
+        frames = self.resized(
+            fn.rescale_normalize(_whole_units(data, self.temporal_patch_size), divisor=1.0), backend, size
+        )
+        mean, std = (
+            types.Constant(list(each), dtype=types.FLOAT, shape=[1, CHANNELS, 1, 1])
+            for each in (self.image_mean, self.image_std)
+        )
+        values = (frames / 255.0 - mean) / std
+        extents = fn.cast(size, dtype=types.INT32)
+        units = fn.reshape(values, shape=fn.cat([-1, CHANNELS * self.temporal_patch_size], extents), name=_PIXELS)
+        return units, fn.copy(data.shape()[0], name=self.names[1])
+
+    def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
+        frames, height, width = checked_extents(size, ("frames", "height", "width"))
+        fit = fitted("nemotron-video", height, width, self._bounds)
+        of_frame = fit.height * fit.width // (self.patch_size * self._bounds.tile[0]) ** 2
+        return -(-frames // self.temporal_patch_size) * of_frame
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        if len({image[_PIXELS].shape for image in images}) > 1:
+            raise ValueError("Videos of one call have as many frames, and of one size when they are resized")
+        counts = self.names[1]
+        return {**super().joined(images), counts: [int(image[counts]) for image in images]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -715,26 +1090,24 @@ class MuseVideoFamily(SampledFamily, MuseImageFamily):
 
     names = (_PIXELS, _GRID)
     concatenated = (_PIXELS,)
-    hidden = MuseImageFamily.hidden | {
-        "sampling",
-        "initial_shift",
-        "max_duration",
-        "min_frames",
-        "max_frames",
-        "max_image_tokens",
-        "default_to_square",
-    }
+    hidden = (
+        MuseImageFamily.hidden
+        | _UNSET
+        | {
+            "max_duration",
+            "min_frames",
+            "max_frames",
+            "max_image_tokens",
+            "default_to_square",
+        }
+    )
 
     def converted(self, values: Values) -> Values:
         return super().converted({**values, "max_image_tokens": values["max_video_frame_tokens"]})
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         unit, side = self.temporal_patch_size, self.patch_size
-        total = (data.shape()[:1] + (unit - 1)) // unit * unit
-        # The last frame is repeated.
-        frames = fn.slice(
-            data, start=[0], shape=fn.cast(total, dtype=types.INT32), axes=[0], out_of_bounds_policy="clamp"
-        )
+        frames = _whole_units(data, unit)
         if self.do_resize:
             bounds = self._bounds
             size, _ = fn.fitted_size(frames, rule="muse-glimmer", factor=bounds.factor, most=bounds.most)
@@ -763,7 +1136,7 @@ class KimiVideoFamily(SampledFamily, KimiFamily):
 
     names = (_PIXELS, _GRID)
     concatenated = (_PIXELS,)
-    hidden = KimiFamily.hidden | {"sampling", "initial_shift", "max_duration", "min_frames", "max_frames"}
+    hidden = KimiFamily.hidden | _UNSET | {"max_duration", "min_frames", "max_frames"}
 
     def joined(self, images: Sequence[Features]) -> Values:
         chunks = [self._chunks(*image[_GRID].tolist()) for image in images]

@@ -284,9 +284,42 @@ def resample_image(source: np.ndarray, target: np.ndarray, cubic: bool, antialia
         resample_widened(lines, *_taps_of(height, h, cubic), scratch, result)
         return
     rows, columns = neighbour_taps(height, h, cubic), neighbour_taps(width, w, cubic)
+    if cubic:
+        resample_neighbours(source, *columns, between)
+        resample_neighbours(between.reshape(1, height, -1), *rows, target.reshape(1, h, -1))
+    else:
+        _interpolate(source, target, rows, columns, all_channels)
+
+
+def interpolate_between_corners(source: np.ndarray, target: np.ndarray) -> None:
+    """Resizes a contiguous float32 image (H, W, C) to (h, w, C), whose outermost pixels keep their places."""
+    rows, columns = (_corner_taps(*sizes) for sizes in zip(source.shape[:2], target.shape[:2]))
+    _interpolate(source, target, rows, columns, source.shape[2])
+
+
+def _corner_taps(size: int, outputs: int) -> tuple[np.ndarray, np.ndarray]:
+    """The positions of the two neighbours, and their weights, where the outermost pixels keep their places."""
+    scale = np.float32((size - 1) / (outputs - 1)) if outputs > 1 else np.float32(0.0)
+    places = np.arange(outputs, dtype=np.float32) * (_ONE if size == outputs else scale)
+    below = np.minimum(np.floor(places).astype(np.int64), size - 1)
+    rest = np.clip(places - below.astype(np.float32), np.float32(0.0), _ONE)
+    return np.stack([below, np.minimum(below + 1, size - 1)], axis=1), np.stack([_ONE - rest, rest], axis=1)
+
+
+def _interpolate(
+    source: np.ndarray,
+    target: np.ndarray,
+    rows: tuple[np.ndarray, np.ndarray],
+    columns: tuple[np.ndarray, np.ndarray],
+    all_channels: int,
+) -> None:
+    """Interpolates between two neighbours along each axis."""
+    height, _, channels = source.shape
+    h, w = target.shape[:2]
     # Small images, and those with three channels, are interpolated along both axes in one step.
-    if not cubic and (all_channels == 3 or h + w <= TORCH_SMALL):
+    if all_channels == 3 or h + w <= TORCH_SMALL:
         resample_four(source, *rows, *columns, target)
         return
+    between = np.empty((height, w, channels), np.float32)
     resample_neighbours(source, *columns, between)
     resample_neighbours(between.reshape(1, height, -1), *rows, target.reshape(1, h, -1))

@@ -66,7 +66,8 @@ class ImageProcessor(Processor):
             )
         kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
         self._assign_changed()
-        if read_configuration(self._configuration).none_is_own:
+        followed = read_configuration(self._configuration)
+        if followed.none_is_own:
             settings = {key: value for key, value in settings.items() if value is not None}
             if getattr(data_format, "value", data_format) == _LAST:
                 raise ValueError(
@@ -74,7 +75,10 @@ class ImageProcessor(Processor):
                 )
         own = self._plain_settings(settings)
         numbers = itertools.count()
-        pixels = [[as_pixels(image, next(numbers), input_data_format) for image in group] for group in _groups(images)]
+        pixels = [
+            [as_pixels(image, next(numbers), input_data_format) for image in group]
+            for group in _groups(images, followed.prompts_apart)
+        ]
         sizes = [image.shape[:2] for group in pixels for image in group]
         return self._features(pixels, kind, {**own, **self._followed(own)[0].shared_settings(sizes)})
 
@@ -90,8 +94,8 @@ class ImageProcessor(Processor):
         return count_tokens(self._with({}), sizes, **model)
 
 
-def _groups(images: object) -> list[list[object]]:
-    """Lists of images; images that are in no list of their own are in one together.
+def _groups(images: object, apart: bool) -> list[list[object]]:
+    """Lists of images; images that are in no list of their own are in one together, or, if they are to be ``apart``, alone.
 
     Raises:
         ValueError: there is no image, or only some are in lists.
@@ -104,7 +108,13 @@ def _groups(images: object) -> list[list[object]]:
     if not groups or not all(groups):
         raise ValueError("There is no image to process")
     alone = all(getattr(each, "ndim", 3) < _BATCHED for each in given)
-    return [[image for group in groups for image in group]] if alone and not any(nested) else groups
+    if any(nested):
+        return groups
+    if apart:
+        if not alone:
+            raise ValueError("Arrays of several images are not taken here: give a list of images, or a list of lists")
+        return [[image] for group in groups for image in group]
+    return [[image for group in groups for image in group]] if alone else groups
 
 
 def _several(given: object) -> list[object]:

@@ -265,7 +265,10 @@ class Processor:
         family = self._followed(settings)[0]
         results = iter(self._outputs([sample for group in samples for sample in group], settings))
         joined = family.joined_prompts([[next(results) for _ in group] for group in samples])
-        return collected(joined, kind, PIXELS if family.bfloat16 else "")
+        lists = {
+            name: [collected({name: each}, kind, "")[name] for each in joined.pop(name)] for name in family.unstacked
+        }
+        return Features({**collected(joined, kind, PIXELS if family.bfloat16 else ""), **lists})
 
     def _outputs(self, samples: Sequence[np.ndarray], settings: Mapping[str, object]) -> list[dict[str, np.ndarray]]:
         """What becomes of each sample."""

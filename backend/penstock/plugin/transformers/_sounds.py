@@ -11,7 +11,7 @@ from penstock.plugin.transformers._features import Features, collected
 from penstock.plugin.transformers._processor import Processor
 from penstock.presets import PresetError
 from penstock.presets.family import stacked
-from penstock.presets.spectra import ClipSoundFamily, FilledFamily, RowFamily, SpectralFamily
+from penstock.presets.spectra import ChunkFamily, ClipSoundFamily, FilledFamily, RowFamily, SpectralFamily
 from penstock.presets.speech import (
     FEATURES,
     FEATURES_MASK,
@@ -90,6 +90,9 @@ class FeatureExtractor(Processor):
         kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
         if isinstance(family, ClipSoundFamily):
             return self._clips(sounds, kind, {**settings, **family.settings_of(padding, truncation)})
+        if isinstance(family, ChunkFamily):
+            # The class fills sounds to a length of its own, whatever a call says.
+            padding = max_length = truncation = None
         way = _way(family.padding if padding is None else padding)
         if isinstance(family, SoundTokenFamily):
             cuts = family.truncation if truncation is None else truncation
@@ -212,7 +215,8 @@ class FeatureExtractor(Processor):
         masks = family.return_attention_mask if filling.masks is None else filling.masks
         masks = (masks and (family.masks_unfilled or length is not None)) or family.always_masks
         names = family.outputs if masks else family.outputs[:1]
-        return collected({name: stacked([each[name] for each in told]) for name in names}, kind, "")
+        own = collected({name: stacked([each[name] for each in told]) for name in names}, kind, "")
+        return Features({**own, **family.beside(len(sounds))})
 
     def _filled_first(
         self,
@@ -243,7 +247,7 @@ class FeatureExtractor(Processor):
         own |= {name: np.stack([each[name] for each in more]) for name in more[0]}
         if family.tells_masks(filling.masks, len(sounds)):
             own[family.mask_name] = stacked([mask for _, mask in told])
-        return collected(own, kind, "")
+        return collected(family.together(own, list(map(len, sounds))), kind, "")
 
     def _pieces(
         self,
