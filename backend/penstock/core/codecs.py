@@ -13,7 +13,7 @@ from ctypes import c_char_p, c_double, c_int64, c_void_p
 
 import numpy as np
 
-from penstock.core.library import brief_core, core
+from penstock.core.loading import brief_core, core
 
 
 def _record(*names: str) -> np.dtype:
