@@ -170,7 +170,7 @@ $(PARITY)/.ready: $(VENV)/.ready pyproject.toml
 	@touch $@
 
 .PHONY: stubs
-stubs: setup  ## Refresh the type stubs of fn and ops, for editors, after an operator was added or changed
+stubs: setup  ## Refresh the type stubs of fn and ops, and the index of operators, after one was added or changed
 	@$(BIN)/penstock stubs
 
 .PHONY: bench-presets

@@ -7,7 +7,6 @@ of a running operator is also of the built-in type of its cause where that type 
 
 from __future__ import annotations
 
-import difflib
 import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -70,6 +69,9 @@ def nearest_names(name: str, known: Iterable[str], count: int, similarity: float
         similarity: the least that counts as near, from 0 to 1, as :mod:`difflib` measures it.
     """
     by_lower = {candidate.lower(): candidate for candidate in known}
+    # Only here, as only errors need it.
+    import difflib
+
     return [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, count, similarity)]
 
 

@@ -7,31 +7,29 @@ from __future__ import annotations
 
 import inspect as _inspect
 from collections.abc import Callable as _Callable
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
-from typing import NoReturn as _NoReturn
 
-from penstock import python_function as _python_function  # noqa: F401  (registers what is written out)
-from penstock import tfrecord as _tfrecord  # noqa: F401
-from penstock.external_source import external_source
-from penstock.graph import call_operator as _call_operator
 from penstock.schema import Schema as _Schema
 from penstock.schema.declaration import snake_case as _snake_case
 from penstock.schema.documentation import docstring as _docstring
 from penstock.schema.documentation import signature as _signature
+from penstock.schema.namespaces import Namespace as _Namespace
 from penstock.schema.namespaces import find_written_out as _find_written_out
-from penstock.schema.namespaces import no_such_operator as _no_such_operator
-from penstock.schema.namespaces import submodule as _submodule
-from penstock.schema.registry import load_package as _load_package
-from penstock.schema.registry import subscribe as _subscribe
+from penstock.schema.registry import offer_package as _offer_package
+
+if _TYPE_CHECKING:
+    from penstock.external_source import external_source
 
 __all__ = ["external_source"]
 
 
 def _make_function(schema: _Schema) -> _Callable[..., _Any]:
     """The function that calls the operator of ``schema``."""
+    from penstock.graph import call_operator
 
     def call(*inputs: _Any, device: str | None = None, name: str | None = None, **arguments: _Any) -> _Any:
-        return _call_operator(schema, inputs, arguments, device, name)
+        return call_operator(schema, inputs, arguments, device, name)
 
     call.__name__ = call.__qualname__ = schema.fn_path.rpartition(".")[2]
     call.__module__ = ".".join((__name__, *schema.fn_path.split(".")[:-1]))
@@ -46,27 +44,31 @@ def _takes_only(function: _Callable[..., _Any], schema: _Schema) -> bool:
     return named <= {"device", "name", *schema.all_arguments}
 
 
-def _publish(schema: _Schema) -> None:
-    path, _, name = schema.fn_path.rpartition(".")
-    module = _submodule(__name__, path)
-    function = _find_written_out(f"fn.{schema.fn_path}")
+def _make(schema: _Schema) -> _Any:
+    """The operator's function, written out or generated."""
+    from penstock import external_source, python_function, tfrecord  # noqa: F401  (register what is written out)
+
+    function: _Any = _find_written_out(f"fn.{schema.fn_path}")
     if function is None:
         function = _make_function(schema)
     elif _takes_only(function, schema):
-        function.__signature__ = _signature(schema)  # type: ignore[attr-defined]
-    function._schema_name = schema.name  # type: ignore[attr-defined]  # private: DALI's name, which tools ask for
-    setattr(module, name, function)
-    if schema.is_unlisted:
-        setattr(_submodule(__name__, f"{path}.hidden" if path else "hidden"), name, function)
+        function.__signature__ = _signature(schema)
+    function._schema_name = schema.name  # private: DALI's name, which tools ask for
+    return function
 
 
-def __getattr__(name: str) -> _NoReturn:
-    _no_such_operator(__name__, name)
+__path__: list[str] = []
+_offer_package("penstock.operators")
+_namespace = _Namespace(__name__, lambda entry: entry.fn_path, _make)
+
+
+def __getattr__(name: str) -> _Any:
+    return _namespace.find(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return _namespace.names(__name__)
 
 
 # Tools written for DALI look this name up.
 _to_snake_case = _snake_case
-
-__path__: list[str] = []
-_load_package("penstock.operators")
-_subscribe(_publish)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,9 @@ from penstock.graph.nodes import DataNode
 from penstock.schema import Schema
 from penstock.schema.documentation import call_signature, constructor_signature, docstring, with_self
 from penstock.schema.fused import FusedOperator
-from penstock.schema.namespaces import find_written_out, no_such_operator, submodule
+from penstock.schema.namespaces import Namespace, find_written_out, submodule
 from penstock.schema.op_schema import Described
-from penstock.schema.registry import all_schemas, find_schema, load_package, operator_class, subscribe
+from penstock.schema.registry import all_schemas, find_schema, offer_package, operator_class
 from penstock.tensors.dlpack import from_dlpack, to_capsule
 
 __all__ = [
@@ -129,12 +129,9 @@ def _make_class(schema: Schema, name: str) -> Any:
     )
 
 
-def _publish(schema: Schema) -> None:
-    module = submodule(__name__, ".".join(schema.module))
-    face = find_written_out(f"ops.{schema.name}") or _make_class(schema, schema.class_name)
-    setattr(module, schema.class_name, face)
-    if schema.is_unlisted:
-        setattr(submodule(__name__, ".".join((*schema.module, "hidden"))), schema.class_name, face)
+def _make(schema: Schema) -> object:
+    """The operator's class, written out or generated."""
+    return find_written_out(f"ops.{schema.name}") or _make_class(schema, schema.class_name)
 
 
 def python_op_factory(
@@ -222,7 +219,7 @@ def register_gpu_op(name: str) -> None:
 def _op_name(schema_name: str, api: str = "fn") -> str:
     """The dotted path of an operator in ``fn``, or in ``ops``."""
     schema = find_schema(schema_name)
-    return schema.fn_path if api == "fn" else ".".join((*schema.module, schema.class_name))
+    return schema.fn_path if api == "fn" else schema.class_path
 
 
 _DataNode = DataNode
@@ -235,10 +232,14 @@ def _dlpack_to_array(capsule: object) -> object:
     return from_dlpack(capsule, on_gpu=False)
 
 
-def __getattr__(name: str) -> NoReturn:
-    no_such_operator(__name__, name)
-
-
 __path__: list[str] = []
-load_package("penstock.operators")
-subscribe(_publish)
+offer_package("penstock.operators")
+_namespace = Namespace(__name__, lambda entry: entry.class_path, _make)
+
+
+def __getattr__(name: str) -> Any:
+    return _namespace.find(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return _namespace.names(__name__)

@@ -57,7 +57,7 @@ def test_classes_tell_their_arguments() -> None:
 
 
 def test_functions_listed_are_operators() -> None:
-    listed = [value for name, value in vars(fn).items() if inspect.isfunction(value) and not name.startswith("_")]
+    listed = [value for name, value in inspect.getmembers(fn, inspect.isfunction) if not name.startswith("_")]
     assert listed
     for function in listed:
         assert hasattr(function, "_schema_name"), function

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from penstock import fn
 from penstock.cli._group import penstock as command
-from penstock.cli._stub_files import stale_stubs, stub_files, write_stubs
+from penstock.cli._stub_files import made_files, stale_stubs, stub_files, write_stubs
 from penstock.graph.parsing import parse
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def test_python_itself_takes_the_modules() -> None:
 
 
 def test_writing_brings_a_folder_up_to_date(tmp_path: Path) -> None:
-    assert len(write_stubs(tmp_path)) == len(stub_files())
+    assert len(write_stubs(tmp_path)) == len(made_files())
     stray = tmp_path / "fn" / "gone" / "__init__.pyi"
     stray.parent.mkdir()
     stray.touch()
@@ -81,6 +81,15 @@ def test_writing_brings_a_folder_up_to_date(tmp_path: Path) -> None:
     assert "wrote" in CliRunner().invoke(command, ["stubs", str(tmp_path)]).output
     assert stale_stubs(tmp_path) == []
     assert not stray.exists()
+
+
+def test_writing_brings_the_index_of_operators_up_to_date(tmp_path: Path) -> None:
+    write_stubs(tmp_path)
+    index = tmp_path / "operators" / "index.json"
+    index.write_text("")
+    assert stale_stubs(tmp_path) == [index]
+    assert write_stubs(tmp_path) == [index]
+    assert index.read_text().count("penstock.operators.image.resize") > 0
 
 
 def test_dynamic_mode_has_its_functions_and_readers() -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from penstock.core import chains
 from penstock.core.arrays import addresses
 from penstock.core.chains import StageKind, StageRecords, placements, run_chain
-from penstock.core.library import core
+from penstock.core.loading import core
 
 chains.WORTH_WAKING_NS = int(sys.argv[1])
 side, count = int(sys.argv[2]), 64

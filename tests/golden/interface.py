@@ -37,10 +37,11 @@ def interface() -> dict[str, Any]:
 
 
 def _visit(path: str, module: ModuleType, found: dict[str, Any]) -> None:
-    for name in sorted(vars(module)):
-        value, inner = vars(module)[name], f"{path}.{name}"
+    for name in sorted({*vars(module), *dir(module)}):  # functions are made when they are asked for
+        inner = f"{path}.{name}"
         if name.startswith("_") or inner in found:
             continue
+        value = getattr(module, name)
         if isinstance(value, ModuleType):
             if value.__name__ == f"{module.__name__}.{name}":
                 _visit(inner, value, found)

@@ -1,5 +1,6 @@
-"""Type stubs of `fn`, `ops` and dynamic mode: editors and type checkers read them in place of the functions generated at import.
+"""What is made of the operators' declarations when the package is built: type stubs and the index of operators.
 
+Editors and type checkers read the stubs of `fn`, `ops` and dynamic mode in place of the functions generated when they are used.
 The stubs are packages, ``fn/__init__.pyi`` and so on, beside the modules ``fn.py`` and ``ops.py``. Python ignores them,
 as a module takes precedence over a folder without ``__init__.py``; editors and mypy prefer them.
 """
@@ -28,10 +29,13 @@ from penstock.schema.documentation import (
     shown_arguments,
     signature,
 )
-from penstock.schema.registry import all_schemas
+from penstock.schema.operator_index import FILE_NAME, entry_of, index_text
+from penstock.schema.registry import all_schemas, operator_class
 
 _NAMESPACES = ("penstock.fn", "penstock.ops")
 _FOLDERS = ("fn", "ops", "dynamic")
+_OPERATORS = "penstock.operators"
+_INDEX = Path("operators", FILE_NAME)
 _HEADER = '''# Made by `penstock stubs` from the operators' declarations.
 # ruff: noqa
 # fmt: off
@@ -58,10 +62,16 @@ def stub_files() -> dict[Path, str]:
     return files | dynamic_stub_files()
 
 
+def made_files() -> dict[Path, str]:
+    """The stubs and the index."""
+    return stub_files() | {_INDEX: operator_index()}
+
+
 def stale_stubs(package: Path) -> list[Path]:
-    """The stubs in the package's folder that are missing, outdated or orphaned."""
-    wanted = {package / path: text for path, text in stub_files().items()}
+    """The stubs in the package's folder that are missing, outdated or orphaned, and the index if it is."""
+    wanted = {package / path: text for path, text in made_files().items()}
     found = {path for folder in _FOLDERS for path in (package / folder).rglob("*.pyi")}
+    found.update(path for path in wanted if path.exists())
     return sorted(
         path
         for path in found | set(wanted)
@@ -70,8 +80,8 @@ def stale_stubs(package: Path) -> list[Path]:
 
 
 def write_stubs(package: Path) -> list[Path]:
-    """Updates the stubs in the package's folder; returns those that changed."""
-    files = stub_files()
+    """Updates the stubs and the index in the package's folder; returns those that changed."""
+    files = made_files()
     stale = stale_stubs(package)
     for path in stale:
         text = files.get(path.relative_to(package))
@@ -81,6 +91,13 @@ def write_stubs(package: Path) -> list[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return stale
+
+
+def operator_index() -> str:
+    """The text of the index."""
+    entries = [entry_of(schema, operator_class(schema.name).__module__) for schema in all_schemas()]
+    folder = Path(importlib.import_module(_OPERATORS).__path__[0])
+    return index_text(folder, [entry for entry in entries if entry.module.startswith(f"{_OPERATORS}.")])
 
 
 def _entries(face: ModuleType) -> dict[tuple[str, ...], dict[str, tuple[Schema, object]]]:

@@ -28,9 +28,9 @@ def command(words: tuple[str, ...], missing: bool) -> None:
       penstock operators audio resize
       penstock operators --missing
     """
-    from penstock.schema.registry import load_package
+    from penstock.schema.registry import offer_package
 
-    load_package("penstock.operators")
+    offer_package("penstock.operators")
     if missing:
         _show_missing()
     else:

@@ -1,4 +1,4 @@
-"""``penstock stubs``: writes the type stubs of `fn` and `ops`."""
+"""``penstock stubs``: writes the type stubs of `fn` and `ops`, and the index of operators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a stub is out of date.")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
 def command(check: bool, folder: Path | None) -> None:
-    """Write type stubs of `fn` and `ops`, for editors and mypy.
+    """Write type stubs of `fn` and `ops`, for editors and mypy, and the index by which operators are loaded when first used.
 
     They go to FOLDER, by default that of the installed package. Installing the package writes them, too; run this after
     adding or changing an operator.

@@ -8,7 +8,7 @@ import struct
 
 import numpy as np
 
-from penstock.core.library import brief_core
+from penstock.core.loading import brief_core
 
 MAX_RANK = 5
 """Dimensions of a sample, and those of an array that are told."""

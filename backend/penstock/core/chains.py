@@ -10,7 +10,7 @@ from enum import IntEnum
 import numpy as np
 
 from penstock.core.arrays import MAX_RANK, address, addresses
-from penstock.core.library import core
+from penstock.core.loading import core
 
 _STRIP_BYTES = 1 << 20
 """Of the results between two stages: smaller strips fit the caches better, but need more calls."""

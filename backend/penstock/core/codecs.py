@@ -14,7 +14,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from penstock.core.library import brief_core, core
+from penstock.core.loading import brief_core, core
 
 
 def _record(*names: str) -> np.dtype:

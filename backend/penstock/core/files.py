@@ -7,7 +7,7 @@ import struct
 import numpy as np
 
 from penstock.core.arrays import addresses
-from penstock.core.library import core
+from penstock.core.loading import core
 
 RANGE = np.dtype([("file", np.int64), ("start", np.int64), ("bytes", np.int64), ("place", np.int64)])
 """``PenstockRange``: a part of an open file (its descriptor), and where it goes in a block, in bytes."""

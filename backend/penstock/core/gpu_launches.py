@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.core.library import brief_core
+from penstock.core.loading import brief_core
 from penstock.core.threads import CALL_WORDS
 
 _MAX_ARGUMENTS = 12

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from penstock.core.library import brief_core, core
+from penstock.core.loading import brief_core, core
 
 CALL_WORDS = 12
 """Of a ``PenstockCall``: a function's address and its arguments, of which it may take fewer."""

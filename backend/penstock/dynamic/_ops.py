@@ -19,7 +19,7 @@ from penstock.schema.documentation import docstring
 from penstock.schema.fused import FusedOperator
 from penstock.schema.input_operator import InputOperator
 from penstock.schema.namespaces import submodule
-from penstock.schema.registry import subscribe
+from penstock.schema.registry import load_offered, subscribe
 
 _ROOT = __name__.rpartition(".")[0]
 # What was deprecated before dynamic mode began is not in it.
@@ -162,7 +162,8 @@ def all_functions() -> list[Callable[..., Outcome]]:
 def publish() -> None:
     """Makes the classes and functions of all operators, and of those registered later."""
     if not _all_ops:
-        subscribe(_publish)
+        load_offered()
+        subscribe(lambda entry: _publish(find_schema(entry.name)))
 
 
 __all__ = [

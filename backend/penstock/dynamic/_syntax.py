@@ -11,9 +11,9 @@ from penstock.dynamic._operations import Outcome
 from penstock.dynamic._tensor import Tensor
 from penstock.dynamic._value import Value
 from penstock.schema import find_schema
-from penstock.schema.registry import load_package
+from penstock.schema.registry import offer_package
 
-load_package("penstock.operators")
+offer_package("penstock.operators")
 _faces: dict[str, Face] = {}
 _WORDS = {bool: "bool", int: "int32", float: "float32"}
 

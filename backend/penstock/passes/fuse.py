@@ -9,9 +9,10 @@ from typing import cast
 
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.passes.rewriting import Change, Rewritten, with_replacements
-from penstock.schema import Operator, Schema, all_schemas, find_schema, operator_class
+from penstock.schema import Operator, Schema, find_schema, operator_class
 from penstock.schema.fused import FusedOperator, further_input, fused_argument, split_argument
 from penstock.schema.image_chain import ChainOperator, PixelSource
+from penstock.schema.registry import fusing_schemas
 
 
 def fuse(graph: Graph) -> Rewritten:
@@ -23,7 +24,7 @@ def fuse(graph: Graph) -> Rewritten:
 
 def fuse_listed(graph: Graph, by: str) -> Rewritten:
     """The graph with each chain listed by a fused operator of the pass ``by`` replaced; longer chains first."""
-    chains = {s.name: s.fuses for s in all_schemas() if s.fuses and s.fused_by == by}
+    chains = {schema.name: schema.fuses for schema in fusing_schemas(by) if schema.fuses}
     rules = sorted(chains, key=lambda name: len(chains[name]), reverse=True)
     changes: list[Change] = []
     while True:
@@ -53,7 +54,7 @@ def fuse_composed(graph: Graph, by: str, only_windows: bool = False) -> Rewritte
         by: the name of the pass.
         only_windows: fuse only decoders with the crops and slices that follow them.
     """
-    rule = next(schema for schema in all_schemas() if schema.fuses == () and schema.fused_by == by)
+    rule = next(schema for schema in fusing_schemas(by) if schema.fuses == ())
     uses = _uses(graph)
     kind = cast(type[FusedOperator], operator_class(rule.name))
     changes: list[Change] = []

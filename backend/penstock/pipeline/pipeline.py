@@ -38,7 +38,7 @@ from penstock.runtime.parallel import RunningWorkers, check_workers
 from penstock.runtime.settings import OperatorConcurrency, PipelineSettings, StreamPolicy, declared_limits
 from penstock.runtime.tolerance import SkippedSamples
 from penstock.runtime.trace import Trace, titles
-from penstock.schema.registry import load_package
+from penstock.schema.registry import offer_package
 from penstock.storage import Files
 from penstock.tensors import cuda
 
@@ -131,7 +131,7 @@ class Pipeline(SettingsAttributes):
         confined_to: Sequence[str] | None = None,
         trace: bool = False,
     ) -> None:
-        load_package("penstock.operators")
+        offer_package("penstock.operators")
         if experimental_exec_dynamic is not None:
             warnings.warn(
                 "experimental_exec_dynamic is deprecated, please use exec_dynamic instead", Warning, stacklevel=2

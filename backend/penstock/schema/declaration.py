@@ -191,6 +191,11 @@ class Schema:
         return re.sub(r"^.*?__(?=[A-Z]|_[A-Z])", "", self.name) if "__" in self.name else self.name
 
     @cached_property
+    def class_path(self) -> str:
+        """The dotted path in ``ops``."""
+        return ".".join((*self.module, self.class_name))
+
+    @cached_property
     def fn_path(self) -> str:
         """The dotted path in ``fn``."""
         return self.fn or ".".join((*self.module, snake_case(self.class_name)))

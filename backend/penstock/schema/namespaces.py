@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from penstock.errors import as_imported, nearest
+from penstock.schema.registry import find_schema, load_offered, subscribe
+
+if TYPE_CHECKING:
+    from penstock.schema.declaration import Schema
+    from penstock.schema.operator_index import Entry
 
 T = TypeVar("T")
 _written_out: dict[str, object] = {}
@@ -32,11 +38,74 @@ def find_written_out(path: str) -> object:
     return _written_out.get(path)
 
 
+class Namespace:
+    """The operators in `fn` or `ops`, each of which is made when it is first asked for.
+
+    Args:
+        root: the name of the module.
+        path_of: where it has an operator.
+        make: the function or class of an operator.
+    """
+
+    def __init__(self, root: str, path_of: Callable[[Entry], str], make: Callable[[Schema], object]) -> None:
+        self._root = root
+        self._path_of = path_of
+        self._make = make
+        # The names of operators, by those of their modules and their own there.
+        self._listed: dict[str, dict[str, str]] = defaultdict(dict)
+        self._made: dict[str, object] = {}
+        _namespaces[root] = self
+        subscribe(self._list)
+
+    def _list(self, entry: Entry) -> None:
+        path, _, name = self._path_of(entry).rpartition(".")
+        outdated = self._made.pop(entry.name, None)
+        for listed in (path, f"{path}.hidden".removeprefix(".")) if entry.is_unlisted else (path,):
+            module = submodule(self._root, listed)
+            self._listed[module.__name__][name] = entry.name
+            if outdated is not None:
+                vars(module).pop(name, None)
+
+    def find(self, module: str, name: str) -> Any:
+        """What the module has by that name.
+
+        Raises:
+            AttributeError: nothing, with a suggestion.
+        """
+        if name.startswith("__"):  # looked up by Python and its tools, not by users
+            raise AttributeError(f"module {as_imported(module)!r} has no attribute {name!r}")
+        if name not in self._listed[module]:
+            load_offered()  # the index may be older than an operator
+        operator = self._listed[module].get(name)
+        if operator is None:
+            no_such_operator(module, name)
+        # One object for all places and threads.
+        made = self._made.setdefault(operator, self._make(find_schema(operator)))
+        setattr(sys.modules[module], name, made)
+        return made
+
+    def names(self, module: str) -> list[str]:
+        """What the module has, made or not."""
+        return sorted({*vars(sys.modules[module]), *self._listed[module]})
+
+
+_namespaces: dict[str, Namespace] = {}
+
+
+def _namespace_of(module: str) -> Namespace | None:
+    return next((own for root, own in _namespaces.items() if module.startswith(root + ".")), None)
+
+
 class _Family(ModuleType):
     """A module of operators."""
 
     def __getattr__(self, name: str) -> Any:
-        no_such_operator(self.__name__, name)
+        namespace = _namespace_of(self.__name__)
+        return no_such_operator(self.__name__, name) if namespace is None else namespace.find(self.__name__, name)
+
+    def __dir__(self) -> list[str]:
+        namespace = _namespace_of(self.__name__)
+        return sorted(vars(self)) if namespace is None else namespace.names(self.__name__)
 
     def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
         # By name, as modules are: functions that are sent to other processes name families, such as `fn.decoders`.
@@ -46,7 +115,7 @@ class _Family(ModuleType):
 def no_such_operator(module: str, name: str) -> NoReturn:
     """Raises AttributeError, suggesting the closest operator of the module or its submodules."""
     text = f"module {as_imported(module)!r} has no attribute {name!r}"
-    if name.startswith("__"):  # looked up by Python and its tools, not by users
+    if name.startswith("__"):
         raise AttributeError(text)
     paths: dict[str, str] = {}
     # The shortest path last, so that `fn.image` means `decoders.image`, not its experimental namesake.
@@ -54,7 +123,7 @@ def no_such_operator(module: str, name: str) -> NoReturn:
         family = sys.modules[path]
         inner = path[len(module) + 1 :]
         if path == module or (isinstance(family, _Family) and inner[0] != "_" and not inner.endswith("hidden")):
-            paths |= {member: f"{inner}.{member}" if inner else member for member in vars(family) if member[0] != "_"}
+            paths |= {member: f"{inner}.{member}" if inner else member for member in dir(family) if member[0] != "_"}
     meant = nearest(name, paths)
     raise AttributeError(f"{text}. Did you mean '{paths[meant]}'?" if meant else text)
 
@@ -69,7 +138,7 @@ def submodule(root: str, path: str) -> ModuleType:
             child = _Family(name, f"Operators of the family `{part}`.")
             child.__path__ = []
             sys.modules[name] = child
-        if not isinstance(getattr(module, part, None), ModuleType):
+        if not isinstance(vars(module).get(part), ModuleType):
             setattr(module, part, child)
         module = child
     return module

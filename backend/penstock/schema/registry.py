@@ -1,4 +1,7 @@
-"""All operators by the names of their schemas. Filled by the operators' modules; nothing lists them here."""
+"""All operators by the names of their schemas. Filled by the operators' modules; nothing lists them here.
+
+Modules of a package that has an index are imported when one of their operators is first asked for.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from penstock.errors import did_you_mean
+from penstock.schema.operator_index import Entry, entry_of, read_index
 
 if TYPE_CHECKING:
     from penstock.schema.declaration import Input, Schema
@@ -17,7 +21,9 @@ if TYPE_CHECKING:
 
 _schemas: dict[str, Schema] = {}
 _classes: dict[str, type[Operator]] = {}
-_listeners: list[Callable[[Schema], None]] = []
+# Operators whose modules are not imported yet, by name.
+_offered: dict[str, Entry] = {}
+_listeners: list[Callable[[Entry], None]] = []
 T = TypeVar("T", bound="type[Operator]")
 
 
@@ -51,20 +57,42 @@ def _numbered(inputs: tuple[Input, ...]) -> tuple[Input, ...]:
 
 
 def _add(schema: Schema, cls: type[Operator]) -> None:
+    offered = _offered.get(schema.name)
+    if offered is not None and offered.module != cls.__module__:
+        _load(offered)
     known = _classes.get(schema.name)
     if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
         raise ValueError(f"Operator '{schema.name}' is declared twice: in {known.__module__} and in {cls.__module__}")
     _schemas[schema.name] = schema
     _classes[schema.name] = cls
+    _announce(entry_of(schema, cls.__module__))
+
+
+def _announce(entry: Entry) -> None:
     for listener in _listeners:
-        listener(schema)
+        listener(entry)
 
 
-def subscribe(listener: Callable[[Schema], None]) -> None:
-    """Calls ``listener`` for every registered schema, and for each registered later."""
+def subscribe(listener: Callable[[Entry], None]) -> None:
+    """Calls ``listener`` for every operator known so far, loaded or not, and for each offered or registered later."""
     _listeners.append(listener)
-    for schema in list(_schemas.values()):
-        listener(schema)
+    for entry in list(_offered.values()):
+        listener(entry)
+    for name, schema in list(_schemas.items()):
+        listener(entry_of(schema, _classes[name].__module__))
+
+
+@functools.cache
+def offer_package(package_name: str) -> None:
+    """Makes the operators of a package known: each is loaded when it is first asked for, or all now if nothing lists them."""
+    entries = read_index(importlib.import_module(package_name).__path__[0])
+    if entries is None:
+        load_package(package_name)
+        return
+    for entry in entries:
+        if entry.name not in _schemas:
+            _offered[entry.name] = entry
+            _announce(entry)
 
 
 @functools.cache
@@ -77,8 +105,25 @@ def load_package(package_name: str) -> None:
             importlib.import_module(module.name)
 
 
+def _load(entry: Entry) -> None:
+    # Forgotten only then, so that other threads wait for the module as well.
+    importlib.import_module(entry.module)
+    _offered.pop(entry.name, None)
+
+
+def load_offered() -> None:
+    """Loads all operators that are known."""
+    for entry in list(_offered.values()):
+        _load(entry)
+
+
 def find_schema(name: str) -> Schema:
     """The schema called ``name``; raises KeyError, with suggestions, if there is none."""
+    offered = _offered.get(name)
+    if offered is not None:
+        _load(offered)
+    if name not in _schemas:
+        load_offered()
     try:
         return _schemas[name]
     except KeyError:
@@ -93,4 +138,14 @@ def operator_class(name: str) -> type[Operator]:
 
 def all_schemas() -> Iterator[Schema]:
     """All schemas, including aliases, in order of name."""
+    load_offered()
     return iter([_schemas[name] for name in sorted(_schemas)])
+
+
+def fusing_schemas(by: str) -> list[Schema]:
+    """The schemas of the fused operators that the pass ``by`` inserts, in order of name."""
+    for entry in list(_offered.values()):
+        if entry.fuses:
+            _load(entry)
+    fusing = (schema for schema in list(_schemas.values()) if schema.fuses is not None and schema.fused_by == by)
+    return sorted(fusing, key=lambda schema: schema.name)

@@ -3,11 +3,18 @@
 Remote reads are retried after temporary failures, see :func:`configure`, and may be kept on local disk, see :func:`use_cache`.
 """
 
-from penstock.storage.cache import Cache
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
 from penstock.storage.files import ANYWHERE, Files
 from penstock.storage.local import OpenFile
 from penstock.storage.paths import is_remote, join
-from penstock.storage.remote import Retries, StorageError, configure, use_cache
+
+if TYPE_CHECKING:
+    from penstock.storage.cache import Cache
+    from penstock.storage.remote import Retries, StorageError, configure, use_cache
 
 __all__ = [
     "ANYWHERE",
@@ -21,3 +28,17 @@ __all__ = [
     "join",
     "use_cache",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    # Few programs read remote objects, and what that takes is large.
+    from penstock.storage import remote
+
+    return getattr(remote, name)
+
+
+if "PENSTOCK_CACHE" in os.environ:
+    # A setting that makes no sense is refused at once.
+    from penstock.storage import remote as _remote  # noqa: F401

@@ -9,7 +9,7 @@ from typing import BinaryIO, Protocol
 import numpy as np
 
 from penstock.errors import ConfinedPathError
-from penstock.storage import local, remote
+from penstock.storage import local
 from penstock.storage.local import Allocate, OpenFile, fresh_memory
 from penstock.storage.paths import is_below, is_remote, join, without_file_protocol
 
@@ -144,7 +144,11 @@ class _Store(Protocol):
 
 
 def _store(path: str) -> _Store:
-    return remote if is_remote(path) else local
+    if not is_remote(path):
+        return local
+    from penstock.storage import remote
+
+    return remote
 
 
 ANYWHERE = Files()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import urllib.parse
 
 
 def is_remote(path: str) -> bool:
@@ -26,6 +25,9 @@ def without_file_protocol(path: str) -> str:
 
 def is_below(path: str, origin: str) -> bool:
     """Whether a remote path is ``origin`` or lies below it."""
+    # Only here, as it is large and most paths are local.
+    import urllib.parse
+
     rest = urllib.parse.unquote(path.removeprefix(origin))
     # fsspec chains file systems with "::"; what follows it is another path.
     return path.startswith(origin) and rest[:1] in ("", "/") and ".." not in rest.split("/") and "::" not in rest

@@ -12,7 +12,6 @@ import numpy as np
 
 from penstock.data_types import DALIDataType, check_readable, dtype_name, from_numpy_dtype
 from penstock.tensors.formatting import batch_text
-from penstock.tensors.pictures import MOST_SHOWN, batch_html
 from penstock.tensors.tensor import Tensor, check_layout, reinterpreted_dtype
 
 Shape = tuple[int, ...]
@@ -411,6 +410,8 @@ class TensorList:
 
     def _repr_html_(self) -> str:
         """For notebooks: the first samples, as pictures if they are images."""
+        from penstock.tensors.pictures import MOST_SHOWN, batch_html
+
         heading = f"{type(self).__name__}: {len(self)} samples, {self._dtype}, layout '{self._layout}'"
         shown = self.subset(range(min(len(self), MOST_SHOWN))).as_cpu()
         return batch_html(heading, shown.samples, self._layout, len(self))

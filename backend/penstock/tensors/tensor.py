@@ -18,7 +18,6 @@ from penstock.data_types import (
 from penstock.tensors.cuda import require_cupy, stream_at
 from penstock.tensors.dlpack import Capsule, is_capsule
 from penstock.tensors.formatting import tensor_text
-from penstock.tensors.pictures import sample_html
 from penstock.tensors.transfers import array_to_host
 
 # Distinguishes an argument not given from None.
@@ -166,6 +165,8 @@ class Tensor:
 
     def _repr_html_(self) -> str:
         """For notebooks: a picture, if the tensor is an image or a signal."""
+        from penstock.tensors.pictures import sample_html
+
         return sample_html(self._host_array(), self._layout, edge=320)
 
     def _text(self, data: np.ndarray | None) -> str:

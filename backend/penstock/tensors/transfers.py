@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.core.library import core
+from penstock.core.loading import core
 from penstock.core.threads import CALL_WORDS, make_calls
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.driver import context_of, driver, driver_error
