@@ -1,5 +1,5 @@
 // What is used here of CPython's stable interface, written down from its documentation: so no headers of Python are needed, and
-// one library serves every Python from 3.10 on. The functions are looked up when the interpreter is chosen, at run time.
+// one library serves every Python from 3.11 on. The functions are looked up when the interpreter is chosen, at run time.
 #pragma once
 
 #include <cstddef>
