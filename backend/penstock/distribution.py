@@ -1,4 +1,4 @@
-"""What the package's metadata says: its name, and the versions of Python that it runs on.
+"""What the package's metadata says: its name, the versions of Python that it runs on, and which libraries new ones lack.
 
 ``requires-python`` in ``pyproject.toml`` is the only place that says which versions those are.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import re
+import sys
 import tomllib
+from typing import Any
 
 from penstock.core.compiling import checkout
 
@@ -34,12 +36,36 @@ def described_pythons() -> str:
     return f"{oldest[0]}.{oldest[1]} to {too_new[0]}.{too_new[1] - 1}"
 
 
+def first_python_without(package: str) -> str | None:
+    """The version of Python from which on our requirements leave a package out, as it has no wheels there; None if none does."""
+    bounds = re.compile(rf"""{re.escape(package)}(?![\w-]).*;.*python_version < ["'](\d+\.\d+)["']""")
+    return next((found[1] for requirement in _requirements() if (found := bounds.match(requirement))), None)
+
+
+def is_left_out(package: str) -> bool:
+    """Whether our requirements leave out a package for this version of Python."""
+    first = first_python_without(package)
+    return first is not None and sys.version_info[:2] >= tuple(map(int, first.split(".")))
+
+
 def _requires_python() -> str:
+    project = _project()
+    return (
+        importlib.metadata.metadata(DISTRIBUTION)["Requires-Python"] if project is None else project["requires-python"]
+    )
+
+
+def _requirements() -> list[str]:
+    project = _project()
+    if project is None:
+        return importlib.metadata.requires(DISTRIBUTION) or []
+    return [requirement for extra in project["optional-dependencies"].values() for requirement in extra]
+
+
+def _project() -> dict[str, Any] | None:
+    """The project's table in a checkout: the metadata of an editable installation is from when it was installed."""
     folder = checkout()
-    if folder is None:
-        return importlib.metadata.metadata(DISTRIBUTION)["Requires-Python"]
-    # The metadata of an editable installation is from when it was installed.
-    return tomllib.loads((folder / "pyproject.toml").read_text())["project"]["requires-python"]
+    return None if folder is None else tomllib.loads((folder / "pyproject.toml").read_text())["project"]
 
 
 def _parse_bounds(requirement: str) -> tuple[tuple[int, int], tuple[int, int]]:

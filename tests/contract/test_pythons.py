@@ -7,11 +7,19 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from penstock import distribution
 from penstock.distribution import described_pythons, python_bounds, supports
+from penstock.schema.libraries import Library
+
+
+class Version(NamedTuple):
+    major: int
+    minor: int
+
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,6 +40,34 @@ def test_bounds_are_those_of_the_project() -> None:
 def test_an_installed_package_reads_its_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(distribution, "checkout", lambda: None)
     assert distribution._requires_python() == importlib.metadata.metadata("penstock-triton")["Requires-Python"]
+
+
+LEAVES_OUT = [
+    "lz4-more>=1; python_version < '3.12'",
+    "lz4>=4.3; python_version < '3.15'",
+    "lz4-python; python_version < '3.13'",
+]
+
+
+@pytest.mark.parametrize(
+    "requirements", [LEAVES_OUT, [line.replace("'", '"') + ' and extra == "readers"' for line in LEAVES_OUT]]
+)
+def test_libraries_without_wheels_are_named(monkeypatch: pytest.MonkeyPatch, requirements: list[str]) -> None:
+    monkeypatch.setattr(distribution, "_requirements", lambda: requirements)
+    library = Library("LZ4", "no_such_module", "lz4", "readers")
+    for version, remedy in [
+        ((3, 14), "pip install penstock-triton[readers]"),
+        ((3, 15), "lz4 has no wheel for Python 3.15 yet; use one before 3.15"),
+    ]:
+        monkeypatch.setattr(sys, "version_info", Version(*version))
+        assert (
+            library.missing() == f"LZ4 is needed, which cannot be loaded (No module named 'no_such_module'): {remedy}"
+        )
+
+
+def test_what_is_left_out_is_in_the_requirements() -> None:
+    assert distribution.first_python_without("numba") is None
+    assert distribution.first_python_without("simplejpeg") == "3.15"
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/tutorials/index.md"])
