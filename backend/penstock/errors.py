@@ -253,7 +253,8 @@ def traceback_text(error: BaseException) -> str:
         link.stack = traceback.StackSummary.from_list(
             traceback.FrameSummary(frame.filename, frame.lineno, frame.name, line=frame.line) for frame in link.stack
         )
-        further = link.__cause__, link.__context__, *(link.exceptions or ())
+        # Groups of errors are new in Python 3.11.
+        further = link.__cause__, link.__context__, *(getattr(link, "exceptions", None) or ())
         chain += [one for one in further if one is not None]
     return "".join(told.format())
 

@@ -6,8 +6,6 @@ import importlib
 import sys
 from dataclasses import dataclass
 
-from penstock.distribution import DISTRIBUTION, first_python_without, is_left_out
-
 
 @dataclass(frozen=True)
 class Library:
@@ -35,6 +33,9 @@ class Library:
         return ""
 
     def _remedy(self) -> str:
+        # Imported here, as it takes importlib.metadata, which programs seldom need.
+        from penstock.distribution import DISTRIBUTION, first_python_without, is_left_out
+
         if is_left_out(self.package):
             version = f"{sys.version_info.major}.{sys.version_info.minor}"
             return f"{self.package} has no wheel for Python {version} yet; use one before {first_python_without(self.package)}"

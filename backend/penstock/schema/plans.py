@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 import numpy as np
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from typing_extensions import TypeVar
+    from typing_extensions import Self, TypeVar
 
     Plan = TypeVar("Plan", default=Any)
 else:
