@@ -9,8 +9,9 @@ import functools
 import importlib.metadata
 import re
 import sys
-import tomllib
 from typing import Any
+
+import tomllib
 
 from penstock.core.compiling import checkout
 

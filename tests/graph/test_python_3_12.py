@@ -64,7 +64,7 @@ def test_generic_functions_inside() -> None:
 def test_type_aliases_in_branches() -> None:
     def define() -> Any:
         if flag():
-            type Kind = int  # noqa: F841
+            type Kind = int
             y = number()
         else:
             type Kind = float
