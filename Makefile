@@ -18,9 +18,19 @@ setup: $(VENV)/.ready  ## The virtual environment, .venv, with all that serving 
 .PHONY: stub
 stub: $(SERVE)/.ready  ## The environment for Triton's Python stub, .venv-serve: for tests and comparisons
 
+# Python 3.10 and older have no tomllib.
+define CHECK_PYTHON
+import re, sys
+wanted = re.search('requires-python = "(.*)"', open("pyproject.toml").read())[1]
+oldest, too_new = (tuple(map(int, version.split("."))) for version in re.findall(r"\d+\.\d+", wanted))
+if not oldest <= sys.version_info[:2] < too_new:
+    sys.exit("penstock needs Python %s, this is %s: make PYTHON=python3.12" % (wanted, sys.version.split()[0]))
+endef
+export CHECK_PYTHON
+
 # `penstock setup` compiles the kernels that the demonstration and usual pipelines need; `make kernels` compiles the others.
 $(VENV)/.ready: pyproject.toml setup.py constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(None if (3, 10) <= sys.version_info < (3, 14) else "penstock needs Python 3.10 to 3.13, this is " + sys.version.split()[0] + ": make PYTHON=python3.12")'
+	@$(PYTHON) -c "$$CHECK_PYTHON"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=23"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
@@ -231,12 +241,13 @@ train-jax: setup  ## The same in JAX, to compare: a table of accuracies
 models: setup  ## Rewrite the model folders of pipelines/
 	@for file in pipelines/*_preprocess.py; do $(BIN)/penstock export $$file model_repository/$$(basename $$file .py); done
 
+lock: OLDEST_PYTHON = $(shell sed -nE 's/^requires-python = ">=([0-9.]+),.*/\1/p' pyproject.toml)
 .PHONY: lock
 lock: $(VENV)/.ready  ## Update the constraints, for all supported Pythons (with uv)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --universal --python-version 3.10 --no-header --no-annotate --upgrade --quiet \
+	$(BIN)/uv pip compile --universal --python-version $(OLDEST_PYTHON) --no-header --no-annotate --upgrade --quiet \
 		--extra dev --extra docs pyproject.toml -o constraints.txt
-	printf 'onnxruntime\nnumpy<2\n' | $(BIN)/uv pip compile --universal --python-version 3.10 --no-header --no-annotate \
+	printf 'onnxruntime\nnumpy<2\n' | $(BIN)/uv pip compile --universal --python-version $(OLDEST_PYTHON) --no-header --no-annotate \
 		--upgrade --quiet --extra server --extra image --extra audio --extra video --extra gpu pyproject.toml - -o constraints-serve.txt
 
 .PHONY: clean

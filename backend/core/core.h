@@ -268,7 +268,7 @@ int32_t penstock_read_ranges(const PenstockRange *ranges, int64_t count, uint8_t
 int32_t penstock_copy_pieces(int64_t window_file, const PenstockPiece *pieces, int64_t count, const PenstockPiece *window,
                              uint8_t *block, int64_t block_bytes);
 
-// Functions of Python's, by which arrays are read: of its stable interface since Python 3.11, and the same in 3.10.
+// Functions of Python's, by which arrays are read: of its stable interface.
 typedef struct {
   void *get_buffer;      // PyObject_GetBuffer
   void *release_buffer;  // PyBuffer_Release

@@ -126,8 +126,8 @@ class Execution {
     }
     Reference list(PyList_New(count));
     for (uint32_t index = 0; index < count; ++index) {
-      Py_IncRef(&requests_[index]->base);
-      PyList_SetItem(list.get(), index, &requests_[index]->base);
+      Py_IncRef(object_of(requests_[index]));
+      PyList_SetItem(list.get(), index, object_of(requests_[index]));
     }
     Reference done(PyObject_CallMethod(state_->object, "execute", "(O)", list.get()));
     if (!done) error_ = take_error();
@@ -187,7 +187,7 @@ class Execution {
     for (Request* request : requests_) {
       take_error(TRITONBACKEND_ResponseFactoryDelete(request->factory));
       request->request = nullptr;
-      Py_DecRef(&request->base);
+      Py_DecRef(object_of(request));
     }
     requests_.clear();
   }

@@ -9,6 +9,17 @@ namespace penstock {
 PENSTOCK_PYTHON_FUNCTIONS(PENSTOCK_DEFINE_FUNCTION)
 PENSTOCK_PYTHON_OBJECTS(PENSTOCK_DEFINE_OBJECT)
 
+size_t object_head = 0;
+
+bool read_object_head() {
+  Reference builtins(PyImport_ImportModule("builtins"));
+  Reference type(builtins ? PyObject_GetAttrString(builtins.get(), "object") : nullptr);
+  Reference size(type ? PyObject_GetAttrString(type.get(), "__basicsize__") : nullptr);
+  if (!size) return false;
+  object_head = static_cast<size_t>(PyLong_AsLongLong(size.get()));
+  return true;
+}
+
 std::string load_python(const std::string& library) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (handle == nullptr) return std::string("Python cannot be loaded: ") + dlerror();

@@ -1,5 +1,5 @@
 // What is used here of CPython's stable interface, written down from its documentation: so no headers of Python are needed, and
-// one library serves every Python from 3.10 on. The functions are looked up when the interpreter is chosen, at run time.
+// one library serves every Python from 3.11 on. The functions are looked up when the interpreter is chosen, at run time.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,7 @@ using Py_ssize_t = ptrdiff_t;
 
 struct PyTypeObject;
 struct PyThreadState;
-struct PyObject {
-  Py_ssize_t references;
-  PyTypeObject* type;
-};
+struct PyObject;  // its head differs between Pythons, free-threaded ones above all
 using PyCFunction = PyObject* (*)(PyObject* self, PyObject* arguments);
 struct PyMethodDef {
   const char* name;
@@ -63,6 +60,7 @@ constexpr int PyBUF_SIMPLE = 0;
   F(PyObject*, PyImport_ImportModule, (const char*))                                  \
   F(PyObject*, PyType_FromSpec, (PyType_Spec*))                                       \
   F(PyObject*, PyType_GenericAlloc, (PyTypeObject*, Py_ssize_t))                      \
+  F(PyObject*, PyObject_Type, (PyObject*))                                            \
   F(void, PyObject_Free, (void*))                                                     \
   F(PyObject*, PyObject_GetAttrString, (PyObject*, const char*))                      \
   F(PyObject*, PyObject_CallMethod, (PyObject*, const char*, const char*, ...))       \
@@ -140,5 +138,33 @@ class Reference {
  private:
   PyObject* object_ = nullptr;
 };
+
+// The bytes of an object's head, before what its type adds; known once `read_object_head` has returned true.
+extern size_t object_head;
+
+// False with an error raised. Only where the interpreter is held.
+bool read_object_head();
+
+// What a type of ours adds to an object.
+template <typename Added>
+Added* added_to(PyObject* object) {
+  return object == nullptr ? nullptr : reinterpret_cast<Added*>(reinterpret_cast<char*>(object) + object_head);
+}
+
+// The object that it was added to.
+inline PyObject* object_of(void* added) { return reinterpret_cast<PyObject*>(static_cast<char*>(added) - object_head); }
+
+// A new object of a type of ours, as what is added, which is zero; nullptr with an error raised.
+template <typename Added>
+Added* new_object(PyTypeObject* type) {
+  return added_to<Added>(PyType_GenericAlloc(type, 0));
+}
+
+// The end of an object of a type of ours, whose reference to the type is given back.
+inline void free_object(PyObject* object) {
+  Reference type(PyObject_Type(object));
+  PyObject_Free(object);
+  Py_DecRef(type.get());
+}
 
 }  // namespace penstock

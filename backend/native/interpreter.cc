@@ -1,5 +1,6 @@
 #include "interpreter.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -37,6 +38,23 @@ class ThreadState {
 };
 
 thread_local ThreadState thread_state;
+
+// Triton's wheel has its own OpenSSL, liblzma and Zstandard, whose symbols the loader finds before those of the libraries that Python's
+// modules were linked with. Of another version, they give half of a module's functions, and what these share is laid out differently: so
+// each of these modules is loaded now, with its own libraries before Triton's.
+std::string import_with_own_libraries() {
+  Reference sys(PyImport_ImportModule("sys"));
+  Reference usual(sys ? PyObject_CallMethod(sys.get(), "getdlopenflags", nullptr) : nullptr);
+  if (!usual) return take_error();
+  Reference own(PyObject_CallMethod(sys.get(), "setdlopenflags", "i", RTLD_NOW | RTLD_DEEPBIND));
+  if (!own) return take_error();
+  for (const char* name : {"_hashlib", "_ssl", "_lzma", "_zstd"}) {
+    Reference module(PyImport_ImportModule(name));
+    if (!module) PyErr_Clear();  // not every Python has it
+  }
+  Reference reset(PyObject_CallMethod(sys.get(), "setdlopenflags", "O", usual.get()));
+  return reset ? "" : take_error();
+}
 
 // The thread that Python takes for the main one: it starts the interpreter, waits, and ends it. Never destroyed: at the end of the
 // process, threads may still be about.
@@ -98,6 +116,8 @@ class MainThread {
       PyEval_SaveThread();
     }
     Held held;
+    const std::string failure = import_with_own_libraries();
+    if (!failure.empty()) return failure;
     Reference module(PyImport_ImportModule(kModule));
     return module ? "" : "'" + executable + "' cannot be served from: " + take_error();
   }

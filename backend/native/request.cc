@@ -73,9 +73,9 @@ struct Place {
 
 // A response that was begun before the answer is known, so that the model writes into its memory. What Python has of that memory keeps it.
 struct Response {
-  PyObject base;
   TRITONBACKEND_Response* response;
   std::vector<Place>* places;
+  std::atomic<int64_t> lent;  // how many pieces of its memory Python has
 };
 
 namespace {
@@ -86,12 +86,10 @@ constexpr size_t kPieceBytes = 2 << 20;
 PyTypeObject* response_type = nullptr;
 
 void response_dealloc(PyObject* object) {
-  auto* self = reinterpret_cast<Response*>(object);
-  PyTypeObject* type = object->type;
+  auto* self = added_to<Response>(object);
   if (self->response != nullptr) take_error(TRITONBACKEND_ResponseDelete(self->response));
   delete self->places;
-  PyObject_Free(object);
-  Py_DecRef(reinterpret_cast<PyObject*>(type));
+  free_object(object);
 }
 
 // Name, type and shape of an output; false with an error raised.
@@ -271,7 +269,7 @@ void deliver(const std::shared_ptr<Delivery>& delivery, const std::function<void
 }
 
 void forget_response(Request* self) {
-  if (self->response != nullptr) Py_DecRef(&self->response->base);
+  if (self->response != nullptr) Py_DecRef(object_of(self->response));
   self->response = nullptr;
 }
 
@@ -296,12 +294,12 @@ void settle(Request* self) {
       const Place* place = place_of(response, output);
       if (place != nullptr && place->address == output.address) output.let_go();
     }
-    if (response->base.references == 1) return;
+    if (response->lent == 0) return;
   }
   // It is not to be sent: Python keeps some of its memory, or the answer is another. So it is only copied from.
   if (self->answer != nullptr) {
-    Py_IncRef(&response->base);
-    self->answer->kept.reset(&response->base);
+    Py_IncRef(object_of(response));
+    self->answer->kept.reset(object_of(response));
   }
   forget_response(self);
 }
@@ -340,11 +338,18 @@ void Released::release() {
   take_error(TRITONBACKEND_RequestRelease(request_, TRITONSERVER_REQUEST_RELEASE_ALL));
 }
 
+namespace {
+
+// Where requests that this thread lets go of are put, so that they are released later, without the interpreter.
+thread_local std::vector<Released>* collecting = nullptr;
+
+}  // namespace
+
 void let_go(Request* request, std::vector<Released>* released) {
   forget_answer(request);
-  // Python may have kept it, or some of its memory.
-  if (request->base.references == 1) released->emplace_back(request);
-  Py_DecRef(&request->base);
+  collecting = released;
+  Py_DecRef(object_of(request));  // its end, unless Python has kept it, or some of its memory
+  collecting = nullptr;
 }
 
 void forget_answer(Request* request) {
@@ -362,44 +367,52 @@ PyTypeObject* memory_type = nullptr;
 
 // Memory of Triton's as a buffer of Python's: a piece of an input, or an output to be written.
 struct Memory {
-  PyObject base;
-  PyObject* owner;  // the request or the response, which is kept
+  PyObject* owner;     // the request or the response, which is kept
+  Response* response;  // nullptr if it is an input's, which is not to be written
   void* address;
   Py_ssize_t size;
   int64_t device;  // of a GPU, or -1
 };
 
 int memory_get_buffer(PyObject* object, Py_buffer* view, int flags) {
-  auto* self = reinterpret_cast<Memory*>(object);
+  auto* self = added_to<Memory>(object);
   if (self->device >= 0) {
     PyErr_SetString(*buffer_error, "the memory is that of a GPU");
     return -1;
   }
-  return PyBuffer_FillInfo(view, object, self->address, self->size, self->owner->type == request_type, flags);
+  return PyBuffer_FillInfo(view, object, self->address, self->size, self->response == nullptr, flags);
 }
 
 // place(): (address, size, device), where device is -1 for the host's memory.
 PyObject* memory_place(PyObject* object, PyObject*) {
-  auto* self = reinterpret_cast<Memory*>(object);
+  auto* self = added_to<Memory>(object);
   return Py_BuildValue("(LLL)", reinterpret_cast<long long>(self->address), static_cast<long long>(self->size), self->device);
 }
 
 void memory_dealloc(PyObject* object) {
-  PyTypeObject* type = object->type;
-  Py_DecRef(reinterpret_cast<Memory*>(object)->owner);
-  PyObject_Free(object);
-  Py_DecRef(reinterpret_cast<PyObject*>(type));
+  auto* self = added_to<Memory>(object);
+  if (self->response != nullptr) --self->response->lent;
+  Py_DecRef(self->owner);
+  free_object(object);
 }
 
 PyObject* new_memory(PyObject* owner, const void* address, uint64_t size, TRITONSERVER_MemoryType kind, int64_t device) {
-  auto* memory = reinterpret_cast<Memory*>(PyType_GenericAlloc(memory_type, 0));
+  auto* memory = new_object<Memory>(memory_type);
   if (memory == nullptr) return nullptr;
   memory->owner = owner;
   Py_IncRef(owner);
   memory->address = const_cast<void*>(address);
   memory->size = static_cast<Py_ssize_t>(size);
   memory->device = kind == TRITONSERVER_MEMORY_GPU ? device : -1;
-  return &memory->base;
+  return object_of(memory);
+}
+
+PyObject* new_memory(Response* response, const Place& place, uint64_t size) {
+  PyObject* memory = new_memory(object_of(response), place.address, size, place.kind, -1);
+  if (memory == nullptr) return nullptr;
+  added_to<Memory>(memory)->response = response;
+  ++response->lent;
+  return memory;
 }
 
 PyObject* new_memory(Request* request, TRITONBACKEND_Input* input, uint32_t index) {
@@ -408,12 +421,12 @@ PyObject* new_memory(Request* request, TRITONBACKEND_Input* input, uint32_t inde
   TRITONSERVER_MemoryType kind = TRITONSERVER_MEMORY_CPU;
   int64_t device = 0;
   if (!succeeded(TRITONBACKEND_InputBuffer(input, index, &address, &size, &kind, &device))) return nullptr;
-  return new_memory(&request->base, address, size, kind, device);
+  return new_memory(object_of(request), address, size, kind, device);
 }
 
 // -- what a request asks ------------------------------------------------------------------------------------------------
 
-Request* request_of(PyObject* object) { return reinterpret_cast<Request*>(object); }
+Request* request_of(PyObject* object) { return added_to<Request>(object); }
 
 PyObject* request_id(PyObject* self, PyObject*) {
   const char* id = "";
@@ -498,11 +511,11 @@ PyObject* request_input(PyObject* object, PyObject* name) {
 // -- and what it is told ------------------------------------------------------------------------------------------------
 
 Response* begin_response(Request* self) {
-  auto* made = reinterpret_cast<Response*>(PyType_GenericAlloc(response_type, 0));
+  auto* made = new_object<Response>(response_type);
   if (made == nullptr) return nullptr;
   made->places = new std::vector<Place>;
   if (succeeded(TRITONBACKEND_ResponseNewFromFactory(&made->response, self->factory))) return made;
-  Py_DecRef(&made->base);
+  Py_DecRef(object_of(made));
   return nullptr;
 }
 
@@ -529,7 +542,7 @@ PyObject* request_reserve(PyObject* object, PyObject* arguments) {
     return nullptr;
   }
   self->response->places->push_back(place);
-  if (place.kind != TRITONSERVER_MEMORY_GPU) return new_memory(&self->response->base, place.address, output.size, place.kind, -1);
+  if (place.kind != TRITONSERVER_MEMORY_GPU) return new_memory(self->response, place, output.size);
   Py_IncRef(none);
   return none;
 }
@@ -584,14 +597,14 @@ PyObject* request_flush(PyObject* object, PyObject*) {
 
 void request_dealloc(PyObject* object) {
   Request* self = request_of(object);
-  PyTypeObject* type = object->type;
   forget_answer(self);
-  if (self->request != nullptr) {
+  if (self->request != nullptr && collecting != nullptr) {
+    collecting->emplace_back(self);
+  } else if (self->request != nullptr) {
     Let others;  // Triton has locks of its own
     Released(self).release();
   }
-  PyObject_Free(object);
-  Py_DecRef(reinterpret_cast<PyObject*>(type));
+  free_object(object);
 }
 
 PyMethodDef request_methods[] = {
@@ -611,10 +624,10 @@ PyType_Slot request_slots[] = {
     {Py_tp_methods, request_methods},
     {0, nullptr},
 };
-PyType_Spec request_spec = {"penstock.Request", sizeof(Request), 0, Py_TPFLAGS_DEFAULT, request_slots};
+PyType_Spec request_spec = {"penstock.Request", 0, 0, Py_TPFLAGS_DEFAULT, request_slots};
 
 PyType_Slot response_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(response_dealloc)}, {0, nullptr}};
-PyType_Spec response_spec = {"penstock.Response", sizeof(Response), 0, Py_TPFLAGS_DEFAULT, response_slots};
+PyType_Spec response_spec = {"penstock.Response", 0, 0, Py_TPFLAGS_DEFAULT, response_slots};
 
 PyMethodDef memory_methods[] = {
     {"place", memory_place, METH_NOARGS, nullptr},
@@ -626,22 +639,34 @@ PyType_Slot memory_slots[] = {
     {Py_bf_getbuffer, reinterpret_cast<void*>(memory_get_buffer)},
     {0, nullptr},
 };
-PyType_Spec memory_spec = {"penstock.Memory", sizeof(Memory), 0, Py_TPFLAGS_DEFAULT, memory_slots};
+PyType_Spec memory_spec = {"penstock.Memory", 0, 0, Py_TPFLAGS_DEFAULT, memory_slots};
+
+}  // namespace
+
+namespace {
+
+// The type, made from its description unless it exists.
+void prepare(PyTypeObject*& type, PyType_Spec& spec, size_t added) {
+  if (type != nullptr) return;
+  spec.size = static_cast<int>(object_head + added);
+  type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+}
 
 }  // namespace
 
 bool prepare_request_types() {
-  if (request_type == nullptr) request_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&request_spec));
-  if (response_type == nullptr) response_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&response_spec));
-  if (memory_type == nullptr) memory_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&memory_spec));
+  if (!read_object_head()) return false;
+  prepare(request_type, request_spec, sizeof(Request));
+  prepare(response_type, response_spec, sizeof(Response));
+  prepare(memory_type, memory_spec, sizeof(Memory));
   return request_type != nullptr && response_type != nullptr && memory_type != nullptr;
 }
 
 Request* new_request(TRITONBACKEND_Request* request) {
-  auto* made = reinterpret_cast<Request*>(PyType_GenericAlloc(request_type, 0));
+  auto* made = new_object<Request>(request_type);
   if (made == nullptr) return nullptr;
   if (!succeeded(TRITONBACKEND_ResponseFactoryNew(&made->factory, request))) {
-    Py_DecRef(&made->base);
+    Py_DecRef(object_of(made));
     return nullptr;
   }
   made->request = request;

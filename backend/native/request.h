@@ -13,9 +13,9 @@ namespace penstock {
 struct Answer;
 struct Response;
 
-// Owns Triton's request: that one is released when Python refers neither to this nor to its inputs' memory any more.
+// What is added to an object of Python's. Owns Triton's request: that one is released when Python refers neither to this nor to its
+// inputs' memory any more.
 struct Request {
-  PyObject base;
   TRITONBACKEND_Request* request;
   TRITONBACKEND_ResponseFactory* factory;
   Answer* answer;      // to be sent

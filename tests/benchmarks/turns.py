@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ def surroundings() -> dict[str, Any]:
         except metadata.PackageNotFoundError:
             continue
     return {
-        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": _commit(),
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)),

@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
 LAYERS = [
     {"data_types", "errors", "pickling", "private_folders"},
     {"core"},
-    {"tensors"},
+    {"distribution", "tensors"},
     {"storage"},
     {"kernels"},
     {"schema"},

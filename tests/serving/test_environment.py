@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from penstock.distribution import described_pythons
 from penstock.serving import environment as module
 from penstock.serving.environment import (
     VARIABLE,
@@ -53,7 +54,8 @@ def test_the_environment_found_will_do(serving: Environment) -> None:
         ({"numpy": None}, "numpy is missing"),
         ({"penstock": None}, "penstock is missing"),
         ({"triton": None}, "nvidia-pytriton is missing"),
-        ({"version": (3, 14)}, "Python 3.14 is outside 3.10 to 3.13"),
+        ({"version": (3, 10)}, f"Python 3.10 is outside {described_pythons()}"),
+        ({"version": (3, 14)}, "this Triton has no stub for Python 3.14"),
     ],
 )
 def test_what_an_environment_lacks_is_named(serving: Environment, change: dict[str, object], problem: str) -> None:
@@ -113,4 +115,4 @@ def test_an_interpreter_of_another_age_is_refused(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_interpreter_to_make_one_from_has_a_numpy_wheel_or_a_compiler() -> None:
-    assert module.suitable_python().version in module.SUPPORTED
+    assert module.suitable_python().version in module.STUBS

@@ -486,7 +486,7 @@ def certificate(folder: Path, name: str, authority: tuple[Any, Any] | None = Non
     """Writes NAME.pem and NAME.key; without an authority, one of its own."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.UTC)
     names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
     builder = (
         x509.CertificateBuilder()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import ssl
 import sys
 import time
 from collections.abc import Iterator
@@ -96,6 +98,15 @@ def work(x):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return x * pool.apply(len, ([1, 2],))
 """
+# Triton has an OpenSSL of its own.
+HASHES = """
+import hashlib, ssl
+import numpy as np
+
+def work(x):
+    text = f"{hashlib.new('sha512', x.tobytes()).hexdigest()} {ssl.OPENSSL_VERSION}"
+    return np.frombuffer(text.encode(), np.uint8).astype(np.float32)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +120,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     add_model(repository, "keeps_outputs", config, HEADER + KEEPS_OUTPUTS)
     add_model(repository, "decodes", config, HEADER + DECODES)
     add_model(repository, "spawns", config, HEADER + FORKS_WORKERS + OPERATOR)
+    add_model(repository, "hashes", config, HEADER + HASHES + OPERATOR)
     flags = ["--model-control-mode=explicit", "--load-model=*"]
     # From the environment of the tests, whatever its numpy.
     with stopped_later(
@@ -196,6 +208,11 @@ def shared_memory(client: Any, size: int) -> Iterator[tuple[str, memoryview]]:
 
 def test_models_may_start_processes_that_share_nothing(client: Any) -> None:
     assert sent(client, "spawns", 1, 2) == [2, 4]
+
+
+def test_modules_of_python_use_its_libraries_not_those_of_triton(client: Any) -> None:
+    told = bytes(map(int, sent(client, "hashes", 1, 2))).decode()
+    assert told == f"{hashlib.sha512(np.array([1, 2], np.float32).tobytes()).hexdigest()} {ssl.OPENSSL_VERSION}"
 
 
 def test_inputs_that_come_in_several_pieces(client: Any) -> None:

@@ -287,7 +287,7 @@ class Process:
                 return request, await client.abandon(request, maker.chance() * 0.004)
         try:
             return request, await asyncio.wait_for(client.ask(request), PATIENCE)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             await client.close()
             return request, Answer(status="NEVER", message=f"no answer in {PATIENCE:.0f} s")
 

@@ -30,7 +30,7 @@ def command(folder: Path | None, stub: bool, python: Path | None, gpu: bool | No
 
     With --stub, makes a separate environment for Triton's Python stub, with numpy 1.26, which the stub of Triton 24.10
     needs: in FOLDER, or in the cache (~/.cache/penstock/serve). It is used if Triton cannot host Python itself, and
-    with `penstock serve --backend stub`. Use Python 3.10 to 3.12 if possible; if there is only 3.13, numpy 1.26 is
+    with `penstock serve --backend stub`. Use Python 3.11 or 3.12 if possible; if there is only 3.13, numpy 1.26 is
     built from source, which takes a C compiler and some minutes.
     """
     from penstock.serving.environment import complete_environment, create_environment, default_folder

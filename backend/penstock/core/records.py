@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.core.arrays import address
 from penstock.core.chains import WORTH_WAKING_NS
-from penstock.core.library import core
+from penstock.core.loading import core
 
 # ``PenstockRecords`` and ``PenstockCrew``.
 _RECORDS, _CREW = struct.Struct("5q"), struct.Struct("3q")

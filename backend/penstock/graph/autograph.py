@@ -226,7 +226,7 @@ def _lambdas_like(code: CodeType) -> list[ast.Lambda]:
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
     count = code.co_argcount + code.co_kwonlyargcount
     found = [node for node in found if [a.arg for a in _own_arguments(node)] == list(code.co_varnames[:count])]
-    if len(found) > 1 and hasattr(code, "co_positions"):
+    if len(found) > 1:
         columns = {column for _, _, column, _ in code.co_positions() if column}
         found = [node for node in found if node.body.col_offset in columns]
     return found

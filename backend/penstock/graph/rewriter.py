@@ -21,7 +21,10 @@ def plain_arguments(args: list[ast.arg]) -> ast.arguments:
 
 
 def rewritten(definition: ast.FunctionDef) -> ast.FunctionDef:
-    """The definition, modified: its conditionals are calls, and its signature has neither defaults nor annotations."""
+    """The definition, modified: its conditionals are calls, and its signature has no defaults, annotations or type parameters.
+
+    What it uses of its type parameters it finds in its closure, where Python has put them.
+    """
     global_names = _declared(definition, ast.Global)
     parameters = {arg.arg for arg in ast.walk(definition.args) if isinstance(arg, ast.arg)}
     body = definition.body
@@ -42,6 +45,8 @@ def rewritten(definition: ast.FunctionDef) -> ast.FunctionDef:
     definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
     definition.args.kw_defaults = [default and ast.Constant(None) for default in definition.args.kw_defaults]
     definition.returns = None
+    if sys.version_info >= (3, 12):
+        definition.type_params = []
     for arg in ast.walk(definition.args):
         if isinstance(arg, ast.arg):
             arg.annotation = None
@@ -134,8 +139,10 @@ def _bound_names(statements: Iterable[ast.AST]) -> set[str]:
             names.add(node.name)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ExceptHandler) and node.name:
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
             names.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            names.add(node.rest)
     return names
 
 
@@ -253,10 +260,12 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         self.generic_visit(node)
-        if node.value is None or not isinstance(node.target, ast.Name):
+        if not isinstance(node.target, ast.Name):
             return node
         # A variable shared between functions cannot be annotated.
-        return ast.copy_location(ast.Assign([node.target], node.value), node)
+        if node.value is not None:
+            return ast.copy_location(ast.Assign([node.target], node.value), node)
+        return ast.copy_location(ast.Pass(), node) if node.target.id in self._assigned else node
 
     def visit_While(self, node: ast.While) -> ast.AST:
         self.generic_visit(node)

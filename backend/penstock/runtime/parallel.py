@@ -159,7 +159,7 @@ class ParallelSource(Source):
 
     def shared_memory(self) -> tuple[list[int], list[int]]:
         """Bytes of shared memory: of each buffer, and of each buffer per sample."""
-        sizes = [size for worker in self._workers for size in map(len, worker.memories.values())]
+        sizes = [memory.size for worker in self._workers for memory in worker.memories.values()]
         per_sample = max(1, self._max_batch_size // max(1, len(self._workers)))
         return sizes, [size // per_sample for size in sizes]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
-import sys
 import threading
 import traceback
 import weakref
@@ -19,9 +18,8 @@ from dataclasses import dataclass
 from multiprocessing import connection, reduction
 from typing import Any
 
-import numpy as np
-
 from penstock.runtime.shared_arrays import Arrays, SharedMemory, fetched, mapped
+from penstock.tensors.memory import LentMemory
 
 
 class WorkerError(RuntimeError):
@@ -116,8 +114,8 @@ class Worker:
             self.process = context.Process(target=_serve, args=(theirs, load, inherited), daemon=True)
             self.process.start()
             theirs.close()
-        # The bytes of each slot; all arrays of the slot's last task are views of them.
-        self.memories: dict[int, np.ndarray] = {}
+        # The bytes of each slot, lent to the arrays of the slot's last task.
+        self.memories: dict[int, LentMemory] = {}
         self._awaited: set[int] = set()
 
     def send(self, calls: Sequence[tuple[object, ...]], number: int) -> int:
@@ -131,8 +129,7 @@ class Worker:
         return slot
 
     def _in_use(self, slot: int) -> bool:
-        # Two references are expected: the dictionary's and getrefcount's argument.
-        return slot in self.memories and sys.getrefcount(self.memories[slot]) > 2
+        return slot in self.memories and not self.memories[slot].is_free()
 
     def receive(self, slot: int) -> Any:
         """The results of the oldest task; raises its callback's error, or WorkerError if the worker died."""
@@ -144,7 +141,7 @@ class Worker:
             reply = self.channel.recv()
             if reply.size is not None:
                 descriptor = reduction.recv_handle(self.channel)
-                self.memories[slot] = mapped(descriptor, reply.size)
+                self.memories[slot] = LentMemory(mapped(descriptor, reply.size))
                 os.close(descriptor)
         except (EOFError, OSError):
             raise self._death() from None
@@ -155,7 +152,9 @@ class Worker:
             # A plain Exception, as in DALI: the callback's error happened in another process, and its class may not
             # exist here.
             raise Exception(f"\n\nException traceback received from worker thread:\n\n{text}") from error
-        return [fetched(data, self.memories.get(slot)) for data in reply.results]
+        memory = self.memories.get(slot)
+        lent = None if memory is None else memory.lend(memory.size)
+        return [fetched(data, lent) for data in reply.results]
 
     def _death(self) -> WorkerError:
         self.process.join(1)

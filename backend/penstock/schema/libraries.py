@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from dataclasses import dataclass
 
 
@@ -13,12 +14,14 @@ class Library:
     Args:
         name: its common name.
         module: to import.
-        install: for pip.
+        package: what pip calls it.
+        extra: of this package, that installs it.
     """
 
     name: str
     module: str
-    install: str
+    package: str
+    extra: str
 
     def missing(self) -> str:
         """Why it cannot be loaded, and how to fix that; empty if it can."""
@@ -26,15 +29,24 @@ class Library:
             importlib.import_module(self.module)
         except (ImportError, OSError) as error:
             # OSError: a Python package whose shared library is missing.
-            return f"{self.name} is needed, which cannot be loaded ({error}): pip install {self.install}"
+            return f"{self.name} is needed, which cannot be loaded ({error}): {self._remedy()}"
         return ""
 
+    def _remedy(self) -> str:
+        # Imported here, as it takes importlib.metadata, which programs seldom need.
+        from penstock.distribution import DISTRIBUTION, first_python_without, is_left_out
 
-PYAV = Library("PyAV", "av", "penstock-triton[video]")
-SOUNDFILE = Library("soundfile", "soundfile", "penstock-triton[audio]")
-SCIPY = Library("SciPy", "scipy.fft", "penstock-triton[audio]")
-OPENCV = Library("OpenCV", "cv2", "penstock-triton[image]")
-LMDB = Library("lmdb", "lmdb", "penstock-triton[readers]")
-PROTOBUF = Library("protobuf", "google.protobuf", "penstock-triton[readers]")
-LZ4 = Library("lz4", "lz4.block", "penstock-triton[readers]")
-ASTROPY = Library("astropy", "astropy.io.fits", "penstock-triton[readers]")
+        if is_left_out(self.package):
+            version = f"{sys.version_info.major}.{sys.version_info.minor}"
+            return f"{self.package} has no wheel for Python {version} yet; use one before {first_python_without(self.package)}"
+        return f"pip install {DISTRIBUTION}[{self.extra}]"
+
+
+PYAV = Library("PyAV", "av", "av", "video")
+SOUNDFILE = Library("soundfile", "soundfile", "soundfile", "audio")
+SCIPY = Library("SciPy", "scipy.fft", "scipy", "audio")
+OPENCV = Library("OpenCV", "cv2", "opencv-python-headless", "image")
+LMDB = Library("lmdb", "lmdb", "lmdb", "readers")
+PROTOBUF = Library("protobuf", "google.protobuf", "protobuf", "readers")
+LZ4 = Library("lz4", "lz4.block", "lz4", "readers")
+ASTROPY = Library("astropy", "astropy.io.fits", "astropy", "readers")

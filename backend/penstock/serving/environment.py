@@ -24,20 +24,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.core.compiling import has_compiler
+from penstock.distribution import DISTRIBUTION, described_pythons, supports
 from penstock.errors import PenstockError
 from penstock.private_folders import users_cache
 from penstock.serving.shim import SHIM, shim
 
-DISTRIBUTION = "penstock-triton"
-"""What pip calls this package: on PyPI, `penstock` is somebody else's."""
 VARIABLE = "PENSTOCK_SERVE_ENV"
 """Names the folder of the serving environment, or its Python."""
 
-SUPPORTED = ((3, 10), (3, 11), (3, 12), (3, 13))
-"""Versions of Python supported by both the wheel's stub and penstock."""
+OLD_NUMPY = ((3, 11), (3, 12))
+"""Versions of Python with wheels of numpy 1.26; for others it is built from source, with a C compiler."""
 
-OLD_NUMPY = ((3, 10), (3, 11), (3, 12))
-"""Those with wheels of numpy 1.26; for others it is built from source, with a C compiler."""
+STUBS = (*OLD_NUMPY, (3, 13))
+"""Versions of Python that the nvidia-pytriton wheel has a stub for."""
 
 Report = Callable[[str], None]
 
@@ -101,10 +100,10 @@ class Environment:
             native: whether Triton hosts this Python itself, without the stub.
         """
         found = []
-        if self.version not in SUPPORTED:
-            found.append(
-                f"Python {_dotted(self.version)} is outside {_dotted(SUPPORTED[0])} to {_dotted(SUPPORTED[-1])}"
-            )
+        if not supports(self.version):
+            found.append(f"Python {_dotted(self.version)} is outside {described_pythons()}")
+        elif not native and self.version not in STUBS:
+            found.append(f"this Triton has no stub for Python {_dotted(self.version)}")
         if self.numpy is None:
             found.append("numpy is missing")
         elif not native and not self.exchanges_with_stub:
@@ -278,7 +277,7 @@ def create_environment(
     folder = Path(folder).expanduser().absolute()
     if not (folder / "bin" / "python").exists():
         base = describe(python) if python else suitable_python(report)
-        if base.version not in SUPPORTED:
+        if base.version not in STUBS:
             raise ServingEnvironmentError(
                 f"'{base.python}' is Python {_dotted(base.version)}, for which Triton has no stub"
             )
@@ -337,12 +336,12 @@ def suitable_python(report: Report = print) -> Environment:
         return fetched
     if shutil.which("cc") or shutil.which("gcc"):
         for environment in seen:
-            if environment.version in SUPPORTED and environment.version not in OLD_NUMPY:
+            if environment.version in STUBS:
                 return environment
     listed = ", ".join(f"{e.python} ({_dotted(e.version)})" for e in seen) or "none"
     raise ServingEnvironmentError(
-        "serving needs a Python from 3.10 to 3.12 with its shared library (libpythonX.Y.so.1.0), or Python 3.13 with a "
-        f"C compiler. Seen here: {listed}. Install one (for example the packages python3.12-venv and libpython3.12, or "
+        f"Triton's Python stub needs Python {_listed(OLD_NUMPY)} with its shared library (libpythonX.Y.so.1.0), or Python "
+        f"{_dotted(STUBS[-1])} with a C compiler. Seen here: {listed}. Install one (for example the packages python3.12-venv and libpython3.12, or "
         "`pip install uv && uv python install 3.12`) and try again."
     )
 
@@ -423,6 +422,10 @@ def _run(command: Sequence[str]) -> None:
 
 def _dotted(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"
+
+
+def _listed(versions: Sequence[tuple[int, int]]) -> str:
+    return " or ".join(map(_dotted, versions))
 
 
 def _path(text: str | None) -> Path | None:

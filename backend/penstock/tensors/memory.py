@@ -1,17 +1,18 @@
 """Host memory that is reused from run to run.
 
 A new large numpy array costs a page fault for every 4 KiB written, which takes longer than many operators' arithmetic.
-:class:`HostPool` keeps blocks and hands one out again as soon as nothing refers to it: every view of a numpy array
-(also through DLPack or torch) holds a reference to the array that owns the memory, so a block is free if the pool holds
-its only reference. A result that a user keeps is therefore never overwritten.
+:class:`HostPool` keeps blocks, and lends each as an array of its own, to which every view (also through DLPack or torch)
+holds a reference: the block is free as soon as that array is gone, and a result that a user keeps is never overwritten.
+Weak references tell, not counts of references, which free-threaded Python does not keep exactly.
 """
 
 from __future__ import annotations
 
 import bisect
 import ctypes
-import sys
 import threading
+import weakref
+from operator import attrgetter
 
 import numpy as np
 
@@ -60,6 +61,32 @@ class BatchMemory:
         return part if part.size == size else np.empty(size, np.uint8)
 
 
+class LentMemory:
+    """Memory that is lent to one borrower at a time.
+
+    Args:
+        memory: 1-D, of uint8.
+    """
+
+    def __init__(self, memory: np.ndarray) -> None:
+        self.size = memory.size
+        self._memory = memory.data
+        self._borrower: weakref.ref[np.ndarray] | None = None
+
+    def is_free(self) -> bool:
+        """Whether nothing refers to the array that was lent last."""
+        return self._borrower is None or self._borrower() is None
+
+    def lend(self, size: int) -> np.ndarray:
+        """The first bytes, as an array that views of it refer to: NumPy follows views no further than to a buffer."""
+        lent = np.frombuffer(self._memory, np.uint8, size)
+        self._borrower = weakref.ref(lent)
+        return lent
+
+
+_size = attrgetter("size")
+
+
 class HostPool:
     """Blocks of host memory for the buffers of one pipeline.
 
@@ -70,7 +97,7 @@ class HostPool:
     def __init__(self, limit: int = 1 << 30) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._blocks: list[np.ndarray] = []  # by size
+        self._blocks: list[LentMemory] = []  # by size
 
     def take(self, size: int) -> np.ndarray:
         """A 1-D uint8 array of ``size`` bytes, aligned to 64 bytes, uninitialized."""
@@ -78,9 +105,8 @@ class HostPool:
             return _aligned_block(size)
         with self._lock:
             for block in self._blocks:
-                # As in `_free`; here `block` is another reference to the block, but not to its memory.
-                if block.size >= size and sys.getrefcount(block.base) == 2:
-                    return block[:size]
+                if block.size >= size and block.is_free():
+                    return block.lend(size)
             free = self._free()
             if free:
                 # All are too small. The largest is replaced, so that there are never more blocks than were in use at
@@ -89,18 +115,13 @@ class HostPool:
             rounded = size_class(size)
             if self.reserved + rounded > self._limit:
                 self._drop_free()
-            block = self._new_block(rounded)
-            bisect.insort(self._blocks, block, key=len)
-            return block[:size]
-
-    def _new_block(self, size: int) -> np.ndarray:
-        """A block of ``size`` bytes, which is a view of the array that owns the memory."""
-        return _aligned_block(size)
+            block = LentMemory(_aligned_block(rounded))
+            bisect.insort(self._blocks, block, key=_size)
+            return block.lend(size)
 
     def _free(self) -> list[int]:
         """The blocks that nothing refers to, smallest first."""
-        # The memory of a free block has two references: the block's and getrefcount's argument.
-        return [i for i in range(len(self._blocks)) if sys.getrefcount(self._blocks[i].base) == 2]
+        return [index for index, block in enumerate(self._blocks) if block.is_free()]
 
     def _drop_free(self) -> None:
         for index in reversed(self._free()):

@@ -30,7 +30,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -269,7 +269,7 @@ def show_speed(candidates: Sequence[Candidate], clients: int) -> None:
 def describe_run(serving: Environment, dali: Environment | None, images: Sequence[bytes], source: str) -> None:
     """Prints when, where and with what the benchmark runs."""
     size = statistics.mean(map(len, images)) / 1e3
-    console.print(f"date      {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC")
+    console.print(f"date      {datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     console.print(f"hardware  {_processor()}, {CORES} cores used, {_memory_gb():.0f} GB")
     console.print(
         f"versions  {_versions(serving, ('penstock', 'nvidia-pytriton', 'numpy', 'numba', 'nvidia-nvimgcodec-cu12', 'pillow'))}"

@@ -23,7 +23,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import CORES, HERE, OURS, ROOT, encoded_images, write_dali
@@ -235,7 +235,7 @@ def main() -> None:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     images, source = encoded_images(None)
     environment = find_environment()
-    console.print(f"date      {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC, {CORES} cores")
+    console.print(f"date      {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {CORES} cores")
     console.print(f"with      numpy {environment.numpy}; {source}\n")
     with tempfile.TemporaryDirectory() as folder:
         (write_gpu_models if options.gpu else write_models)(Path(folder))

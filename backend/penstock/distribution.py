@@ -1,0 +1,75 @@
+"""What the package's metadata says: its name, the versions of Python that it runs on, and which libraries new ones lack.
+
+``requires-python`` in ``pyproject.toml`` is the only place that says which versions those are.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import re
+import sys
+from typing import Any
+
+import tomllib
+
+from penstock.core.compiling import checkout
+
+DISTRIBUTION = "penstock-triton"
+"""What pip calls this package: on PyPI, `penstock` is somebody else's."""
+
+
+@functools.cache
+def python_bounds() -> tuple[tuple[int, int], tuple[int, int]]:
+    """The oldest supported version of Python, and the first one that is too new."""
+    return _parse_bounds(_requires_python())
+
+
+def supports(version: tuple[int, int]) -> bool:
+    """Whether a version of Python is a supported one."""
+    oldest, too_new = python_bounds()
+    return oldest <= version < too_new
+
+
+def described_pythons() -> str:
+    """The supported versions of Python, for messages: e.g. ``3.11 to 3.15``."""
+    oldest, too_new = python_bounds()
+    return f"{oldest[0]}.{oldest[1]} to {too_new[0]}.{too_new[1] - 1}"
+
+
+def first_python_without(package: str) -> str | None:
+    """The version of Python from which on our requirements leave a package out, as it has no wheels there; None if none does."""
+    bounds = re.compile(rf"""{re.escape(package)}(?![\w-]).*;.*python_version < ["'](\d+\.\d+)["']""")
+    return next((found[1] for requirement in _requirements() if (found := bounds.match(requirement))), None)
+
+
+def is_left_out(package: str) -> bool:
+    """Whether our requirements leave out a package for this version of Python."""
+    first = first_python_without(package)
+    return first is not None and sys.version_info[:2] >= tuple(map(int, first.split(".")))
+
+
+def _requires_python() -> str:
+    project = _project()
+    return (
+        importlib.metadata.metadata(DISTRIBUTION)["Requires-Python"] if project is None else project["requires-python"]
+    )
+
+
+def _requirements() -> list[str]:
+    project = _project()
+    if project is None:
+        return importlib.metadata.requires(DISTRIBUTION) or []
+    return [requirement for extra in project["optional-dependencies"].values() for requirement in extra]
+
+
+def _project() -> dict[str, Any] | None:
+    """The project's table in a checkout: the metadata of an editable installation is from when it was installed."""
+    folder = checkout()
+    return None if folder is None else tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+
+
+def _parse_bounds(requirement: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Parse a lower and an upper bound, in either order, as the metadata of a wheel has them sorted."""
+    found = {sign: (int(major), int(minor)) for sign, major, minor in re.findall(r"(>=|<)\s*(\d+)\.(\d+)", requirement)}
+    return found[">="], found["<"]
