@@ -227,7 +227,7 @@ def _lambdas_like(code: CodeType) -> list[ast.Lambda]:
     count = code.co_argcount + code.co_kwonlyargcount
     found = [node for node in found if [a.arg for a in _own_arguments(node)] == list(code.co_varnames[:count])]
     if len(found) > 1:
-        columns = {column for _, _, column, _ in code.co_positions() if column}
+        columns = {column for _, _, column, _ in code.co_positions() if column}  # type: ignore[attr-defined]  # mypy checks as for 3.10
         found = [node for node in found if node.body.col_offset in columns]
     return found
 
