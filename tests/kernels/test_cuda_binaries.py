@@ -85,11 +85,20 @@ def test_a_damaged_archive_is_told_and_left_aside(
     assert message.startswith(f"'{checkout / binaries.FOLDER / binaries.NAME}' is damaged")
 
 
-def test_only_what_has_changed_is_compiled_again(archive: Path) -> None:
+def test_only_what_has_changed_is_compiled_again(archive: Path, tmp_path: Path) -> None:
     before = archive.stat().st_mtime_ns
     assert build_cuda([TAPS], archive) == 0
     assert archive.stat().st_mtime_ns == before
-    assert len(zipfile.ZipFile(archive).namelist()) == 1 + len(ARCHITECTURES) + 1
+    entries = len(ARCHITECTURES) + 1
+    assert len(zipfile.ZipFile(archive).namelist()) == 1 + entries
+    more = tmp_path / binaries.NAME
+    more.write_bytes(archive.read_bytes())
+    other = CudaKernel("kernels/cuda/jpeg_pixels.cu", "transform_blocks", "")
+    assert build_cuda([TAPS, other], more) == 1
+    assert len(zipfile.ZipFile(more).namelist()) == 1 + 2 * entries
+    # What is not wanted any more is left out.
+    assert build_cuda([TAPS], more) == 0
+    assert len(zipfile.ZipFile(more).namelist()) == 1 + entries
 
 
 def test_a_kernel_that_does_not_compile_is_named(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from penstock.kernels.recording import CudaKernel
 _PACKAGE = "penstock"
 # A GPU runs cubins of its major version and an earlier minor one; GPUs of later major versions get PTX.
 ARCHITECTURES = (binaries.OLDEST, "80", "90", "100", "120")
+_TARGETS = (*ARCHITECTURES, binaries.PTX)
 
 
 class NvrtcError(PenstockError):
@@ -32,7 +33,7 @@ class NvrtcError(PenstockError):
 
 
 def build_cuda(kernels: Iterable[CudaKernel], archive: Path, threads: int = 2) -> int:
-    """Compiles kernels into an archive, if it does not have them all.
+    """Compiles the kernels that an archive lacks, and leaves out what is in it besides.
 
     Args:
         kernels: which.
@@ -46,36 +47,36 @@ def build_cuda(kernels: Iterable[CudaKernel], archive: Path, threads: int = 2) -
         NvrtcError: NVRTC is not installed, or a kernel cannot be compiled.
     """
     wanted = {_digest(kernel): kernel for kernel in sorted(set(kernels))}
-    if _compiled(archive) == wanted.keys():
+    compiled = _compiled(archive)
+    missing = [digest for digest in wanted if digest not in compiled]
+    if not missing and len(compiled) == len(wanted):
         return 0
-    names, modules = dict[str, str](), dict[str, bytes]()
-    jobs = [(digest, architecture) for digest in wanted for architecture in (*ARCHITECTURES, binaries.PTX)]
+    jobs = [(digest, architecture) for digest in missing for architecture in _TARGETS]
     with ThreadPoolExecutor(threads) as pool:
-        compiled = pool.map(lambda job: _compile(wanted[job[0]], job[1]), jobs)
-        for (digest, architecture), binary in zip(jobs, compiled):
-            names[digest] = binary.name
-            modules[binaries.entry_of(digest, architecture)] = binary.module
+        for (digest, architecture), binary in zip(jobs, pool.map(lambda job: _compile(wanted[job[0]], job[1]), jobs)):
+            compiled.setdefault(digest, {})[architecture] = binary
     archive.parent.mkdir(parents=True, exist_ok=True)
     partial = archive.with_suffix(".partial")
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr(binaries.INDEX, json.dumps(names))
-        for name, module in sorted(modules.items()):
-            file.writestr(name, module)
+        file.writestr(binaries.INDEX, json.dumps({digest: compiled[digest][binaries.PTX].name for digest in wanted}))
+        for digest in wanted:
+            for architecture, binary in compiled[digest].items():
+                file.writestr(binaries.entry_of(digest, architecture), binary.module)
     partial.replace(archive)
-    return len(names)
+    return len(missing)
 
 
-def _compiled(archive: Path) -> set[str]:
-    """The digests of the kernels in an archive that is whole, for the architectures of today."""
+def _compiled(archive: Path) -> dict[str, dict[str, Binary]]:
+    """The kernels in an archive that are there for all architectures, by digest and architecture."""
     if not archive.is_file():
-        return set()
+        return {}
     with zipfile.ZipFile(archive) as file:
         names, entries = json.loads(file.read(binaries.INDEX)), set(file.namelist())
-    return {
-        digest
-        for digest in names
-        if entries.issuperset(binaries.entry_of(digest, each) for each in (*ARCHITECTURES, binaries.PTX))
-    }
+        return {
+            digest: {each: Binary(name, file.read(binaries.entry_of(digest, each))) for each in _TARGETS}
+            for digest, name in names.items()
+            if entries.issuperset(binaries.entry_of(digest, each) for each in _TARGETS)
+        }
 
 
 def _digest(kernel: CudaKernel) -> str:
