@@ -17,7 +17,7 @@ import textwrap
 import traceback
 from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from penstock.errors import Frame
 from penstock.graph import branching
@@ -227,7 +227,8 @@ def _lambdas_like(code: CodeType) -> list[ast.Lambda]:
     count = code.co_argcount + code.co_kwonlyargcount
     found = [node for node in found if [a.arg for a in _own_arguments(node)] == list(code.co_varnames[:count])]
     if len(found) > 1:
-        columns = {column for _, _, column, _ in code.co_positions() if column}  # type: ignore[attr-defined]  # mypy checks as for 3.10
+        positions = cast(Any, code).co_positions()  # since 3.11; mypy knows 3.10
+        columns = {column for _, _, column, _ in positions if column}
         found = [node for node in found if node.body.col_offset in columns]
     return found
 

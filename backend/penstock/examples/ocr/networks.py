@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence
+
 import onnx
 from onnx import TensorProto, helper
 
@@ -47,9 +49,9 @@ def _floats(name: str, *dims: int | str) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", *dims])
 
 
-def _declare(declared: object, *values: onnx.ValueInfoProto) -> None:
-    del declared[:]  # type: ignore[attr-defined]
-    declared.extend(values)  # type: ignore[attr-defined]
+def _declare(declared: MutableSequence[onnx.ValueInfoProto], *values: onnx.ValueInfoProto) -> None:
+    del declared[:]
+    declared.extend(values)
 
 
 def _rename(graph: onnx.GraphProto, names: dict[str, str]) -> None:
