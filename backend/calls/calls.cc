@@ -70,6 +70,8 @@ enum { MAX_WORDS = 1024 };
 
 // The status of a kernel that returns None in the place of its result.
 enum { NO_RESULT = -2 };
+// Of ours, for `calls.py`: a result is a view of an argument.
+constexpr int64_t IS_VIEW = 1 << 30;
 
 // What differs between interpreters, and types: set before any call.
 struct Interpreter {
@@ -204,6 +206,7 @@ struct Packer {
 struct Maker {
   const int64_t *program, *words;
   Release release;
+  PyObject *fail;  // raises an error for a status
   bool failed;
 
   PyObject *make() {
@@ -271,7 +274,7 @@ struct Maker {
     return named;
   }
 
-  // A copy, so that its memory is Python's.
+  // A copy, so that its memory is Python's. A view of an argument, whose memory is not the kernel's, would be one no more.
   PyObject *make_array() {
     PyObject *maker = reinterpret_cast<PyObject *>(program[0]);
     int64_t size = program[1], rank = program[2];
@@ -281,6 +284,12 @@ struct Maker {
     const void *data = reinterpret_cast<const void *>(words[4]);
     const int64_t *shape = words + 5;
     words += 5 + 2 * rank;
+    if (!memory && volume && !failed) {
+      const int64_t failure[] = {IS_VIEW, 0};
+      PyObject *raised = called_with(fail, failure, 2);
+      if (raised) Py_DecRef(raised);
+      failed = true;
+    }
     PyObject *array = failed ? nullptr : checked(called_with(maker, shape, rank));
     if (array && volume) std::memcpy(field<void *>(array, DATA), data, volume * size);
     release(memory);
@@ -330,7 +339,7 @@ PyObject *run(const Kernel &kernel, const Entry &entry, const int64_t *arguments
     Py_IncRef(python.nothing);
     return python.nothing;
   }
-  if (status == 0) return Maker{entry.results.data(), results, entry.release, false}.make();
+  if (status == 0) return Maker{entry.results.data(), results, entry.release, kernel.fail, false}.make();
   const int64_t failure[] = {status, reinterpret_cast<int64_t>(error)};
   PyObject *raised = Maker::called_with(kernel.fail, failure, 2);
   if (raised) Py_DecRef(raised);

@@ -254,7 +254,7 @@ def _further(family: str, schema: Schema) -> str:
     if schema.stateful:
         lines.append("Its state is part of checkpoints.")
     if schema.needs:
-        needs = ", ".join(f"{library.name} (`pip install {library.install}`)" for library in schema.needs)
+        needs = ", ".join(f"{library.name} (`pip install {library.package}`)" for library in schema.needs)
         lines.append(f"On the CPU it needs {needs}.")
     aliases = [
         alias.fn_path for alias in all_schemas() if operator_class(alias.name) is cls and alias.name != schema.name

@@ -70,7 +70,7 @@ void run_chains(int64_t seed) {
   stages[0] = {PENSTOCK_PLACEMENT, reinterpret_cast<const uint8_t *>(crops.data()), sizeof(PenstockPlacement), nullptr, nullptr,
                nullptr, crop_shapes.data(), 1, 1, 0, 0, 0, 0};
   stages[1] = {PENSTOCK_POINTWISE, reinterpret_cast<const uint8_t *>(crops.data()), sizeof(PenstockPlacement),
-               reinterpret_cast<const void *>(&twice), nullptr, nullptr, crop_shapes.data(), 2, 3, 0, 0, 0, 0};
+               reinterpret_cast<void *>(&twice), nullptr, nullptr, crop_shapes.data(), 2, 3, 0, 0, 0, 0};
   stages[2] = {PENSTOCK_PLACEMENT, reinterpret_cast<const uint8_t *>(pads.data()), sizeof(PenstockPlacement), nullptr, nullptr,
                nullptr, padded_shapes.data(), 2, 1, 0, 0, 0, 0};
   const PenstockChain chain{3, kSamples, 3, source_addresses.data(), source_shapes.data(), 1, target_addresses.data(), 300};

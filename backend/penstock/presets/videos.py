@@ -483,8 +483,12 @@ class VideoLlama3Family(VideoFamily):
         patches, grid = PatchFamily.process(self, data, backend)
         _, _, merges, mask = self.names
         merge = fn.constant(idata=[self.merge_size], shape=[], dtype=types.INT64, name=merges)
-        times = fn.cast(grid[:1], dtype=types.INT32)
-        tokens = fn.cast(grid[1:2] * grid[2:] // self.merge_size**2, dtype=types.INT32)
+        # Not from the grid, which lies on a GPU where frames do.
+        size = fitted_sizes(data, self.rule, self.bounds)[0] if self.do_resize else data.shape()[1:3]
+        times = fn.cast(data.shape()[:1] // self.frames_in_patch, dtype=types.INT32)
+        tokens = fn.cast(
+            size[:1] // self.patch_size * (size[1:] // self.patch_size) // self.merge_size**2, dtype=types.INT32
+        )
         if not self.use_token_compression:
             return patches, grid, merge, fn.ones(shape=times * tokens, dtype=types.BOOL, name=mask)
         by_token = fn.reshape(patches, shape=fn.cat(times, tokens, [-1]))
@@ -496,10 +500,9 @@ class VideoLlama3Family(VideoFamily):
         apart = fn.reductions.mean(graph_math.max(change, change * -1.0), axes=[2]) * 255.0
         kept = fn.cast(apart > _LLAMA3_LEAST, dtype=types.INT32)
         # Of each frame, there is at least one.
-        first = fn.slice(
-            fn.ones(shape=[1], dtype=types.INT32), start=[0], shape=tokens, axes=[0], out_of_bounds_policy="pad"
-        )
-        kept = graph_math.max(kept, first * (1 - fn.reductions.max(kept, axes=[1], keep_dims=True)))
+        lacking = 1 - fn.reductions.max(kept, axes=[1], keep_dims=True)
+        first = fn.slice(lacking, start=[0], shape=tokens, axes=[1], out_of_bounds_policy="pad")
+        kept = graph_math.max(kept, first)
         return patches, grid, merge, fn.cast(fn.reshape(kept, shape=[-1]), dtype=types.BOOL, name=mask)
 
 

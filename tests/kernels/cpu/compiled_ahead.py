@@ -35,6 +35,11 @@ def numbers(a: int, b: float, c: bool, d: np.uint8, e: np.float32) -> tuple[int,
 
 
 @kernel
+def view(rows: np.ndarray) -> np.ndarray:
+    return rows[1:]
+
+
+@kernel
 def largest(number: int) -> int:
     return number
 

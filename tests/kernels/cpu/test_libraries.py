@@ -18,6 +18,7 @@ from numba.core.errors import TypingError
 
 from penstock.kernels import recording
 from penstock.kernels.cpu import libraries
+from penstock.kernels.cpu.calls import KernelError
 from penstock.kernels.cpu.compiling import numba_types
 from penstock.kernels.cpu.signatures import UnknownTypeError, described, parsed, pointer_to, text_of
 from penstock.kernels.recording import Kind, Signature
@@ -31,6 +32,7 @@ SIGNATURES = [
     ("call", "largest", "int64"),
     ("call", "largest", "uint64"),
     ("call", "nothing", "none"),
+    ("call", "view", "float32[2]C"),
     ("call", "spread", f"{PAIR}, (int64, (float64, float64))"),
     ("call", "refused", "int64"),
     ("call", "huge", "int64"),
@@ -171,6 +173,15 @@ def test_errors_of_kernels(kernels: Any) -> None:
     with pytest.raises(MemoryError):
         kernels.huge(1 << 58)
     assert len(kernels.huge(10)) == 10
+
+
+def test_views_of_arguments_are_refused(kernels: Any) -> None:
+    with pytest.raises(
+        KernelError, match="compiled_ahead:view returned a view of an argument, and kernels may only return new"
+    ):
+        kernels.view(np.ones((3, 2), np.float32))
+    # An empty one shares nothing.
+    assert kernels.view(np.ones((1, 2), np.float32)).shape == (0, 2)
 
 
 def test_callbacks(kernels: Any) -> None:

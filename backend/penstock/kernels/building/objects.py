@@ -93,11 +93,11 @@ def _codegen(target: Target) -> _Codegen:
     context = cpu_target.target_context
     context.refresh()
     made = _Codegen(target)
-    context._internal_codegen = made
+    context._internal_codegen = made  # private: what numba generates code by
     context.get_executable = _executable
     # numba has compiled its functions that count references for this machine.
     with global_compiler_lock:
-        rtsys._library = compile_nrt_functions(context)
+        rtsys._library = compile_nrt_functions(context)  # private: what it links to all code
     return made
 
 

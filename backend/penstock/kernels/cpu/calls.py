@@ -16,6 +16,10 @@ from penstock.kernels.cpu.source_digests import Function
 CALLS = NativeLibrary("libpenstock_calls.so", "calls", ("-std=c++20",))
 
 
+# In `calls.cc`: a result is no new array.
+_IS_VIEW = 1 << 30
+
+
 class KernelError(RuntimeError):
     """A compiled kernel failed without saying why."""
 
@@ -83,6 +87,8 @@ def _fail(name: str, status: int, error: int) -> None:
         text = ctypes.string_at(c_void_p.from_address(error).value or 0, c_int32.from_address(error + 8).value)
         kind, arguments, _ = pickle.loads(text)
         raise kind(*(arguments or ()))
+    if status == _IS_VIEW:
+        raise KernelError(f"{name} returned a view of an argument, and kernels may only return new arrays")
     raise KernelError(f"{name} failed with status {status}")
 
 

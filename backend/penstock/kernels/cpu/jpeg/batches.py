@@ -104,7 +104,7 @@ _NUMBERS, _COMPONENTS, _PLACES, _SINGLE = 7, MAX_COMPONENTS * 4, 2, 8
 _WORDS = _NUMBERS + _COMPONENTS + _PLACES + _SINGLE
 
 
-@kernel
+@inner
 def columns_of(memory: np.ndarray, count: int) -> ScanColumns:
     """The columns of images in memory of as many words as :func:`_words_for` says."""
     components, places = count * _NUMBERS, count * (_NUMBERS + _COMPONENTS)
@@ -165,7 +165,9 @@ class JpegScans:
     @property
     def columns(self) -> ScanColumns:
         """What is known, in the memory itself; nothing is defined of images that are not taken."""
-        columns: ScanColumns = columns_of(self.memory, self.count)
+        columns: ScanColumns = columns_of.py_func(
+            self.memory, self.count
+        )  # views, which kernels cannot return to Python
         return columns
 
     def take(self, rows: np.ndarray) -> JpegScans:
