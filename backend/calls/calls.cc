@@ -225,11 +225,13 @@ struct Maker {
       }
       case WHOLE_OF: {
         int64_t bits = 64 - 8 * *program++;
-        return checked(failed ? nullptr : PyLong_FromLongLong(static_cast<int64_t>(static_cast<uint64_t>(*words++) << bits) >> bits));
+        uint64_t word = static_cast<uint64_t>(*words++);
+        return checked(failed ? nullptr : PyLong_FromLongLong(static_cast<int64_t>(word << bits) >> bits));
       }
       case NATURAL_OF: {
         int64_t bits = 64 - 8 * *program++;
-        return checked(failed ? nullptr : PyLong_FromUnsignedLongLong(static_cast<uint64_t>(*words++) << bits >> bits));
+        uint64_t word = static_cast<uint64_t>(*words++);
+        return checked(failed ? nullptr : PyLong_FromUnsignedLongLong(word << bits >> bits));
       }
       case REAL_OF: {
         double value;

@@ -40,6 +40,11 @@ def view(rows: np.ndarray) -> np.ndarray:
 
 
 @kernel
+def view_and_others(rows: np.ndarray) -> tuple[np.ndarray, int, np.uint8, float, np.ndarray]:
+    return rows[1:], rows.shape[0], np.uint8(7), 0.5, np.zeros(3)
+
+
+@kernel
 def largest(number: int) -> int:
     return number
 

@@ -33,6 +33,7 @@ SIGNATURES = [
     ("call", "largest", "uint64"),
     ("call", "nothing", "none"),
     ("call", "view", "float32[2]C"),
+    ("call", "view_and_others", "float32[2]C"),
     ("call", "spread", f"{PAIR}, (int64, (float64, float64))"),
     ("call", "refused", "int64"),
     ("call", "huge", "int64"),
@@ -180,6 +181,9 @@ def test_views_of_arguments_are_refused(kernels: Any) -> None:
         KernelError, match="compiled_ahead:view returned a view of an argument, and kernels may only return new"
     ):
         kernels.view(np.ones((3, 2), np.float32))
+    for _ in range(100):  # what else it returned is released
+        with pytest.raises(KernelError, match="returned a view"):
+            kernels.view_and_others(np.ones((3, 2), np.float32))
     # An empty one shares nothing.
     assert kernels.view(np.ones((1, 2), np.float32)).shape == (0, 2)
 

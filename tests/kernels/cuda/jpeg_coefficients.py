@@ -21,6 +21,7 @@ from penstock.kernels.cpu.jpeg.scan import (
     is_beyond,
     put_reader,
 )
+from penstock.kernels.cpu.jpeg.segments import Segments
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 from penstock.kernels.cpu.simd import at, pointer
 from penstock.kernels.cpu.simd_integers import put
@@ -39,17 +40,31 @@ def read_coefficients(file: np.ndarray) -> np.ndarray | None:
     """Blocks of 64, unit by unit; None for damaged data, and where decoders may differ about the pixels."""
     header = read_header(file)
     bench, place = jpeg_baseline._bench(file.size, header.width), file.__array_interface__["data"][0]
-    end, scan = read_scan(place, file.size, header.height, header.width, 3, bench.segments, bench.data)
-    if not end or (scan.across, scan.down) != (2, 2):
-        return None
     blocks = -(-header.height // 16) * -(-header.width // 16) * _BLOCKS
     coefficients = np.empty(blocks * FULL + _SLACK, np.int16)
-    if not _read(scan, bench.memory, coefficients):
+    if not _read_file(
+        place, file.size, header.height, header.width, bench.segments, bench.data, bench.memory, coefficients
+    ):
         return None
     return coefficients[:-_SLACK].reshape(-1, FULL)
 
 
 @kernel
+def _read_file(
+    place: int,
+    size: int,
+    height: int,
+    width: int,
+    segments: Segments,
+    data: np.ndarray,
+    memory: Memory,
+    coefficients: np.ndarray,
+) -> bool:
+    end, scan = read_scan(place, size, height, width, 3, segments, data)
+    return end > 0 and scan.across == 2 and scan.down == 2 and _read(scan, memory, coefficients)
+
+
+@inner
 def _read(scan: Scan, memory: Memory, coefficients: np.ndarray) -> bool:
     begin_reading(scan, memory)
     across, down = -(-scan.width // 16), -(-scan.height // 16)

@@ -65,7 +65,7 @@ class Files(NamedTuple):
     order: np.ndarray
 
 
-@kernel
+@inner
 def read_scan(
     place: int, size: int, height: int, width: int, channels: int, segments: Segments, data: np.ndarray
 ) -> tuple[int, Scan]:
