@@ -115,9 +115,13 @@ class HostPool:
             rounded = size_class(size)
             if self.reserved + rounded > self._limit:
                 self._drop_free()
-            block = LentMemory(_aligned_block(rounded))
+            block = LentMemory(self._new_block(rounded))
             bisect.insort(self._blocks, block, key=_size)
             return block.lend(size)
+
+    def _new_block(self, size: int) -> np.ndarray:
+        """Memory of ``size`` bytes, uint8."""
+        return _aligned_block(size)
 
     def _free(self) -> list[int]:
         """The blocks that nothing refers to, smallest first."""
