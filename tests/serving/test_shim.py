@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.core import compiling
 from penstock.core.compiling import CompilerError
 from penstock.serving.server import LocalServer
 from penstock.serving.shim import shim
@@ -40,6 +41,8 @@ def test_it_is_compiled_once_and_has_what_triton_looks_for(cache: Path) -> None:
 
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
+    # As where the wheel ziglang is not installed.
+    monkeypatch.setattr(compiling, "_ZIG", (sys.executable, "-m", "no_such_module"))
     with pytest.raises(CompilerError, match=r"no C\+\+ compiler: install g\+\+ or clang, or `pip install ziglang`"):
         shim()
 
