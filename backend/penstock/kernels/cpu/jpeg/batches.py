@@ -104,7 +104,7 @@ _NUMBERS, _COMPONENTS, _PLACES, _SINGLE = 7, MAX_COMPONENTS * 4, 2, 8
 _WORDS = _NUMBERS + _COMPONENTS + _PLACES + _SINGLE
 
 
-@inner
+@kernel
 def columns_of(memory: np.ndarray, count: int) -> ScanColumns:
     """The columns of images in memory of as many words as :func:`_words_for` says."""
     components, places = count * _NUMBERS, count * (_NUMBERS + _COMPONENTS)
