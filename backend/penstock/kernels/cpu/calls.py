@@ -16,7 +16,7 @@ from penstock.kernels.cpu.source_digests import Function
 CALLS = NativeLibrary("libpenstock_calls.so", "calls", ("-std=c++20",))
 
 
-# In `calls.cc`: a result is no new array.
+# Status in `calls.cc` for a result that is a view of an argument.
 _IS_VIEW = 1 << 30
 
 
