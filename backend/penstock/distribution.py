@@ -9,9 +9,8 @@ import functools
 import importlib.metadata
 import re
 import sys
-from typing import Any
-
 import tomllib
+from typing import Any
 
 from penstock.core.compiling import checkout
 

@@ -100,7 +100,7 @@ class OperatorWrapper(Described):
         )
 
 
-def _method(inherited: object, signature: inspect.Signature) -> Callable[..., object]:
+def _method(inherited: Any, signature: inspect.Signature) -> Callable[..., object]:
     """The inherited method with one operator's signature.
 
     A copy, as a function that called the inherited one would add a frame between warnings and the user's line.
@@ -151,7 +151,7 @@ def Reload() -> None:
     """Does nothing: an operator appears in `ops` and `fn` when it is registered."""
 
 
-def Compose(op_list: Sequence[object]) -> Any:
+def Compose(op_list: Sequence[Callable[..., Any]]) -> Any:
     """Several operators combined into one that calls them in order; a single operator is returned as it is.
 
     Args:
@@ -164,7 +164,7 @@ def Compose(op_list: Sequence[object]) -> Any:
 class _Compound:
     """The result of :func:`Compose` for several operators."""
 
-    def __init__(self, op_list: Sequence[object]) -> None:
+    def __init__(self, op_list: Sequence[Callable[..., Any]]) -> None:
         self._operators = list(op_list)
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:

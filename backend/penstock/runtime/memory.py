@@ -25,7 +25,7 @@ from penstock.schema.workspace import OutputSpec, Shape, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 SMALL_BATCH_BYTES = 64 << 20
 """Up to which a batch takes nothing of the budgets: there are only as many batches at a time as instances of models."""

@@ -40,7 +40,7 @@ from penstock.storage import ANYWHERE, Files
 from penstock.tensors import TensorListGPU
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 
 class Operator(Generic[State, Plan, Plans]):

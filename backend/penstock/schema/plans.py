@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 import numpy as np
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, TypeVar
+    from typing import Self
+
+    from typing_extensions import TypeVar
 
     Plan = TypeVar("Plan", default=Any)
 else:

@@ -21,7 +21,7 @@ from penstock.tensors import HostPool, TensorListCPU
 from penstock.tensors.batch import kind_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 _SHAPES = attrgetter("shapes")
 # Placeholder for values that are set later.

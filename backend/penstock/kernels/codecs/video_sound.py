@@ -91,7 +91,7 @@ def has_sound(container: Any) -> bool:
 
 def _values(frame: AudioFrame) -> np.ndarray:
     """A frame's values from -1 to 1, as float32 of shape (samples, channels)."""
-    stored = frame.to_ndarray()
+    stored: np.ndarray = frame.to_ndarray()
     stored = stored.T if frame.format.is_planar else stored.reshape(frame.samples, -1)
     if stored.dtype.kind == "f":
         return stored.astype(np.float32, copy=False)

@@ -40,7 +40,7 @@ _CRC_8, _CRC_16 = _checksums(0x07, 8)[0].astype(np.uint8), _checksums(0x8005, 16
 def _crc_8(data: np.ndarray, start: int, end: int) -> int:
     checksum = 0
     for i in range(start, end):
-        checksum = np.int64(_CRC_8[checksum ^ data[i]])
+        checksum = int(np.int64(_CRC_8[checksum ^ data[i]]))
     return checksum
 
 
@@ -51,9 +51,9 @@ def _crc_16(data: np.ndarray, start: int, end: int) -> int:
         high, low = checksum >> 8 ^ data[i], checksum & 255 ^ data[i + 1]
         combined = _CRC_16[7, high] ^ _CRC_16[6, low] ^ _CRC_16[5, data[i + 2]] ^ _CRC_16[4, data[i + 3]]
         combined ^= _CRC_16[3, data[i + 4]] ^ _CRC_16[2, data[i + 5]] ^ _CRC_16[1, data[i + 6]]
-        checksum = np.int64(combined ^ _CRC_16[0, data[i + 7]])
+        checksum = int(np.int64(combined ^ _CRC_16[0, data[i + 7]]))
     for i in range(whole, end):
-        checksum = checksum << 8 & 0xFFFF ^ np.int64(_CRC_16[0, checksum >> 8 ^ data[i]])
+        checksum = checksum << 8 & 0xFFFF ^ int(np.int64(_CRC_16[0, checksum >> 8 ^ data[i]]))
     return checksum
 
 
@@ -61,7 +61,7 @@ def _crc_16(data: np.ndarray, start: int, end: int) -> int:
 def _unsigned(data: np.ndarray, position: int, bits: int) -> int:
     """A number of up to 57 bits at a position in bits."""
     word = load_word(data, position >> 3) << np.uint64(position & 7)
-    return np.int64(word >> np.uint64(1) >> np.uint64(63 - bits))
+    return int(np.int64(word >> np.uint64(1) >> np.uint64(63 - bits)))
 
 
 @inner
@@ -261,9 +261,9 @@ def _block_size(data: np.ndarray, code: int, at: int) -> tuple[int, int]:
     if 2 <= code <= 5:
         return 576 << code - 2, 0
     if code == 6:
-        return np.int64(data[at]) + 1, 1
+        return int(np.int64(data[at])) + 1, 1
     if code == 7:
-        return (np.int64(data[at]) << 8 | np.int64(data[at + 1])) + 1, 2
+        return int(np.int64(data[at]) << 8 | np.int64(data[at + 1])) + 1, 2
     return (256 << code - 8 if code else 0), 0
 
 

@@ -17,7 +17,7 @@ def _round(bits: np.ndarray, target: np.ndarray) -> None:
         normal = np.int32((magnitude + np.int32(0x1000) - np.int32(0x38000000)) >> 13)
         # Below 2**-14 all halves are 2**-24 apart.
         exponent = np.int32(magnitude >> 23)
-        shift = np.int32(min(126 - exponent, 25) if exponent < 125 else 1)
+        shift = min(np.int32(126 - exponent), np.int32(25)) if exponent < 125 else np.int32(1)
         fraction = np.int32((magnitude & 0x7FFFFF) | 0x800000)
         subnormal = np.int32((fraction + (np.int32(1) << (shift - 1))) >> shift)
         half = normal if magnitude >= 0x38800000 else subnormal

@@ -171,9 +171,9 @@ def fill_pairs(key: Key, stream: np.uint64, n: np.uint64, first: np.ndarray, sec
         place = n + np.uint64(ELEMENT_STRIDE) * (offset + np.uint64(4) * np.uint64(k))
         nexts[k] = np.uint32(block(key, stream, (place >> two) + one)[0])
     for k in range(nexts.size):
-        e = offset + np.uint64(4) * np.uint64(k)
-        if e < np.uint64(second.size):
-            second[e] = nexts[k]
+        element = offset + np.uint64(4) * np.uint64(k)
+        if element < np.uint64(second.size):
+            second[element] = nexts[k]
 
 
 @njit(nogil=True)

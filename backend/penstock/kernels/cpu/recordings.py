@@ -287,7 +287,7 @@ def _resample_piece(record: np.ndarray, scratch: int, like: np.generic) -> None:
     phases = elements_at(piece.phases, 33 * stride, np.float32(0))
     # The last frame that the taps of an output frame may begin with.
     highest = max(piece.frames, math.ceil(piece.length * scale)) + lobes + 2 * TAPS_AT_A_TIME - taps
-    loaded, window = np.int64(0), np.int64(0)
+    loaded, window = 0, 0
     room = elements_at(scratch, planes * _WINDOW_FRAMES, np.float32(0))
     for begin in range(piece.first, piece.last, _BLOCK_FRAMES):
         block_position = begin * scale

@@ -227,7 +227,7 @@ def _blocks(weights: np.ndarray, channels: int, room: np.ndarray) -> np.ndarray:
 @inner
 def _span(starts: np.ndarray, taps: int) -> tuple[int, int]:
     """The first position in the filters, which may be beyond the edge, and their number."""
-    first, last = np.int64(starts[0]), np.int64(starts[starts.size - 1])
+    first, last = int(starts[0]), int(starts[starts.size - 1])
     return min(first, last), max(first, last) - min(first, last) + taps
 
 
@@ -267,9 +267,9 @@ def _sum_strip(
     if lines == 1:
         _sum_rows(flat, column, stride, starts[y], weights[y], low, high, strip[0], begin, count)
         return
-    first = last = np.int64(starts[y])
+    first = last = int(starts[y])
     for line in range(y, y + lines):
-        first, last = min(first, starts[line]), max(last, starts[line])
+        first, last = min(first, int(starts[line])), max(last, int(starts[line]))
     positions = last + taps - first
     if positions > _MOST_ROWS or count < _WIDTH:
         for line in range(lines):
@@ -577,7 +577,7 @@ def fill_resamplings(
     Returns:
         The bytes of scratch memory that the largest image takes, and, of either axis, whether all images have the same filter.
     """
-    order, most = np.empty(2, np.int64), np.int64(0)
+    order, most = np.empty(2, np.int64), 0
     same = np.ones(2, np.bool_)
     for number in range(len(records)):
         work, rank = records[number], shapes.shape[1]
@@ -695,7 +695,7 @@ def fill_common_axis(record: np.ndarray, axis: int, starts: np.ndarray, weights:
 @inner
 def _plane_offset(plane: int, first: int, part: np.record) -> int:
     """The bytes from the first of a part's images to another one; ``first`` dimensions number them."""
-    offset = np.int64(0)
+    offset = 0
     for axis in range(first - 1, -1, -1):
         offset += plane % part.extents[axis] * part.strides[axis]
         plane //= part.extents[axis]

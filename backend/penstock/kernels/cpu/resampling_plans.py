@@ -107,7 +107,7 @@ PlannedStacks = tuple[int, int, int, int, int]
 @inner
 def _needed(columns: int, step: float, slack: int, size: int, channels: int, rounding: int) -> int:
     """The most elements of an input row that neighbouring output columns depend on."""
-    return min(np.int64(math.ceil(step * (columns - 1))) + slack, size) * channels + rounding
+    return min(math.ceil(step * (columns - 1)) + slack, size) * channels + rounding
 
 
 @inner
@@ -156,7 +156,7 @@ def _describe(row: np.record, shape: np.ndarray, vertical: np.record, horizontal
 def _strip_columns(count: int, step: float, taps: int, size: int, channels: int, pitch: int, most: int) -> int:
     """The most output columns of a block that keeps ``pitch`` elements of an input row."""
     slack = taps + 2 + (size >> 20)
-    columns = np.int64(((pitch - 6) // channels - slack) / step) + 1
+    columns = int(((pitch - 6) // channels - slack) / step) + 1
     return min(count, columns, most)
 
 
@@ -179,8 +179,8 @@ def _plan_strips(
     """
     pitch, threads, limits = rules.pitch, rules.threads, rules.strips
     count, channels = len(rows), shapes[0, 3]
-    none = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-    lines = np.int64(0)
+    none = 0, 0, 0, 0
+    lines = 0
     for i in range(count):
         row, vertical, horizontal = rows[i], down[min(i, len(down) - 1)], across[min(i, len(across) - 1)]
         width, taps = shapes[i, 2], np.int64(horizontal.used)
@@ -205,7 +205,7 @@ def _plan_strips(
     longest = min(lines // limits.least_blocks, limits.most_rows)
     if longest < limits.least_rows:
         return none
-    kept, strip, most_taps, weights = np.int64(1), np.int64(1), np.int64(1), np.int64(1)
+    kept, strip, most_taps, weights = 1, 1, 1, 1
     for i in range(count):
         row, vertical, horizontal = rows[i], down[min(i, len(down) - 1)], across[min(i, len(across) - 1)]
         own_kept = min(limits.most_kept, threads // row.segment)
@@ -214,10 +214,10 @@ def _plan_strips(
         row.source, row.target = sources[i], targets[i]
         _describe(row, shapes[i], vertical, horizontal, rules)
         blocks[i] = shapes[i, 0] * -(-np.int64(vertical.outputs) // np.int64(row.strip)) * row.segments
-        kept, strip = max(kept, own_kept), max(strip, np.int64(row.strip))
+        kept, strip = max(kept, own_kept), max(strip, int(row.strip))
         most_taps, weights = (
-            max(most_taps, np.int64(vertical.used)),
-            max(weights, np.int64(horizontal.used) * row.segment),
+            max(most_taps, int(vertical.used)),
+            max(weights, int(horizontal.used) * row.segment),
         )
     return kept, strip, most_taps, weights
 

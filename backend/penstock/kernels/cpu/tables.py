@@ -94,7 +94,7 @@ def _place(rows: np.ndarray, starts: int, weights: int) -> tuple[int, int]:
 @inner
 def read_range(row: np.record) -> tuple[int, int]:
     """Where those input positions begin and end that an axis reads at most; from the descriptor of its table."""
-    size, taps, used = np.int64(row.size), np.int64(row.taps), np.int64(row.used)
+    size, taps, used = int(row.size), int(row.taps), int(row.used)
     number, other = np.float64(row.first), np.float64(row.first + row.direction * (row.outputs - 1))
     if row.kind == WITHIN_RADIUS:
         origin, step = row.start + row.step / 2 - 0.5 - row.radius, row.step
@@ -103,9 +103,9 @@ def read_range(row: np.record) -> tuple[int, int]:
         if row.kind != FROM_ORIGIN:
             origin += step / 2
     # Some are found in single precision, where errors add up from one output position to the next.
-    slack = 2 + np.int64(max(number, other) * size) // (1 << 22)
-    low = np.int64(math.floor(origin + min(step * number, step * other))) - slack
-    high = np.int64(math.ceil(origin + max(step * number, step * other))) + slack
+    slack = 2 + int(max(number, other) * size) // (1 << 22)
+    low = math.floor(origin + min(step * number, step * other)) - slack
+    high = math.ceil(origin + max(step * number, step * other)) + slack
     return min(max(low, 0), size - used), min(max(high, 0) + taps, size)
 
 

@@ -159,7 +159,7 @@ def _linear_2d(
             x += 1
             left, upper = np.floor(sx), np.floor(sy)
             fx, fy = sx - left, sy - upper
-            x0, y0 = np.int64(left), np.int64(upper)
+            x0, y0 = int(left), int(upper)
             x1, y1 = x0 + 1, y0 + 1
             is_inside = x0 >= 0 and x1 < width and y0 >= 0 and y1 < height
             if has_fill and not is_inside:

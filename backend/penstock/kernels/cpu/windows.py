@@ -58,7 +58,7 @@ def fill_crops(
 @inner
 def wanted_extent(extent: float) -> int:
     """The extent without its fraction; 0 if it doesn't fit 32 bits, as for infinity and NaN."""
-    return np.int64(extent) if 0 <= extent < 2**31 else np.int64(0)
+    return int(extent) if 0 <= extent < 2**31 else 0
 
 
 @kernel

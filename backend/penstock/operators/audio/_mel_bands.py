@@ -36,7 +36,8 @@ def band_weights(
         area: bands have equal areas, instead of equal heights.
         in_mel: the sides of triangles are straight over mel, instead of over Hz.
     """
-    mels = np.linspace(_to_mel(np.float64(low), formula), _to_mel(np.float64(high), formula), bands + 2)
+    lowest, highest = _to_mel(np.array([low, high], np.float64), formula)
+    mels = np.linspace(lowest, highest, bands + 2)
     edges = _to_hertz(mels, formula)
     if in_mel:
         width = rate / ((bins - 1) * 2)

@@ -52,7 +52,7 @@ def rotate_boxes(
             centre_x = low[0] + size[0] / 2 - extents[i, 0] / 2
             centre_y = low[1] + size[1] / 2 - extents[i, 1] / 2
             width, height = _turned(size[0], size[1], turns[i, 0], turns[i, 1])
-            whole, rest = 1.0, 1.0
+            whole, rest = np.float64(1.0), np.float64(1.0)
             for axis in range(2):
                 centre = centre_x * r[0, axis] + centre_y * r[1, axis] + canvases[i, axis] / 2
                 enclosing = abs(size[0]) * abs(r[0, axis]) + abs(size[1]) * abs(r[1, axis])

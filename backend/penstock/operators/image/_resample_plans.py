@@ -19,7 +19,7 @@ from penstock.schema import PlanColumns
 from penstock.schema.operator import Shape
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 _FILTERS = {int(kind): kind for kind in DALIInterpType.__members__.values()}
 

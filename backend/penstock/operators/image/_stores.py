@@ -18,7 +18,7 @@ from penstock.schema.image_chain import Pixels, Store
 from penstock.schema.operator import Sample, Shape
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 
 @dataclass(slots=True)

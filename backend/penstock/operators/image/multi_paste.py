@@ -97,7 +97,7 @@ class PastedRegions(PlanColumns[list[PastedRegion]]):
         if (self.extents.prod(axis=1).reshape(count, many).sum(axis=1) != shapes[:, :2].prod(axis=1)).any():
             return False
         begins, ends = (edges.reshape(count, many, 2) for edges in (self.places, self.places + self.extents))
-        shared = (begins[:, :, None] < ends[:, None]).all(axis=3)
+        shared = np.all(begins[:, :, None] < ends[:, None], axis=3)
         # Each region overlaps itself.
         return int((shared & shared.swapaxes(1, 2)).sum()) == count * many
 

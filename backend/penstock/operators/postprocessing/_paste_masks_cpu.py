@@ -8,7 +8,7 @@ from penstock.kernels.cpu.options import inner, kernel
 
 
 @inner
-def _read_at(mask: np.ndarray, x: float, y: float) -> float:
+def _read_at(mask: np.ndarray, x: float, y: float) -> np.float32:
     """Reads a mask that is surrounded by zeros at a place in it, by bilinear interpolation; the first pixel's centre is at (1, 1)."""
     high, wide = mask.shape
     column, row = np.int64(x), np.int64(y)

@@ -14,7 +14,7 @@ from penstock.schema.operator import Shape
 from penstock.tensors import TensorList, TensorListGPU
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 Tables = tuple[np.ndarray, ...]
 # As many numbers to read as are worth waking a thread for.

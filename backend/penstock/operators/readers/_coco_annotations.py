@@ -190,7 +190,7 @@ def _image(
     if not isinstance(name, str) or "\0" in name or not all(_is_int32(number) for number in numbers):
         raise ValueError(f"an image needs a name, and whole numbers as its id, height and width: {item!r}")
     image = CocoImage(name, *numbers)
-    scale = np.array([image.width, image.height] * 2, np.float32) if settings.relative else np.float32(1)
+    scale = np.array([image.width, image.height] * 2 if settings.relative else [1] * 4, np.float32)
     boxes = np.array([_box(o) for o in objects], np.float32).reshape(-1, 4)
     if settings.corners:
         boxes[:, 2:] += boxes[:, :2]
@@ -207,8 +207,7 @@ def _image(
             vertices.extend(outline)
             start = end
     image.polygons = np.array(polygons, np.int32).reshape(-1, 3)
-    scale = scale[:2] if settings.relative else scale
-    image.vertices = np.array(vertices, np.float32).reshape(-1, 2) / scale
+    image.vertices = np.array(vertices, np.float32).reshape(-1, 2) / scale[:2]
     return image
 
 

@@ -44,15 +44,16 @@ def _field(data: np.ndarray, at: int, end: int, tag: int) -> tuple[int, int]:
     size, start = _varint(data, at + 1, end)
     if not start or size > np.uint64(end - start):
         return 0, 0
-    return start, start + np.int64(size)
+    return start, start + int(np.int64(size))
 
 
 @kernel
 def _word(data: np.ndarray, at: int) -> int:
     """A little-endian number of 32 bits."""
-    return (
-        np.int64(data[at]) | np.int64(data[at + 1]) << 8 | np.int64(data[at + 2]) << 16 | np.int64(data[at + 3]) << 24
-    )
+    word = 0
+    for byte in range(4):
+        word |= int(np.int64(data[at + byte])) << 8 * byte
+    return word
 
 
 @inner
@@ -233,7 +234,7 @@ def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, i
         elif tag == _DATUM_LABEL and not labelled:
             number, at = _varint(value, at + 1, end)
             # As protobuf does: the lower 32 bits.
-            label, labelled = np.int64(np.int32(np.int64(number))), True
+            label, labelled = int(np.int32(np.int64(number))), True
         elif tag >= 128 or tag < 8 or tag >> 3 == 4 or tag >> 3 == 5:
             return -1, -1
         elif tag & 7 == 0:

@@ -19,10 +19,9 @@ from penstock.presets.configuration import configuration_of, part_of
 from penstock.presets.family import PIXELS
 
 if TYPE_CHECKING:
-    from typing import TypeGuard
+    from typing import Self, TypeGuard
 
     from _typeshed import DataclassInstance  # private: the only name of what `dataclasses.fields` takes
-    from typing_extensions import Self
 
     from penstock.pipeline import Pipeline
 

@@ -162,7 +162,7 @@ def _long_entry(table: types.CPointer, bits: np.uint64) -> np.uint64:
     # No loop that ends early: how often it runs could not be predicted.
     for tried in range(_LOOKUP + 1, 17):
         length += np.int64(first >= np.int64(at(table, _LIMITS + tried)))
-    known = (first >> max(16 - length, 0)) + np.int64(at(table, _OFFSETS + length))
+    known = (first >> max(16 - length, np.int64(0))) + np.int64(at(table, _OFFSETS + length))
     return np.uint64(_CODES + (known & (MAX_CODES - 1)) if length < 17 else _INVALID)
 
 

@@ -28,7 +28,7 @@ def count_markers(data: np.ndarray, marker: int) -> int:
         for i in range(_BLOCK):
             place = np.uint64(start + i)
             found = np.uint8(found + np.uint8((data[place] == _PREFIX) & (data[place + np.uint64(1)] == marker)))
-        count += found
+        count += int(found)
     for i in range(whole, last):
         count += (data[i] == _PREFIX) & (data[i + 1] == marker)
     return count
