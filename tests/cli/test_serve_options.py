@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 import pytest
 
-from penstock.cli.serve import _given_settings, command
+from penstock.cli._settings import given_settings
+from penstock.cli.serve import command
 
 
 def settings(repository: Path, *words: str) -> dict[str, str]:
     """The settings that a command line gives."""
     context = command.make_context("serve", [str(repository), *words])
-    return _given_settings(dict(context.params))
+    return given_settings(dict(context.params))
 
 
 def test_nothing_is_granted_by_default(tmp_path: Path) -> None:

@@ -55,5 +55,6 @@ def penstock() -> None:
                                                          every operator's output for an image, on a page
       penstock trace models/my_model --data photos/      where the time goes, and what to change
       penstock bench models/my_model --data photos/      samples per second
+      penstock tune models/my_model --data photos/       instances, threads and queue delay, tried on a server
       penstock info                                      versions, GPUs, where Triton is
     """

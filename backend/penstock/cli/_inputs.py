@@ -58,6 +58,10 @@ class InputFiles:
         """The inputs with files."""
         return list(self._samples)
 
+    def samples(self) -> list[dict[str, np.ndarray]]:
+        """The samples by input, in order."""
+        return [{name: samples[index] for name, samples in self._samples.items()} for index in range(self.count)]
+
     def batches(self, cycle: bool) -> Iterator[dict[str, TensorListCPU]]:
         """Batches by input; with ``cycle``, endless and always full."""
         if not self._samples:

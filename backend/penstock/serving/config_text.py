@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 _TOKEN = re.compile(
     r"""\s+|\#[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[{}\[\]<>:,;]|[^\s{}\[\]<>:,;"'\#]+|.""", re.DOTALL
 )
+CLOSING = {"{": "}", "[": "]", "<": ">"}
+"""The brackets of messages and lists."""
 
 
 def tokens_of(config: str) -> list[str]:
@@ -50,6 +54,136 @@ def parameter_values(config: str, key: str) -> Iterator[str]:
 def plain(text: str) -> str:
     """A value without its quotes."""
     return text.strip("\"'")
+
+
+def quoted(text: str) -> str:
+    """A text as a value."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def without_field(config: str, field: str, within: str | None = None) -> str:
+    """The text without a field of the model, or of its messages in the field ``within``.
+
+    >>> without_field('name: "a"  max_batch_size: 8', "name")
+    'max_batch_size: 8'
+    >>> without_field("dynamic_batching { max_queue_delay_microseconds: 5 }", "max_queue_delay_microseconds", "dynamic_batching")
+    'dynamic_batching { }'
+    """
+    tokens = tokens_of(config)
+    fields = list(_fields(tokens, 0, len(tokens)))
+    if within is not None:
+        messages = (item for outer in fields if outer.name == within for item in _messages(tokens, outer))
+        fields = [inner for message in messages for inner in _fields(tokens, message.start + 1, message.end - 1)]
+    return _without(tokens, [(found.start, found.end) for found in fields if found.name == field])
+
+
+def without_parameter(config: str, key: str) -> str:
+    """The text without a parameter of the model.
+
+    >>> without_parameter('parameters { key: "a" value { string_value: "1" } } max_batch_size: 8', "a")
+    'max_batch_size: 8'
+    """
+    tokens = tokens_of(config)
+    removed = []
+    for field in _fields(tokens, 0, len(tokens)):
+        if field.name != "parameters":
+            continue
+        messages = list(_messages(tokens, field))
+        matching = [message for message in messages if _key(tokens, message) == key]
+        if len(matching) == len(messages):
+            removed.append((field.start, field.end))
+        else:
+            removed += [_with_comma(tokens, message) for message in matching]
+    return _without(tokens, removed)
+
+
+def end_of_value(tokens: Sequence[str], position: int) -> int:
+    """The position after a field's value, which begins at ``position`` or later."""
+    depth = 0
+    while position < len(tokens):
+        token = tokens[position]
+        position += 1
+        depth += (token in CLOSING) - (token in CLOSING.values())
+        if depth == 0 and is_word(token):
+            break
+    return position
+
+
+def end_of_separator(tokens: Sequence[str], position: int) -> int:
+    """The position after whitespace, commas and semicolons."""
+    while position < len(tokens) and (tokens[position].isspace() or tokens[position] in ",;"):
+        position += 1
+    return position
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A field, or a message in a list, at some positions of the tokens.
+
+    Attributes:
+        name: of the field.
+        start: the position of its name, or of the message's opening bracket.
+        value: where its value begins.
+        end: the position after its value.
+    """
+
+    name: str
+    start: int
+    value: int
+    end: int
+
+
+def _fields(tokens: Sequence[str], start: int, end: int) -> Iterator[_Field]:
+    while start < end:
+        if is_word(tokens[start]):
+            value = start + 1
+            while value < end and not is_word(tokens[value]):
+                value += 1
+            found = _Field(tokens[start], start, value, min(end_of_value(tokens, value), end))
+            yield found
+            start = found.end
+        else:
+            start += 1
+
+
+def _messages(tokens: Sequence[str], field: _Field) -> Iterator[_Field]:
+    """The messages that are the value of a field: one, or those of a list."""
+    if field.value >= len(tokens) or tokens[field.value] not in CLOSING:
+        return
+    if tokens[field.value] != "[":
+        yield _Field(field.name, field.value, field.value, field.end)
+        return
+    position = field.value + 1
+    while position < field.end - 1:
+        if tokens[position] in CLOSING:
+            yield _Field(field.name, position, position, end_of_value(tokens, position))
+            position = end_of_value(tokens, position)
+        else:
+            position += 1
+
+
+def _key(tokens: Sequence[str], message: _Field) -> str:
+    inner = _fields(tokens, message.start + 1, message.end - 1)
+    return next((plain(tokens[field.value]) for field in inner if field.name == "key"), "")
+
+
+def _with_comma(tokens: Sequence[str], message: _Field) -> tuple[int, int]:
+    """Where a message of a list is, with the comma after it or else the one before."""
+    end = end_of_separator(tokens, message.end)
+    if "," in tokens[message.end : end]:
+        return message.start, end
+    start = message.start
+    while start > 0 and tokens[start] != ",":
+        start -= 1
+    return start, message.end
+
+
+def _without(tokens: Sequence[str], ranges: Sequence[tuple[int, int]]) -> str:
+    """The text without the tokens at some positions, and without the space that separated them from the next ones."""
+    removed = {position for start, end in ranges for position in range(start, end)}
+    for _, end in ranges:
+        removed.update(range(end, end_of_separator(tokens, end)))
+    return "".join(token for position, token in enumerate(tokens) if position not in removed)
 
 
 def _words(config: str) -> list[str]:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from penstock.serving.config_text import is_word, tokens_of
-
-_CLOSING = {"{": "}", "[": "]", "<": ">"}
+from penstock.serving.config_text import CLOSING, end_of_separator, end_of_value, is_word, tokens_of
 
 
 def request_cpu(config: str) -> str:
@@ -23,31 +19,17 @@ def request_cpu(config: str) -> str:
         token = tokens[position]
         position += 1
         in_group = bool(opened) and opened[-1][0] != "[" and {name for _, name in opened} == {"instance_group"}
-        if token in _CLOSING:
+        if token in CLOSING:
             # Items of a list belong to the list's field.
             opened.append((token, opened[-1][1] if opened and opened[-1][0] == "[" else field))
-        elif token in _CLOSING.values():
+        elif token in CLOSING.values():
             del opened[-1:]
         elif is_word(token):
             if in_group and token == "gpus":
-                position = _skip_value(tokens, position)
+                position = end_of_separator(tokens, end_of_value(tokens, position))
                 continue
             if in_group and field == "kind" and token in ("KIND_GPU", "1"):
                 token = "KIND_CPU"
             field = token
         kept.append(token)
     return "".join(kept)
-
-
-def _skip_value(tokens: Sequence[str], position: int) -> int:
-    """The position after a field's value and its separator."""
-    depth = 0
-    while position < len(tokens):
-        token = tokens[position]
-        position += 1
-        depth += (token in _CLOSING) - (token in _CLOSING.values())
-        if depth == 0 and (token in _CLOSING.values() or is_word(token)):
-            break
-    while position < len(tokens) and (tokens[position].isspace() or tokens[position] in ",;"):
-        position += 1
-    return position

@@ -1,0 +1,244 @@
+"""How a served model keeps up with its clients by instances, threads and queue delay: a search for the best of them.
+
+Settings are tried one after the other on a running server, which loads the model again with each: first instances, then threads,
+then the delay, each with the best values of those before. A value is only taken for the better of two if the difference is larger than
+what repeated measurements differ by.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from penstock.serving.config_text import quoted, without_field, without_parameter
+from penstock.serving.control import Configuration, Control
+from penstock.serving.load_generator import InferRequest, Load, LoadGenerator, ask
+from penstock.serving.settings import ConfigurationError
+
+SIGNIFICANT_GAIN = 1.03
+"""Measurements of one setting differ by up to 3 %."""
+QUEUE_DELAYS_US = (0, 500, 2_000, 5_000)
+_WARM_UP_SECONDS = 0.5
+_CONFIRMATIONS = 2
+_NUM_THREADS = "num_threads"
+
+
+@dataclass(frozen=True)
+class ServingSettings:
+    """What is tuned.
+
+    Attributes:
+        instances: of the model; on each of its GPUs, if it has some.
+        num_threads: CPU threads of each instance's pipeline; None for the pipeline's own choice.
+        queue_delay_us: microseconds that requests wait for others to make a larger batch; None if they are not batched.
+    """
+
+    instances: int
+    num_threads: int | None
+    queue_delay_us: int | None
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> ServingSettings:
+        """The settings in a model's complete configuration."""
+        groups = configuration.get("instance_group") or [{"count": 1}]
+        threads = configuration.get("parameters", {}).get(_NUM_THREADS, {}).get("string_value")
+        batching = configuration.get("dynamic_batching")
+        delay = None if batching is None else int(batching.get("max_queue_delay_microseconds", 0))
+        return cls(int(groups[0].get("count", 1)), int(threads) if threads else None, delay)
+
+    def applied_to(self, configuration: Configuration) -> Configuration:
+        """A complete configuration with these settings in place of its own."""
+        changed = deepcopy(configuration)
+        for group in changed["instance_group"]:
+            group["count"] = self.instances
+        parameters = changed.setdefault("parameters", {})
+        parameters.pop(_NUM_THREADS, None)
+        if self.num_threads is not None:
+            parameters[_NUM_THREADS] = {"string_value": str(self.num_threads)}
+        if self.queue_delay_us is not None:
+            changed["dynamic_batching"]["max_queue_delay_microseconds"] = self.queue_delay_us
+        return changed
+
+    def written_into(self, text: str, kind: str, gpus: Sequence[int]) -> str:
+        """The text of a ``config.pbtxt`` with these settings; all else in it stays, comments included.
+
+        Args:
+            text: protobuf's text format.
+            kind: of the instances, such as ``"KIND_CPU"``.
+            gpus: that the instances are bound to; empty for all, or none.
+        """
+        text = without_field(text, "instance_group")
+        on_gpus = f" gpus: [ {', '.join(map(str, gpus))} ]" if gpus else ""
+        lines = [f"instance_group [ {{ count: {self.instances} kind: {kind}{on_gpus} }} ]"]
+        text = without_parameter(text, _NUM_THREADS)
+        if self.num_threads is not None:
+            value = f"value: {{ string_value: {quoted(str(self.num_threads))} }}"
+            lines.append(f"parameters {{ key: {quoted(_NUM_THREADS)} {value} }}")
+        if self.queue_delay_us is not None:
+            text = without_field(text, "max_queue_delay_microseconds", within="dynamic_batching")
+            if self.queue_delay_us:
+                # Fields of a message that stands twice are merged.
+                lines.append(f"dynamic_batching {{ max_queue_delay_microseconds: {self.queue_delay_us} }}")
+        return "\n".join([text.rstrip(), *lines, ""])
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Settings, and how the model kept up with them."""
+
+    settings: ServingSettings
+    load: Load
+
+
+class Tuner:
+    """Tries settings of one model on a running server.
+
+    Args:
+        control: of a server in explicit mode, which has loaded the model.
+        address: host:port of its HTTP.
+        model: its name.
+        requests: that clients send; see :meth:`answered`.
+        clients: how many send requests at once.
+        seconds: for which each setting is measured.
+        max_p99: the longest latency, in seconds, that 99 % of the answers may take; None for any.
+        tried: called with each trial.
+    """
+
+    def __init__(
+        self,
+        control: Control,
+        address: str,
+        model: str,
+        requests: Sequence[InferRequest],
+        clients: int,
+        seconds: float,
+        max_p99: float | None = None,
+        tried: Callable[[Trial], None] = lambda trial: None,
+    ) -> None:
+        self._control, self._address, self._model = control, address, model
+        self._requests, self._clients, self._seconds = requests, clients, seconds
+        self._max_p99, self._tried = max_p99, tried
+        configuration = control.configuration(model)
+        if configuration is None:
+            raise ConfigurationError(f"the server has no model '{model}'")
+        self._configuration = configuration
+        self.present = ServingSettings.of(configuration)
+        """The settings that the model has."""
+
+    def search(self, cores: int) -> Trial:
+        """Find the best settings.
+
+        Args:
+            cores: the most instances on a CPU, and threads of an instance, to try.
+
+        Returns:
+            The trial of the best settings; of the present ones if none are better by :data:`SIGNIFICANT_GAIN`.
+        """
+        with LoadGenerator(self._requests, self._clients) as load:
+            first = best = self._try(load, self.present)
+            for values in self._values(cores):
+                for settings in values(best.settings):
+                    trial = self._try(load, settings)
+                    best = trial if self._is_better(trial, best) else best
+            return self._confirmed(load, best) if best.settings != first.settings else first
+
+    def write(self, config: Path, settings: ServingSettings) -> None:
+        """Write settings into a model's file, and have the server load it from there.
+
+        Args:
+            config: the ``config.pbtxt``.
+
+        Raises:
+            ConfigurationError: the server reads other settings from it; the file is left as it was.
+            ServerError: the server cannot load the model with it; the file is left as it was.
+        """
+        text = config.read_text()
+        _replace_file(config, settings.written_into(text, self.kind, self.gpus))
+        try:
+            self._control.load(self._model)
+            read = ServingSettings.of(self._control.configuration(self._model) or {})
+            if read != settings:
+                raise ConfigurationError(f"of {settings}, written into '{config}', the server reads {read}")
+        except Exception:
+            _replace_file(config, text)
+            raise
+
+    def _values(self, cores: int) -> Iterable[Callable[[ServingSettings], list[ServingSettings]]]:
+        counts = [count for count in (1, 2, 4, 8, 16, 32, 64) if count <= max(cores, 4 if self._on_gpu else 1)]
+
+        def instances(best: ServingSettings) -> list[ServingSettings]:
+            return [replace(best, instances=count) for count in counts if count != best.instances]
+
+        def threads(best: ServingSettings) -> list[ServingSettings]:
+            numbers = sorted({1, max(cores // 2, 1), cores})
+            return [replace(best, num_threads=number) for number in numbers if number != best.num_threads]
+
+        def delays(best: ServingSettings) -> list[ServingSettings]:
+            if best.queue_delay_us is None:
+                return []
+            return [replace(best, queue_delay_us=us) for us in QUEUE_DELAYS_US if us != best.queue_delay_us]
+
+        return instances, threads, delays
+
+    @property
+    def kind(self) -> str:
+        """What the model's instances run on, as configurations call it."""
+        return str(self._configuration["instance_group"][0]["kind"])
+
+    @property
+    def gpus(self) -> list[int]:
+        """The GPUs that the model's instances are bound to."""
+        return [int(gpu) for gpu in self._configuration["instance_group"][0].get("gpus", ())]
+
+    @property
+    def _on_gpu(self) -> bool:
+        return self.kind == "KIND_GPU"
+
+    def _try(self, load: LoadGenerator, settings: ServingSettings) -> Trial:
+        self._control.load(self._model, {"config": json.dumps(settings.applied_to(self._configuration))})
+        load.run(self._address, self._model, _WARM_UP_SECONDS)
+        trial = Trial(settings, load.run(self._address, self._model, self._seconds))
+        self._tried(trial)
+        return trial
+
+    def _confirmed(self, load: LoadGenerator, best: Trial) -> Trial:
+        """The better of the best and the present settings, measured in turns; in a search, the best had many chances to be lucky."""
+        pairs = [(self._try(load, self.present), self._try(load, best.settings)) for _ in range(_CONFIRMATIONS)]
+        present, challenger = (max(trials, key=lambda trial: trial.load.rate) for trials in zip(*pairs, strict=True))
+        return challenger if self._is_better(challenger, present) else present
+
+    def _is_better(self, trial: Trial, best: Trial) -> bool:
+        if not self._is_allowed(trial):
+            return False
+        return not self._is_allowed(best) or trial.load.rate > SIGNIFICANT_GAIN * best.load.rate
+
+    def _is_allowed(self, trial: Trial) -> bool:
+        return not trial.load.failed and (self._max_p99 is None or trial.load.p99 <= self._max_p99)
+
+
+def _replace_file(path: Path, text: str) -> None:
+    """Write a file anew, so that a server which reads it meanwhile sees the old or the new one."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        part.write_text(text)
+        shutil.copymode(path, part)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def answered(address: str, model: str, requests: Iterable[InferRequest]) -> tuple[list[InferRequest], list[str]]:
+    """Send each request once; return those that are answered, and why the others are not."""
+    good, reasons = [], []
+    for request in requests:
+        reason = ask(address, model, request)
+        if reason:
+            reasons.append(reason)
+        else:
+            good.append(request)
+    return good, reasons
