@@ -10,12 +10,13 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
+import socket
 import threading
 import traceback
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing import connection, reduction
+from multiprocessing import connection
 from typing import Any
 
 from penstock.runtime.shared_arrays import Arrays, SharedMemory, fetched, mapped
@@ -74,10 +75,24 @@ def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequ
         try:
             channel.send(reply)
             if renewed:
-                reduction.send_handle(channel, memory.descriptor, os.getppid())
+                _send_descriptor(channel, memory.descriptor)
         except OSError:
             # The parent has closed its end, so nobody needs the answer.
             return
+
+
+# multiprocessing's functions for this wait for an acknowledgement, from Python 3.14 on, and take the parent's next task for it.
+def _send_descriptor(channel: Any, descriptor: int) -> None:
+    with socket.fromfd(channel.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as stream:
+        socket.send_fds(stream, [b"d"], [descriptor])
+
+
+def _received_descriptor(channel: Any) -> int:
+    with socket.fromfd(channel.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as stream:
+        _, descriptors, _, _ = socket.recv_fds(stream, 1, 1)
+    if not descriptors:
+        raise EOFError
+    return descriptors[0]
 
 
 def _work(call: Callable[..., object], task: _Task, memory: SharedMemory) -> tuple[object, bool]:
@@ -140,7 +155,7 @@ class Worker:
         try:
             reply = self.channel.recv()
             if reply.size is not None:
-                descriptor = reduction.recv_handle(self.channel)
+                descriptor = _received_descriptor(self.channel)
                 self.memories[slot] = LentMemory(mapped(descriptor, reply.size))
                 os.close(descriptor)
         except (EOFError, OSError):
