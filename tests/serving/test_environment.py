@@ -63,6 +63,13 @@ def test_what_an_environment_lacks_is_named(serving: Environment, change: dict[s
     assert problem in told
 
 
+def test_a_free_threaded_python_has_a_library_of_its_own_and_no_stub(serving: Environment) -> None:
+    free_threaded = replace(serving, version=(3, 14), abi="t")
+    assert Path(free_threaded.library).name == "libpython3.14t.so.1.0"
+    assert free_threaded.problems() == ["this Triton has no stub for Python 3.14t"]
+    assert not any("stub" in problem for problem in free_threaded.problems(native=True))
+
+
 def test_no_environment_at_a_place(tmp_path: Path) -> None:
     with pytest.raises(ServingEnvironmentError, match="no Python environment at"):
         describe(tmp_path)

@@ -57,6 +57,7 @@ class Environment:
         numpy: version of numpy, or None without.
         penstock: the folder of the package ``penstock`` there, or None without.
         triton: the ``tritonserver`` of its ``nvidia-pytriton`` wheel, or None without.
+        abi: ``"t"`` for a free-threaded Python, else empty.
     """
 
     python: Path
@@ -66,6 +67,7 @@ class Environment:
     numpy: str | None
     penstock: Path | None
     triton: Path | None
+    abi: str = ""
 
     @property
     def programs(self) -> Path:
@@ -75,7 +77,7 @@ class Environment:
     @property
     def library(self) -> str:
         """Its shared Python library: a path, or a name for the system's loader."""
-        name = f"libpython{_dotted(self.version)}.so.1.0"
+        name = f"libpython{_dotted(self.version)}{self.abi}.so.1.0"
         return name if self.libraries is None else str(self.libraries / name)
 
     def has_library(self) -> bool:
@@ -102,8 +104,8 @@ class Environment:
         found = []
         if not supports(self.version):
             found.append(f"Python {_dotted(self.version)} is outside {described_pythons()}")
-        elif not native and self.version not in STUBS:
-            found.append(f"this Triton has no stub for Python {_dotted(self.version)}")
+        elif not native and (self.version not in STUBS or self.abi):
+            found.append(f"this Triton has no stub for Python {_dotted(self.version)}{self.abi}")
         if self.numpy is None:
             found.append("numpy is missing")
         elif not native and not self.exchanges_with_stub:
@@ -134,7 +136,8 @@ def file_of(name, ending):
 def folder_of(name):
     spec = importlib.util.find_spec(name)
     return os.path.dirname(spec.origin) if spec and spec.origin else None
-library = "libpython%d.%d.so.1.0" % sys.version_info[:2]
+abi = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
+library = "libpython%d.%d%s.so.1.0" % (*sys.version_info[:2], abi)
 folders = [sysconfig.get_config_var("LIBDIR") or "", os.path.join(sys.base_prefix, "lib")]
 print(json.dumps({
     "version": sys.version_info[:2],
@@ -143,6 +146,7 @@ print(json.dumps({
     "numpy": version("numpy"),
     "penstock": folder_of("penstock"),
     "triton": file_of("nvidia-pytriton", "tritonserver/bin/tritonserver"),
+    "abi": abi,
 }))
 """
 
@@ -179,6 +183,7 @@ def describe(place: str | Path) -> Environment:
         numpy=facts["numpy"],
         penstock=_path(facts["penstock"]),
         triton=_path(facts["triton"]),
+        abi=facts["abi"],
     )
 
 
