@@ -148,12 +148,23 @@ wheels: setup $(VENV)/.compiles-wheels  ## Wheels, in dist, for machines without
 		PENSTOCK_COMPILED=$$architecture $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w dist . \
 		|| exit 1; done
 
+.PHONY: test-levels
+test-levels: setup  ## All goldens with the wheel's kernels for each level of x86-64 (make test-levels ARGS="-k resize")
+	@ls dist/*_x86_64.whl > /dev/null 2>&1 || $(MAKE) --no-print-directory wheels ARCHITECTURES=x86_64
+	$(BIN)/python tests/platforms/levels.py --exhaustive $(ARGS)
+
 # Its Python, libc and NumPy are those of Debian and PyPI, which are downloaded into build/aarch64; programs of that architecture are
 # emulated, so this takes long.
 .PHONY: test-aarch64
 test-aarch64: setup  ## The wheel for aarch64 under emulation: sampled goldens, equal to the bit (needs Debian's qemu-user-static)
 	@$(MAKE) --no-print-directory wheels ARCHITECTURES=aarch64
 	$(BIN)/python tests/platforms/aarch64.py $(ARGS)
+
+# Triton itself, emulated: READY, and the answers of this machine's server. A Debian system is unpacked into build/aarch64.
+.PHONY: test-aarch64-serving
+test-aarch64-serving: setup  ## Serve with the wheel for aarch64 under emulation (takes root, qemu-user-static, debootstrap)
+	@ls dist/*_aarch64.whl > /dev/null 2>&1 || $(MAKE) --no-print-directory wheels ARCHITECTURES=aarch64
+	$(BIN)/python tests/platforms/aarch64_serving.py
 
 .PHONY: lint
 lint: setup stubs  ## Style and types
