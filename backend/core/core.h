@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -13,7 +14,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-enum { PENSTOCK_CORE_VERSION = 5, PENSTOCK_MAX_RANK = 5 };
+enum { PENSTOCK_CORE_VERSION = 6, PENSTOCK_MAX_RANK = 5 };
 
 // A box in an array.
 typedef struct {
@@ -365,6 +366,41 @@ void penstock_read_jpeg_headers(const PenstockEncodedFiles *files, PenstockJpegH
 
 // Reads the sizes of ordinary PNGs, which are not turned; those of other files become zeros.
 void penstock_read_png_sizes(const PenstockEncodedFiles *files, PenstockImageSize *sizes);
+
+// Functions of libdeflate, a library that is loaded at run time.
+typedef struct {
+  void *(*alloc_decompressor)(void);
+  void (*free_decompressor)(void *decompressor);
+  int32_t (*zlib_decompress_ex)(void *decompressor, const void *in, size_t in_bytes, void *out, size_t out_bytes, size_t *read,
+                                size_t *written);
+  uint32_t (*crc32)(uint32_t crc, const void *data, size_t bytes);
+} PenstockLibdeflate;
+
+// What the pixels of a decoded image are.
+typedef enum {
+  PENSTOCK_PIXELS_AS_STORED,  // the colours of a palette are stored as RGB
+  PENSTOCK_PIXELS_RGB,
+  PENSTOCK_PIXELS_BGR,
+  PENSTOCK_PIXELS_GREY,
+} PenstockPixelSpace;
+
+// A PNG to decode, or a region of one.
+typedef struct {
+  const uint8_t *data;
+  int64_t size;  // in bytes
+  int64_t value_bytes;  // of the output: 2 for files of 16 bits, and 1 for others
+  int64_t top;
+  int64_t left;
+  int64_t height;
+  int64_t width;
+  int64_t space;  // PenstockPixelSpace
+  uint8_t *output;
+  int64_t output_pitch;  // bytes of a row, without gaps
+} PenstockPng;
+
+// Decodes an ordinary PNG and returns 1; returns 0, with the output undefined, if it is damaged, interlaced or unusual otherwise, or if
+// there is not enough memory.
+int32_t penstock_decode_png(const PenstockLibdeflate *library, const PenstockPng *png);
 
 // Tells of each file whether it ends as JPEGs do, before any zeros.
 void penstock_find_whole_jpegs(const PenstockEncodedFiles *files, uint8_t *whole);

@@ -120,6 +120,66 @@ def read_png_sizes(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return found
 
 
+class Libdeflate(ctypes.Structure):
+    """``PenstockLibdeflate``: addresses of libdeflate's functions, which are named alike."""
+
+    _fields_ = [(name, c_void_p) for name in ("alloc_decompressor", "free_decompressor", "zlib_decompress_ex", "crc32")]
+
+
+class PixelSpace(IntEnum):
+    """``PenstockPixelSpace``: what the pixels of a decoded image are."""
+
+    AS_STORED = 0
+    RGB = 1
+    BGR = 2
+    GREY = 3
+
+
+class _Png(ctypes.Structure):
+    """``PenstockPng``: a PNG to decode, or a region of one."""
+
+    _fields_ = [
+        ("data", c_void_p),
+        ("size", c_int64),
+        ("value_bytes", c_int64),
+        ("top", c_int64),
+        ("left", c_int64),
+        ("height", c_int64),
+        ("width", c_int64),
+        ("space", c_int64),
+        ("output", c_void_p),
+        ("output_pitch", c_int64),
+    ]
+
+
+def decode_png(
+    library: Libdeflate, encoded: np.ndarray, anchor: Sequence[int], space: PixelSpace, output: np.ndarray
+) -> bool:
+    """Decodes an ordinary PNG, or a region of one, without the GIL.
+
+    Args:
+        library: what inflates it.
+        encoded: the file's bytes, uint8 of shape (n,), contiguous.
+        anchor: where the region begins, in rows and columns.
+        space: of the pixels.
+        output: filled; (H, W, C) of the region, contiguous; uint16 for files of 16 bits, otherwise uint8.
+
+    Returns:
+        False, with the output undefined, if the file is damaged, interlaced or unusual otherwise.
+    """
+    png = _Png(
+        encoded.ctypes.data,
+        encoded.size,
+        output.itemsize,
+        *anchor,
+        *output.shape[:2],
+        space,
+        output.ctypes.data,
+        output.strides[0],
+    )
+    return bool(core().penstock_decode_png(ctypes.byref(library), ctypes.byref(png)))
+
+
 def find_whole_jpegs(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """For each file, whether it ends as a JPEG does, before any zeros: bool of shape (files,).
 

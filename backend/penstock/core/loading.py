@@ -12,7 +12,7 @@ from penstock.errors import PenstockError
 if TYPE_CHECKING:
     from pathlib import Path
 
-CORE_VERSION = 5
+CORE_VERSION = 6
 """Of the interface in `core.h`, which the library has to have, too."""
 
 # What the functions of `core.h` return and take.
@@ -47,6 +47,7 @@ _FUNCTIONS = {
     "penstock_list_launches": (c_int64, c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_void_p),
     "penstock_read_jpeg_headers": (None, c_void_p, c_void_p),
     "penstock_read_png_sizes": (None, c_void_p, c_void_p),
+    "penstock_decode_png": (c_int32, c_void_p, c_void_p),
     "penstock_find_whole_jpegs": (None, c_void_p, c_void_p),
     "penstock_prepare_jpegs": (c_int64, c_void_p, c_int64, c_int64, c_void_p, c_void_p),
     "penstock_read_recordings": (c_int64, c_void_p, c_void_p),

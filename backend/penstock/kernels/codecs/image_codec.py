@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock.core.codecs import PixelSpace, decode_png
 from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers import png, tiff
@@ -31,7 +32,7 @@ from penstock.kernels.codecs.image_header import reading_with_pillow
 from penstock.kernels.codecs.isolated_images import decode_isolated
 from penstock.kernels.codecs.jpeg_baseline import decode_region, decode_together, on_all_threads
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
-from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg
+from penstock.kernels.codecs.libraries import decode_on_cpu, libdeflate, nvimgcodec, simplejpeg
 from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cpu.opencv import opencv
 from penstock.kernels.thread_buffers import ThreadBuffers
@@ -97,8 +98,6 @@ def decode_in_process(
     encoded = _unwritable(encoded)
     if header.format == "jpeg":
         _check_scans(encoded)
-    elif header.format == "png":
-        encoded = png.without_animation(encoded)
     orientation = header.placed(adjust_orientation)
     fast_idct = fast_idct and orientation == UPRIGHT  # DALI has no fast transform for images that it rotates.
     stored = None
@@ -113,7 +112,15 @@ def decode_in_process(
             if not upright:
                 _copy_pixels(orientation.upright(pixels), output)
             return
-    pixels, maximum = _decode_stored(encoded, header, output_type, fast_idct, stored, smooth)
+    decoded = None
+    if header.format == "png":
+        wanted = output if orientation == UPRIGHT and output_type != DALIImageType.YCbCr else None
+        decoded = _decode_png(encoded, header, output_type, stored, wanted)
+        if decoded is None:
+            encoded = png.without_animation(encoded)
+    pixels, maximum = decoded or _decode_stored(encoded, header, output_type, fast_idct, stored, smooth)
+    if pixels is output:
+        return
     shape = orientation.upright(pixels).shape
     if shape != output.shape:
         raise CorruptImageError(
@@ -302,6 +309,37 @@ def _decode_with_simplejpeg(
         # It rejects data with the slightest damage; nvImageCodec draws the line where DALI does.
         return False
     return True
+
+
+# -- ordinary PNG ----------------------------------------------------------------------------------------------------
+
+_PNG_SPACES = {
+    DALIImageType.BGR: PixelSpace.BGR,
+    DALIImageType.GRAY: PixelSpace.GREY,
+    DALIImageType.ANY_DATA: PixelSpace.AS_STORED,
+}
+
+
+def _decode_png(
+    encoded: np.ndarray,
+    header: ImageHeader,
+    output_type: DALIImageType,
+    region: Region | None,
+    wanted: np.ndarray | None,
+) -> tuple[np.ndarray, float] | None:
+    """As :func:`_decode_stored`, into ``wanted`` if that has the type; None if another decoder is needed."""
+    library = libdeflate()
+    if library is None or not png.decodes_alike(encoded, header, output_type):
+        return None
+    region = region or Region.whole((header.height, header.width))
+    dtype = np.dtype(png.value_type(encoded))
+    pixels = wanted
+    if pixels is None or pixels.dtype != dtype or not pixels.flags.c_contiguous:
+        pixels = np.empty((*region.extents, output_channels(output_type, header.channels)), dtype)
+    space = _PNG_SPACES.get(output_type, PixelSpace.RGB)
+    if not decode_png(library, encoded, region.anchor, space, pixels):
+        return None
+    return pixels, float(np.iinfo(dtype).max)
 
 
 # -- everything else: the stored pixels and the value of full intensity ----------------------------------------------

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.codecs import Libdeflate
+
 _local = threading.local()
 
 
@@ -76,6 +78,24 @@ def simplejpeg() -> Any:
     except ImportError:
         return None
     return module
+
+
+@functools.cache
+def libdeflate() -> Libdeflate | None:
+    """libdeflate's functions in the wheel ``deflate``, or None: PNGs are then decoded by nvImageCodec or Pillow.
+
+    The wheel's own interface is for Python, and its library exports that of C, too, which the core calls without the GIL.
+    """
+    try:
+        from deflate import _deflate
+    except ImportError:
+        return None
+    library = ctypes.CDLL(_deflate.__file__)
+    try:
+        functions = [getattr(library, f"libdeflate_{name}") for name, _ in Libdeflate._fields_]
+    except AttributeError:
+        return None
+    return Libdeflate(*(ctypes.cast(function, ctypes.c_void_p) for function in functions))
 
 
 @functools.cache

@@ -10,13 +10,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.headers.declared import Declared, check, check_density
+from penstock.kernels.codecs.image_description import ImageHeader
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = struct.Struct(">I4sIIBBBBB")
 _LARGEST = (1 << 31) - 1
 # By colour type: channels, and the bits that each may have.
 _KINDS = {0: (1, (1, 2, 4, 8, 16)), 2: (3, (8, 16)), 3: (1, (1, 2, 4, 8)), 4: (2, (8, 16)), 6: (4, (8, 16))}
+_PALETTE, _COLOURED = 3, (2, 6)
+_BITS_AT, _DEEP = 24, 16
 # RFC 1951: 258 bytes in two bits.
 _DEFLATE_RATIO = 1032
 _CHUNK = struct.Struct(">I4s").unpack_from
@@ -59,6 +63,26 @@ def without_animation(encoded: np.ndarray) -> np.ndarray:
         return encoded
     kept = [encoded[start:end] for name, start, end in chunks if name not in _ANIMATION]
     return np.concatenate([encoded[: len(SIGNATURE)], *kept])
+
+
+def value_type(encoded: np.ndarray) -> type[np.uint8] | type[np.uint16]:
+    """The type of the pixels that a PNG with a valid header decodes to."""
+    return np.uint16 if encoded[_BITS_AT] == _DEEP else np.uint8
+
+
+def decodes_alike(encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType) -> bool:
+    """Whether the core makes the pixels that other decoders do, which are then the reference.
+
+    Args:
+        encoded: a file with a valid header.
+        header: of the file.
+        output_type: what it is decoded to.
+    """
+    if not header.by_pillow:
+        return True
+    bits, colour = int(encoded[_BITS_AT]), int(encoded[_BITS_AT + 1])
+    # Pillow cuts 16 bits to 8, and has grey of its own.
+    return bits == 8 and colour != _PALETTE and (output_type != DALIImageType.GRAY or colour not in _COLOURED)
 
 
 def _is_first_frame(names: list[bytes]) -> bool:
