@@ -6,6 +6,7 @@ to other types normalized by the types' ranges, YCbCr in the studio range of ITU
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
 import os
@@ -18,7 +19,7 @@ import numpy as np
 from penstock.core.codecs import PixelSpace, decode_png
 from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.decoding import FREELY, Decoding
-from penstock.kernels.codecs.headers import png, tiff
+from penstock.kernels.codecs.headers import png, tiff, webp
 from penstock.kernels.codecs.image_description import (
     UPRIGHT,
     EncodedFiles,
@@ -32,7 +33,7 @@ from penstock.kernels.codecs.image_header import reading_with_pillow
 from penstock.kernels.codecs.isolated_images import decode_isolated
 from penstock.kernels.codecs.jpeg_baseline import decode_region, decode_together, on_all_threads
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
-from penstock.kernels.codecs.libraries import decode_on_cpu, libdeflate, nvimgcodec, simplejpeg
+from penstock.kernels.codecs.libraries import decode_on_cpu, libdeflate, libwebp, nvimgcodec, simplejpeg
 from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cpu.opencv import opencv
 from penstock.kernels.thread_buffers import ThreadBuffers
@@ -113,8 +114,10 @@ def decode_in_process(
                 _copy_pixels(orientation.upright(pixels), output)
             return
     decoded = None
+    wanted = output if orientation == UPRIGHT and output_type != DALIImageType.YCbCr else None
+    if header.format == "webp" and wanted is not None and _decode_webp(encoded, output_type, stored, wanted):
+        return
     if header.format == "png":
-        wanted = output if orientation == UPRIGHT and output_type != DALIImageType.YCbCr else None
         decoded = _decode_png(encoded, header, output_type, stored, wanted)
         if decoded is None:
             encoded = png.without_animation(encoded)
@@ -340,6 +343,27 @@ def _decode_png(
     if not decode_png(library, encoded, region.anchor, space, pixels):
         return None
     return pixels, float(np.iinfo(dtype).max)
+
+
+# -- WebP directly into the output -----------------------------------------------------------------------------------
+
+_WEBP_DECODERS = {DALIImageType.RGB: "WebPDecodeRGBInto", DALIImageType.BGR: "WebPDecodeBGRInto"}
+
+
+def _decode_webp(encoded: np.ndarray, output_type: DALIImageType, region: Region | None, output: np.ndarray) -> bool:
+    """Decodes a WebP that is no animation; returns False if another decoder is needed."""
+    library = libwebp()
+    if library is None or region is not None or output_type not in _WEBP_DECODERS or webp.is_animated(encoded):
+        return False
+    if output.dtype != np.uint8 or not output.flags.c_contiguous:
+        return False
+    place, (height, width, _) = (encoded.ctypes.data, encoded.size), output.shape
+    found_width, found_height = ctypes.c_int(), ctypes.c_int()
+    known = library.WebPGetInfo(*place, ctypes.byref(found_width), ctypes.byref(found_height))
+    if not known or (found_height.value, found_width.value) != (height, width):
+        return False
+    decode_into = getattr(library, _WEBP_DECODERS[output_type])
+    return bool(decode_into(*place, output.ctypes.data, output.size, output.strides[0]))
 
 
 # -- everything else: the stored pixels and the value of full intensity ----------------------------------------------

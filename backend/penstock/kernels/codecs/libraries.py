@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import importlib.util
 import os
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -96,6 +98,29 @@ def libdeflate() -> Libdeflate | None:
     except AttributeError:
         return None
     return Libdeflate(*(ctypes.cast(function, ctypes.c_void_p) for function in functions))
+
+
+@functools.cache
+def libwebp() -> ctypes.CDLL | None:
+    """The library in Pillow's wheel, or None: WebPs are then decoded by nvImageCodec or Pillow.
+
+    It decodes directly into the output: 8.4 ms, compared to 10.4 for nvImageCodec and a copy (1.1 megapixels, one thread), with the same
+    pixels.
+    """
+    found = importlib.util.find_spec("PIL")
+    folder = Path(found.origin).parents[1] / "pillow.libs" if found and found.origin else None
+    for path in folder.glob("libwebp-*.so*") if folder else ():
+        try:
+            library = ctypes.CDLL(str(path))
+            size = ctypes.POINTER(ctypes.c_int)
+            library.WebPGetInfo.argtypes = [ctypes.c_void_p, ctypes.c_size_t, size, size]
+            for function in (library.WebPDecodeRGBInto, library.WebPDecodeBGRInto):
+                function.restype = ctypes.c_void_p
+                function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        except (OSError, AttributeError):
+            continue
+        return library
+    return None
 
 
 @functools.cache

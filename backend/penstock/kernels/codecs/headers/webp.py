@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import struct
 
+import numpy as np
+
 from penstock.kernels.codecs.headers.declared import Declared, check
 
 SIGNATURE = b"RIFF"
@@ -15,6 +17,7 @@ _FIRST_CHUNK = 12
 _CHUNK = struct.Struct("<4sI").unpack_from
 _VP8_START = b"\x9d\x01\x2a"
 _VP8L_SIGNATURE = 0x2F
+_ANIMATION = 0x02
 
 
 def check_webp(data: memoryview) -> Declared:
@@ -38,6 +41,11 @@ def check_webp(data: memoryview) -> Declared:
     check(width > 0 and height > 0, f"WebP: its size is {height}x{width}")
     _check_chunks(data)
     return Declared(height, width, channels)
+
+
+def is_animated(encoded: np.ndarray) -> bool:
+    """Whether a WebP with a valid header says that it is an animation."""
+    return bytes(encoded[_FIRST_CHUNK : _FIRST_CHUNK + 4]) == b"VP8X" and bool(encoded[_FIRST_CHUNK + 8] & _ANIMATION)
 
 
 def _check_chunks(data: memoryview) -> None:
