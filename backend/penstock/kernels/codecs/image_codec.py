@@ -19,7 +19,7 @@ import numpy as np
 from penstock.core.codecs import PixelSpace, decode_png
 from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.decoding import FREELY, Decoding
-from penstock.kernels.codecs.headers import png, tiff, webp
+from penstock.kernels.codecs.headers import bmp, png, tiff, webp
 from penstock.kernels.codecs.image_description import (
     UPRIGHT,
     EncodedFiles,
@@ -116,6 +116,8 @@ def decode_in_process(
     decoded = None
     wanted = output if orientation == UPRIGHT and output_type != DALIImageType.YCbCr else None
     if header.format == "webp" and wanted is not None and _decode_webp(encoded, output_type, stored, wanted):
+        return
+    if header.format == "bmp" and wanted is not None and _decode_bmp(encoded, output_type, stored, wanted):
         return
     if header.format == "png":
         decoded = _decode_png(encoded, header, output_type, stored, wanted)
@@ -364,6 +366,35 @@ def _decode_webp(encoded: np.ndarray, output_type: DALIImageType, region: Region
         return False
     decode_into = getattr(library, _WEBP_DECODERS[output_type])
     return bool(decode_into(*place, output.ctypes.data, output.size, output.strides[0]))
+
+
+# -- plain BMP ---------------------------------------------------------------------------------------------------
+
+
+def _decode_bmp(encoded: np.ndarray, output_type: DALIImageType, region: Region | None, output: np.ndarray) -> bool:
+    """Copies the pixels of a BMP of 24 bits that is not compressed; returns False if another decoder is needed."""
+    if (
+        output.dtype != np.uint8
+        or not output.flags.c_contiguous
+        or output_type not in (DALIImageType.RGB, DALIImageType.BGR)
+    ):
+        return False
+    rows = bmp.plain_rows(encoded)
+    if rows is None:
+        return False
+    if region is not None:
+        rows = rows[region.overlap(rows.shape)[0]]
+    if rows.shape != output.shape:
+        return False
+    if output_type == DALIImageType.BGR:
+        output[...] = rows
+        return True
+    cv2 = opencv()
+    # A band of rows stays in the cache between both steps; OpenCV takes no rows in reverse order.
+    for start in range(0, len(rows), _BAND):
+        band = output[start : start + _BAND]
+        cv2.cvtColor(np.ascontiguousarray(rows[start : start + _BAND]), cv2.COLOR_BGR2RGB, dst=band)
+    return True
 
 
 # -- everything else: the stored pixels and the value of full intensity ----------------------------------------------

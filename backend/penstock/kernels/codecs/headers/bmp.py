@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import struct
 
+import numpy as np
+
 from penstock.kernels.codecs.headers.declared import Declared, check, check_density
 
 SIGNATURE = b"BM"
 _FILE_HEADER = 14
 _CORE, _INFO = 12, 40
+_START_AT, _COLOUR_BITS = 10, 24
 _DEPTHS = (1, 2, 4, 8, 16, 24, 32)
 _RGB, _RLE8, _RLE4, _BIT_FIELDS, _ALPHA_BIT_FIELDS = 0, 1, 2, 3, 6
 # Uncompressed rows may lack padding, a run of 255 pixels takes two bytes; skipped pixels take none.
@@ -45,3 +48,24 @@ def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Declared:
     runs = compression in (_RLE8, _RLE4)
     check_density(stored, available, _RUNS_RATIO if runs else _PLAIN_RATIO, kind)
     return Declared(height, width, {16: 3, 24: 3, 32: 4}.get(bits, 3))
+
+
+def plain_rows(encoded: np.ndarray) -> np.ndarray | None:
+    """The rows of a BMP of 24 bits that is not compressed, from the top: uint8 of shape (H, W, 3) in BGR, a view; None of others.
+
+    Args:
+        encoded: a file with a valid header.
+    """
+    data = encoded.data
+    if len(data) < _FILE_HEADER + _INFO:
+        return None
+    (start,) = struct.unpack_from("<I", data, _START_AT)
+    size, width, height, planes, bits, compression = struct.unpack_from("<IiiHHI", data, _FILE_HEADER)
+    if size < _INFO or (planes, bits, compression) != (1, _COLOUR_BITS, _RGB):
+        return None
+    row_bytes = (3 * width + 3) // 4 * 4
+    if start < _FILE_HEADER + size or start + row_bytes * abs(height) > len(data):
+        return None
+    stored = encoded[start : start + row_bytes * abs(height)].reshape(abs(height), row_bytes)
+    rows = stored[:, : 3 * width].reshape(abs(height), width, 3)
+    return rows[::-1] if height > 0 else rows
