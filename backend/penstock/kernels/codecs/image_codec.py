@@ -589,7 +589,9 @@ def _as_mode(image: Any, output_type: DALIImageType) -> object:
     if output_type == DALIImageType.ANY_DATA:
         other = {"P": "RGB", "PA": "RGB", "YCbCr": "RGB", "1": "L"}.get(image.mode)
         return image if other is None else image.convert(other)
-    return image.convert("L" if output_type == DALIImageType.GRAY else "RGB")
+    mode = "L" if output_type == DALIImageType.GRAY else "RGB"
+    # To the mode that it has, Pillow copies an image.
+    return image if image.mode == mode else image.convert(mode)
 
 
 # -- values --------------------------------------------------------------------------------------------------------
