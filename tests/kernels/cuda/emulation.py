@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import functools
 import hashlib
+import itertools
 import re
 import shutil
 import subprocess
@@ -109,11 +110,12 @@ class _Kernel:
     """A compiled kernel, called as CuPy's, or launched by the number `ptr`."""
 
     known: ClassVar[dict[int, _Kernel]] = {}
+    _numbers = itertools.count(1)  # of which no two threads get the same one
 
     def __init__(self, run: Any) -> None:
         self._run = run
         self.max_dynamic_shared_size_bytes = 48 * 1024
-        self.ptr = len(self.known) + 1
+        self.ptr = next(self._numbers)
         self.known[self.ptr] = self
 
     @property
@@ -240,14 +242,17 @@ _DRIVER = types.SimpleNamespace(
 
 
 class _HostMemory:
-    """Memory that is taken for page-locked; `limit`: bytes of it that the system has."""
+    """Memory that is taken for page-locked; `limit`: bytes of it that the system has.
+
+    Other threads, and buffers that are collected as garbage meanwhile, change the blocks: a copy of them is looked through.
+    """
 
     def __init__(self) -> None:
         self.limit = 1 << 40
         self._blocks: dict[int, ctypes.Array[ctypes.c_char]] = {}
 
     def alloc(self, size: int, _flags: int) -> int:
-        if sum(map(len, self._blocks.values())) + size > self.limit:
+        if sum(map(len, list(self._blocks.values()))) + size > self.limit:
             raise CUDARuntimeError(_OUT_OF_MEMORY)
         block = (ctypes.c_char * size)()
         address = ctypes.addressof(block)
@@ -258,7 +263,7 @@ class _HostMemory:
         del self._blocks[address]
 
     def attributes(self, address: int) -> Any:
-        is_here = any(0 <= address - begin < len(block) for begin, block in self._blocks.items())
+        is_here = any(0 <= address - begin < len(block) for begin, block in list(self._blocks.items()))
         return types.SimpleNamespace(type=int(is_here))
 
 

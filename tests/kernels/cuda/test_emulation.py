@@ -1,0 +1,30 @@
+"""What the emulated GPU must keep to, so that tests fail for what they test."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+class Interrupted:
+    """A block of page-locked memory while whose length is asked for, another one is freed: by another thread, or as garbage."""
+
+    def __init__(self, runtime: Any, other: int) -> None:
+        self._runtime, self._other = runtime, [other]
+
+    def __len__(self) -> int:
+        for address in self._other:
+            self._runtime.freeHost(address)
+        self._other.clear()
+        return 8
+
+
+def test_page_locked_memory_may_be_freed_while_it_is_looked_through() -> None:
+    # With what was iterated over before, a good video was skipped now and then: "dictionary changed size during iteration".
+    runtime = sys.modules["cupy"].cuda.runtime
+    for look in (lambda: runtime.hostAlloc(8, 0), lambda: runtime.pointerGetAttributes(1).type):
+        first = runtime.hostAlloc(8, 0)
+        runtime.host._blocks[2] = Interrupted(runtime, runtime.hostAlloc(8, 0))
+        look()
+        assert runtime.pointerGetAttributes(first).type == 1
+        runtime.freeHost(2)
