@@ -139,6 +139,11 @@ def test_models_that_fail_are_reported_with_the_reason(tmp_path: Path) -> None:
         assert infer(server, [3.0]) == [3.0]
 
 
+def test_a_server_that_is_not_ready_in_time_tells_how_long_it_computed(repository: Path) -> None:
+    with pytest.raises(ServerError, match=r"not ready after 0 s, of which it had a processor for \d+: "):
+        LocalServer(repository, timeout=0.01).start()
+
+
 def test_a_server_that_is_killed_at_its_start_is_explained_by_its_last_words(tmp_path: Path) -> None:
     folder = tmp_path / "fatal" / "1"
     folder.mkdir(parents=True)

@@ -542,7 +542,10 @@ class LocalServer:
         if not process.running:
             raise ServerError(f"the server {process.exit_status()}: {process.explanation()}")
         if time.monotonic() > deadline:
-            raise ServerError(f"the server was not ready after {self._timeout:.0f} s: {process.explanation()}")
+            computed = f"of which it had a processor for {process.processor_seconds():.0f}"
+            raise ServerError(
+                f"the server was not ready after {self._timeout:.0f} s, {computed}: {process.explanation()}"
+            )
 
     def _refuse_failures(self) -> None:
         """Raises ServerError if models that should be loaded are not."""

@@ -89,6 +89,14 @@ class TritonProcess:
         code = self._process.poll()
         return None if code is None else describe_end(code)
 
+    def processor_seconds(self) -> float:
+        """How long it has computed, on all cores; 0 if it has ended."""
+        with contextlib.suppress(OSError):
+            # After the name, which may contain anything: state, parent ... user and system time.
+            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return 0.0
+
     def log_lines(self) -> list[str]:
         """The end of the log, without its tables of settings."""
         return [line for line in list(self._tail) if line.strip() and line[0] not in "+|"]
