@@ -10,10 +10,29 @@ from typing import Any
 import pytest
 
 from penstock.serving.model_hosts import MODEL_HOSTS
+from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from served import await_stops
+
+START_SECONDS = 600.0
+"""For a server to become ready. Beside other work it may get a twentieth of a core, and compiles what nobody has compiled: 40 s of
+that were not over after 180 s. One that hangs is not ready after any time."""
+TEST_SECONDS = 900
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.timeout(TEST_SECONDS), append=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient_starts() -> None:
+    defaults = LocalServer.__init__.__kwdefaults__
+    assert defaults is not None
+    defaults["timeout"] = START_SECONDS
 
 
 @pytest.fixture(scope="module", params=MODEL_HOSTS)

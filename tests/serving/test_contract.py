@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from served import HEADER, add_model, ask, stopped_later
 
 # The first test waits for the server, and that for two processes of each model.
-pytestmark = pytest.mark.timeout(300)
 
 TWO_LINES = 'backend: "penstock"\n'
 CROPPED = """

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 # Kernels may have to be compiled first.
-pytestmark = [pytest.mark.timeout(600), pytest.mark.exhaustive]
+pytestmark = pytest.mark.exhaustive
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,8 +15,6 @@ import pytest
 from failing_calls import ERRORS, Failed, Fault, Kind, Program
 from faulty_server import ISOLATED, FaultyServer, spread, wait_until
 
-pytestmark = pytest.mark.timeout(600)
-
 Calls = Counter[tuple[Program, Kind]]
 
 WHILE_SERVING = [

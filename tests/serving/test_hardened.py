@@ -8,7 +8,7 @@ import sys
 import pytest
 from hardened import ROOT
 
-pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.exhaustive
 
 DEMO = [sys.executable, str(ROOT / "client_examples" / "demo.py")]
 

@@ -25,7 +25,7 @@ MODELS = ("crossing", "several", "twins")
 PATIENCE = 90.0
 """Seconds for what takes two or three on a machine with nothing else to do."""
 
-pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.exhaustive
 
 
 def wait_for(what: Callable[[], object]) -> bool:

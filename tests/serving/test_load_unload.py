@@ -24,7 +24,7 @@ from traffic_process import Counts
 GONE = {"UNAVAILABLE", "NOT_FOUND"}
 """What a request to a model that is not there may be told; over HTTP the same."""
 
-pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.exhaustive
 
 
 def control(server: LocalServer, model: str, what: str) -> tuple[int, str]:

@@ -22,7 +22,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from served import HEADER, add_model, ask, stopped_later
 
 # The first test waits for the server.
-pytestmark = pytest.mark.timeout(300)
 
 MOST = 6
 # Coloured squares upon black: what is to be found, and what is to be told of each.

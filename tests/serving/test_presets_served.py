@@ -28,7 +28,6 @@ from record import FAMILIES_RECORDED, PICTURE_MOST, PICTURES, digest_of
 from served import ask, stopped_later
 
 # The first test waits for the server.
-pytestmark = pytest.mark.timeout(300)
 
 MODELS = {"qwen2-vl-small": ("pixel_values", "image_grid_thw"), "llama4-small": ("pixel_values", "aspect_ratios")}
 FILES = [picture.file.tobytes() for picture in pictures(PICTURES, PICTURE_MOST, slender=True)]

@@ -226,7 +226,6 @@ def test_models_that_clients_loaded_are_loaded_again_as_they_loaded_them(tmp_pat
     assert "sent is loaded again as a client loaded it" in reports
 
 
-@pytest.mark.timeout(300)
 def test_kills_under_load_leave_nothing_behind(tmp_path: Path) -> None:
     findings = run(tmp_path, period=15, seconds=40, clients=4)
     assert findings.kills == 2

@@ -19,7 +19,7 @@ from traffic_models import write_repository
 
 REQUESTS = 5000
 
-pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.exhaustive
 
 deaths = Deaths()
 

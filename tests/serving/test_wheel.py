@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from served import HEADER, add_model
 
-pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.exhaustive
 
 ROOT = Path(__file__).parents[2]
 PLAIN = """
