@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +19,9 @@ HEADER = """
 from penstock import fn, pipeline_def, types
 from penstock.plugin.triton import autoserialize
 """
+
+PATIENCE_SECONDS = 120.0
+"""For what takes one or two on a machine with nothing else to do."""
 
 _stopper = ThreadPoolExecutor(thread_name_prefix="stopper")
 _stops: list[Future[None]] = []
@@ -52,6 +56,14 @@ def ask(client: Any, model: str, request_id: str = "", parameters: Any = None, *
         tensor.set_data_from_numpy(data)
         tensors.append(tensor)
     return client.infer(model, tensors, request_id=request_id, parameters=parameters)
+
+
+def until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
+    """Waits for what is to come about."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited for {seconds:.0f} s in vain"
+        time.sleep(0.02)
 
 
 def stop_later(stop: Callable[[], None]) -> None:

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +24,11 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import HEADER, add_model
+from served import HEADER, add_model, until
 
-NAP_SECONDS = 1.0
+NAP_SECONDS = 0.5
+TIRED = 7.5
+"""What is sent, and no trial run in which a model is loaded: that one would nap as well."""
 CLOSED = 0
 """In place of a status: the server has closed the connection."""
 
@@ -50,7 +52,10 @@ SLOW = (
 import time
 
 def nap(x):
-    time.sleep({NAP_SECONDS})
+    if x[0] == {TIRED}:
+        with open("TRACE", "a") as file:
+            file.write(".")
+        time.sleep({NAP_SECONDS})
     return x
 
 @autoserialize
@@ -74,15 +79,25 @@ ensemble_scheduling { step [
 )
 
 
-def write_slow(repository: Path, naps: int = 1) -> None:
-    add_model(repository, "slow", CONFIG, SLOW.replace("NAPS", str(naps)))
+def write_slow(folder: Path, naps: int = 1) -> Path:
+    """A repository of one model."""
+    source = SLOW.replace("NAPS", str(naps)).replace("TRACE", str(folder / "trace"))
+    add_model(folder / "models", "slow", CONFIG, source)
+    return folder / "models"
+
+
+def await_naps(folder: Path, count: int) -> None:
+    """Waits until so many naps have begun."""
+    trace = folder / "trace"
+    until(lambda: trace.exists() and len(trace.read_text()) >= count)
 
 
 @dataclass
 class Answer:
-    """What became of a request, and when it was sent."""
+    """What became of a request, and when it was sent and answered."""
 
     sent: float
+    ended: float
     status: int
     text: str
 
@@ -97,10 +112,10 @@ class HttpClient:
 
     def ask(self) -> Answer:
         sent = time.monotonic()
-        tensor = {"name": "x", "shape": [1, 1], "datatype": "FP32", "data": [3.0]}
+        tensor = {"name": "x", "shape": [1, 1], "datatype": "FP32", "data": [TIRED]}
         self._connection.request("POST", f"/v2/models/{self._model}/infer", json.dumps({"inputs": [tensor]}))
         response = self._connection.getresponse()
-        return Answer(sent, response.status, response.read().decode())
+        return Answer(sent, time.monotonic(), response.status, response.read().decode())
 
     def close(self) -> None:
         self._connection.close()
@@ -121,14 +136,16 @@ class GrpcClient:
     def ask(self) -> Answer:
         sent = time.monotonic()
         tensor = tritonclient.grpc.InferInput("x", [1, 1], "FP32")
-        tensor.set_data_from_numpy(np.full((1, 1), 3, np.float32))
+        tensor.set_data_from_numpy(np.full((1, 1), TIRED, np.float32))
         try:
             self._client.infer("slow", [tensor])
         except InferenceServerException as error:
             if "is stopping" not in str(error):
                 raise ConnectionError(str(error)) from error
-            return Answer(sent, {"StatusCode.UNAVAILABLE": 503}.get(str(error.status()), 400), str(error))
-        return Answer(sent, 200, "")
+            return Answer(
+                sent, time.monotonic(), {"StatusCode.UNAVAILABLE": 503}.get(str(error.status()), 400), str(error)
+            )
+        return Answer(sent, time.monotonic(), 200, "")
 
     def close(self) -> None:
         self._client.close()
@@ -154,61 +171,69 @@ def ask_once(client: Client) -> Answer:
         return client.ask()
 
 
-def ask_until_closed(client: Client) -> list[Answer]:
-    """Answers to requests, one after the other, until the connection is closed; that is the last answer."""
-    answers: list[Answer] = []
-    with contextlib.closing(client):
-        while True:
-            sent = time.monotonic()
-            try:
-                answers.append(client.ask())
-            except (OSError, http.client.HTTPException) as error:
-                return [*answers, Answer(sent, CLOSED, repr(error))]
-            if answers[-1].status != 200:
-                time.sleep(0.05)
+class Asking(threading.Thread):
+    """Asks one request after the other, until the connection is closed; that is the last answer."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__()
+        self.answers: list[Answer] = []
+        self._client = client
+        self.start()
+
+    def run(self) -> None:
+        with contextlib.closing(self._client):
+            while not self.answers or self.answers[-1].status != CLOSED:
+                sent = time.monotonic()
+                try:
+                    self.answers.append(self._client.ask())
+                except (OSError, http.client.HTTPException) as error:
+                    self.answers.append(Answer(sent, time.monotonic(), CLOSED, repr(error)))
+                if self.answers[-1].status != 200:
+                    time.sleep(0.05)
+
+
+def answers_of(asking: list[Asking]) -> list[Answer]:
+    """All answers, when the server has closed all connections."""
+    for one in asking:
+        one.join()
+    return [answer for one in asking for answer in one.answers]
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("protocol", [HttpClient, GrpcClient])
 def test_requests_in_flight_are_answered_and_later_ones_refused_as_unavailable(tmp_path: Path, protocol: type) -> None:
-    write_slow(tmp_path)
-    # Two instances, so that half of the requests are queued.
-    clients = 6
+    repository = write_slow(tmp_path)
+    # Two instances, so that half of the requests are queued. Were clients that hold connections open waited for until the timeout, the
+    # server would take a minute to end.
     with (
-        LocalServer(tmp_path, model_host="native", settings=TRUSTING) as server,
-        ThreadPoolExecutor(clients) as threads,
+        LocalServer(repository, model_host="native", settings=TRUSTING, flags=["--exit-timeout-secs=60"]) as server,
         contextlib.closing(HttpClient(server)) as health,
     ):
         assert health.readiness() == 200
-        answers: list[Future[list[Answer]]] = [
-            threads.submit(ask_until_closed, protocol(server)) for _ in range(clients)
-        ]
-        time.sleep(2.5 * NAP_SECONDS)
+        asking = [Asking(protocol(server)) for _ in range(6)]
+        until(lambda: all(one.answers for one in asking))
         with stopping(server) as began:
-            time.sleep(0.2)
-            assert health.readiness() != 200
+            until(lambda: health.readiness() != 200)
         ended = time.monotonic()
-        found = [answer for future in answers for answer in future.result()]
-    before = [answer for answer in found if answer.sent < began]
-    assert len(before) >= clients
-    assert {answer.status for answer in before} == {200}
-    after = [answer for answer in found if answer.sent > began + 0.2 and answer.status != CLOSED]
-    assert after != []
-    assert {answer.status for answer in after} == {503}
-    assert {"is stopping and takes no new requests" in answer.text for answer in after} == {True}
-    # It does not wait for the timeout, though clients hold connections open.
-    assert ended - began < 9
+        found = answers_of(asking)
+    assert {answer.status for answer in found if answer.sent < began} == {200}
+    refused = [answer for answer in found if answer.status not in (200, CLOSED)]
+    assert {answer.status for answer in refused} == {503}
+    assert {"is stopping and takes no new requests" in answer.text for answer in refused} == {True}
+    first = min(answer.ended for answer in refused)
+    assert {answer.status for answer in found if answer.sent > first} <= {503, CLOSED}
+    assert ended - began < 45
 
 
 @pytest.mark.exhaustive
 def test_requests_that_take_longer_than_the_timeout_are_refused(tmp_path: Path) -> None:
-    write_slow(tmp_path, naps=8)
+    repository = write_slow(tmp_path, naps=16)
     with (
-        LocalServer(tmp_path, model_host="native", settings=TRUSTING, flags=["--exit-timeout-secs=1"]) as server,
+        LocalServer(repository, model_host="native", settings=TRUSTING, flags=["--exit-timeout-secs=1"]) as server,
         ThreadPoolExecutor(4) as threads,
     ):
         futures = [threads.submit(ask_once, HttpClient(server)) for _ in range(4)]
-        time.sleep(0.5)
+        await_naps(tmp_path, 2)
         server.stop()
         answers = [future.result() for future in futures]
     assert {answer.status for answer in answers} == {503}
@@ -218,12 +243,16 @@ def test_requests_that_take_longer_than_the_timeout_are_refused(tmp_path: Path) 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("host", ["native", "stub"])
 def test_ensembles_in_flight_are_answered(tmp_path: Path, host: str) -> None:
-    write_slow(tmp_path)
-    (tmp_path / "twice" / "1").mkdir(parents=True)
-    (tmp_path / "twice" / "config.pbtxt").write_text(ENSEMBLE)
-    with LocalServer(tmp_path, model_host=host, settings=TRUSTING) as server, ThreadPoolExecutor(4) as threads:
+    repository = write_slow(tmp_path)
+    (repository / "twice" / "1").mkdir(parents=True)
+    (repository / "twice" / "config.pbtxt").write_text(ENSEMBLE)
+    flags = ["--exit-timeout-secs=60"]
+    with (
+        LocalServer(repository, model_host=host, settings=TRUSTING, flags=flags) as server,
+        ThreadPoolExecutor(4) as threads,
+    ):
         futures = [threads.submit(ask_once, HttpClient(server, "twice")) for _ in range(4)]
-        time.sleep(0.5 * NAP_SECONDS)
+        await_naps(tmp_path, 1)
         server.stop()
         answers = [future.result() for future in futures]
     assert [answer.status for answer in answers] == [200] * 4, answers
@@ -231,15 +260,16 @@ def test_ensembles_in_flight_are_answered(tmp_path: Path, host: str) -> None:
 
 @pytest.mark.exhaustive
 def test_a_server_with_models_in_stubs_answers_what_is_in_flight_and_takes_nothing_new(tmp_path: Path) -> None:
-    write_slow(tmp_path)
-    with LocalServer(tmp_path, model_host="stub", settings=TRUSTING) as server, ThreadPoolExecutor(4) as threads:
-        futures = [threads.submit(ask_until_closed, HttpClient(server)) for _ in range(4)]
-        time.sleep(1.5 * NAP_SECONDS)
+    flags = ["--exit-timeout-secs=60"]
+    with LocalServer(write_slow(tmp_path), model_host="stub", settings=TRUSTING, flags=flags) as server:
+        asking = [Asking(HttpClient(server)) for _ in range(4)]
+        until(lambda: all(one.answers for one in asking))
         with stopping(server) as began:
             pass
-        found = [answer for future in futures for answer in future.result()]
+        found = answers_of(asking)
     assert {answer.status for answer in found if answer.sent < began} == {200}
-    assert {answer.status for answer in found if answer.sent > began + 0.5} <= {404, CLOSED}, found
+    first = min(answer.ended for answer in found if answer.status != 200)
+    assert {answer.status for answer in found if answer.sent > first} <= {404, CLOSED}, found
 
 
 # -- which requests are admitted ---------------------------------------------------------------------------------------
