@@ -21,21 +21,24 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import add_model, stopped_later
+from served import PATIENCE_SECONDS, add_model, stopped_later, until
 
 pytestmark = pytest.mark.exhaustive
 
-# Three operators in a row, each of which notes the samples that reach it, adds 1000 and takes its time for the batch: the first of
-# them long enough, with the numbers 1, 3 and 7, for a request to arrive or be cancelled meanwhile, on a busy machine as well.
+# Three operators, each of which notes the samples that reach it and adds 1000. With 101, 103 and 107, unlike in trial runs, the first of them
+# waits until the test lets it go on, and then for as long as the server may take to hear of a cancellation.
 SLOW = """
-import time
+import os, time
 from penstock import fn, pipeline_def, types
 
 def slow(step):
     def run(samples):
         with open({trace!r}, "a") as file:
             file.writelines(f"{{int(sample[0])}} {{step}}\\n" for sample in samples)
-        time.sleep(1.5 if any(sample[0] in (1, 3, 7) for sample in samples) else 0.4)
+        if step == "first" and any(sample[0] in (101, 103, 107) for sample in samples):
+            while not os.path.exists({gate!r}):
+                time.sleep(0.01)
+            time.sleep(1)
         return [sample + 1000 for sample in samples]
     return run
 
@@ -61,10 +64,15 @@ def trace(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Path:
     return tmp_path_factory.mktemp("trace") / "steps"
 
 
+def gate_of(trace: Path) -> Path:
+    """The file that lets the first operator go on."""
+    return trace.with_name("gate")
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, trace: Path, model_host: str) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
-    add_model(repository, "slow", CONFIG, SLOW.format(trace=str(trace)))
+    add_model(repository, "slow", CONFIG, SLOW.format(trace=str(trace), gate=str(gate_of(trace))))
     with stopped_later(LocalServer(repository, model_host=model_host)) as running:
         yield running
 
@@ -85,7 +93,7 @@ class Call:
 
     def answer(self) -> list[int]:
         """Both outputs; raises the error where there is one."""
-        answer = self._answers.get(timeout=20)
+        answer = self._answers.get(timeout=PATIENCE_SECONDS)
         if isinstance(answer, Exception):
             raise answer
         return [int(answer.as_numpy(name)[0, 0]) for name in ("y", "z")]
@@ -94,15 +102,9 @@ class Call:
 @pytest.fixture
 def ask(server: LocalServer, trace: Path) -> Iterator[Callable[[int], Call]]:
     trace.write_text("")
+    gate_of(trace).unlink(missing_ok=True)
     with tritonclient.grpc.InferenceServerClient(server.grpc_url) as client:
         yield lambda number: Call(client, number)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert condition()
 
 
 def failed(server: LocalServer) -> int:
@@ -119,14 +121,15 @@ def test_a_run_that_nobody_waits_for_any_more_stops(
     server: LocalServer, ask: Callable[[int], Call], trace: Path
 ) -> None:
     before = failed(server)
-    call = ask(1)
-    until(lambda: "1 first" in trace.read_text())
+    call = ask(101)
+    until(lambda: "101 first" in trace.read_text())
     call.cancel()
+    gate_of(trace).touch()
     with pytest.raises(InferenceServerException, match=r"(?i)cancel"):
         call.answer()
     # What had not been taken by then, the second input, does not turn up here.
     assert ask(2).answer() == [3002, -2]
-    assert "1 third" not in trace.read_text()
+    assert "101 third" not in trace.read_text()
     until(lambda: failed(server) == before + 1)
 
 
@@ -134,11 +137,12 @@ def test_a_cancelled_request_leaves_the_others_of_its_batch_alone(
     server: LocalServer, ask: Callable[[int], Call], trace: Path
 ) -> None:
     before = failed(server)
-    calls = {number: ask(number) for number in (3, 4, 5)}
+    calls = {number: ask(number) for number in (103, 4, 5)}
     until(lambda: len(trace.read_text().splitlines()) >= 3)
-    assert sorted(trace.read_text().splitlines()[:3]) == ["3 first", "4 first", "5 first"]  # one batch
+    assert sorted(trace.read_text().splitlines()[:3]) == ["103 first", "4 first", "5 first"]  # one batch
     calls[4].cancel()
-    assert calls[3].answer() == [3003, -3]
+    gate_of(trace).touch()
+    assert calls[103].answer() == [3103, -103]
     assert calls[5].answer() == [3005, -5]
     until(lambda: failed(server) == before + 1)
     assert ask(6).answer() == [3006, -6]
@@ -147,12 +151,13 @@ def test_a_cancelled_request_leaves_the_others_of_its_batch_alone(
 def test_what_is_cancelled_while_it_waits_is_not_run(
     server: LocalServer, ask: Callable[[int], Call], trace: Path
 ) -> None:
-    running = ask(7)
-    until(lambda: "7 first" in trace.read_text())
+    running = ask(107)
+    until(lambda: "107 first" in trace.read_text())
     waiting = ask(8)
     time.sleep(0.3)
     waiting.cancel()
-    assert running.answer() == [3007, -7]
+    gate_of(trace).touch()
+    assert running.answer() == [3107, -107]
     assert ask(9).answer() == [3009, -9]
     assert "8 " not in trace.read_text()
 
