@@ -13,8 +13,6 @@ import pytest
 
 from penstock.graph.parsing import parse
 
-pytestmark = pytest.mark.every_case
-
 PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
 # Parts of one line may import from each other.
 LAYERS = [
@@ -92,11 +90,14 @@ def imports(module: str) -> frozenset[str]:
     return frozenset(known_module(name) for node in ast.walk(tree) for name in named_in(node)) - {module}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_imports_point_upwards(module: str) -> None:
-    own = LAYER_OF[part_of(module)]
-    below = {imported for imported in imports(module) if LAYER_OF[part_of(imported)] > own}
-    assert not below, f"{module} imports {sorted(below)}, which stand below it"
+def test_imports_point_upwards() -> None:
+    below = [
+        f"{module} imports {imported}"
+        for module in MODULES
+        for imported in sorted(imports(module))
+        if LAYER_OF[part_of(imported)] > LAYER_OF[part_of(module)]
+    ]
+    assert not below, "\n".join(["modules import what stands below them:", *below])
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

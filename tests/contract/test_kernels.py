@@ -7,8 +7,6 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from penstock.graph.parsing import parse
 from penstock.kernels.cpu import options
 
@@ -56,16 +54,27 @@ def test_there_are_some() -> None:
     assert ("penstock.kernels.cpu.axis_plans", "_fill_extents") in inner_functions()
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("path", [path for path in FILES if "kernels.cpu" in path.read_text()], ids=module_of)
-def test_python_calls_none(path: Path) -> None:
-    tree = parse(path.read_text())
-    own = {name: (module_of(path), name) for module, name in inner_functions() if module == module_of(path)}
-    imported = {
-        alias.asname or alias.name: (node.module, alias.name)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module
-        for alias in node.names
-    }
-    known = own | imported
-    assert not [name for name in used_by_python(tree) if known.get(name) in inner_functions()]
+def test_python_calls_none() -> None:
+    inner = inner_functions()
+    called = [
+        f"{path}: {name}"
+        for path in FILES
+        if "kernels.cpu" in (text := path.read_text())
+        for name in inner_called_by_python(parse(text), module_of(path), inner)
+    ]
+    assert not called, "\n".join(["Python calls what only compiled functions may:", *called])
+
+
+def inner_called_by_python(tree: ast.Module, module: str, inner: set[tuple[str, str]]) -> Iterator[str]:
+    """The names of inner functions that a module uses outside compiled ones."""
+    known = {name: (owner, name) for owner, name in inner if owner == module}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            known |= {alias.asname or alias.name: (node.module, alias.name) for alias in node.names}
+    return (name for name in used_by_python(tree) if known.get(name) in inner)
+
+
+def test_calls_are_seen() -> None:
+    inner = {("own", "a"), ("other", "b")}
+    source = "from other import b as c\n@kernel\ndef f():\n    a()\ndef g():\n    return a(), c()\n"
+    assert sorted(inner_called_by_python(parse(source), "own", inner)) == ["a", "c"]

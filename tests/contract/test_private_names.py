@@ -84,10 +84,13 @@ def module_name(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=module_name)
-def test_private_names_stay_private(path: Path) -> None:
-    found = list(foreign_names(path.read_text(encoding="utf-8"), module_name(path)))
-    assert not found, f"{path} uses private names of other modules: {found}"
+def test_private_names_stay_private() -> None:
+    found = [
+        f"{path}:{line}: {name}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for line, name in foreign_names(path.read_text(encoding="utf-8"), module_name(path))
+    ]
+    assert not found, "\n".join(["private names of other modules:", *found])
 
 
 @pytest.mark.parametrize(

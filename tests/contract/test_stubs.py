@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 from penstock import fn
@@ -40,9 +39,9 @@ def test_the_build_writes_them(tmp_path: Path) -> None:
     assert stale_stubs(tmp_path / "lib" / "penstock") == []
 
 
-@pytest.mark.parametrize("path", list(stub_files()), ids=str)
-def test_stubs_are_valid(path: Path) -> None:
-    compile(stub_files()[path], str(path), "exec")
+def test_stubs_are_valid() -> None:
+    for path, text in stub_files().items():
+        compile(text, str(path), "exec")
 
 
 def test_functions_have_their_arguments() -> None:
