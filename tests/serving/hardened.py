@@ -85,7 +85,7 @@ def make_readable(folders: Sequence[Path]) -> None:
 
 def make_read_only(scratch: Sequence[str]) -> None:
     """Makes every file system read-only but those of the kernel and the ones in memory that a container gets."""
-    kernels = {"proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "mqueue"}
+    kernels = {"proc", "autofs", "binfmt_misc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "mqueue"}
     for line in Path("/proc/self/mounts").read_text().splitlines():
         target, kind = line.split()[1:3]
         if kind not in kernels:
