@@ -15,6 +15,13 @@ def test_pauses_double_up_to_a_limit() -> None:
     assert pauses == [0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0, 60.0]
 
 
+def test_a_server_that_dies_for_days_is_still_started_again() -> None:
+    # From 1,026 deaths on, at 60 s each after 17 hours, the pause was an OverflowError, which ended the supervisor.
+    deaths = supervisor._Deaths()
+    deaths.count = 100_000
+    assert deaths.pause(free=1) == supervisor._LONGEST_PAUSE
+
+
 def test_a_death_after_a_time_of_service_counts_as_the_first() -> None:
     deaths = supervisor._Deaths()
     for _ in range(5):

@@ -483,7 +483,8 @@ class _Deaths:
     def pause(self, free: int) -> float:
         """Seconds: none for the first ``free`` deaths, then doubled for each."""
         beyond = self.count - free
-        return min(0.5 * 2.0 ** (beyond - 1), _LONGEST_PAUSE) if beyond > 0 else 0.0
+        # As if of at most 32: 2 to a thousand and more is too large for a float.
+        return min(0.5 * 2.0 ** (min(beyond, 32) - 1), _LONGEST_PAUSE) if beyond > 0 else 0.0
 
 
 def undisturbed(report: Report) -> Report:

@@ -70,7 +70,8 @@ class Retries:
 
     def pause(self, failures: int) -> float:
         """Seconds to wait after ``failures`` failed attempts."""
-        return min(self.first_pause * 2 ** (failures - 1), self.max_pause) * random.uniform(0.75, 1)
+        # As if of at most 64: 2 to a thousand and more is too large for a float.
+        return min(self.first_pause * 2.0 ** (min(failures, 64) - 1), self.max_pause) * random.uniform(0.75, 1)
 
 
 _retries = Retries()
