@@ -145,10 +145,10 @@ def test_what_a_served_pipeline_is_tried_with_is_decoded_by_kernels() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"progressive": True}, {"mode": "CMYK"}, {"keep_rgb": True, "subsampling": 0}],
-    ids=["progressive", "inks", "stored as RGB"],
+    [{"mode": "CMYK"}, {"keep_rgb": True, "subsampling": 0}],
+    ids=["inks", "stored as RGB"],
 )
-def test_other_processes_and_colours_are_left(options: dict[str, Any]) -> None:
+def test_other_colours_are_left(options: dict[str, Any]) -> None:
     assert region_of(jpeg(**options), WINDOW) is None
 
 

@@ -71,8 +71,8 @@ HEIC = PixelCost(copies=0, fixed=28)
 
 # -- JPEG --------------------------------------------------------------------------------------------------------------
 
-# Decoders keep all coefficients of a file with several scans.
-_COEFFICIENT_BYTES = 2
+# Decoders keep all coefficients of a file with several scans, of 2 bytes, and our kernels a word for each level of 64 of them.
+_COEFFICIENT_BYTES = 3
 # Rows of the image at a time, by our kernels and simplejpeg: 0; by nvImageCodec 6.1, of CMYK 12 and, as grey, 19.6.
 _JPEG_IN_PLACE, _JPEG_BY_LIBRARY, _JPEG_CMYK = 1, 7, 20
 

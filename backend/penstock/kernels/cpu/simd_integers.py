@@ -652,6 +652,73 @@ def leading_zeros(_context: TypingContext, word: types.Integer) -> Intrinsic:
 
 
 @intrinsic
+def trailing_zeros(_context: TypingContext, word: types.Integer) -> Intrinsic:
+    """How many of the lowest bits of a 64-bit word are zeros."""
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def count_bits(_context: TypingContext, word: types.Integer) -> Intrinsic:
+    """How many bits of a 64-bit word are set."""
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), generate
+
+
+@literal_intrinsic
+def gather_bits(_context: TypingContext, words: types.UniTuple, order: types.Literal) -> Intrinsic:
+    """A vector of 16 lanes of int16, of bits from words of 64: the lowest bits of lanes from the first word, and so on.
+
+    Args:
+        words: those for the first half of the lanes, then as many for the second.
+        order: for each lane of a half, the number of its bit in a word, as the bytes of a number, the first one lowest.
+    """
+    vector, levels = vector_types.IntVector(GROUP, 16), words.count // 2
+    numbers = list(order.literal_value.to_bytes(GROUP // 2, "little"))
+    octets = ir.VectorType(llvm.BYTE, GROUP)
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        total, none = ir.Constant(vector.part, None), ir.Constant(vector.part, None)
+        for level in range(levels):
+            pair = ir.Constant(ir.VectorType(llvm.INT64, 2), ir.Undefined)
+            for place, number in enumerate((level, levels + level)):
+                word = builder.extract_value(args[0], number)
+                pair = builder.insert_element(pair, word, ir.Constant(llvm.INT32, place))
+            values = builder.bitcast(pair, octets)
+            lanes = [8 * half + number // 8 for half in (0, 1) for number in numbers]
+            bits = ir.Constant(octets, [1 << number % 8 for number in numbers] * 2)
+            masked = builder.and_(_shuffled(builder, values, values, lanes), bits)
+            is_set = builder.icmp_unsigned("!=", masked, ir.Constant(octets, None))
+            total = builder.or_(
+                total, builder.select(is_set, ir.Constant(vector.part, [1 << level] * GROUP), none)
+            )
+        return llvm.of_parts(builder, [total])
+
+    return vector(words, order), generate
+
+
+@intrinsic
+def with_first_lanes(
+    _context: TypingContext, values: vector_types.IntVector, first: types.Integer, second: types.Integer
+) -> Intrinsic:
+    """A vector of int16 with other numbers in the first lane, and in the first of its second half."""
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        vector = _joined(builder, args[0])
+        for place, number in ((0, args[1]), (values.lanes // 2, args[2])):
+            vector = builder.insert_element(vector, number, ir.Constant(llvm.INT32, place))
+        return llvm.of_parts(builder, [vector])
+
+    return values(values, types.int16, types.int16), generate
+
+
+@intrinsic
 def rarely(_context: TypingContext, condition: types.Boolean) -> Intrinsic:
     """The condition, whose branch is put where the code for the other does not have to jump over it."""
 

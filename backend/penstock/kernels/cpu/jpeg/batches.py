@@ -23,7 +23,7 @@ from penstock.core.threads import NO_CALLS, BackgroundThreads, SharedWork
 from penstock.kernels.cpu.code_generation import carray
 from penstock.kernels.cpu.foreign import bytes_from, copy_bytes, set_int, word_at, words_from
 from penstock.kernels.cpu.jpeg.entropy import FULL, TABLE
-from penstock.kernels.cpu.jpeg.scan import copy_scan
+from penstock.kernels.cpu.jpeg.scan import copy_scan, ends_image
 from penstock.kernels.cpu.jpeg.segments import (
     ACROSS,
     ADOBE,
@@ -35,6 +35,7 @@ from penstock.kernels.cpu.jpeg.segments import (
     JFIF,
     MAX_COMPONENTS,
     NUMBER,
+    PROGRESSIVE,
     START,
     WIDTH,
     Segments,
@@ -269,7 +270,8 @@ def _read_scans(
     for index in range(first, last):
         size = 0
         if 4 < sizes[index] < _LARGEST and read_segments(carray(bytes_from(places[index]), (sizes[index],)), segments):
-            size = _describe(segments, sizes[index], scans, index)
+            if not segments.numbers[PROGRESSIVE]:
+                size = _describe(segments, sizes[index], scans, index)
         scans.taken[index] = size != 0 and (len(extents) == 0 or _makes_pixels(scans, index, extents[index]))
         scans.begins[index + 1] = size
 
@@ -452,7 +454,9 @@ def _gather_image(row: np.ndarray) -> None:
     ends = np.empty(intervals, np.int64)
     # Of a damaged image, nothing is read.
     rows[2 * intervals] = 0
-    if not copy_scan(carray(bytes_from(row[_FILE]), (row[_BYTES],)), row[_SCAN], part[row[_DATA] :], ends):
+    file = carray(bytes_from(row[_FILE]), (row[_BYTES],))
+    end = copy_scan(file, row[_SCAN], part[row[_DATA] :], ends)
+    if end == 0 or not ends_image(file, end):
         return
     copy_bytes(row[_PART], row[_CODES], QUANTIZERS_PLACE)
     copy_bytes(row[_PART] + QUANTIZERS_PLACE, row[_FACTORS], CHAIN_PLACE - QUANTIZERS_PLACE)

@@ -1,4 +1,4 @@
-"""Entropy decoding of baseline JPEG: Huffman codes to coefficients.
+"""Entropy decoding of JPEG: Huffman codes to coefficients.
 
 Source: ITU-T T.81, annex F.2.2 (decoding), annex C (code tables) and figure A.6 (the zig-zag sequence).
 
@@ -57,17 +57,18 @@ TABLE = _OFFSETS + 18
 
 # The bytes of an entry: how many bits it stands for; how many follow its first code and that code's value in a word; how many
 # coefficients to advance for the first code, and altogether; a one for each bit of the first code's value (2 bytes); and the
-# value of the second code (2 bytes), if both codes and their values are within the _LOOKUP bits. A decoder loads each by itself:
-# it has more to shift than it has to load. An entry of 0 marks a longer code.
+# value of the second code (2 bytes), if both codes and their values are within the _LOOKUP bits, or, for a code that ends blocks, how
+# many bits follow that tell how many. A decoder loads each by itself: it has more to shift than it has to load. An entry of 0 marks
+# a longer code.
 _BITS, _REST, _STEPS, _ALL_STEPS, _MASK, _SECOND = 0, 1, 2, 3, 4, 6
 _WORD = 64
-_LONGEST_DC, _LONGEST_AC = 11, 10
+LONGEST_DC, LONGEST_AC = 11, 10
 
 
 def _values() -> np.ndarray:
     """Values by their bits, which a one precedes: with a leading 0 they mean a negative one, greater by 2^size - 1."""
-    values = np.zeros(2 << _LONGEST_DC, np.int16)
-    for size in range(1, _LONGEST_DC + 1):
+    values = np.zeros(2 << LONGEST_DC, np.int16)
+    for size in range(1, LONGEST_DC + 1):
         count = 1 << size
         values[count : 2 * count] = np.arange(count) - np.where(np.arange(count) < count // 2, count - 1, 0)
     return values
@@ -85,13 +86,14 @@ def _single(steps: int, length: int, size: int) -> int:
 
 
 @inner
-def are_codes(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool) -> bool:
-    """Whether these are codes of a baseline image.
+def are_codes(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, is_progressive: bool) -> bool:
+    """Whether these are codes of an image.
 
     Args:
         lengths: the number of codes of 1 to 16 bits; uint8 of shape (16,).
         symbols: of the codes, in order; uint8.
         is_dc: symbols are value sizes; otherwise a number of zeros precedes the size.
+        is_progressive: codes may end several blocks.
     """
     code, known = 0, 0
     for length in range(1, 17):
@@ -100,9 +102,9 @@ def are_codes(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool) -> bool:
                 return False
             zeros, size = symbols[known] >> 4, symbols[known] & 15
             if is_dc:
-                if symbols[known] > _LONGEST_DC:
+                if symbols[known] > LONGEST_DC:
                     return False
-            elif size > _LONGEST_AC or (size == 0 and zeros != 0 and zeros != 15):
+            elif size > LONGEST_AC or (size == 0 and zeros != 0 and zeros != 15 and not is_progressive):
                 return False
             code += 1
             known += 1
@@ -122,8 +124,11 @@ def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np
         table[_OFFSETS + length] = known - code
         for _ in range(lengths[length - 1]):
             zeros, size = np.int64(symbols[known] >> 4), np.int64(symbols[known] & 15)
-            steps = 0 if is_dc else ENDED if symbols[known] == 0 else zeros + 1
+            is_end = not is_dc and size == 0 and zeros < 15
+            steps = 0 if is_dc else ENDED if is_end else zeros + 1
             entry = _single(steps, length, size)
+            if is_end:
+                entry |= zeros << 8 * _SECOND
             table[_CODES + known] = entry
             if length <= _LOOKUP:
                 spread = _LOOKUP - length
@@ -145,7 +150,8 @@ def pair_codes(table: np.ndarray) -> None:
         rest = (looked << bits) & (_CODES - 1)
         second = np.int64(table[rest])
         more = _WORD - ((second >> 8 * _REST) & 255)
-        if second == 0 or bits + more > _LOOKUP:
+        ends_more = (second >> 8 * _STEPS) & 255 == ENDED and second >> 8 * _SECOND != 0
+        if second == 0 or bits + more > _LOOKUP or ends_more:
             continue
         mask = (second >> 8 * _MASK) & 0xFFFF
         value = np.int64(_VALUES[((rest >> (_LOOKUP - more)) & mask) + mask + 1])
@@ -177,13 +183,13 @@ def refilled(
 
 
 @njit(forceinline=True, **OPTIONS)
-def _looked_up(bits: np.uint64) -> np.uint64:
+def looked_up(bits: np.uint64) -> np.uint64:
     """The first bits, by which an entry is looked up."""
     return bits >> np.uint64(_WORD - _LOOKUP)
 
 
 @njit(forceinline=True, **OPTIONS)
-def _next_entry(table: types.CPointer, entry: np.uint64, bits: np.uint64) -> tuple[np.uint64, np.uint64, np.int64]:
+def read_code(table: types.CPointer, entry: np.uint64, bits: np.uint64) -> tuple[np.uint64, np.uint64, np.int64]:
     """The position of the entry of the next bits, how many it stands for, and the value after its first code.
 
     Args:
@@ -197,20 +203,29 @@ def _next_entry(table: types.CPointer, entry: np.uint64, bits: np.uint64) -> tup
 
 
 @njit(forceinline=True, **OPTIONS)
-def _put_values(
+def put_values(
     table: types.CPointer,
     entry: np.uint64,
     value: np.int64,
     reached: np.uint64,
     block: types.CPointer,
     order: types.CPointer,
+    level: int,
 ) -> np.uint64:
-    """Puts the values of an entry into a block; returns where they end."""
+    """Puts the values of an entry, shifted by ``level``, into a block; returns where they end."""
     ends = reached + part_of(table, entry, _ALL_STEPS, 1)
     # The second first: where there is none, the first replaces it.
-    put(block, at(order, ends), part_of(table, entry, _SECOND, 2))
-    put(block, at(order, reached + part_of(table, entry, _STEPS, 1)), value)
+    put(block, at(order, ends), part_of(table, entry, _SECOND, 2) << np.uint64(level))
+    put(block, at(order, reached + part_of(table, entry, _STEPS, 1)), value << level)
     return ends
+
+
+@njit(forceinline=True, **OPTIONS)
+def first_code(table: types.CPointer, entry: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    """What an entry tells: the bits of its first code and value, by how many coefficients that advances, a one for each bit of
+    the value, and the second value, or how many bits follow the end of a block."""
+    taken = np.uint64(_WORD) - part_of(table, entry, _REST, 1)
+    return taken, part_of(table, entry, _STEPS, 1), part_of(table, entry, _MASK, 2), part_of(table, entry, _SECOND, 2)
 
 
 @njit(forceinline=True, **OPTIONS)
@@ -244,9 +259,9 @@ def decode_block(
         order: from :func:`order_of`.
     """
     codes, block = pointer_at(tables, dc), pointer_at(block, start)
-    first_bits = _looked_up(bits)
+    first_bits = looked_up(bits)
     place, bits, count = refilled(scan, place, bits, count)
-    entry, taken, value = _next_entry(codes, first_bits, bits)
+    entry, taken, value = read_code(codes, first_bits, bits)
     bits, count = bits << taken, count - taken
     spoiled = part_of(codes, entry, _STEPS, 1)
     predicted += value
@@ -254,16 +269,16 @@ def decode_block(
     put(block, at(order, reached), predicted)
     codes = pointer_at(tables, ac)
     while True:
-        entry, taken, value = _next_entry(codes, _looked_up(bits), bits)
-        ends = _put_values(codes, entry, value, reached, block, order)
+        entry, taken, value = read_code(codes, looked_up(bits), bits)
+        ends = put_values(codes, entry, value, reached, block, order, 0)
         if ends >= last:
             break
         reached = ends
         bits, count = bits << taken, count - taken
-        first_bits = _looked_up(bits)
+        first_bits = looked_up(bits)
         place, bits, count = refilled(scan, place, bits, count)
-        entry, taken, value = _next_entry(codes, first_bits, bits)
-        ends = _put_values(codes, entry, value, reached, block, order)
+        entry, taken, value = read_code(codes, first_bits, bits)
+        ends = put_values(codes, entry, value, reached, block, order, 0)
         if ends >= last:
             break
         reached = ends

@@ -11,13 +11,17 @@ import numpy as np
 
 from penstock.kernels.cpu.code_generation import carray
 from penstock.kernels.cpu.foreign import bytes_from, counted
+from penstock.kernels.cpu.jpeg import coefficients as planes_of
+from penstock.kernels.cpu.jpeg.coefficients import PLANE_COLUMNS, memory_for_coefficients
 from penstock.kernels.cpu.jpeg.colour import LANES
 from penstock.kernels.cpu.jpeg.markers import count_markers
-from penstock.kernels.cpu.jpeg.scan import Memory, Scan, copy_scan, decode_scan
+from penstock.kernels.cpu.jpeg.progressive import read_coefficients
+from penstock.kernels.cpu.jpeg.scan import Memory, Scan, copy_scan, decode_scan, ends_image, units_of_region
 from penstock.kernels.cpu.jpeg.segments import (
     COMPONENTS,
     HEIGHT,
     INTERVAL,
+    PROGRESSIVE,
     START,
     WIDTH,
     Segments,
@@ -67,13 +71,21 @@ class Files(NamedTuple):
 
 @inner
 def read_scan(
-    place: int, size: int, height: int, width: int, channels: int, segments: Segments, data: np.ndarray
+    place: int,
+    size: int,
+    height: int,
+    width: int,
+    channels: int,
+    region: tuple[int, int, int, int],
+    segments: Segments,
+    data: np.ndarray,
 ) -> tuple[int, Scan]:
     """Where a file's image ends, which is 0 if that is not supported, and its scan, to be decoded to so many channels.
 
     Args:
         place, size: of the file.
         height, width: that its header tells.
+        region: top, left, rows and columns, which are to be decoded.
         segments, data: of a :class:`Bench`; the scan refers to them.
     """
     encoded, numbers = carray(bytes_from(place), (size,)), segments.numbers
@@ -84,10 +96,19 @@ def read_scan(
     interval = numbers[INTERVAL] if numbers[INTERVAL] else units
     # There cannot be more intervals than bytes.
     ends = np.zeros(min(-(-units // interval), size) if supported else 0, np.int64)
-    end = copy_scan(encoded, numbers[START], data, ends) if supported else 0
-    if end:
-        build_tables(segments)
-    components = numbers[COMPONENTS]
+    components, end = numbers[COMPONENTS], 0
+    planes = np.zeros((components if supported and numbers[PROGRESSIVE] else 0, PLANE_COLUMNS), np.int64)
+    # There cannot be more blocks than bits.
+    if len(planes) and _fill_planes(planes, segments, across, down, region) > 8 * size:
+        supported = False
+    coefficients = memory_for_coefficients(planes if supported else planes[:0])
+    if supported and numbers[PROGRESSIVE]:
+        end = read_coefficients(encoded, segments, data, coefficients)
+    elif supported:
+        marker = copy_scan(encoded, numbers[START], data, ends)
+        if marker and ends_image(encoded, marker):
+            end = marker + 2
+            build_tables(segments)
     return end, Scan(
         data,
         ends,
@@ -100,7 +121,32 @@ def read_scan(
         down,
         height,
         width,
+        coefficients,
     )
+
+
+@inner
+def _fill_planes(
+    planes: np.ndarray, segments: Segments, across: int, down: int, region: tuple[int, int, int, int]
+) -> int:
+    """Describes the planes of a progressive image, of which those coefficients are kept that a region needs; returns the number of
+    their blocks."""
+    height, width = segments.numbers[HEIGHT], segments.numbers[WIDTH]
+    first_row, last_row = units_of_region(region[TOP], region[ROWS], height, down)
+    first_column, last_column = units_of_region(region[LEFT], region[COLUMNS], width, across)
+    blocks = 0
+    for c in range(len(planes)):
+        plane = planes[c]
+        h, v = (across, down) if c == 0 else (1, 1)
+        plane[planes_of.PER_ROW] = -(-width // (8 * across)) * h
+        plane[planes_of.ACROSS] = -(-(-(-width * h // across)) // 8)
+        plane[planes_of.DOWN] = -(-(-(-height * v // down)) // 8)
+        plane[planes_of.TOP], plane[planes_of.LEFT] = first_row * v, first_column * h
+        plane[planes_of.ROWS] = (last_row - first_row + 1) * v
+        plane[planes_of.COLUMNS] = (last_column - first_column + 1) * h
+        plane[planes_of.PAIRS] = (plane[planes_of.COLUMNS] + 1) // 2
+        blocks += plane[planes_of.ACROSS] * plane[planes_of.DOWN]
+    return blocks
 
 
 @kernel
@@ -117,7 +163,8 @@ def decode_file(
     """
     if output.shape[1] < LANES:
         return False
-    end, scan = read_scan(place, size, height, width, output.shape[2], bench.segments, bench.data)
+    region = top, left, output.shape[0], output.shape[1]
+    end, scan = read_scan(place, size, height, width, output.shape[2], region, bench.segments, bench.data)
     return end > 0 and decode_scan(scan, bench.memory, top, left, output, reverse)
 
 
@@ -161,7 +208,9 @@ def read_numbered(files: Files, number: int, channels: int, most_scans: int, ben
     """The scan of one of a batch's files, and whether it and the region are supported."""
     place, size = files.places[number], files.sizes[number]
     height, width = files.headers[number, 0], files.headers[number, 1]
-    end, scan = read_scan(place, size, height, width, channels, bench.segments, bench.data)
+    wanted = files.regions[number]
+    region = wanted[TOP], wanted[LEFT], wanted[ROWS], wanted[COLUMNS]
+    end, scan = read_scan(place, size, height, width, channels, region, bench.segments, bench.data)
     supported = end > 0 and files.regions[number, COLUMNS] >= LANES
     if supported:
         # Between these, there are no other markers than those of restarts.

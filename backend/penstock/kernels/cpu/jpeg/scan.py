@@ -1,4 +1,4 @@
-"""Decodes the one scan of a baseline JPEG, or a region of it.
+"""Decodes the one scan of a baseline JPEG, or a region of it; or a region of a progressive one from its coefficients.
 
 Source: ITU-T T.81, annexes A.2 (the order of the data) and F.2 (decoding).
 """
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.kernels.cpu.code_generation import types
+from penstock.kernels.cpu.jpeg.coefficients import Coefficients, transform_row
 from penstock.kernels.cpu.jpeg.colour import LANES, convert_doubled_row, convert_row, weigh_row, weigh_rows
 from penstock.kernels.cpu.jpeg.entropy import ENDED, FULL, MARGIN, decode_block, order_of, refilled
 from penstock.kernels.cpu.jpeg.transform import OTHER, PAIR, PLACES, transform_pair
@@ -34,7 +35,7 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
         ends: receives the positions in ``scan`` where restart intervals end; the last one ends the scan.
 
     Returns:
-        Where the image ends in the file; 0 unless there are as many intervals as ``ends`` has elements before that.
+        Where the next marker is in the file; 0 unless there are as many intervals as ``ends`` has elements before that.
     """
     here, there, interval = start, 0, 0
     while here + 1 < data.size:
@@ -64,11 +65,17 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
             interval += 1
             if interval == ends.size:
                 scan[there : there + MARGIN] = 0
-                return here + 2 if marker == _END_OF_IMAGE else 0
+                return here
             if marker != _RESTART + (interval - 1) % 8:
                 return 0
         here += 2
     return 0
+
+
+@inner
+def ends_image(data: np.ndarray, place: int) -> bool:
+    """Whether the marker at a place ends the image."""
+    return data[place + 1] == _END_OF_IMAGE
 
 
 class Scan(NamedTuple):
@@ -82,6 +89,7 @@ class Scan(NamedTuple):
         quantizers: of each component, in rows of 64; int16.
         across, down: the horizontal and vertical subsampling of chroma: 1 or 2; 1 for a single component.
         height, width: of the image.
+        coefficients: of a progressive image, whose ``data`` are not read any more; otherwise empty.
     """
 
     data: np.ndarray
@@ -95,6 +103,7 @@ class Scan(NamedTuple):
     down: int
     height: int
     width: int
+    coefficients: Coefficients
 
 
 class Memory(NamedTuple):
@@ -235,14 +244,30 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
     return is_complete(scan, memory, strips)
 
 
+@njit(inline="always", **OPTIONS)
+def units_of_region(start: int, count: int, size: int, sampling: int) -> tuple[int, int]:
+    """The first and the last unit that a region needs in one dimension: smooth chroma needs one pixel around it.
+
+    Args:
+        start, count: of the region's pixels.
+        size: of the image.
+        sampling: the subsampling of chroma.
+    """
+    unit = 8 * sampling
+    return max(start - sampling + 1, 0) // unit, min(start + count + sampling - 2, size - 1) // unit
+
+
+@njit(inline="always", **OPTIONS)
+def is_progressive(scan: Scan) -> bool:
+    return scan.coefficients.planes.shape[0] > 0
+
+
 @inner
 def begin_strips(scan: Scan, memory: Memory, top: int, left: int, rows: int, columns: int, channels: int) -> Strips:
     """Prepares to decode a region, strip by strip: see :func:`decode_strip`."""
-    unit_height, unit_width = 8 * scan.down, 8 * scan.across
-    bottom, right = top + rows, left + columns
-    # Smooth chroma needs one pixel around the region.
-    first_column = max(left - scan.across + 1, 0) // unit_width
-    last_column = min(right + scan.across - 2, scan.width - 1) // unit_width
+    unit_height = 8 * scan.down
+    first_column, last_column = units_of_region(left, columns, scan.width, scan.across)
+    first, last = units_of_region(top, rows, scan.height, scan.down)
     chroma_stride = (last_column - first_column + 1) * 8
     stride = chroma_stride * scan.across
     blue = (1 + unit_height) * stride
@@ -258,17 +283,22 @@ def begin_strips(scan: Scan, memory: Memory, top: int, left: int, rows: int, col
         min((scan.width + 1) // 2 - first_column * 8, chroma_stride),
         (scan.height + 1) // 2,
     )
+    if is_progressive(scan):
+        for c in range(scan.coefficients.planes.shape[0]):
+            _order_quantizer(scan, memory, c, c, 0)
+            _order_quantizer(scan, memory, c, c, OTHER)
+        return Strips(strip, 0, 0, first, last, top, left, rows, columns, channels)
     begin_reading(scan, memory)
     memory.coefficients[:] = 0
     blocks, used = _lay_out(scan, memory, strip, channels)
-    first = max(top - scan.down + 1, 0) // unit_height
-    last = min(bottom + scan.down - 2, scan.height - 1) // unit_height
     return Strips(strip, blocks, used, first, last, top, left, rows, columns, channels)
 
 
 @inner
 def decode_strip(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
     """Decodes a row of units, of which none up to the last one may be left out; returns False for damaged data."""
+    if is_progressive(scan):
+        return row < strips.first or _transform_units(scan, memory, strips, row)
     return _decode_units(scan, memory, strips.strip, strips.blocks, strips.used if row >= strips.first else 0)
 
 
@@ -302,7 +332,7 @@ def convert_strip(
 @inner
 def is_complete(scan: Scan, memory: Memory, strips: Strips) -> bool:
     """Whether all of the scan was read, if the region needs its last row of units."""
-    return strips.last < (scan.height - 1) // (8 * scan.down) or at_end(scan, memory)
+    return is_progressive(scan) or strips.last < (scan.height - 1) // (8 * scan.down) or at_end(scan, memory)
 
 
 @njit(inline="always", **OPTIONS)
@@ -396,8 +426,8 @@ def _lay_out(scan: Scan, memory: Memory, strip: _Strip, channels: int) -> tuple[
         c = min(max(i - lumas + 1, 0), components - 1)
         pair, second = i // 2, i % 2
         layout[i, _COMPONENT], layout[i, _START] = c, pair * _PAIR + second * OTHER
-        for k in range(FULL if pair < _MAX_PAIRS else 0):
-            memory.quantizers[pair * PAIR + second * OTHER + PLACES[k]] = scan.quantizers[c * FULL + k]
+        if pair < _MAX_PAIRS:
+            _order_quantizer(scan, memory, c, pair, second * OTHER)
         layout[i, _DC], layout[i, _AC] = scan.dc_tables[c], scan.ac_tables[c]
         if i >= used:
             layout[i, _BEGIN], layout[i, _STEP], layout[i, _STRIDE] = memory.planes.size - _SPARE, 0, 8
@@ -408,6 +438,31 @@ def _lay_out(scan: Scan, memory: Memory, strip: _Strip, channels: int) -> tuple[
             layout[i, _BEGIN] = (strip.blue if c == 1 else strip.red) + strip.chroma_stride
             layout[i, _STEP], layout[i, _STRIDE] = 8, strip.chroma_stride
     return blocks, used
+
+
+@njit(inline="always", **OPTIONS)
+def _order_quantizer(scan: Scan, memory: Memory, c: int, pair: int, other: int) -> None:
+    """Orders a component's quantizer as the coefficients of a block in a pair are."""
+    for k in range(FULL):
+        memory.quantizers[pair * PAIR + other + PLACES[k]] = scan.quantizers[c * FULL + k]
+
+
+@inner
+def _transform_units(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
+    """Computes the samples of a row of units from coefficients; returns False for damaged data."""
+    strip, sizes = strips.strip, zeros_short(16)
+    planes, quantizers = pointer(memory.planes), pointer(memory.quantizers)
+    nowhere = memory.planes.size - _SPARE
+    for c in range(scan.coefficients.planes.shape[0] if strips.channels > 1 else 1):
+        down, stride, begin = scan.down, strip.stride, strip.stride
+        if c > 0:
+            down, stride = 1, strip.chroma_stride
+            begin = (strip.blue if c == 1 else strip.red) + stride
+        for y in range(down):
+            sizes = sizes | transform_row(
+                scan.coefficients, c, row * down + y, quantizers, c * PAIR, planes, begin + 8 * y * stride, stride, nowhere
+            )
+    return any_lane(sizes) >= 0
 
 
 @inner

@@ -1,4 +1,4 @@
-"""Reads what precedes the scan of a baseline JPEG: its marker segments.
+"""Reads what precedes the scans of a baseline or progressive JPEG: its marker segments.
 
 Sources: ITU-T T.81, annex B (markers); ITU-T T.871 (JFIF); Adobe technical note 5116 (the marker APP14).
 
@@ -12,12 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.kernels.cpu.jpeg.entropy import MAX_CODES, NATURAL_ORDER, TABLE, are_codes, build_table, pair_codes
-from penstock.kernels.cpu.options import OPTIONS, kernel, njit
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 
 _PREFIX = 0xFF
-_FRAME, _FRAME_OF_ANY_TABLES, _TABLES, _QUANTIZERS, _INTERVAL, _SCAN = 0xC0, 0xC1, 0xC4, 0xDB, 0xDD, 0xDA
+_FRAME, _FRAME_OF_ANY_TABLES, _PROGRESSIVE_FRAME = 0xC0, 0xC1, 0xC2
+_TABLES, _QUANTIZERS, _INTERVAL, _SCAN = 0xC4, 0xDB, 0xDD, 0xDA
 _APP0, _APP14, _APP15, _COMMENT = 0xE0, 0xEE, 0xEF, 0xFE
 _TABLES_OF_A_CLASS, _AC = 4, 16
+# Of DC and AC coefficients, and those of AC coefficients in progressive files, which mean more.
+_CLASSES = 3
 MAX_COMPONENTS, _LARGEST_FACTOR = 3, 4
 
 
@@ -26,7 +29,8 @@ class Segments(NamedTuple):
 
     Attributes:
         numbers: at ``HEIGHT``, ``WIDTH``, ``INTERVAL`` (units between restarts, or 0), ``START`` (of the scan's data),
-            ``COMPONENTS``, ``JFIF`` (whether it is one) and ``ADOBE`` (the transform in Adobe's marker, or -1).
+            ``COMPONENTS``, ``JFIF`` (whether it is one), ``ADOBE`` (the transform in Adobe's marker, or -1), ``PROGRESSIVE``
+            (whether it is) and ``HEADER`` (where the scan's header begins, after its length).
         components: for each its number, its horizontal and vertical factor, and its quantizer.
         dc_tables, ac_tables: where each component's code tables begin in ``tables``.
         codes: by class and number, as in the file: how many codes there are of 1 to 16 bits, and their symbols.
@@ -49,7 +53,7 @@ class Segments(NamedTuple):
     known: np.ndarray
 
 
-HEIGHT, WIDTH, INTERVAL, START, COMPONENTS, JFIF, ADOBE = range(7)
+HEIGHT, WIDTH, INTERVAL, START, COMPONENTS, JFIF, ADOBE, PROGRESSIVE, HEADER = range(9)
 NUMBER, ACROSS, DOWN, _QUANTIZER = range(4)
 LENGTHS = 16
 CODES = LENGTHS + MAX_CODES
@@ -60,32 +64,38 @@ CODES = LENGTHS + MAX_CODES
 def memory_for_segments() -> Segments:
     """Memory for reading segments."""
     return Segments(
-        np.zeros(7, np.int64),
+        np.zeros(9, np.int64),
         np.zeros((MAX_COMPONENTS, 4), np.int64),
         np.zeros(MAX_COMPONENTS, np.int64),
         np.zeros(MAX_COMPONENTS, np.int64),
         np.zeros(MAX_COMPONENTS * 64, np.int16),
         np.zeros((_TABLES_OF_A_CLASS, 64), np.int16),
-        np.zeros((2 * _TABLES_OF_A_CLASS, CODES), np.uint8),
-        np.zeros(2 * _TABLES_OF_A_CLASS * TABLE, np.uint64),
-        np.zeros((2 * _TABLES_OF_A_CLASS, CODES), np.uint8),
-        np.zeros(3 * _TABLES_OF_A_CLASS, np.bool_),
+        np.zeros((_CLASSES * _TABLES_OF_A_CLASS, CODES), np.uint8),
+        np.zeros(_CLASSES * _TABLES_OF_A_CLASS * TABLE, np.uint64),
+        np.zeros((_CLASSES * _TABLES_OF_A_CLASS, CODES), np.uint8),
+        np.zeros((1 + _CLASSES) * _TABLES_OF_A_CLASS, np.bool_),
     )
 
 
 @kernel
 def read_segments(data: np.ndarray, segments: Segments) -> bool:
-    """Reads a file's segments up to its first scan; returns False if it is not baseline, or damaged.
+    """Reads a file's segments up to its first scan; returns False if it is neither baseline nor progressive, or damaged.
 
     Args:
         data: the file; uint8.
-        segments: a :class:`Segments`, to fill.
+        segments: a :class:`Segments`, to fill. The header of a progressive file's scan is left to be read.
     """
     numbers = segments.numbers
     numbers[:] = 0
     numbers[ADOBE] = -1
     segments.known[:] = False
-    position = 2
+    return read_more_segments(data, 2, segments)
+
+
+@kernel
+def read_more_segments(data: np.ndarray, position: int, segments: Segments) -> bool:
+    """Reads the segments from ``position`` up to the next scan, like :func:`read_segments`."""
+    numbers = segments.numbers
     while position + 4 <= data.size and data[position] == _PREFIX:
         marker = data[position + 1]
         if marker == _PREFIX:
@@ -96,8 +106,9 @@ def read_segments(data: np.ndarray, segments: Segments) -> bool:
         if length < 2 or body.size != length - 2:
             return False
         position += 2 + length
-        if marker in (_FRAME, _FRAME_OF_ANY_TABLES):
+        if marker in (_FRAME, _FRAME_OF_ANY_TABLES, _PROGRESSIVE_FRAME):
             good = _read_frame(body, segments)
+            numbers[PROGRESSIVE] = marker == _PROGRESSIVE_FRAME
         elif marker == _QUANTIZERS:
             good = _read_quantizers(body, segments)
         elif marker == _TABLES:
@@ -107,8 +118,8 @@ def read_segments(data: np.ndarray, segments: Segments) -> bool:
             if good:
                 numbers[INTERVAL] = _two_bytes(body, 0)
         elif marker == _SCAN:
-            numbers[START] = position
-            return _read_scan(body, segments)
+            numbers[START], numbers[HEADER] = position, position - body.size
+            return numbers[PROGRESSIVE] != 0 or _read_scan(body, segments)
         else:
             good = _APP0 <= marker <= _APP15 or marker == _COMMENT
             if marker == _APP0 and _begins(body, (74, 70, 73, 70, 0), 14):
@@ -188,12 +199,13 @@ def _read_tables(body: np.ndarray, segments: Segments) -> bool:
             end += count
         if kind >= 2 * _AC or number >= _TABLES_OF_A_CLASS or end > body.size:
             return False
+        is_progressive = segments.numbers[PROGRESSIVE] != 0
         if kind >= _AC:
-            number += _TABLES_OF_A_CLASS
+            number += (2 if is_progressive else 1) * _TABLES_OF_A_CLASS
         codes, given = segments.codes[number], body[start + 1 : end]
         # Most files have the codes of the one before.
         if not _are_same(codes, given):
-            if not are_codes(lengths, given[LENGTHS:], kind < _AC):
+            if not are_codes(lengths, given[LENGTHS:], kind < _AC, is_progressive):
                 return False
             # A loop, since the text of an assignment's error would take seconds to compile.
             for i in range(codes.size):
@@ -230,17 +242,66 @@ def build_tables(segments: Segments) -> None:
     """Makes the code tables that the scan needs, unless they were made before, from the same codes."""
     for c in range(segments.numbers[COMPONENTS]):
         for start in (segments.dc_tables[c], segments.ac_tables[c]):
-            number = start // TABLE
-            codes, built = segments.codes[number], segments.built[number]
-            if (codes == built).all():
-                continue
-            for i in range(codes.size):
-                built[i] = codes[i]
-            table, lengths = segments.tables[start : start + TABLE], codes[:LENGTHS]
-            is_dc = number < _TABLES_OF_A_CLASS
-            build_table(lengths, codes[LENGTHS : LENGTHS + lengths.sum()], is_dc, table)
-            if not is_dc:
-                pair_codes(table)
+            _build_table(segments, start // TABLE)
+
+
+@inner
+def _build_table(segments: Segments, number: int) -> None:
+    codes, built = segments.codes[number], segments.built[number]
+    if (codes == built).all():
+        return
+    for i in range(codes.size):
+        built[i] = codes[i]
+    table, lengths = segments.tables[number * TABLE : (number + 1) * TABLE], codes[:LENGTHS]
+    is_dc = number < _TABLES_OF_A_CLASS
+    build_table(lengths, codes[LENGTHS : LENGTHS + lengths.sum()], is_dc, table)
+    if not is_dc:
+        pair_codes(table)
+
+
+@inner
+def find_table(segments: Segments, number: int, is_dc: bool, largest: int) -> int:
+    """Where a code table of a progressive file begins in ``tables``, which is made; -1 if there is none that may be used.
+
+    Args:
+        number: of its class.
+        is_dc: for DC coefficients.
+        largest: the bits of the largest value that its symbols may tell.
+    """
+    if number >= _TABLES_OF_A_CLASS:
+        return -1
+    number += 0 if is_dc else 2 * _TABLES_OF_A_CLASS
+    if not segments.known[_TABLES_OF_A_CLASS + number]:
+        return -1
+    codes = segments.codes[number]
+    # Symbols that are not used are zeros.
+    for i in range(LENGTHS, CODES):
+        if codes[i] & 15 > largest:
+            return -1
+    _build_table(segments, number)
+    return number * TABLE
+
+
+@inner
+def take_quantizers(segments: Segments) -> bool:
+    """Has the quantizers that were read so far be those of the components; returns whether none is missing.
+
+    They are then no longer known, by which later ones can be told.
+    """
+    for c in range(segments.numbers[COMPONENTS]):
+        quantizer = segments.components[c, _QUANTIZER]
+        if not segments.known[quantizer]:
+            return False
+        for i in range(64):
+            segments.factors[64 * c + i] = segments.quantizers[quantizer, i]
+    segments.known[:_TABLES_OF_A_CLASS] = False
+    return True
+
+
+@inner
+def has_quantizers(segments: Segments) -> bool:
+    """Whether quantizers were read since those of the components were taken."""
+    return segments.known[:_TABLES_OF_A_CLASS].any()
 
 
 # Chroma of two columns is not smoothed.

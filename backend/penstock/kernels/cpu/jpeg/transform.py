@@ -27,7 +27,8 @@ _BITS, _BETWEEN = 13, 2
 _FIRST, _SECOND = _BITS - _BETWEEN, _BITS + _BETWEEN + 3
 """The shift after each pass: two factors of the square root of 8 are divided out at the end."""
 _MIDDLE = 128
-_IN_FOUR_ROWS = 10
+IN_FOUR_ROWS = 10
+"""The coefficients, in zig-zag order, that are in the first four rows and columns."""
 
 
 def _fixed(number: float) -> int:
@@ -72,10 +73,10 @@ SAFE = 14
 # The order of rows and of columns: products are of pairs of numbers next to each other, and the first four suffice for blocks with
 # few coefficients.
 _SEQUENCE = (0, 2, 1, 3, 4, 6, 5, 7)
-_LANES = 16
+LANES = 16
 PAIR = 128
 """The coefficients of two blocks."""
-OTHER = _LANES // 2
+OTHER = LANES // 2
 """Where the second block of a pair begins."""
 
 
@@ -86,7 +87,7 @@ def _place(row: int, column: int) -> int:
     """
     rows, second = divmod(_SEQUENCE.index(row), 2)
     columns, lane = divmod(_SEQUENCE.index(column), 4)
-    return (2 * rows + columns) * _LANES + 2 * lane + second
+    return (2 * rows + columns) * LANES + 2 * lane + second
 
 
 PLACES = np.array([_place(*divmod(number, 8)) for number in range(64)], np.uint8)
@@ -184,7 +185,53 @@ def _moved(rows: _Eight) -> Vector:
 @njit(inline="always", **OPTIONS)
 def _coefficients(blocks: types.CPointer, start: int, quantizers: types.CPointer, base: int) -> Vector:
     """A vector of dequantized coefficients, truncated to 16 bits."""
-    return load(blocks, start, _LANES) * load(quantizers, base, _LANES)
+    return load(blocks, start, LANES) * load(quantizers, base, LANES)
+
+
+@njit(inline="always", **OPTIONS)
+def transform_low(
+    c0: Vector, c2: Vector, plane: types.CPointer, place: int, stride: int, other_place: int, other_stride: int
+) -> Vector:
+    """Like :func:`transform_all`, of blocks whose other coefficients are zeros."""
+    half = 1 << (_FIRST - 1)
+    none = zeros(8)
+    few = (none, none, none, none, none, none, none, none)
+    rows = _packed(_transformed_few((c0, c2), half, _FIRST), few)
+    upper, lower = transposed_pairs(rows[:4]), transposed_pairs(rows[4:])
+    columns = _packed(
+        _transformed_few((upper[0] + pairs(_ADDED), upper[1]), 0, _SECOND),
+        _transformed_few((lower[0] + pairs(_ADDED), lower[1]), 0, _SECOND),
+    )
+    store_transposed(plane, place, stride, other_place, other_stride, columns)
+    return _moved(rows)
+
+
+@njit(inline="always", **OPTIONS)
+def transform_all(
+    c: _Eight, plane: types.CPointer, place: int, stride: int, other_place: int, other_stride: int
+) -> Vector:
+    """Transforms two blocks into eight rows of eight pixels each.
+
+    Args:
+        c: their dequantized coefficients, as ``PLACES`` tells.
+        plane: a pointer to uint8, which receives the pixels: the first rows at ``place`` and ``other_place``, then one
+            every ``stride`` and ``other_stride``.
+
+    Returns:
+        A vector with a negative number if an intermediate result was out of range.
+    """
+    half = 1 << (_FIRST - 1)
+    rows = _packed(
+        _transformed((c[0], c[2], c[4], c[6]), half, _FIRST),
+        _transformed((c[1], c[3], c[5], c[7]), half, _FIRST),
+    )
+    upper, lower = transposed_pairs(rows[:4]), transposed_pairs(rows[4:])
+    columns = _packed(
+        _transformed((upper[0] + pairs(_ADDED), upper[1], upper[2], upper[3]), 0, _SECOND),
+        _transformed((lower[0] + pairs(_ADDED), lower[1], lower[2], lower[3]), 0, _SECOND),
+    )
+    store_transposed(plane, place, stride, other_place, other_stride, columns)
+    return _moved(rows)
 
 
 @inner
@@ -200,34 +247,19 @@ def transform_pair(
     other_place: int,
     other_stride: int,
 ) -> Vector:
-    """Dequantizes and transforms two blocks into eight rows of eight pixels each, and clears them.
+    """Dequantizes and transforms two blocks, as :func:`transform_all` does, and clears them.
 
     Args:
         blocks: a pointer to int16; the coefficients, as ``PLACES`` tells, from ``start`` on.
         quantizers: a pointer to int16; their factors, in the same order, from ``base`` on.
         known: how many coefficients of a block, in zig-zag order, may be nonzero.
-        plane: a pointer to uint8, which receives the pixels: the first rows at ``place`` and ``other_place``, then one
-            every ``stride`` and ``other_stride``.
-
-    Returns:
-        A vector with a negative number if an intermediate result was out of range.
     """
-    half = 1 << (_FIRST - 1)
     c0 = _coefficients(blocks, start, quantizers, base)
     c2 = _coefficients(blocks, start + 32, quantizers, base + 32)
-    if known <= _IN_FOUR_ROWS:
-        clear(blocks, start, _LANES)
-        clear(blocks, start + 32, _LANES)
-        none = zeros(8)
-        few = (none, none, none, none, none, none, none, none)
-        rows = _packed(_transformed_few((c0, c2), half, _FIRST), few)
-        upper, lower = transposed_pairs(rows[:4]), transposed_pairs(rows[4:])
-        columns = _packed(
-            _transformed_few((upper[0] + pairs(_ADDED), upper[1]), 0, _SECOND),
-            _transformed_few((lower[0] + pairs(_ADDED), lower[1]), 0, _SECOND),
-        )
-        store_transposed(plane, place, stride, other_place, other_stride, columns)
-        return _moved(rows)
+    if known <= IN_FOUR_ROWS:
+        clear(blocks, start, LANES)
+        clear(blocks, start + 32, LANES)
+        return transform_low(c0, c2, plane, place, stride, other_place, other_stride)
     c1 = _coefficients(blocks, start + 16, quantizers, base + 16)
     c3 = _coefficients(blocks, start + 48, quantizers, base + 48)
     c4 = _coefficients(blocks, start + 64, quantizers, base + 64)
@@ -235,14 +267,4 @@ def transform_pair(
     c6 = _coefficients(blocks, start + 96, quantizers, base + 96)
     c7 = _coefficients(blocks, start + 112, quantizers, base + 112)
     clear(blocks, start, PAIR)
-    rows = _packed(
-        _transformed((c0, c2, c4, c6), half, _FIRST),
-        _transformed((c1, c3, c5, c7), half, _FIRST),
-    )
-    upper, lower = transposed_pairs(rows[:4]), transposed_pairs(rows[4:])
-    columns = _packed(
-        _transformed((upper[0] + pairs(_ADDED), upper[1], upper[2], upper[3]), 0, _SECOND),
-        _transformed((lower[0] + pairs(_ADDED), lower[1], lower[2], lower[3]), 0, _SECOND),
-    )
-    store_transposed(plane, place, stride, other_place, other_stride, columns)
-    return _moved(rows)
+    return transform_all((c0, c1, c2, c3, c4, c5, c6, c7), plane, place, stride, other_place, other_stride)

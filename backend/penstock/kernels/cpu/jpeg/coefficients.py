@@ -1,0 +1,148 @@
+"""The coefficients of a progressive JPEG, which several scans tell, and their samples.
+
+A scan that refines coefficients tells one bit of each that is not zero, and which others become nonzero. So words of 64 bits say which
+coefficients of each block are not zero, and other words hold the bits until the block is transformed: scans that refine need not look at
+coefficients, most of which are not in the cache. The bits of a word are in the zig-zag sequence, the first coefficient lowest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from penstock.kernels.cpu.code_generation import Vector, types
+from penstock.kernels.cpu.jpeg.entropy import FULL, NATURAL_ORDER
+from penstock.kernels.cpu.jpeg.transform import IN_FOUR_ROWS, LANES, OTHER, PAIR, PLACES, transform_all, transform_low
+from penstock.kernels.cpu.options import OPTIONS, inner, njit
+from penstock.kernels.cpu.simd import at, pointer
+from penstock.kernels.cpu.simd_integers import gather_bits, load, with_first_lanes, zeros_short
+
+LEVELS = 3
+"""How many of the lowest bits of AC coefficients may be told by scans of their own."""
+
+FIRST, PER_ROW, ACROSS, DOWN, TOP, LEFT, ROWS, COLUMNS, PAIRS, BEGIN, PLANE_COLUMNS = range(11)
+"""Columns of a plane: the number of its first block; blocks from row to row; its columns and rows of blocks that hold pixels;
+of the blocks whose coefficients are kept, the first row and column, rows, columns, and pairs in a row; where they begin."""
+
+
+class Coefficients(NamedTuple):
+    """The coefficients of an image.
+
+    Attributes:
+        planes: of each component, in rows; int64. None: the image is not progressive.
+        values: the AC coefficients as they first became nonzero, in pairs of blocks, as ``PLACES`` tells; int16.
+        direct: the DC coefficient of each block; int16.
+        nonzero: which coefficients of each block are not zero; uint64.
+        corrections: of each block, in rows, for each level from the lowest bit on: which coefficients have that bit set; uint64.
+    """
+
+    planes: np.ndarray
+    values: np.ndarray
+    direct: np.ndarray
+    nonzero: np.ndarray
+    corrections: np.ndarray
+
+
+@inner
+def memory_for_coefficients(planes: np.ndarray) -> Coefficients:
+    """Zeros for an image of these planes, of which it fills in where they begin.
+
+    Args:
+        planes: see ``FIRST``; of each, so many rows of blocks are kept, from ``PER_ROW`` blocks each, as ``DOWN`` tells.
+    """
+    blocks, values = 0, 0
+    for c in range(len(planes)):
+        plane = planes[c]
+        plane[FIRST], plane[BEGIN] = blocks, values
+        # The last row of units may have a row of blocks beyond the image.
+        blocks += plane[PER_ROW] * (plane[DOWN] + 3)
+        values += plane[ROWS] * plane[PAIRS] * PAIR
+    # A pair may have a block after the last.
+    count = blocks + 1 if blocks else 0
+    return Coefficients(
+        planes,
+        np.zeros(values, np.int16),
+        np.zeros(count, np.int16),
+        np.zeros(count, np.uint64),
+        np.zeros(count * LEVELS, np.uint64),
+    )
+
+
+# The zig-zag number of each place in a block, and for each vector of a pair those of its first block's lanes.
+_NUMBERS = np.zeros(PAIR, np.uint8)
+_NUMBERS[PLACES[NATURAL_ORDER]] = np.arange(FULL)
+_BITS_0, _BITS_1, _BITS_2, _BITS_3, _BITS_4, _BITS_5, _BITS_6, _BITS_7 = (
+    int.from_bytes(_NUMBERS[start : start + OTHER].tobytes(), "little") for start in range(0, PAIR, LANES)
+)
+
+_Words = tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]
+
+
+@njit(inline="always", **OPTIONS)
+def _corrected(values: types.CPointer, start: int, words: _Words, bits: int) -> Vector:
+    """A vector of the coefficients of a pair of blocks, to which corrections are added, apart from their signs."""
+    first = load(values, start, LANES)
+    signs = first >> 15
+    return first + ((gather_bits(words, bits) ^ signs) - signs)
+
+
+@inner
+def transform_row(
+    coefficients: Coefficients,
+    c: int,
+    row: int,
+    quantizers: types.CPointer,
+    base: int,
+    samples: types.CPointer,
+    place: int,
+    stride: int,
+    nowhere: int,
+) -> Vector:
+    """Computes the samples of those blocks in a row of a component that are kept.
+
+    Args:
+        row: of blocks.
+        quantizers: a pointer to int16; the component's quantizer for a pair of blocks, from ``base`` on.
+        samples: a pointer to uint8, which receives them from ``place`` on, in rows that are ``stride`` apart.
+        nowhere: where there is room for a block that is not needed.
+
+    Returns:
+        A vector with a negative number if an intermediate result was out of range.
+    """
+    plane, sizes = coefficients.planes[c], zeros_short(LANES)
+    values, direct = pointer(coefficients.values), pointer(coefficients.direct)
+    nonzero, corrections = pointer(coefficients.nonzero), pointer(coefficients.corrections)
+    block = plane[FIRST] + row * plane[PER_ROW] + plane[LEFT]
+    start, count = plane[BEGIN] + (row - plane[TOP]) * plane[PAIRS] * PAIR, plane[COLUMNS]
+    for column in range(0, count, 2):
+        other_place, other_stride = place + 8, stride
+        if column + 1 == count:
+            other_place, other_stride = nowhere, 8
+        known, word = at(nonzero, block) | at(nonzero, block + 1), LEVELS * block
+        words = (
+            at(corrections, word),
+            at(corrections, word + 1),
+            at(corrections, word + 2),
+            at(corrections, word + 3),
+            at(corrections, word + 4),
+            at(corrections, word + 5),
+        )
+        c0 = with_first_lanes(_corrected(values, start, words, _BITS_0), at(direct, block), at(direct, block + 1))
+        c0 = c0 * load(quantizers, base, LANES)
+        c2 = _corrected(values, start + 32, words, _BITS_2) * load(quantizers, base + 32, LANES)
+        if known >> np.uint64(IN_FOUR_ROWS) == 0:
+            sizes = sizes | transform_low(c0, c2, samples, place, stride, other_place, other_stride)
+        else:
+            c1 = _corrected(values, start + 16, words, _BITS_1) * load(quantizers, base + 16, LANES)
+            c3 = _corrected(values, start + 48, words, _BITS_3) * load(quantizers, base + 48, LANES)
+            c4 = _corrected(values, start + 64, words, _BITS_4) * load(quantizers, base + 64, LANES)
+            c5 = _corrected(values, start + 80, words, _BITS_5) * load(quantizers, base + 80, LANES)
+            c6 = _corrected(values, start + 96, words, _BITS_6) * load(quantizers, base + 96, LANES)
+            c7 = _corrected(values, start + 112, words, _BITS_7) * load(quantizers, base + 112, LANES)
+            eight = c0, c1, c2, c3, c4, c5, c6, c7
+            sizes = sizes | transform_all(eight, samples, place, stride, other_place, other_stride)
+        block += 2
+        start += PAIR
+        place += 16
+    return sizes
