@@ -67,11 +67,16 @@ def photographs(folder: Path, count: int) -> list[np.ndarray]:
     return [encoded(small.resize((1280, 853), Image.Resampling.BICUBIC)) for small in noise]
 
 
-def encoded(image: Image.Image) -> np.ndarray:
+def encoded(image: Image.Image, **options: Any) -> np.ndarray:
     """The image as JPEG."""
     buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=90)
+    image.save(buffer, "JPEG", quality=90, **options)
     return np.frombuffer(buffer.getvalue(), np.uint8)
+
+
+def encoded_again(photograph: np.ndarray, mode: str = "RGB", **options: Any) -> np.ndarray:
+    """The same photograph, encoded in another way."""
+    return encoded(Image.open(io.BytesIO(photograph.tobytes())).convert(mode), **options)
 
 
 def smaller(photograph: np.ndarray) -> np.ndarray:
@@ -149,6 +154,13 @@ def pillow(batch: Sequence[np.ndarray], threads: int) -> Callable[[], Any]:
     return lambda: list(pool.map(one, batch))
 
 
+def turbo(batch: Sequence[np.ndarray]) -> Callable[[], Any]:
+    """libjpeg-turbo, on one thread."""
+    import simplejpeg
+
+    return lambda: [simplejpeg.decode_jpeg(data, "RGB") for data in batch]
+
+
 def rows(folder: Path, threads: int, gpu: bool) -> list[Pipeline]:
     """The pipelines of this kind of machine."""
     rng = np.random.default_rng(0)
@@ -182,12 +194,18 @@ def rows(folder: Path, threads: int, gpu: bool) -> list[Pipeline]:
     else:
         chosen[0].others = {"Pillow": lambda: pillow(big, threads)}
         chosen[1].others = {"Pillow": lambda: pillow(small, threads)}
+        progressive = [encoded_again(photograph, progressive=True) for photograph in big]
+        chosen.insert(4, Pipeline(f"A, progressive; batch {count}", a(gpu), progressive))
+        chosen[4].others = {"Pillow": lambda: pillow(progressive, threads)}
     decode: Work = lambda m, data: decoded(m, data, gpu)  # noqa: E731
     sizes = {f"batch {count}": big}
+    if not gpu:
+        sizes |= {f"progressive; batch {count}": progressive}
+        sizes |= {f"grey; batch {count}": [encoded_again(photograph, "L") for photograph in big]}
     if gpu:
         sizes |= {f"small images; batch {count}": small, "batch 1": big[:1], "small images; batch 1": small[:1]}
     for name, batch in sizes.items():
-        others = by_engine(batch, threads) if gpu else None
+        others = by_engine(batch, threads) if gpu else {"libjpeg-turbo": lambda batch=batch: turbo(batch)}
         chosen.append(Pipeline(f"decode alone; {name}", decode, batch, others=others))
     return chosen
 

@@ -46,8 +46,8 @@ def jpeg(height: int = 75, width: int = 101, noise: float = 10, mode: str = "RGB
     return np.frombuffer(buffer.getvalue(), np.uint8)
 
 
-def jpeg_sampled(factors: int) -> np.ndarray:
-    return cv2.imencode(".jpg", picture(75, 101, 10), [cv2.IMWRITE_JPEG_SAMPLING_FACTOR, factors])[1].reshape(-1)
+def jpeg_sampled(factors: int, height: int, width: int) -> np.ndarray:
+    return cv2.imencode(".jpg", picture(height, width, 10), [cv2.IMWRITE_JPEG_SAMPLING_FACTOR, factors])[1].reshape(-1)
 
 
 def region_of(encoded: np.ndarray, region: Region, kind: DALIImageType = DALIImageType.RGB) -> np.ndarray | None:
@@ -153,8 +153,20 @@ def test_other_colours_are_left(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("factors", [cv2.IMWRITE_JPEG_SAMPLING_FACTOR_411, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_440])
-def test_other_samplings_are_left(factors: int) -> None:
-    assert region_of(jpeg_sampled(factors), WINDOW) is None
+@pytest.mark.parametrize("kind", CHANNELS)
+def test_other_samplings(kind: DALIImageType, factors: int) -> None:
+    for height, width in ((75, 101), (33, 64), (34, 65), (47, 50)):
+        encoded = jpeg_sampled(factors, height, width)
+        for region in regions(height, width):
+            np.testing.assert_array_equal(region_of(encoded, region, kind), region_of_whole(encoded, region, kind))
+
+
+@pytest.mark.parametrize("kind", [DALIImageType.RGB, DALIImageType.BGR])
+@pytest.mark.parametrize("quality", [30, 95])
+def test_grey_as_colours(kind: DALIImageType, quality: int) -> None:
+    encoded = jpeg(mode="L", quality=quality)
+    for region in regions(75, 101):
+        np.testing.assert_array_equal(region_of(encoded, region, kind), region_of_whole(encoded, region, kind))
 
 
 def test_narrow_regions_and_images_are_left() -> None:

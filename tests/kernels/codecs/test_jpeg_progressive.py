@@ -96,6 +96,13 @@ def test_ways_of_coding(options: dict[str, Any], mode: str) -> None:
     check(jpeg(3, mode=mode, **options), DALIImageType.RGB if mode == "RGB" else DALIImageType.GRAY)
 
 
+def test_grey_as_colours() -> None:
+    encoded = jpeg(6, mode="L")
+    expected = np.repeat(by_pillow(encoded), 3, axis=2)
+    for kind in (DALIImageType.RGB, DALIImageType.BGR):
+        np.testing.assert_array_equal(region_of(encoded, WINDOW, kind), expected[WINDOW.overlap(expected.shape)[0]])
+
+
 @pytest.mark.parametrize("size", [(1, 32), (8, 33), (9, 47), (16, 48), (17, 49), (33, 64)])
 @pytest.mark.parametrize("subsampling", range(3))
 def test_sizes_at_the_edges_of_units(size: tuple[int, int], subsampling: int) -> None:
@@ -147,7 +154,7 @@ def planes_of(rng: np.random.Generator, height: int, width: int, across: int, do
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-@pytest.mark.parametrize(("across", "down"), [(1, 1), (2, 1), (2, 2)])
+@pytest.mark.parametrize(("across", "down"), [(1, 1), (2, 1), (2, 2), (1, 2), (4, 1)])
 @pytest.mark.parametrize(("density", "interval"), [(0.02, 0), (0.3, 7), (1.0, 0)])
 def test_scripts(script: str, across: int, down: int, density: float, interval: int) -> None:
     rng = np.random.default_rng([across, down, interval])

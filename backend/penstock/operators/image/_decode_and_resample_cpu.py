@@ -96,7 +96,7 @@ def _decode_and_resample(
     turn = counted(taken)
     while turn < files.order.size:
         number = files.order[turn]
-        supported, scan = read_numbered(files, number, _CHANNELS, most_scans, bench)
+        supported, scan = read_numbered(files, number, most_scans, bench)
         region, resizing = files.regions[number], resizings[number]
         line = _CHANNELS * resizing[_WIDTH]
         lines = between[: region[ROWS] * line].reshape((region[ROWS], line))

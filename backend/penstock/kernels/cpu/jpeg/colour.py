@@ -1,4 +1,4 @@
-"""From the planes of a JPEG to pixels: smooth upsampling of subsampled chroma, and YCbCr to RGB.
+"""From the planes of a JPEG to pixels: upsampling of subsampled chroma, which is smooth where it is halved, and YCbCr to RGB.
 
 Sources: ITU-T T.871 (JFIF), section 7 (colours); the triangle filter of JPEG decoders: a chroma sample is centred
 between its pixels, each of which gets three quarters of the nearest sample and one quarter of the next, in each
@@ -8,6 +8,8 @@ subsampled direction. Rounding alternates between up and down.
 from __future__ import annotations
 
 import math
+
+import numpy as np
 
 from penstock.kernels.cpu.code_generation import Vector, types
 from penstock.kernels.cpu.options import OPTIONS, inner, njit
@@ -100,6 +102,30 @@ def _store_colours(luma: Vector, blue: Vector, red: Vector, output: types.CPoint
         store_alternate_pixels(output, place, (blues, greens, reds))
     else:
         store_alternate_pixels(output, place, (reds, greens, blues))
+
+
+@inner
+def blend_rows(planes: types.CPointer, near: int, far: int, rounding: int, width: int, place: int) -> None:
+    """Three quarters of the row starting at ``near`` and one of the one at ``far``, from ``place`` on."""
+    for x in range(width):
+        value = 3 * np.int32(at(planes, near + x)) + np.int32(at(planes, far + x)) + np.int32(rounding)
+        put(planes, place + x, value >> 2)
+
+
+@inner
+def repeat_samples(planes: types.CPointer, start: int, times: int, first: int, width: int, place: int) -> None:
+    """A row starting at ``start`` with each sample repeated, of which ``width`` from ``first`` on are put at ``place``."""
+    for x in range(width):
+        put(planes, place + x, at(planes, start + (first + x) // times))
+
+
+@inner
+def spread_row(planes: types.CPointer, luma: int, width: int, output: types.CPointer, place: int) -> None:
+    """A row of ``width`` grey pixels, at least ``LANES``, in three equal channels."""
+    for start in range(0, width, LANES):
+        x = min(start, width - LANES)
+        values = load_alternate(planes, luma + x, LANES)
+        store_alternate_pixels(output, place + 3 * x, (values, values, values))
 
 
 @inner

@@ -75,12 +75,11 @@ def read_scan(
     size: int,
     height: int,
     width: int,
-    channels: int,
     region: tuple[int, int, int, int],
     segments: Segments,
     data: np.ndarray,
 ) -> tuple[int, Scan]:
-    """Where a file's image ends, which is 0 if that is not supported, and its scan, to be decoded to so many channels.
+    """Where a file's image ends, which is 0 if that is not supported, and its scan.
 
     Args:
         place, size: of the file.
@@ -90,7 +89,7 @@ def read_scan(
     """
     encoded, numbers = carray(bytes_from(place), (size,)), segments.numbers
     supported = read_segments(encoded, segments)
-    across, down = find_sampling(segments, channels) if supported else (0, 0)
+    across, down = find_sampling(segments) if supported else (0, 0)
     supported = across > 0 and numbers[HEIGHT] == height and numbers[WIDTH] == width
     units = -(-width // (8 * max(across, 1))) * -(-height // (8 * max(down, 1)))
     interval = numbers[INTERVAL] if numbers[INTERVAL] else units
@@ -164,7 +163,7 @@ def decode_file(
     if output.shape[1] < LANES:
         return False
     region = top, left, output.shape[0], output.shape[1]
-    end, scan = read_scan(place, size, height, width, output.shape[2], region, bench.segments, bench.data)
+    end, scan = read_scan(place, size, height, width, region, bench.segments, bench.data)
     return end > 0 and decode_scan(scan, bench.memory, top, left, output, reverse)
 
 
@@ -198,19 +197,19 @@ def decode_files(
 @inner
 def _decode_numbered(files: Files, number: int, channels: int, reverse: bool, most_scans: int, bench: Bench) -> bool:
     region = files.regions[number]
-    supported, scan = read_numbered(files, number, channels, most_scans, bench)
+    supported, scan = read_numbered(files, number, most_scans, bench)
     output = carray(bytes_from(files.targets[number]), (region[ROWS], region[COLUMNS], channels))
     return supported and decode_scan(scan, bench.memory, region[TOP], region[LEFT], output, reverse)
 
 
 @kernel
-def read_numbered(files: Files, number: int, channels: int, most_scans: int, bench: Bench) -> tuple[bool, Scan]:
+def read_numbered(files: Files, number: int, most_scans: int, bench: Bench) -> tuple[bool, Scan]:
     """The scan of one of a batch's files, and whether it and the region are supported."""
     place, size = files.places[number], files.sizes[number]
     height, width = files.headers[number, 0], files.headers[number, 1]
     wanted = files.regions[number]
     region = wanted[TOP], wanted[LEFT], wanted[ROWS], wanted[COLUMNS]
-    end, scan = read_scan(place, size, height, width, channels, region, bench.segments, bench.data)
+    end, scan = read_scan(place, size, height, width, region, bench.segments, bench.data)
     supported = end > 0 and files.regions[number, COLUMNS] >= LANES
     if supported:
         # Between these, there are no other markers than those of restarts.

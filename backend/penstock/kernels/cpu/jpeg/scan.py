@@ -11,7 +11,16 @@ import numpy as np
 
 from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.jpeg.coefficients import Coefficients, transform_row
-from penstock.kernels.cpu.jpeg.colour import LANES, convert_doubled_row, convert_row, weigh_row, weigh_rows
+from penstock.kernels.cpu.jpeg.colour import (
+    LANES,
+    blend_rows,
+    convert_doubled_row,
+    convert_row,
+    repeat_samples,
+    spread_row,
+    weigh_row,
+    weigh_rows,
+)
 from penstock.kernels.cpu.jpeg.entropy import ENDED, FULL, MARGIN, decode_block, order_of, refilled
 from penstock.kernels.cpu.jpeg.transform import OTHER, PAIR, PLACES, transform_pair
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
@@ -87,7 +96,7 @@ class Scan(NamedTuple):
         tables: the code tables, contiguous; uint64.
         dc_tables, ac_tables: where each component's begin in ``tables``; int64 of shape (components,).
         quantizers: of each component, in rows of 64; int16.
-        across, down: the horizontal and vertical subsampling of chroma: 1 or 2; 1 for a single component.
+        across, down: the horizontal and vertical subsampling of chroma: 1 or 2, or 4 and 1; 1 for a single component.
         height, width: of the image.
         coefficients: of a progressive image, whose ``data`` are not read any more; otherwise empty.
     """
@@ -142,7 +151,8 @@ _NOWHERE = PAIR
 _PAIR = PAIR + 2 * OTHER
 """From pair to pair; what is nowhere comes after the coefficients of both blocks."""
 _KEPT, _DROPPED = order_of(PLACES, _NOWHERE), order_of(np.full_like(PLACES, _NOWHERE), _NOWHERE)
-_WIDEST_UNIT, _ROWS_OF_STRIP = 16, 17 + 9 + 9
+# Two rows more for upsampled chroma.
+_WIDEST_UNIT, _ROWS_OF_STRIP = 32, 17 + 9 + 9 + 2
 TALLEST = 16
 """The rows of the tallest units."""
 _SPARE = 64
@@ -171,6 +181,8 @@ class _Strip(NamedTuple):
         first, last: its columns of units.
         stride, chroma_stride: from row to row, in samples.
         blue, red: the starts of their planes.
+        spare: where there is room for two rows of chroma.
+        grey: whether there is no chroma.
         across, down: the subsampling of chroma.
         chroma_columns, chroma_rows: of the strip, and of the image, as far as there are samples.
     """
@@ -181,6 +193,8 @@ class _Strip(NamedTuple):
     chroma_stride: int
     blue: int
     red: int
+    spare: int
+    grey: bool
     across: int
     down: int
     chroma_columns: int
@@ -278,6 +292,8 @@ def begin_strips(scan: Scan, memory: Memory, top: int, left: int, rows: int, col
         chroma_stride,
         blue,
         blue + 9 * chroma_stride,
+        blue + 18 * chroma_stride,
+        scan.dc_tables.size == 1,
         scan.across,
         scan.down,
         min((scan.width + 1) // 2 - first_column * 8, chroma_stride),
@@ -549,9 +565,24 @@ def _convert_row(
         for x in range(columns):
             put(pixels, target + x, at(planes, luma + x))
         return
+    if strip.grey:
+        spread_row(planes, luma, columns, pixels, target * 3)
+        return
     near = y // down
     above = (near - row * 8 + 1) * strip.chroma_stride
     blue, red = strip.blue + above, strip.red + above
+    far = min(max(near + (1 if y % 2 else -1), 0), strip.chroma_rows - 1)
+    step = (far - near) * strip.chroma_stride
+    if strip.across == 4 or (strip.across == 1 and down == 2):
+        first, second = strip.spare, strip.spare + strip.stride
+        if down == 1:
+            repeat_samples(planes, blue, strip.across, start, columns, first)
+            repeat_samples(planes, red, strip.across, start, columns, second)
+        else:
+            blend_rows(planes, blue + start, blue + start + step, 1 + y % 2, columns, first)
+            blend_rows(planes, red + start, red + start + step, 1 + y % 2, columns, second)
+        convert_row(planes, luma, first, second, columns, pixels, target * 3, reverse)
+        return
     if strip.across == 1:
         convert_row(planes, luma, blue + start, red + start, columns, pixels, target * 3, reverse)
         return
@@ -562,8 +593,6 @@ def _convert_row(
         weigh_row(planes, red, known, places.red)
     else:
         even, odd = 8, 7
-        far = min(max(near + (1 if y % 2 else -1), 0), strip.chroma_rows - 1)
-        step = (far - near) * strip.chroma_stride
         weigh_rows(planes, blue, blue + step, known, places.blue)
         weigh_rows(planes, red, red + step, known, places.red)
     convert_doubled_row(planes, luma, places.blue, places.red, start, even, odd, columns, pixels, target * 3, reverse)

@@ -309,15 +309,15 @@ _NARROWEST = 6
 
 
 @kernel
-def find_sampling(segments: Segments, channels: int) -> tuple[int, int]:
-    """The horizontal and vertical subsampling of chroma; 0, 0 if this is not decoded to ``channels``.
+def find_sampling(segments: Segments) -> tuple[int, int]:
+    """The horizontal and vertical subsampling of chroma; 0, 0 if this is not decoded.
 
-    Supported are grey to one channel, and YCbCr to three channels or luma, with chroma subsampled by up to 2 in each
-    direction.
+    Supported are grey, and YCbCr to three channels or luma, with chroma subsampled by up to 2 in each direction, or by 4
+    horizontally.
     """
     components, numbers = segments.components, segments.numbers
     if numbers[COMPONENTS] == 1:
-        return (1, 1) if channels == 1 else (0, 0)
+        return 1, 1
     if not numbers[JFIF]:
         ycbcr = numbers[ADOBE] == 1
         if numbers[ADOBE] < 0:
@@ -326,6 +326,7 @@ def find_sampling(segments: Segments, channels: int) -> tuple[int, int]:
             return 0, 0
     across, down = components[0, ACROSS], components[0, DOWN]
     chroma = max(components[1, ACROSS], components[1, DOWN], components[2, ACROSS], components[2, DOWN])
-    if chroma != 1 or across > 2 or down > across or numbers[WIDTH] < _NARROWEST:
+    known = max(across, down) <= 2 or (across == 4 and down == 1)
+    if chroma != 1 or not known or numbers[WIDTH] < _NARROWEST:
         return 0, 0
     return across, down
