@@ -270,3 +270,63 @@ def test_markers_of_scans_are_counted_wherever_they_are(most: int) -> None:
         EncodedFiles(files), headers, everything, order, targets, 3, False, most, lambda task, _: task(0), 1
     )
     assert decoded.tolist() == [most >= 1, most >= 4]
+
+
+# -- parts of one image ----------------------------------------------------------------------------------------------
+
+
+def decoded_on_threads(files: list[np.ndarray], threads: int) -> tuple[np.ndarray, list[np.ndarray], int]:
+    """Which of some RGB files are decoded, their pixels, and on how many threads."""
+    outputs = [np.zeros((*Image.open(io.BytesIO(file.tobytes())).size[::-1], 3), np.uint8) for file in files]
+    shapes = np.array([output.shape[:2] for output in outputs], np.int64)
+    regions = np.hstack((np.zeros_like(shapes), shapes))
+    targets = np.array([output.ctypes.data for output in outputs], np.int64)
+    asked = []
+
+    def parallel(work: Callable[[int], None], count: int) -> None:
+        asked.append(count)
+        for number in range(count):
+            work(number)
+
+    order = np.arange(len(files))
+    decoded = decode_together(
+        EncodedFiles(files), shapes, regions, order, targets, 3, False, 256, parallel, num_threads=threads
+    )
+    return decoded, outputs, asked[0]
+
+
+@pytest.mark.parametrize("options", [{"restart_marker_rows": 1}, {"restart_marker_blocks": 7, "subsampling": 1}])
+def test_restarts_let_threads_share_an_image(options: dict[str, Any]) -> None:
+    file = jpeg(1500, 1400, quality=90, **options)
+    decoded, (pixels,), threads = decoded_on_threads([file], 4)
+    assert threads == 4
+    assert decoded.tolist() == [True]
+    np.testing.assert_array_equal(pixels, np.asarray(Image.open(io.BytesIO(file.tobytes()))))
+
+
+def test_images_without_restarts_or_of_few_pixels_are_not_cut() -> None:
+    for file in (jpeg(1500, 1400), jpeg(300, 400, restart_marker_rows=1), jpeg(1500, 1400, progressive=True)):
+        decoded, (pixels,), threads = decoded_on_threads([file], 4)
+        assert threads == 1
+        assert decoded.tolist() == [True]
+        np.testing.assert_array_equal(pixels, np.asarray(Image.open(io.BytesIO(file.tobytes()))))
+
+
+def test_large_and_small_images_together() -> None:
+    files = [jpeg(60, 80), jpeg(1500, 1400, restart_marker_rows=2), jpeg(60, 80, mode="L", restart_marker_rows=1)]
+    decoded, images, threads = decoded_on_threads(files, 8)
+    assert threads == 4
+    assert decoded.tolist() == [True] * 3
+    for file, pixels in zip(files, images, strict=True):
+        np.testing.assert_array_equal(pixels, np.asarray(Image.open(io.BytesIO(file.tobytes())).convert("RGB")))
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_damage_anywhere_leaves_the_whole_image(share: float) -> None:
+    """What is added before a restart no decoder but a lenient one reads."""
+    file = jpeg(1500, 1400, restart_marker_rows=1).tobytes()
+    places = [place for place in range(len(file)) if file[place] == 0xFF and 0xD0 <= file[place + 1] <= 0xD7]
+    place = places[int(share * len(places))]
+    damaged = np.frombuffer(file[:place] + bytes(3) + file[place:], np.uint8)
+    assert decoded_on_threads([np.frombuffer(file, np.uint8)], 4)[0].tolist() == [True]
+    assert decoded_on_threads([damaged], 4)[0].tolist() == [False]

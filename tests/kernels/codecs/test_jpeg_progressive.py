@@ -125,7 +125,12 @@ SCRIPTS = {
         *(ScanOf((c,), 0, 0, 0, 0) for c in range(3)),
         *(ScanOf((c,), 1, 63, 0, 0) for c in range(3)),
     ],
-    "components apart": [ScanOf(Y, 0, 0, 0, 2), ScanOf((1, 2), 0, 0, 0, 0), ScanOf(Y, 0, 0, 2, 1), ScanOf(Y, 0, 0, 1, 0)]
+    "components apart": [
+        ScanOf(Y, 0, 0, 0, 2),
+        ScanOf((1, 2), 0, 0, 0, 0),
+        ScanOf(Y, 0, 0, 2, 1),
+        ScanOf(Y, 0, 0, 1, 0),
+    ]
     + [ScanOf((c,), 1, 63, 0, 0) for c in range(3)],
     "bands, the last one first": [ScanOf(ALL, 0, 0, 0, 0)]
     + [ScanOf((c,), *band, 0, 0) for band in ((41, 63), (6, 40), (5, 5), (1, 4)) for c in range(3)],
@@ -247,3 +252,29 @@ def test_large_damaged_files_fail_as_the_libraries_say(monkeypatch: pytest.Monke
     monkeypatch.setattr("penstock.kernels.codecs.image_codec.decode_region", lambda *_: False)
     for variant, own in zip(variants, found, strict=True):
         np.testing.assert_array_equal(own, outcome(variant))
+
+
+# -- other processes ---------------------------------------------------------------------------------------------------
+
+FRAMES = {0xC3: "lossless", 0xC5: "differential", 0xC9: "arithmetic codes", 0xCA: "arithmetic codes, progressive"}
+
+
+def with_frame(encoded: np.ndarray, marker: int, bits: int) -> np.ndarray:
+    """The file with another kind of frame."""
+    data = bytearray(encoded.tobytes())
+    frame = data.index(b"\xff\xc2")
+    data[frame + 1], data[frame + 4] = marker, bits
+    return np.frombuffer(bytes(data), np.uint8)
+
+
+@pytest.mark.parametrize("marker", FRAMES)
+def test_other_processes_are_left(marker: int) -> None:
+    assert region_of(with_frame(jpeg(1), marker, 8), WINDOW) is None
+
+
+def test_more_bits_are_refused_by_name() -> None:
+    deep = with_frame(jpeg(1), 0xC2, 12)
+    assert region_of(deep, WINDOW) is None
+    found = outcome(deep)
+    assert isinstance(found, str)
+    assert "precision 12" in found

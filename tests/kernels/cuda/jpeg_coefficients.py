@@ -66,7 +66,7 @@ def _read_file(
 
 @inner
 def _read(scan: Scan, memory: Memory, coefficients: np.ndarray) -> bool:
-    begin_reading(scan, memory)
+    begin_reading(scan, memory, 0)
     across, down = -(-scan.width // 16), -(-scan.height // 16)
     per_row = across * _BLOCKS * FULL
     for row in range(down):

@@ -87,8 +87,7 @@ def _units(
     across, down = max(plane.across for plane in planes), max(plane.down for plane in planes)
     if len(components) == 1:
         plane = planes[components[0]]
-        rows = -(-(-(-height * plane.down // down)) // 8)
-        columns = -(-(-(-width * plane.across // across)) // 8)
+        rows, columns = -(-height * plane.down // (8 * down)), -(-width * plane.across // (8 * across))
         yield from ([(components[0], row, column)] for row in range(rows) for column in range(columns))
         return
     for row in range(-(-height // (8 * down))):

@@ -1,13 +1,14 @@
-"""Decodes baseline JPEGs, or regions of them, with our own kernels.
+"""Decodes JPEGs, or regions of them, with our own kernels.
 
 The libraries decode whole images; for a region they still transform and convert much of the rest, and their entropy
-decoding is slower. Nearly all JPEGs are supported: 8 bits, one sequential scan, Huffman codes, grey or YCbCr, chroma
-full or halved in one or both directions. Others, and damaged ones, are left to the libraries, whose pixels are matched
-bit for bit.
+decoding is slower. Nearly all JPEGs are supported: 8 bits, one sequential scan or progressive ones, Huffman codes, grey or
+YCbCr, chroma full, halved in one or both directions, or a quarter of the columns. Others, and damaged ones, are left to
+the libraries, whose pixels are matched bit for bit.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -72,12 +73,44 @@ def decode_together(
     """
     from penstock.kernels.cpu.jpeg.files import Files, decode_files
 
-    columns = Files(files.places, files.sizes, targets, headers, regions, order)
+    owners, columns = np.arange(len(files)), Files(files.places, files.sizes, targets, headers, regions, order)
+    if len(order) < num_threads:
+        owners, columns = _split_by_restarts(columns, channels, num_threads)
 
     def decode(taken: np.ndarray, decoded: np.ndarray, bench: Bench) -> None:
         decode_files(columns, channels, reverse, most_scans, taken, decoded, bench)
 
-    return on_all_threads(decode, columns, parallel, num_threads)
+    parts_decoded, decoded = on_all_threads(decode, columns, parallel, num_threads), np.ones(len(files), np.bool_)
+    np.logical_and.at(decoded, owners, parts_decoded)
+    return decoded
+
+
+# Below that, waking another thread does not pay.
+_MIN_PIXELS_OF_PART = 1 << 19
+
+
+def _split_by_restarts(files: Files, channels: int, num_threads: int) -> tuple[np.ndarray, Files]:
+    """Cuts large images whose scans have restarts into parts, of whole rows, for threads that would have nothing to do.
+
+    Returns:
+        For each part the number of its file, and the parts.
+    """
+    from penstock.kernels.cpu.jpeg.files import Files, has_restarts
+
+    segments, owners, regions = _segments(), [], []
+    order, most = set(files.order.tolist()), num_threads // len(files.order)
+    for number, (top, left, rows, columns) in enumerate(files.regions.tolist()):
+        count = min(most, rows * columns // _MIN_PIXELS_OF_PART) if number in order else 1
+        if count > 1 and not has_restarts(files.places[number], files.sizes[number], segments):
+            count = 1
+        bounds = [top + rows * part // max(count, 1) for part in range(max(count, 1) + 1)]
+        owners += [number] * (len(bounds) - 1)
+        regions += [(begin, left, end - begin, columns) for begin, end in itertools.pairwise(bounds)]
+    owned, parts = np.array(owners), np.array(regions)
+    offsets = (parts[:, 0] - files.regions[owned, 0]) * parts[:, 3] * channels
+    wanted = np.flatnonzero(np.isin(owned, files.order))
+    targets = files.targets[owned] + offsets
+    return owned, Files(files.places[owned], files.sizes[owned], targets, files.headers[owned], parts, wanted)
 
 
 def on_all_threads(

@@ -695,9 +695,7 @@ def gather_bits(_context: TypingContext, words: types.UniTuple, order: types.Lit
             bits = ir.Constant(octets, [1 << number % 8 for number in numbers] * 2)
             masked = builder.and_(_shuffled(builder, values, values, lanes), bits)
             is_set = builder.icmp_unsigned("!=", masked, ir.Constant(octets, None))
-            total = builder.or_(
-                total, builder.select(is_set, ir.Constant(vector.part, [1 << level] * GROUP), none)
-            )
+            total = builder.or_(total, builder.select(is_set, ir.Constant(vector.part, [1 << level] * GROUP), none))
         return llvm.of_parts(builder, [total])
 
     return vector(words, order), generate

@@ -121,7 +121,7 @@ def _decode_and_resample_columns(
     weights = _numbers(resizing[_WEIGHTS], width, resizing[_TAPS])
     image = pixels[: _MOST_ROWS * columns * _CHANNELS].reshape((_MOST_ROWS, columns * _CHANNELS))
     strips, resized, done = begin_strips(scan, memory, region[TOP], region[LEFT], rows, columns, _CHANNELS), 0, 0
-    for row in range(strips.last + 1):
+    for row in range(strips.begin, strips.last + 1):
         if not decode_strip(scan, memory, strips, row):
             return False
         done = convert_strip(scan, memory, strips, row, done, image.reshape(-1), resized, False)

@@ -269,9 +269,10 @@ def _read_scans(
     """Reads some of the files, and leaves the size of each one's part of the pinned memory where the next begins."""
     for index in range(first, last):
         size = 0
-        if 4 < sizes[index] < _LARGEST and read_segments(carray(bytes_from(places[index]), (sizes[index],)), segments):
-            if not segments.numbers[PROGRESSIVE]:
-                size = _describe(segments, sizes[index], scans, index)
+        known = 4 < sizes[index] < _LARGEST
+        known = known and read_segments(carray(bytes_from(places[index]), (sizes[index],)), segments)
+        if known and not segments.numbers[PROGRESSIVE]:
+            size = _describe(segments, sizes[index], scans, index)
         scans.taken[index] = size != 0 and (len(extents) == 0 or _makes_pixels(scans, index, extents[index]))
         scans.begins[index + 1] = size
 

@@ -21,7 +21,19 @@ from penstock.kernels.cpu.simd_integers import gather_bits, load, with_first_lan
 LEVELS = 3
 """How many of the lowest bits of AC coefficients may be told by scans of their own."""
 
-FIRST, PER_ROW, ACROSS, DOWN, TOP, LEFT, ROWS, COLUMNS, PAIRS, BEGIN, PLANE_COLUMNS = range(11)
+(
+    FIRST_BLOCK,
+    PER_ROW,
+    BLOCKS_ACROSS,
+    BLOCKS_DOWN,
+    FIRST_ROW,
+    FIRST_COLUMN,
+    KEPT_ROWS,
+    KEPT_COLUMNS,
+    PAIRS,
+    BEGIN,
+    PLANE_COLUMNS,
+) = range(11)
 """Columns of a plane: the number of its first block; blocks from row to row; its columns and rows of blocks that hold pixels;
 of the blocks whose coefficients are kept, the first row and column, rows, columns, and pairs in a row; where they begin."""
 
@@ -46,18 +58,14 @@ class Coefficients(NamedTuple):
 
 @inner
 def memory_for_coefficients(planes: np.ndarray) -> Coefficients:
-    """Zeros for an image of these planes, of which it fills in where they begin.
-
-    Args:
-        planes: see ``FIRST``; of each, so many rows of blocks are kept, from ``PER_ROW`` blocks each, as ``DOWN`` tells.
-    """
+    """Zeros for an image of these planes, in which it fills in where each one begins."""
     blocks, values = 0, 0
     for c in range(len(planes)):
         plane = planes[c]
-        plane[FIRST], plane[BEGIN] = blocks, values
-        # The last row of units may have a row of blocks beyond the image.
-        blocks += plane[PER_ROW] * (plane[DOWN] + 3)
-        values += plane[ROWS] * plane[PAIRS] * PAIR
+        plane[FIRST_BLOCK], plane[BEGIN] = blocks, values
+        # Units have at most four rows of blocks, of which one holds pixels.
+        blocks += plane[PER_ROW] * (plane[BLOCKS_DOWN] + 3)
+        values += plane[KEPT_ROWS] * plane[PAIRS] * PAIR
     # A pair may have a block after the last.
     count = blocks + 1 if blocks else 0
     return Coefficients(
@@ -113,8 +121,8 @@ def transform_row(
     plane, sizes = coefficients.planes[c], zeros_short(LANES)
     values, direct = pointer(coefficients.values), pointer(coefficients.direct)
     nonzero, corrections = pointer(coefficients.nonzero), pointer(coefficients.corrections)
-    block = plane[FIRST] + row * plane[PER_ROW] + plane[LEFT]
-    start, count = plane[BEGIN] + (row - plane[TOP]) * plane[PAIRS] * PAIR, plane[COLUMNS]
+    block = plane[FIRST_BLOCK] + row * plane[PER_ROW] + plane[FIRST_COLUMN]
+    start, count = plane[BEGIN] + (row - plane[FIRST_ROW]) * plane[PAIRS] * PAIR, plane[KEPT_COLUMNS]
     for column in range(0, count, 2):
         other_place, other_stride = place + 8, stride
         if column + 1 == count:

@@ -31,6 +31,8 @@ from penstock.kernels.cpu.simd_integers import (
 LANES = 32
 """Pixels converted at a time; no row is narrower."""
 _HALF = LANES // 2
+REPEATED = 4
+"""How often chroma of a quarter of the columns are repeated."""
 
 _BITS = 16
 _ONE = 1 << _BITS
@@ -113,10 +115,11 @@ def blend_rows(planes: types.CPointer, near: int, far: int, rounding: int, width
 
 
 @inner
-def repeat_samples(planes: types.CPointer, start: int, times: int, first: int, width: int, place: int) -> None:
-    """A row starting at ``start`` with each sample repeated, of which ``width`` from ``first`` on are put at ``place``."""
-    for x in range(width):
-        put(planes, place + x, at(planes, start + (first + x) // times))
+def repeat_samples(planes: types.CPointer, start: int, count: int, place: int) -> None:
+    """Each of ``count`` samples from ``start`` on ``REPEATED`` times, from ``place`` on."""
+    for x in range(count):
+        for i in range(REPEATED):
+            put(planes, place + REPEATED * x + i, at(planes, start + x))
 
 
 @inner

@@ -11,8 +11,18 @@ import numpy as np
 
 from penstock.kernels.cpu.code_generation import carray
 from penstock.kernels.cpu.foreign import bytes_from, counted
-from penstock.kernels.cpu.jpeg import coefficients as planes_of
-from penstock.kernels.cpu.jpeg.coefficients import PLANE_COLUMNS, memory_for_coefficients
+from penstock.kernels.cpu.jpeg.coefficients import (
+    BLOCKS_ACROSS,
+    BLOCKS_DOWN,
+    FIRST_COLUMN,
+    FIRST_ROW,
+    KEPT_COLUMNS,
+    KEPT_ROWS,
+    PAIRS,
+    PER_ROW,
+    PLANE_COLUMNS,
+    memory_for_coefficients,
+)
 from penstock.kernels.cpu.jpeg.colour import LANES
 from penstock.kernels.cpu.jpeg.markers import count_markers
 from penstock.kernels.cpu.jpeg.progressive import read_coefficients
@@ -29,7 +39,7 @@ from penstock.kernels.cpu.jpeg.segments import (
     find_sampling,
     read_segments,
 )
-from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.options import brief, inner, kernel
 
 _START_OF_SCAN = np.uint8(0xDA)
 TOP, LEFT, ROWS, COLUMNS = range(4)
@@ -128,8 +138,11 @@ def read_scan(
 def _fill_planes(
     planes: np.ndarray, segments: Segments, across: int, down: int, region: tuple[int, int, int, int]
 ) -> int:
-    """Describes the planes of a progressive image, of which those coefficients are kept that a region needs; returns the number of
-    their blocks."""
+    """Describes the planes of a progressive image, in which the coefficients are kept that a region needs.
+
+    Returns:
+        The number of blocks that hold pixels.
+    """
     height, width = segments.numbers[HEIGHT], segments.numbers[WIDTH]
     first_row, last_row = units_of_region(region[TOP], region[ROWS], height, down)
     first_column, last_column = units_of_region(region[LEFT], region[COLUMNS], width, across)
@@ -137,14 +150,13 @@ def _fill_planes(
     for c in range(len(planes)):
         plane = planes[c]
         h, v = (across, down) if c == 0 else (1, 1)
-        plane[planes_of.PER_ROW] = -(-width // (8 * across)) * h
-        plane[planes_of.ACROSS] = -(-(-(-width * h // across)) // 8)
-        plane[planes_of.DOWN] = -(-(-(-height * v // down)) // 8)
-        plane[planes_of.TOP], plane[planes_of.LEFT] = first_row * v, first_column * h
-        plane[planes_of.ROWS] = (last_row - first_row + 1) * v
-        plane[planes_of.COLUMNS] = (last_column - first_column + 1) * h
-        plane[planes_of.PAIRS] = (plane[planes_of.COLUMNS] + 1) // 2
-        blocks += plane[planes_of.ACROSS] * plane[planes_of.DOWN]
+        samples_across, samples_down = -(-width * h // across), -(-height * v // down)
+        plane[PER_ROW] = -(-width // (8 * across)) * h
+        plane[BLOCKS_ACROSS], plane[BLOCKS_DOWN] = (samples_across + 7) // 8, (samples_down + 7) // 8
+        plane[FIRST_ROW], plane[FIRST_COLUMN] = first_row * v, first_column * h
+        plane[KEPT_ROWS], plane[KEPT_COLUMNS] = (last_row - first_row + 1) * v, (last_column - first_column + 1) * h
+        plane[PAIRS] = (plane[KEPT_COLUMNS] + 1) // 2
+        blocks += plane[BLOCKS_ACROSS] * plane[BLOCKS_DOWN]
     return blocks
 
 
@@ -200,6 +212,13 @@ def _decode_numbered(files: Files, number: int, channels: int, reverse: bool, mo
     supported, scan = read_numbered(files, number, most_scans, bench)
     output = carray(bytes_from(files.targets[number]), (region[ROWS], region[COLUMNS], channels))
     return supported and decode_scan(scan, bench.memory, region[TOP], region[LEFT], output, reverse)
+
+
+@brief
+def has_restarts(place: int, size: int, segments: Segments) -> bool:
+    """Whether a file is baseline, and has restarts."""
+    known = read_segments(carray(bytes_from(place), (size,)), segments)
+    return known and segments.numbers[INTERVAL] > 0 and not segments.numbers[PROGRESSIVE]
 
 
 @kernel

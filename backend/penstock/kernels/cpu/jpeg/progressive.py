@@ -14,18 +14,18 @@ import numpy as np
 from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.jpeg.coefficients import (
     BEGIN,
-    COLUMNS,
-    FIRST,
-    LEFT,
+    BLOCKS_ACROSS,
+    BLOCKS_DOWN,
+    FIRST_BLOCK,
+    FIRST_COLUMN,
+    FIRST_ROW,
+    KEPT_COLUMNS,
+    KEPT_ROWS,
     LEVELS,
     PAIRS,
     PER_ROW,
-    ROWS,
-    TOP,
     Coefficients,
 )
-from penstock.kernels.cpu.jpeg.coefficients import ACROSS as COLUMNS_OF_BLOCKS
-from penstock.kernels.cpu.jpeg.coefficients import DOWN as ROWS_OF_BLOCKS
 from penstock.kernels.cpu.jpeg.entropy import (
     ENDED,
     FULL,
@@ -94,9 +94,7 @@ class _Pass(NamedTuple):
 
 
 @inner
-def read_coefficients(
-    encoded: np.ndarray, segments: Segments, data: np.ndarray, coefficients: Coefficients
-) -> int:
+def read_coefficients(encoded: np.ndarray, segments: Segments, data: np.ndarray, coefficients: Coefficients) -> int:
     """Reads all scans; returns where the image ends, or 0 for damaged data and what is left to the libraries.
 
     Args:
@@ -134,9 +132,7 @@ def read_coefficients(
         end = copy_scan(encoded, numbers[START], data, ends)
         if end == 0:
             return 0
-        scan = _Pass(
-            data, ends, interval, components[:chosen], first, last, level, refines, tables[:chosen]
-        )
+        scan = _Pass(data, ends, interval, components[:chosen], first, last, level, refines, tables[:chosen])
         if first == 0:
             good = _read_direct(scan, segments, coefficients)
         elif refines:
@@ -193,7 +189,7 @@ def _units(segments: Segments, coefficients: Coefficients, components: np.ndarra
     """How many units a scan of these components has."""
     if components.size == 1:
         plane = coefficients.planes[components[0]]
-        return plane[COLUMNS_OF_BLOCKS] * plane[ROWS_OF_BLOCKS]
+        return plane[BLOCKS_ACROSS] * plane[BLOCKS_DOWN]
     across, down = _units_of_image(segments)
     return across * down
 
@@ -223,7 +219,7 @@ def _read_direct(scan: _Pass, segments: Segments, coefficients: Coefficients) ->
     per_row = _units_of_image(segments)[0]
     units, level = _units(segments, coefficients, scan.components), scan.level
     if not together:
-        per_row = coefficients.planes[scan.components[0], COLUMNS_OF_BLOCKS]
+        per_row = coefficients.planes[scan.components[0], BLOCKS_ACROSS]
     row, column, begin = 0, 0, 0
     for number in range(scan.ends.size):
         place, bits, count = refilled(data, np.uint64(begin), np.uint64(0), np.uint64(0))
@@ -236,7 +232,7 @@ def _read_direct(scan: _Pass, segments: Segments, coefficients: Coefficients) ->
                 if together:
                     across, down = segments.components[c, ACROSS], segments.components[c, DOWN]
                 stride, codes = coefficients.planes[c, PER_ROW], pointer_at(tables, scan.tables[i])
-                block = coefficients.planes[c, FIRST] + row * down * stride + column * across
+                block = coefficients.planes[c, FIRST_BLOCK] + row * down * stride + column * across
                 for y in range(down):
                     for x in range(across):
                         own = block + y * stride + x
@@ -275,8 +271,8 @@ def _order_up_to(last: int) -> np.ndarray:
 @njit(inline="always", **OPTIONS)
 def _place_of(plane: np.ndarray, row: int, column: int) -> int:
     """Where the coefficients of a block are kept; -1: they are not."""
-    y, x = row - plane[TOP], column - plane[LEFT]
-    if y < 0 or y >= plane[ROWS] or x < 0 or x >= plane[COLUMNS]:
+    y, x = row - plane[FIRST_ROW], column - plane[FIRST_COLUMN]
+    if y < 0 or y >= plane[KEPT_ROWS] or x < 0 or x >= plane[KEPT_COLUMNS]:
         return -1
     return plane[BEGIN] + (y * plane[PAIRS] + x // 2) * PAIR + x % 2 * OTHER
 
@@ -296,8 +292,8 @@ def _read_band(scan: _Pass, all_tables: np.ndarray, coefficients: Coefficients) 
     values, nonzero = pointer(coefficients.values), pointer(coefficients.nonzero)
     kept_order, dropped_order = pointer(order), pointer(dropped)
     before, last, level = np.uint64(scan.first - 1), np.uint64(scan.last), scan.level
-    columns = plane[COLUMNS_OF_BLOCKS]
-    units, row, column, begin = columns * plane[ROWS_OF_BLOCKS], 0, 0, 0
+    columns = plane[BLOCKS_ACROSS]
+    units, row, column, begin = columns * plane[BLOCKS_DOWN], 0, 0, 0
     for number in range(scan.ends.size):
         place, bits, count = refilled(data, np.uint64(begin), np.uint64(0), np.uint64(0))
         end, run = scan.ends[number], np.int64(0)
@@ -343,7 +339,7 @@ def _read_band(scan: _Pass, all_tables: np.ndarray, coefficients: Coefficients) 
                         return False
                     found |= _told(codes, entry, reached, ends)
                     bits, count = bits << taken, count - taken
-                own = plane[FIRST] + row * plane[PER_ROW] + column
+                own = plane[FIRST_BLOCK] + row * plane[PER_ROW] + column
                 put(nonzero, own, at(nonzero, own) | found)
                 if _consumed(place, count) > end:
                     return False
@@ -372,13 +368,13 @@ def _read_corrections(scan: _Pass, all_tables: np.ndarray, coefficients: Coeffic
     values, nonzero, order = pointer(coefficients.values), pointer(coefficients.nonzero), pointer(_ORDER)
     corrections, level = pointer(coefficients.corrections), scan.level
     band = (np.uint64(2) << np.uint64(scan.last)) - (_ONE << np.uint64(scan.first))
-    columns = plane[COLUMNS_OF_BLOCKS]
-    units, row, column, begin = columns * plane[ROWS_OF_BLOCKS], 0, 0, 0
+    columns = plane[BLOCKS_ACROSS]
+    units, row, column, begin = columns * plane[BLOCKS_DOWN], 0, 0, 0
     for number in range(scan.ends.size):
         place, bits, count = refilled(data, np.uint64(begin), np.uint64(0), np.uint64(0))
         end, run = scan.ends[number], np.int64(0)
         for _ in range(min(scan.interval, units - number * scan.interval)):
-            own = plane[FIRST] + row * plane[PER_ROW] + column
+            own = plane[FIRST_BLOCK] + row * plane[PER_ROW] + column
             known = at(nonzero, own) & band
             left, found, corrected = band, np.uint64(0), np.uint64(0)
             if run > 0:

@@ -13,6 +13,7 @@ from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.jpeg.coefficients import Coefficients, transform_row
 from penstock.kernels.cpu.jpeg.colour import (
     LANES,
+    REPEATED,
     blend_rows,
     convert_doubled_row,
     convert_row,
@@ -221,6 +222,7 @@ class Strips(NamedTuple):
     Attributes:
         strip: what strips have in common.
         blocks, used: of a unit, and how many of them the region needs.
+        begin: the row of units to begin with: the last one before the region that begins with a restart.
         first, last: the rows of units that it needs.
         top, left, rows, columns, channels: of its pixels.
     """
@@ -228,6 +230,7 @@ class Strips(NamedTuple):
     strip: _Strip
     blocks: int
     used: int
+    begin: int
     first: int
     last: int
     top: int
@@ -251,7 +254,7 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
     """
     rows, columns, channels = output.shape
     strips, pixels, done = begin_strips(scan, memory, top, left, rows, columns, channels), output.reshape(-1), 0
-    for row in range(strips.last + 1):
+    for row in range(strips.begin, strips.last + 1):
         if not decode_strip(scan, memory, strips, row):
             return False
         done = convert_strip(scan, memory, strips, row, done, pixels, 0, reverse)
@@ -303,18 +306,21 @@ def begin_strips(scan: Scan, memory: Memory, top: int, left: int, rows: int, col
         for c in range(scan.coefficients.planes.shape[0]):
             _order_quantizer(scan, memory, c, c, 0)
             _order_quantizer(scan, memory, c, c, OTHER)
-        return Strips(strip, 0, 0, first, last, top, left, rows, columns, channels)
-    begin_reading(scan, memory)
+        return Strips(strip, 0, 0, first, first, last, top, left, rows, columns, channels)
+    begin, per_row = first, -(-scan.width // (8 * scan.across))
+    while begin * per_row % scan.interval:
+        begin -= 1
+    begin_reading(scan, memory, begin * per_row // scan.interval)
     memory.coefficients[:] = 0
     blocks, used = _lay_out(scan, memory, strip, channels)
-    return Strips(strip, blocks, used, first, last, top, left, rows, columns, channels)
+    return Strips(strip, blocks, used, begin, first, last, top, left, rows, columns, channels)
 
 
 @inner
 def decode_strip(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
-    """Decodes a row of units, of which none up to the last one may be left out; returns False for damaged data."""
+    """Decodes a row of units, of which none from the first to the last one may be left out; returns False for damaged data."""
     if is_progressive(scan):
-        return row < strips.first or _transform_units(scan, memory, strips, row)
+        return _transform_units(scan, memory, strips, row)
     return _decode_units(scan, memory, strips.strip, strips.blocks, strips.used if row >= strips.first else 0)
 
 
@@ -347,15 +353,20 @@ def convert_strip(
 
 @inner
 def is_complete(scan: Scan, memory: Memory, strips: Strips) -> bool:
-    """Whether all of the scan was read, if the region needs its last row of units."""
-    return is_progressive(scan) or strips.last < (scan.height - 1) // (8 * scan.down) or at_end(scan, memory)
+    """Whether an interval that ends with the last row of units that was read has no more data."""
+    is_last = strips.last == (scan.height - 1) // (8 * scan.down)
+    if is_progressive(scan) or not (is_last or memory.reader[_LEFT] == 0):
+        return True
+    return _consumed(memory.reader) == scan.ends[np.int64(memory.reader[_RESTARTS])]
 
 
 @njit(inline="always", **OPTIONS)
-def begin_reading(scan: Scan, memory: Memory) -> None:
-    """Puts the reader at the scan's beginning."""
+def begin_reading(scan: Scan, memory: Memory, restarts: int) -> None:
+    """Puts the reader where an interval begins, which so many restarts precede."""
     memory.reader[:] = 0
-    _read_from(pointer(scan.data), np.uint64(0), pointer(memory.reader))
+    begin = scan.ends[restarts - 1] if restarts > 0 else 0
+    _read_from(pointer(scan.data), np.uint64(begin), pointer(memory.reader))
+    memory.reader[_RESTARTS] = restarts
     memory.reader[_LEFT] = scan.interval
     memory.predicted[:] = 0
 
@@ -476,7 +487,15 @@ def _transform_units(scan: Scan, memory: Memory, strips: Strips, row: int) -> bo
             begin = (strip.blue if c == 1 else strip.red) + stride
         for y in range(down):
             sizes = sizes | transform_row(
-                scan.coefficients, c, row * down + y, quantizers, c * PAIR, planes, begin + 8 * y * stride, stride, nowhere
+                scan.coefficients,
+                c,
+                row * down + y,
+                quantizers,
+                c * PAIR,
+                planes,
+                begin + 8 * y * stride,
+                stride,
+                nowhere,
             )
     return any_lane(sizes) >= 0
 
@@ -573,11 +592,15 @@ def _convert_row(
     blue, red = strip.blue + above, strip.red + above
     far = min(max(near + (1 if y % 2 else -1), 0), strip.chroma_rows - 1)
     step = (far - near) * strip.chroma_stride
-    if strip.across == 4 or (strip.across == 1 and down == 2):
+    if strip.across == REPEATED or (strip.across == 1 and down == 2):
         first, second = strip.spare, strip.spare + strip.stride
         if down == 1:
-            repeat_samples(planes, blue, strip.across, start, columns, first)
-            repeat_samples(planes, red, strip.across, start, columns, second)
+            sample, rest = start // REPEATED, start % REPEATED
+            count = -(-(rest + columns) // REPEATED)
+            repeat_samples(planes, blue + sample, count, first)
+            repeat_samples(planes, red + sample, count, second)
+            first += rest
+            second += rest
         else:
             blend_rows(planes, blue + start, blue + start + step, 1 + y % 2, columns, first)
             blend_rows(planes, red + start, red + start + step, 1 + y % 2, columns, second)
