@@ -225,7 +225,7 @@ def test_each_file_is_decoded_by_one_of_the_threads() -> None:
             list(threads.map(work, range(count)))
 
     # One is left out, and one is not a file that the kernels read.
-    order, files[5] = np.delete(np.arange(24), 11), jpeg(64, 69, progressive=True)
+    order, files[5] = np.delete(np.arange(24), 11), jpeg(64, 69, keep_rgb=True, subsampling=0)
     decoded = decode_together(EncodedFiles(files), headers, everything, order, targets, 3, False, 256, parallel, 3)
     assert np.flatnonzero(~decoded).tolist() == [5, 11]
     assert len(names) == 3

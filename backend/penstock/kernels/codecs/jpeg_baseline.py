@@ -73,44 +73,48 @@ def decode_together(
     """
     from penstock.kernels.cpu.jpeg.files import Files, decode_files
 
-    owners, columns = np.arange(len(files)), Files(files.places, files.sizes, targets, headers, regions, order)
-    if len(order) < num_threads:
-        owners, columns = _split_by_restarts(columns, channels, num_threads)
+    columns, owners = Files(files.places, files.sizes, targets, headers, regions, order), None
+    if len(order) < num_threads and regions[order, 2:].prod(axis=1).max() >= 2 * _MIN_PIXELS_OF_PART:
+        columns, owners = _split_by_restarts(columns, channels, num_threads)
 
     def decode(taken: np.ndarray, decoded: np.ndarray, bench: Bench) -> None:
         decode_files(columns, channels, reverse, most_scans, taken, decoded, bench)
 
-    parts_decoded, decoded = on_all_threads(decode, columns, parallel, num_threads), np.ones(len(files), np.bool_)
-    np.logical_and.at(decoded, owners, parts_decoded)
-    return decoded
+    decoded = on_all_threads(decode, columns, parallel, num_threads)
+    if owners is None:
+        return decoded
+    together = np.ones(len(files), np.bool_)
+    np.logical_and.at(together, owners, decoded)
+    return together
 
 
 # Below that, waking another thread does not pay.
 _MIN_PIXELS_OF_PART = 1 << 19
 
 
-def _split_by_restarts(files: Files, channels: int, num_threads: int) -> tuple[np.ndarray, Files]:
+def _split_by_restarts(files: Files, channels: int, num_threads: int) -> tuple[Files, np.ndarray]:
     """Cuts large images whose scans have restarts into parts, of whole rows, for threads that would have nothing to do.
 
     Returns:
-        For each part the number of its file, and the parts.
+        The parts, and the number of each one's file.
     """
     from penstock.kernels.cpu.jpeg.files import Files, has_restarts
 
-    segments, owners, regions = _segments(), [], []
-    order, most = set(files.order.tolist()), num_threads // len(files.order)
+    owners: list[int] = []
+    regions: list[tuple[int, int, int, int]] = []
+    segments, order, most = _segments(), set(files.order.tolist()), num_threads // len(files.order)
     for number, (top, left, rows, columns) in enumerate(files.regions.tolist()):
-        count = min(most, rows * columns // _MIN_PIXELS_OF_PART) if number in order else 1
+        count = max(min(most, rows * columns // _MIN_PIXELS_OF_PART), 1) if number in order else 1
         if count > 1 and not has_restarts(files.places[number], files.sizes[number], segments):
             count = 1
-        bounds = [top + rows * part // max(count, 1) for part in range(max(count, 1) + 1)]
-        owners += [number] * (len(bounds) - 1)
+        bounds = [top + rows * part // count for part in range(count + 1)]
+        owners += [number] * count
         regions += [(begin, left, end - begin, columns) for begin, end in itertools.pairwise(bounds)]
     owned, parts = np.array(owners), np.array(regions)
     offsets = (parts[:, 0] - files.regions[owned, 0]) * parts[:, 3] * channels
     wanted = np.flatnonzero(np.isin(owned, files.order))
     targets = files.targets[owned] + offsets
-    return owned, Files(files.places[owned], files.sizes[owned], targets, files.headers[owned], parts, wanted)
+    return Files(files.places[owned], files.sizes[owned], targets, files.headers[owned], parts, wanted), owned
 
 
 def on_all_threads(
