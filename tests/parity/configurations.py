@@ -13,6 +13,7 @@ NEEDED: dict[str, dict[str, object]] = {
     "Ernie4_5_VLMoeVideoProcessor": {"draw_on_frames": False},
     "NemotronH_Omni_Reasoning_V3VideoProcessor": {"norm_mean": [0.5, 0.4, 0.45], "norm_std": [0.25, 0.2, 0.3]},
     "PocketTTSFeatureExtractor": {"end_on_pause": False},
+    "Molmo2VideoProcessor": {"do_rescale": True, "do_normalize": True},
     "PeVideoVideoProcessor": {"do_rescale": True},
     "VideoLlama3VideoProcessor": {"return_metadata": False},
     "TimmWrapperImageProcessor": {
@@ -776,6 +777,15 @@ VIDEOS: dict[str, Mapping[str, object]] = {
         "patch_size": 4,
         "max_patches": 90,
         "do_sample_frames": False,
+    },
+    "molmo2-video": {
+        "video_processor_type": "Molmo2VideoProcessor",
+        "size": {"height": 40, "width": 40},
+        "patch_size": 10,
+        "num_frames": 12,
+        "do_sample_frames": False,
+        "do_rescale": True,
+        "do_normalize": True,
     },
     "muse-glimmer": {
         "video_processor_type": "MuseGlimmerVideoProcessor",

@@ -637,7 +637,7 @@ class MolmoFamily(_SliceFamily):
         )
 
     def joined(self, images: Sequence[Features]) -> Values:
-        pixels, indices, grids, counts = self.names
+        pixels, indices, *told = self.names
         starts = np.cumsum([0, *(math.prod(image[pixels].shape[:2]) for image in images[:-1])])
         own = [image[indices] for image in images]
         return super().joined(images) | {
@@ -646,6 +646,5 @@ class MolmoFamily(_SliceFamily):
             indices: np.concatenate(
                 [np.where(each < 0, each, each + start) for each, start in zip(own, starts)]
             ).astype(own[0].dtype),
-            grids: np.stack([image[grids] for image in images]),
-            counts: np.stack([image[counts] for image in images]),
+            **{name: np.stack([image[name] for image in images]) for name in told},
         }

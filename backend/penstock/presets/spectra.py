@@ -1,5 +1,5 @@
 """Feature extractors whose sounds become rows of mel bands: AST, CLAP, CLVP, SeamlessM4T, Speech2Text, Gemma 3n and 4,
-Parakeet, Nemotron, Lasr, Voxtral Realtime, Qwen3-ASR, Phi-4 and Granite Speech.
+Parakeet, Nemotron, Lasr, Voxtral Realtime, Qwen3-ASR, Phi-4, Granite Speech and Fun-ASR-Nano.
 
 Those that compute with numpy are equalled to the bit. The others compute with PyTorch, whose transform has other roundings:
 their features differ by less than :data:`TOLERANCE`.
@@ -355,6 +355,49 @@ class SeamlessFamily(RowFamily):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FunAsrFamily(RowFamily):
+    """Fun-ASR-Nano: several windows in a row, of which neighbours share some.
+
+    Attributes:
+        frame_length, frame_shift: of windows, in milliseconds.
+        num_frames_lfr, stride_lfr: windows in a row, and from one row to the next.
+        window: must be `hamming`.
+    """
+
+    frame_length: int = 25
+    frame_shift: int = 10
+    num_frames_lfr: int = 7
+    stride_lfr: int = 6
+    window: str = "hamming"
+
+    padding = True
+    mask_name = FEATURES_MASK
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_positive("feature_size", "frame_length", "frame_shift", "num_frames_lfr", "stride_lfr")
+        self.check_values(window="hamming")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        length, step = (self.sampling_rate * each // 1000 for each in (self.frame_length, self.frame_shift))
+        own = {"window_length": length, "window_step": step, "nfft": 1 << (length - 1).bit_length()}
+        windows = self.features(data, **{**_KALDI, **own}, window="symmetric_hamming")
+        count = (windows.shape()[:1] + (self.stride_lfr - 1)) // self.stride_lfr
+        # Windows before the first and behind the last repeat these.
+        before = (self.num_frames_lfr - 1) // 2
+        total = _whole(count * self.stride_lfr)
+        strided = (
+            fn.reshape(
+                fn.slice(windows, start=[place - before], shape=total, axes=[0], out_of_bounds_policy="clamp"),
+                shape=[-1, self.stride_lfr * self.bands],
+            )[:, : self.bands]
+            for place in range(self.num_frames_lfr)
+        )
+        rows = fn.cat(*strided, axis=1)
+        return named(rows, FEATURES, 2), _mask_of(rows, self.mask_name)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ParakeetFamily(RowFamily):
     """Parakeet, Canary and other models of NeMo: each band with mean 0 and variance 1.
 
@@ -705,7 +748,7 @@ class FilledFamily(SpectralFamily):
         ones = fn.ones_like(signal, dtype=types.INT32)
         valid = fn.slice(ones, start=[0], shape=_whole(self.valid(signal.shape()[:1])), axes=[0])
         mask = fn.slice(valid, start=[0], shape=_whole(rows), axes=[0], out_of_bounds_policy="pad")
-        dtype = types.BOOL if self.mask_type is bool else types.INT32
+        dtype = {bool: types.BOOL, np.int32: types.INT32, np.int64: types.INT64}[self.mask_type]
         return (*self.masked(features, mask), fn.cast(mask, dtype=dtype, name=self.mask_name))
 
     value_name: ClassVar[str] = FEATURES
@@ -920,6 +963,139 @@ class DecimalFamily(FilledFamily):
 
 
 @dataclass(frozen=True, kw_only=True)
+class GraniteFamily(DecimalFamily):
+    """Granite Speech: rows of two windows each, and how many tokens they become.
+
+    Attributes:
+        n_mels: bands; the class does not read `feature_size`.
+        win_length: that of the window, in the middle of the transform.
+        projector_window_size, projector_downsample_rate: so many rows become the ratio of both, in tokens.
+    """
+
+    n_fft: int = 512
+    n_mels: int = 80
+    win_length: int = 400
+    projector_window_size: int = 15
+    projector_downsample_rate: int = 5
+    # The class writes what follows from the others.
+    ignored: frozenset[str] = frozenset({"melspec_kwargs", "feature_size"})
+
+    padding = True
+    mask_name = FEATURES_MASK
+    hidden = frozenset({"ignored"})
+
+    @property
+    def bands(self) -> int:
+        return self.n_mels
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return FEATURES, _SIZES
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_positive("n_mels", "win_length", "projector_window_size", "projector_downsample_rate")
+        self.check_values(padding_value=0)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        tokens = self._tokens(data.shape()[0])
+        return (*super().process(data, backend), fn.reshape(tokens, shape=[], name=_SIZES))
+
+    def spectrum(self, signal: DataNode) -> DataNode:
+        windows = self.features(
+            signal,
+            window_length=self.win_length,
+            window_step=self.hop_length,
+            nfft=self.n_fft,
+            mel_formula="htk",
+            center_windows=True,
+            logarithm="decimal",
+            precision="double",
+        )
+        limited = (graph_math.max(windows, self.highest(windows) - 8.0) + 4.0) / 4.0
+        pairs = _whole(windows.shape()[:1] // 2 * 2)
+        return fn.reshape(fn.slice(limited, start=[0], shape=pairs, axes=[0]), shape=[-1, 2 * self.bands])
+
+    def _tokens(self, samples: Count) -> Count:
+        """How many tokens so many samples become: of an integer, or of a node."""
+        rows = (samples // self.hop_length + 1) // 2
+        blocks = (rows + (self.projector_window_size - 1)) // self.projector_window_size
+        return blocks * (self.projector_window_size // self.projector_downsample_rate)
+
+    def told(self, samples: int) -> dict[str, np.ndarray]:
+        return {_SIZES: np.array(self._tokens(samples))}
+
+    def tells_masks(self, asked: bool | None, sounds: int) -> bool:
+        return False
+
+    def together(self, values: Values, samples: Sequence[int]) -> Values:
+        tokens = np.array(values[_SIZES])
+        return {**values, self.mask_name: np.arange(tokens.max()) < tokens[:, None]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Granite5Family(DecimalFamily):
+    """Granite Speech 5: rows of two windows each, with the differences of the windows beside them.
+
+    Attributes:
+        num_mel_bins: bands; the class does not read `feature_size`.
+        win_length: that of the window, in the middle of the transform.
+        delta_win_length: must be 3.
+        logmel_floor_db: how far below the highest logarithm others are cut off.
+    """
+
+    n_fft: int = 512
+    num_mel_bins: int = 80
+    win_length: int = 400
+    delta_win_length: int = 3
+    logmel_floor_db: float = 8.0
+    ignored: frozenset[str] = frozenset({"feature_size"})
+
+    padding = True
+    always_masks = True
+    mask_type = np.int64
+    hidden = frozenset({"ignored"})
+
+    @property
+    def bands(self) -> int:
+        return self.num_mel_bins
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_positive("num_mel_bins", "win_length")
+        self.check_values(delta_win_length=3)
+
+    def spectrum(self, signal: DataNode) -> DataNode:
+        samples = signal.shape()[:1]
+        count = self.valid(samples) * 2
+        # What is missing to the last window is silence.
+        total = graph_math.max(samples, (count - 1) * self.hop_length + 1)
+        windows = self.features(
+            fn.slice(signal, start=[0], shape=_whole(total), axes=[0], out_of_bounds_policy="pad"),
+            window_length=self.win_length,
+            window_step=self.hop_length,
+            nfft=self.n_fft,
+            mel_formula="htk",
+            center_windows=True,
+            logarithm="decimal",
+            precision="double",
+        )
+        own = fn.slice(windows, start=[0], shape=_whole(count), axes=[0])
+        limited = (graph_math.max(own, self.highest(own) - self.logmel_floor_db) + 4.0) / 4.0
+        before, after = (
+            fn.slice(limited, start=[place], shape=_whole(count), axes=[0], out_of_bounds_policy="clamp")
+            for place in (-1, 1)
+        )
+        return fn.reshape(fn.cat(limited, (after - before) * 0.5, axis=1), shape=[-1, 4 * self.bands])
+
+    def valid(self, samples: Count) -> Count:
+        return (samples // self.hop_length + 1) // 2
+
+    def tells_masks(self, asked: bool | None, sounds: int) -> bool:
+        return asked is not False
+
+
+@dataclass(frozen=True, kw_only=True)
 class VoxtralFamily(DecimalFamily):
     """Voxtral Realtime.
 
@@ -946,11 +1122,11 @@ class VoxtralFamily(DecimalFamily):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChunkFamily(DecimalFamily):
-    """Sounds that are filled to a length, and not longer than that.
+class SecondsFamily(DecimalFamily):
+    """Sounds that are filled to a length.
 
     Attributes:
-        chunk_length: in seconds, to which they are filled: the class cuts longer ones into several.
+        chunk_length: in seconds.
         dither: must be 0.
     """
 
@@ -970,6 +1146,11 @@ class ChunkFamily(DecimalFamily):
         super().check(backend)
         self.check_values(dither=0)
         self.check_positive("chunk_length")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkFamily(SecondsFamily):
+    """Sounds that are not longer than the length that they are filled to: the class cuts longer ones into several."""
 
     def lengthened(self, sound: np.ndarray) -> np.ndarray:
         if len(sound) > self.most:
@@ -1061,33 +1242,19 @@ class DotsFamily(ChunkFamily):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QwenSoundFamily(DecimalFamily):
+class QwenSoundFamily(SecondsFamily):
     """Qwen3-ASR.
 
     Attributes:
-        chunk_length: in seconds, to which sounds are filled.
         min_length: in samples; shorter sounds count as so long.
         n_window: rows are filled to multiples of two of it, by zeros.
-        dither: must be 0.
-        nb_max_frames, n_samples: follow from the others.
     """
 
-    chunk_length: int = 30
     min_length: int = 8000
     n_window: int = 50
-    dither: float = 0.0
-    ignored: frozenset[str] = frozenset({"nb_max_frames", "n_samples"})
-
-    padding = "max_length"
-    hidden = frozenset({"ignored"})
-
-    @property
-    def most(self) -> int:
-        return self.max_length or self.chunk_length * self.sampling_rate
 
     def check(self, backend: str) -> None:
         super().check(backend)
-        self.check_values(dither=0)
         self.check_positive("n_window")
 
     def spectrum(self, signal: DataNode) -> DataNode:

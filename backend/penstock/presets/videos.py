@@ -29,7 +29,7 @@ from penstock.presets.family import (
 )
 from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamily
 from penstock.presets.patches import Gemma4Family, Glm5Family, KimiFamily, MuseImageFamily, PatchFamily, UnifiedFamily
-from penstock.presets.slices import MiniCPMFamily
+from penstock.presets.slices import MiniCPMFamily, MolmoFamily
 
 _PIXELS, _GRID = "pixel_values_videos", "video_grid_thw"
 # SmolVLM's longest edge.
@@ -318,6 +318,22 @@ def _pe(family: SampledFamily, video: VideoLength) -> list[int]:
     return [int(number * (video.frames - 1) / (family.num_frames - 1)) for number in range(family.num_frames)]
 
 
+def _molmo2(family: SampledFamily, video: VideoLength) -> list[int]:
+    assert isinstance(family, MolmoVideoFamily)
+    _check_either(family)
+    rate = video.rate or family.fps or family.max_fps
+    if not rate:
+        raise ValueError("The frames a second of the video must be told, as there is no `max_fps`")
+    duration = video.frames / rate if video.duration is None else video.duration
+    if family.fps:
+        count = int(duration * family.fps)
+    else:
+        count = family.num_frames
+        if family.max_fps and rate > family.max_fps:
+            count = min(count, int(duration * family.max_fps))
+    return _stepped(0.0, video.frames, video.frames / max(min(count, video.frames), 1))
+
+
 _RULES: dict[str, Callable[[SampledFamily, VideoLength], list[int]]] = {
     "uniform": _uniform,
     "qwen2-vl": _qwen2_vl,
@@ -329,6 +345,7 @@ _RULES: dict[str, Callable[[SampledFamily, VideoLength], list[int]]] = {
     "glm5": _glm5,
     "embedding-gemma2": _embedding_gemma2,
     "minicpm": _minicpm,
+    "molmo2": _molmo2,
     "muse": _muse,
     "glm46v": _glm46v,
     "glmga": _glmga,
@@ -1154,3 +1171,69 @@ class KimiVideoFamily(SampledFamily, KimiFamily):
     def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
         frames, height, width = checked_extents(size, ("frames", "height", "width"))
         return frames * self.tokens(height, width, model)
+
+
+# Frames of a video are numbered in two digits to this base.
+_BASE = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class MolmoVideoFamily(SampledFamily, MolmoFamily):
+    """Videos of Molmo 2: patches of each frame, and which of these are pooled.
+
+    Attributes:
+        max_fps: of a video with more frames a second, not more than so many are taken.
+    """
+
+    do_rescale: bool = False
+    do_normalize: bool = False
+    overlap_margins: Sequence[int] = (0, 0)
+    pooling_size: Sequence[int] = (3, 3)
+    max_fps: float = 2.0
+    do_sample_frames: bool = True
+    num_frames: int = 64
+    sampling: str = "molmo2"
+    ignored: frozenset[str] = MolmoFamily.ignored | _INERT
+
+    names = (_PIXELS, "video_token_pooling", "video_grids")
+    hidden = (
+        MolmoFamily.hidden
+        | _UNSET
+        | {"max_crops", "max_duration", "min_frames", "max_frames", "overlap_margins", "temporal_patch_size"}
+    )
+
+    @property
+    def _pooled(self) -> np.ndarray:
+        """The patches of a frame that become one token, of shape (rows, columns, patches); -1: none."""
+        side = self.size["height"] // self.patch_size
+        beyond = [-side % pool for pool in self.pooling_size]
+        numbers = np.pad(
+            np.arange(side**2).reshape(side, side), [(each // 2, -(-each // 2)) for each in beyond], constant_values=-1
+        )
+        rows, columns = (extent // pool for extent, pool in zip(numbers.shape, self.pooling_size))
+        high, wide = self.pooling_size
+        by_token = numbers.reshape(rows, high, columns, wide).transpose(0, 2, 1, 3)
+        return by_token.reshape(rows, columns, high * wide)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        frames = self.resized(data, backend, [self.size["height"]] * 2)
+        patches, _ = fn.image_patches(frames, patch=self.patch_size, channels_last=True, **self.normalizing(backend))
+        pooled, of_frame = self._pooled, (self.size["height"] // self.patch_size) ** 2
+        rows, columns, _ = pooled.shape
+        count, digits = data.shape()[:1], types.Constant(list(range(_BASE)), dtype=types.INT64, shape=[_BASE])
+        all_numbers = fn.reshape(fn.expand_dims(digits, axes=[1]) * _BASE + digits, shape=[-1, 1, 1])
+        numbers = fn.slice(all_numbers, start=[0], shape=fn.cast(count, dtype=types.INT32), axes=[0])
+        indices, valid = (
+            types.Constant(each.reshape(-1).tolist(), dtype=types.INT64, shape=[1, rows * columns, pooled.shape[2]])
+            for each in (pooled, (pooled >= 0) * of_frame)
+        )
+        return (
+            fn.reshape(patches, shape=[-1, of_frame, CHANNELS * self.patch_size**2], name=self.names[0]),
+            fn.reshape(numbers * valid + indices, shape=[-1, pooled.shape[2]], name=self.names[1]),
+            fn.cat(count, types.Constant([rows, columns], dtype=types.INT64), name=self.names[2]),
+        )
+
+    def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
+        frames, *_ = checked_extents(size, ("frames", "height", "width"))
+        rows, columns, _ = self._pooled.shape
+        return frames * rows * columns
