@@ -664,30 +664,41 @@ def test_images_of_pil_are_never_taken_for_planes_and_lie_upon_white() -> None:
     )
 
 
-@pytest.mark.parametrize("size", [(40, 70), (70, 40), (41, 41), (33, 64)])
-def test_letterbox(size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("size", [(40, 70), (70, 40), (41, 41), (33, 64), (1, 300), (20, 17)])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"auto": True, "stride": 8},
+        {"scaleup": False},
+        {"center": False},
+        {"scale_fill": True},
+        {"auto": True, "stride": 8, "scaleup": False, "center": False, "scale_fill": True},
+    ],
+    ids=" ".join,
+)
+def test_letterbox(size: tuple[int, int], settings: dict[str, Any]) -> None:
     """Beside OpenCV itself, which Ultralytics calls in this way."""
     import cv2
 
-    images = [np.random.default_rng(side).integers(0, 256, (*size, 3), np.uint8) for side in size]
-    pipeline = presets.preset(
-        {"image_processor_type": "YoloLetterboxImageProcessor", "size": {"height": 48, "width": 64}},
-        batch_size=2,
-        encoded=False,
-    )
-    values, sizes = pipeline.run(images=images)
-    scale = min(48 / size[0], 64 / size[1])
-    height, width = round(size[0] * scale), round(size[1] * scale)
-    top, left = round((48 - height) / 2 - 0.1), round((64 - width) / 2 - 0.1)
-    for image, given, original in zip(images, values, sizes):
-        box = np.full((48, 64, 3), 114, np.uint8)
-        box[top : top + height, left : left + width] = cv2.resize(
-            image, (width, height), interpolation=cv2.INTER_LINEAR
-        )
-        expected = box.transpose(2, 0, 1).astype(np.float32) / np.float32(255)
-        np.testing.assert_array_equal(np.array(given), expected)
-        assert np.array(original).tolist() == list(size)
-    pipeline.close()
+    image = np.random.default_rng(sum(size)).integers(0, 256, (*size, 3), np.uint8)
+    configuration = {"image_processor_type": "YoloLetterboxImageProcessor", "size": {"height": 48, "width": 64}}
+    scale = min(48 / size[0], 64 / size[1], 99 if settings.get("scaleup", True) else 1)
+    height, width = max(round(size[0] * scale), 1), max(round(size[1] * scale), 1)
+    high, wide = 48 - height, 64 - width
+    if "auto" in settings:
+        high, wide = high % 8, wide % 8
+    elif "scale_fill" in settings:
+        height, width, high, wide = 48, 64, 0, 0
+    top, left = (round(each / 2 - 0.1) if settings.get("center", True) else 0 for each in (high, wide))
+    box = np.full((height + high, width + wide, 3), 114, np.uint8)
+    box[top : top + height, left : left + width] = cv2.resize(image, (width, height), interpolation=cv2.INTER_LINEAR)
+    features = ImageProcessor({**configuration, **settings})(image, return_tensors="np")
+    expected = box.transpose(2, 0, 1).astype(np.float32) / np.float32(255)
+    np.testing.assert_array_equal(features["pixel_values"][0], expected)
+    assert features["original_sizes"].tolist() == [list(size)]
+    with pytest.raises(presets.PresetError, match="`half` \\(True\\)"):
+        ImageProcessor({**configuration, "half": True})
 
 
 def test_a_size_of_padding_has_no_effect_where_nothing_is_padded() -> None:

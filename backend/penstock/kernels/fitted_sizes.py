@@ -1025,10 +1025,18 @@ def _janus(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _letterbox(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As large as the first canvas holds; sides are rounded."""
+    """As large as the first canvas holds, and not more than `most` times as large, if that is told; sides are rounded.
+
+    The canvas loses whole multiples of `factor`, if that is more than 1, where the image does not need them.
+    """
     rows, columns = arguments.canvases[0]
     scale = min(rows / height, columns / width)
-    return Fit(round(height * scale), round(width * scale), rows, columns)
+    if arguments.most:
+        scale = min(scale, float(arguments.most))
+    high, wide = (max(round(side * scale), 1) for side in (height, width))
+    if arguments.factor > 1:
+        rows, columns = high + (rows - high) % arguments.factor, wide + (columns - wide) % arguments.factor
+    return Fit(high, wide, rows, columns)
 
 
 RULES: dict[str, Rule] = {

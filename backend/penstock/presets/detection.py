@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
-
-from penstock import fn
+from penstock import fn, types
 from penstock.graph import DataNode
 from penstock.kernels.fitted_sizes import SizeArguments
 from penstock.presets.family import (
@@ -48,6 +46,7 @@ class DetectionFamily(FixedFamily):
     ignored: frozenset[str] = NO_CROP
 
     hidden = FixedFamily.hidden | {"longest", "multiple"}
+    older_settings = {"pad_and_return_pixel_mask": "do_pad"}
     tells_by = ()
     forms: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"shortest_edge", "longest_edge"}), _SQUARE, _WITHIN)
 
@@ -146,12 +145,23 @@ class LetterboxFamily(Family):
     Attributes:
         size: `height` and `width` of the result.
         padding_value: the gray beside the image.
+        auto: the result is smaller by whole multiples of `stride`, where the image does not need them.
+        stride: of the model, in pixels.
+        scale_fill: the image fills the result, unless `auto` is set.
+        scaleup: whether images are enlarged.
+        center: whether the image is in the middle, or else in the upper left corner.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 640, "width": 640})
     padding_value: int = 114
+    auto: bool = False
+    stride: int = 32
+    scale_fill: bool = False
+    scaleup: bool = True
+    center: bool = True
 
     names = (PIXELS, "original_sizes")
+    ignores_unknown = False
 
     @property
     def on_host(self) -> bool:
@@ -162,22 +172,31 @@ class LetterboxFamily(Family):
         own["size"] = size_of(own["size"], True, "`size`", _SQUARE)
         if not 0 <= own["padding_value"] <= _WHITE:
             raise PresetError(f"`padding_value` is from 0 to 255. Got: {own['padding_value']}")
+        if own["stride"] < 1:
+            raise PresetError(f"`stride` is positive. Got: {own['stride']}")
         return own
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        canvas = [self.size["height"], self.size["width"]]
-        size, _ = fn.fitted_size(data, rule="letterbox", canvases=canvas)
-        images = fn.resize(data, size=size, reference="opencv", interpolation="linear")
-        # In single precision, as is all that stands beside it.
-        gray = float(np.float32(self.padding_value) / np.float32(_WHITE))
-        boxes = fn.image_tiles(
-            images,
-            tile=canvas,
-            canvas=canvas,
-            centred=True,
-            fill_value=gray,
-            divisor=float(_WHITE),
-            mean=[0.0],
-            std=[1.0],
+        bounds = [self.size["height"], self.size["width"]]
+        size, canvas = fn.fitted_size(
+            data,
+            rule="letterbox",
+            canvases=bounds,
+            factor=self.stride if self.auto else 1,
+            most=0 if self.scaleup else 1,
         )
-        return fn.squeeze(boxes, axes=[0], name=PIXELS), image_sizes(data, "original_sizes")
+        stretches = self.scale_fill and not self.auto
+        images = fn.resize(data, size=bounds if stretches else size, reference="opencv", interpolation="linear")
+        extents, place = fn.cast(canvas, dtype=types.FLOAT), 0.5 if self.center else 0.0
+        boxes = fn.crop(
+            images,
+            crop_h=extents[0],
+            crop_w=extents[1],
+            crop_pos_x=place,
+            crop_pos_y=place,
+            rounding="truncate",
+            out_of_bounds_policy="pad",
+            fill_values=[float(self.padding_value)],
+        )
+        values = fn.rescale_normalize(boxes, divisor=float(_WHITE), mean=[0.0] * 3, std=[1.0] * 3, name=PIXELS)
+        return values, image_sizes(data, "original_sizes")
