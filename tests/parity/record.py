@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from classes import classes, is_followed, saved_configuration
 from configurations import CONFIGURATIONS, FAMILIES, NEEDED, SMALL, SOUNDS, VIDEOS
 from libraries import torchvision_functional, versions
 from processors import (
@@ -31,14 +31,15 @@ from processors import (
     videos,
 )
 from resizing import cases, expected
+from saved import results_of_class
 from settings import recorded
 
 from calls import recorded_calls
-from penstock.presets.configuration import families
 
 _FOLDER = Path(__file__).parent / "recorded"
 FAMILIES_RECORDED, SETTINGS_RECORDED = _FOLDER / "families.json", _FOLDER / "settings.json"
 CALLS_RECORDED, SAVED_RECORDED = _FOLDER / "calls.json", _FOLDER / "saved.json"
+PUBLISHED_RECORDED = _FOLDER / "published.json"
 RECORDED, PROCESSED = _FOLDER / "torchvision.npz", _FOLDER / "transformers.npz"
 CASES, MOST, SEED = 120, 48, 7
 PICTURES, PICTURE_MOST = 4, 90
@@ -59,7 +60,8 @@ def main() -> None:
     FAMILIES_RECORDED.write_text(by_line(_families(families)))
     SETTINGS_RECORDED.write_text(by_line(_of_each(recorded, settings)))
     CALLS_RECORDED.write_text(by_line(_of_each(recorded_calls, calls)))
-    SAVED_RECORDED.write_text(by_line(_saved()))
+    SAVED_RECORDED.write_text(by_line(_saved(json.loads(SAVED_RECORDED.read_text()))))
+    PUBLISHED_RECORDED.write_text(by_line(_published()))
 
 
 def _record_arrays() -> None:
@@ -127,21 +129,35 @@ def _families(held: Mapping[str, Any]) -> dict[str, Any]:
     return told
 
 
-def _saved() -> dict[str, Any]:
-    """What each class writes by `save_pretrained`, made with its own settings and those that it needs."""
+def _saved(held: Mapping[str, Any]) -> dict[str, Any]:
+    """What each class writes by `save_pretrained`, made with its own settings and those that it needs, and what it gives.
+
+    Of classes that need a library that is not installed, it is what is held.
+    """
     torchvision_functional()
     import transformers
 
     told: dict[str, Any] = {}
-    for name in sorted(families()):
-        kind = getattr(transformers, name, None)
-        # Of some families there are only classes of other names; and timm's wrapper has no settings of its own.
-        if kind is not None and name != "TimmWrapperImageProcessor":
-            with tempfile.TemporaryDirectory() as folder:
-                kind(**NEEDED.get(name, {})).save_pretrained(folder)
-                (path,) = Path(folder).iterdir()
-                told[name] = json.loads(path.read_text())
+    for each in classes():
+        if not is_followed(each.name, each.key):
+            continue
+        try:
+            made = getattr(transformers, each.name)(**NEEDED.get(each.name, {}))
+        except ImportError:
+            told[each.name] = held[each.name]
+            continue
+        written = saved_configuration(made, each.key)
+        told[each.name] = {"configuration": written, "results": results_of_class(written)}
     return told
+
+
+def _published() -> dict[str, Any]:
+    """Configurations that were published with models, by where they are, and what their classes give."""
+    held = json.loads(PUBLISHED_RECORDED.read_text())
+    return {
+        where: {"configuration": each["configuration"], "results": results_of_class(each["configuration"])}
+        for where, each in held.items()
+    }
 
 
 def _of_images(name: str, backend: str, given: list[Any]) -> list[dict[str, Any] | None]:

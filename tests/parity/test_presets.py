@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from penstock import Pipeline, presets
 from penstock.cli._group import penstock as cli
 from penstock.plugin.transformers import FeatureExtractor, ImageProcessor, VideoProcessor
+from penstock.presets.spectra import TOLERANCE
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -41,10 +42,12 @@ from record import (
     PICTURE_MOST,
     PICTURES,
     PROCESSED,
+    PUBLISHED_RECORDED,
     SAVED_RECORDED,
     SETTINGS_RECORDED,
     digest_of,
 )
+from saved import results_of_preset, unequal
 from settings import wrong
 
 from calls import BEYOND, taken, wrong_calls
@@ -108,11 +111,24 @@ def test_forms_of_images_that_are_taken() -> None:
     assert refused == {"nothing", "a path", "gray numbers"}
 
 
-def test_what_save_pretrained_writes_is_read() -> None:
-    saved = json.loads(SAVED_RECORDED.read_text())
-    assert len(saved) > 100
-    for configuration in saved.values():
-        presets.read_configuration(configuration)
+SAVED, PUBLISHED = (json.loads(path.read_text()) for path in (SAVED_RECORDED, PUBLISHED_RECORDED))
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_what_save_pretrained_writes_gives_what_the_class_gives(name: str) -> None:
+    assert not unequal(SAVED[name]["results"], results_of_preset(SAVED[name]["configuration"]), TOLERANCE)
+
+
+@pytest.mark.parametrize("where", PUBLISHED)
+def test_published_configurations_give_what_the_class_gives(where: str) -> None:
+    assert not unequal(PUBLISHED[where]["results"], results_of_preset(PUBLISHED[where]["configuration"]), TOLERANCE)
+
+
+def test_all_families_are_compared_with_what_their_classes_save() -> None:
+    # The first two use a class of another name, and the last is not of transformers.
+    unsaved = {"Qwen2_5_VLImageProcessor", "Qwen3VLImageProcessor", "YoloLetterboxImageProcessor"}
+    assert set(presets.families()) - SAVED.keys() == unsaved
+    assert len(PUBLISHED) >= 60
 
 
 def test_configurations_that_classes_write_are_read() -> None:

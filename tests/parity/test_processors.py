@@ -154,7 +154,7 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         (QWEN | {"rescale_factor": "1/255"}, "`rescale_factor` is a number"),
         (QWEN | {"image_mean": [1, 2]}, "`image_mean` is a number, or one for each of 3 channels"),
         (QWEN | {"merge_sise": 2}, "Did you mean 'merge_size'"),
-        (QWEN | {"rule": "pixtral"}, "no preset follows the setting `rule`"),
+        (QWEN | {"patch_sise": 7}, "no preset follows the setting `patch_sise` \\(7\\) Did you mean 'patch_size'"),
         (QWEN | {"do_center_crop": True}, "no preset follows the setting `do_center_crop`"),
         (LLAVA | {"image_grid_pinpoints": "336"}, "pairs of a height and a width"),
         (LLAVA | {"image_grid_pinpoints": [[336, 100]]}, "no whole tiles of"),

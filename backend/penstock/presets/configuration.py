@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 
 from penstock.errors import nearest_names
@@ -37,7 +37,7 @@ from penstock.presets.dense import (
 )
 from penstock.presets.detection import SAM, DetectionFamily, LetterboxFamily, RfDetrFamily
 from penstock.presets.documents import BlueLayoutFamily, DonutFamily, LayoutFamily
-from penstock.presets.family import Family, PresetError, settings_from
+from penstock.presets.family import Family, PresetError, known_settings, settings_from
 from penstock.presets.fixed import (
     CLIP,
     DOC_LAYOUT,
@@ -446,6 +446,21 @@ _FAMILIES: dict[str, Family] = {
 }
 # Of sounds, and named as a class of images is, which has another family.
 _SOUNDS_OF: dict[str, Family] = {"Phi4MultimodalFeatureExtractor": Phi4SoundFamily()}
+# Classes that cannot be followed, and why.
+_SUMMED = "it normalizes by the mean and deviation of a whole image, which PyTorch sums in an order of its own"
+_UNFOLLOWED = {
+    "ImageGPTImageProcessor": "its colours are told by a product of matrices, whose roundings PyTorch chooses",
+    "InklingFeatureExtractor": "it has a least magnitude of each frequency, which no operator computes",
+    "Kosmos2_5ImageProcessor": _SUMMED,
+    "MarkupLMFeatureExtractor": "it takes web pages",
+    "MusicgenMelodyFeatureExtractor": "its chroma is computed by torchaudio",
+    "Owlv2ImageProcessor": "it blurs by a convolution, whose sums PyTorch orders as the processor suits it",
+    "Pix2StructImageProcessor": _SUMMED,
+    "Pop2PianoFeatureExtractor": "it finds beats with essentia",
+    "UnivNetFeatureExtractor": "it draws noise",
+    "VitMatteImageProcessor": "it takes trimaps beside images",
+    "VitPoseImageProcessor": "it takes boxes beside images",
+}
 # What classes end with, and what is left of it: a family.
 _ENDINGS = {
     "ImageProcessorFast": "",
@@ -480,17 +495,31 @@ def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
         FileNotFoundError: there is no such file.
     """
     given = part_of(configuration_of(source))
-    name = str(next(filter(None, map(given.get, _TYPES)), _TIMM if _OF_TIMM in given else ""))
+    name = class_name(given)
     family = _family_named(name)
     if family is None:
         raise PresetError(_unknown_class(name))
-    return settings_from(family, given, name)
+    return settings_from(family, given, name, _vocabulary())
+
+
+@functools.cache
+def _vocabulary() -> frozenset[str]:
+    """The settings of all families."""
+    return frozenset[str]().union(*map(known_settings, _FAMILIES.values()))
+
+
+def class_name(configuration: Mapping[str, object]) -> str:
+    """The class that a configuration names, or an empty string."""
+    return str(next(filter(None, map(configuration.get, _TYPES)), _TIMM if _OF_TIMM in configuration else ""))
 
 
 def _unknown_class(name: str) -> str:
     """What to say of a class that no preset follows; ``name`` is empty if there is none."""
     if not name:
         return f"The configuration names no class (`image_processor_type`), as a model's own {FILE} does"
+    reason = _UNFOLLOWED.get(name.removesuffix("Fast"))
+    if reason:
+        return f"No preset follows {name!r}: {reason}"
     nearest = ", ".join(nearest_names(name, families(), _SUGGESTIONS, similarity=0.0))
     return f"No preset follows {name!r}. The nearest names are {nearest}; `penstock.presets.families()` lists all"
 
@@ -512,6 +541,8 @@ def part_of(configuration: Mapping[str, object], kind: str | None = None) -> Map
 
 def _family_named(name: str) -> Family | None:
     """The family of a class with its own settings, if there is one."""
+    if name.removesuffix("Fast") in _UNFOLLOWED:
+        return None
     own = next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)
     return _SOUNDS_OF.get(name, _FAMILIES.get(own))
 
@@ -519,10 +550,7 @@ def _family_named(name: str) -> Family | None:
 def _settings_of(name: str) -> frozenset[str]:
     """The settings that a class is known to have."""
     family = _family_named(name)
-    if family is None:
-        return frozenset()
-    ignored: frozenset[str] = getattr(family, "ignored", frozenset())
-    return (frozenset(each.name for each in fields(family)) - family.hidden) | ignored
+    return frozenset() if family is None else known_settings(family)
 
 
 def configuration_of(source: str | Path | Mapping[str, object], kind: str = "images") -> Mapping[str, object]:

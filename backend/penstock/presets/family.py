@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
@@ -13,6 +15,7 @@ from penstock.errors import PenstockError, did_you_mean
 from penstock.graph import DataNode
 from penstock.kernels.fitted_sizes import SizeArguments
 
+_log = logging.getLogger(__name__)
 PIXELS = "pixel_values"
 CHANNELS = 3
 ARITHMETIC = {"torchvision": "torchvision", "pil": "numpy"}
@@ -20,8 +23,8 @@ ARITHMETIC = {"torchvision": "torchvision", "pil": "numpy"}
 # PIL's numbers for filters, and what its filters and those of torchvision are called.
 _PIL_FILTERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 _TORCHVISION_FILTERS = {0: "nearest-exact", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
-# Settings that change no value of an RGB image where a family has none of that name; and those that would, if they had
-# another value than none or 0. `make parity` tries every setting of every class.
+# Settings that many configurations hold, and that change no value of an RGB image where a family has none of that name.
+# `make parity` tries every setting of every class.
 _WITHOUT_EFFECT = frozenset(
     {
         "_valid_processor_keys",
@@ -48,22 +51,6 @@ _WITHOUT_EFFECT = frozenset(
         "return_tensors",
         "video_processor_type",
         "video_sampling",
-    }
-)
-_ABSENT = frozenset(
-    {
-        "do_center_crop",
-        "do_normalize",
-        "do_pad",
-        "do_pan_and_scan",
-        "do_random_cropping",
-        "dither",
-        "pan_and_scan_max_num_crops",
-        "pan_and_scan_min_crop_size",
-        "pan_and_scan_min_ratio_to_activate",
-        "rescale_offset",
-        "return_row_col_info",
-        "size_divisor",
     }
 )
 # Sizes that are read where a flag is set.
@@ -98,6 +85,10 @@ class Family:
     """Outputs of which a call gives lists, one for each image, whatever it asks for."""
     prompts_apart: ClassVar[bool] = False
     """Whether images that are in one list are each of a prompt of its own."""
+    older_settings: ClassVar[Mapping[str, str]] = {}
+    """Other names that the class takes for its settings."""
+    ignores_unknown: ClassVar[bool] = True
+    """Whether the class keeps settings that it does not have, and ignores them, as those of `transformers` do."""
     bfloat16: ClassVar[bool] = False
     """Whether the class gives numbers of that type, which are given as float32 that have its precision."""
     kind: ClassVar[str] = "images"
@@ -283,8 +274,16 @@ class FloatFamily(ImageFamily):
 AnyFamily = TypeVar("AnyFamily", bound=Family)
 
 
-def settings_from(defaults: AnyFamily, given: Mapping[str, object], name: str) -> AnyFamily:
+def settings_from(
+    defaults: AnyFamily, given: Mapping[str, object], name: str, vocabulary: frozenset[str] = frozenset()
+) -> AnyFamily:
     """The settings of a configuration, with the class's own defaults.
+
+    Args:
+        defaults: the class's own settings.
+        given: the configuration.
+        name: of the class.
+        vocabulary: settings of all classes, which are not taken for misspelled ones.
 
     Raises:
         PresetError: one is unknown, or has a value that is not followed.
@@ -292,16 +291,14 @@ def settings_from(defaults: AnyFamily, given: Mapping[str, object], name: str) -
     own = {each.name: getattr(defaults, each.name) for each in fields(defaults)}
     ignored = own.get("ignored", frozenset())
     known = own.keys() - defaults.hidden - ignored
-    for key, value in given.items():
-        # It tells what a size means that is one number.
-        square = key == "default_to_square" and not isinstance(given.get("size"), int)
-        unset = (key in _ABSENT - known and not value) or (key in _FLAGS.keys() - known and not given.get(_FLAGS[key]))
-        if value is None or unset or key in ignored or key in _WITHOUT_EFFECT - known or (square and key not in known):
+    for given_key, value in given.items():
+        key = defaults.older_settings.get(given_key, given_key)
+        if value is None or key in ignored or (key != given_key and key in given):
             continue
         if key not in known:
-            raise PresetError(
-                f"{name}: no preset follows the setting `{key}` ({value!r}){did_you_mean(key, sorted(known))}"
-            )
+            if not _has_no_effect(key, value, given):
+                _ignore(defaults, key, value, name, vocabulary)
+            continue
         own[key] = _of_type(value, own[key], f"{name}: `{key}`")
     if given.get("do_center_crop") and "crop_size" in ignored and not given.get("crop_size"):
         raise PresetError(f"{name}: `do_center_crop` needs a `crop_size`, though the class does not crop")
@@ -309,6 +306,59 @@ def settings_from(defaults: AnyFamily, given: Mapping[str, object], name: str) -
         return type(defaults)(**defaults.converted(own))
     except PresetError as error:
         raise PresetError(f"{name}: {error}") from None
+
+
+def check_known(defaults: Family, settings: Mapping[str, object], name: str) -> None:
+    """Raise PresetError for a setting that a program gives, and that the class does not have."""
+    for key, value in settings.items():
+        if not (value is None or key in known_settings(defaults) or _has_no_effect(key, value, settings)):
+            raise _unknown_setting(defaults, key, value, name)
+
+
+def known_settings(defaults: Family) -> frozenset[str]:
+    """The settings that a family has, or that its class ignores by name."""
+    ignored: frozenset[str] = getattr(defaults, "ignored", frozenset())
+    own = frozenset(each.name for each in fields(defaults)) - defaults.hidden
+    return own | ignored | defaults.older_settings.keys()
+
+
+def _has_no_effect(key: str, value: object, given: Mapping[str, object]) -> bool:
+    """Whether a setting that a family does not have is one that changes nothing, or that is not set."""
+    # It tells what a size means that is one number.
+    if key == "default_to_square":
+        return not isinstance(given.get("size"), int)
+    if key in _FLAGS and not given.get(_FLAGS[key]):
+        return True
+    return key in _WITHOUT_EFFECT or (key.startswith("do_") and not value)
+
+
+def _ignore(defaults: Family, key: str, value: object, name: str, vocabulary: frozenset[str]) -> None:
+    """Log that a setting of a configuration is ignored.
+
+    Raises:
+        PresetError: it looks like a setting that the class has, or asks for a step that it does not make.
+    """
+    if not value:
+        return
+    is_step = key.startswith("do_") or key in _FLAGS or key == "default_to_square"
+    is_misspelled = key not in vocabulary and _nearest_setting(defaults, key)
+    if is_step or is_misspelled or not defaults.ignores_unknown:
+        raise _unknown_setting(defaults, key, value, name)
+    _log_ignored(name, key)
+
+
+@functools.cache
+def _log_ignored(name: str, key: str) -> None:
+    _log.warning("%s: ignoring the setting `%s`, which the class does not have", name, key)
+
+
+def _unknown_setting(defaults: Family, key: str, value: object, name: str) -> PresetError:
+    near = _nearest_setting(defaults, key)
+    return PresetError(f"{name}: no preset follows the setting `{key}` ({value!r}){near}")
+
+
+def _nearest_setting(defaults: Family, key: str) -> str:
+    return did_you_mean(key, sorted(known_settings(defaults)))
 
 
 def _of_type(value: object, default: object, what: str) -> object:

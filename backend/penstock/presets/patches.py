@@ -83,6 +83,7 @@ class PatchFamily(FloatFamily):
         size = dict(own["size"])
         for key, older in (("shortest_edge", "min_pixels"), ("longest_edge", "max_pixels")):
             if own[older]:
+                size.pop(older, None)
                 size[key], own[older] = own[older], 0
         own["size"] = size_of(size, False, "`size`", _BOTH_EDGES)
         for key in ("patch_size", "temporal_patch_size", "merge_size", "patch_expand_factor"):

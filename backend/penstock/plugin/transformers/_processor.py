@@ -15,8 +15,8 @@ import numpy as np
 
 from penstock.plugin.transformers._features import Features, collected
 from penstock.presets import Family, PresetError, preset, read_configuration
-from penstock.presets.configuration import configuration_of, part_of
-from penstock.presets.family import PIXELS
+from penstock.presets.configuration import class_name, configuration_of, part_of
+from penstock.presets.family import PIXELS, check_known
 
 if TYPE_CHECKING:
     from typing import Self, TypeGuard
@@ -87,6 +87,7 @@ class Processor:
         self._lent: dict[str, tuple[object, object]] = {}
         self._running: OrderedDict[str, tuple[Family, Pipeline]] = OrderedDict()
         family = read_configuration(self._configuration)
+        check_known(family, settings, class_name(self._configuration))
         if family.kind != self._input:
             raise PresetError(f"The configuration is for {family.kind}, and this class takes {self._input}")
         self._followed({})
@@ -197,8 +198,10 @@ class Processor:
         return dict(settings)
 
     def _check_changeable(self, settings: Mapping[str, object]) -> None:
-        """Raise PresetError for a setting that the class reads only when it is made."""
-        once = sorted(settings.keys() & read_configuration(self._configuration).unchanged)
+        """Raise PresetError for a setting that the class does not have, or reads only when it is made."""
+        family = read_configuration(self._configuration)
+        check_known(family, settings, class_name(self._configuration))
+        once = sorted(settings.keys() & family.unchanged)
         if once:
             raise PresetError(f"`{once[0]}` is a setting of the processor, and not of a call")
 

@@ -1,0 +1,109 @@
+"""What classes make of a few pictures, videos or sounds with a configuration that they wrote, or that was published."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from classes import CASES, arguments_of
+from PIL import Image
+from processors import as_arrays, class_of, result_or_refusal
+
+from penstock.plugin.transformers import FeatureExtractor, ImageProcessor, VideoProcessor
+from penstock.presets import read_configuration
+from penstock.presets.configuration import class_name
+
+_SAMPLED = ("7 x 5", "4 x 300", "grey", "alpha", "two", "5 x 60 x 33", "700 samples", "three, filled")
+_KINDS = {
+    "images": ("images", ImageProcessor),
+    "videos": ("videos", VideoProcessor),
+    "audio": ("sounds", FeatureExtractor),
+}
+# Inkling 2 puts transparent images on a checkerboard.
+_OWN_BACKGROUNDS = ("Inkling2ImageProcessor",)
+_VALUES = 16
+FAILED = "failed"
+
+
+def results_of_class(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """What the class gives in each case."""
+    held = {key: value for key, value in configuration.items() if not key.endswith("_type")}
+    return _results(configuration, _class_of(configuration).from_dict(copy.deepcopy(held)), "pt")
+
+
+def _class_of(configuration: Mapping[str, Any]) -> Any:
+    if read_configuration(configuration).kind == "images":
+        return class_of(configuration, "torchvision")
+    import transformers
+
+    return getattr(transformers, class_name(configuration))
+
+
+def results_of_preset(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """What the preset gives in each case."""
+    _, processor = _KINDS[read_configuration(configuration).kind]
+    return _results(configuration, processor(configuration), "np")
+
+
+def _results(configuration: Mapping[str, Any], processor: Any, tensors: str) -> dict[str, Any]:
+    kind, _ = _KINDS[read_configuration(configuration).kind]
+    told = {}
+    for what, given, call in CASES[kind](SimpleNamespace(sampling_rate=configuration.get("sampling_rate", 16000))):
+        if what not in _SAMPLED:
+            continue
+        converts = getattr(processor, "do_convert_rgb", False) and class_name(configuration) not in _OWN_BACKGROUNDS
+        if kind == "images" and not converts:
+            # Some classes leave images as they are that are not RGB; presets convert all.
+            given = _converted(given)
+        # What a class draws is the first choice after this seed.
+        np.random.seed(0)
+        told[what] = _result(processor, given, {**call, "return_tensors": tensors}, exact=kind != "sounds")
+    return told
+
+
+def _converted(image: Any) -> Any:
+    if isinstance(image, list):
+        return [_converted(each) for each in image]
+    opaque = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA"))
+    return (opaque if image.mode == "RGBA" else image).convert("RGB")
+
+
+def _result(processor: Any, given: Any, call: Mapping[str, Any], exact: bool) -> Any:
+    """A digest of all that is given, or, of sounds, a few values; or that it failed."""
+    try:
+        values = processor(given, **arguments_of(processor, call))
+        values = as_arrays(dict(values)) if call["return_tensors"] == "pt" else values
+    except Exception:  # classes fail in all ways at what they do not expect
+        return FAILED
+    if exact:
+        return result_or_refusal(lambda: dict(values))
+    return {name: _summary(np.asarray(value)) for name, value in sorted(values.items())}
+
+
+def _summary(array: np.ndarray) -> dict[str, Any]:
+    """Type, shape, and values from the whole of an array."""
+    places = np.linspace(0, max(array.size - 1, 0), _VALUES).astype(int)
+    values = array.reshape(-1)[places].astype(np.float64) if array.size else np.zeros(0)
+    return {"dtype": str(array.dtype), "shape": list(array.shape), "values": values.round(7).tolist()}
+
+
+def unequal(expected: Mapping[str, Any], given: Mapping[str, Any], tolerance: float) -> list[str]:
+    """The cases in which a preset gives something else than the class, where that gives anything."""
+    return [
+        f"{what}: expected {wanted}, got {given[what]}"
+        for what, wanted in expected.items()
+        if wanted != FAILED and not _is_equal(wanted, given[what], tolerance)
+    ]
+
+
+def _is_equal(expected: Any, given: Any, tolerance: float) -> bool:
+    if not (isinstance(expected, Mapping) and isinstance(given, Mapping)):
+        return bool(expected == given)
+    return expected.keys() == given.keys() and all(
+        (one["dtype"], one["shape"]) == (other["dtype"], other["shape"])
+        and np.allclose(one["values"], other["values"], rtol=0, atol=tolerance, equal_nan=True)
+        for one, other in ((expected[name], given[name]) for name in expected)
+    )
