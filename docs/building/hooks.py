@@ -25,7 +25,7 @@ _external_links: dict[str, set[str]] = {}
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Puts what is listed nowhere into the navigation: operators by family, decisions by number."""
+    """Add generated entries to the navigation: operators by family, decisions as their index lists them."""
     found = {"operators/": navigation(), "decisions/": ["decisions/index.md", *_decisions()]}
     config.nav = [_filled(entry, found) for entry in config.nav or []]
     return config
@@ -41,27 +41,19 @@ def _filled(entry: object, found: dict[str, list[object]]) -> object:
 
 
 def _decisions() -> Iterator[str]:
-    return (f"decisions/{path.name}" for path in sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md")))
+    index = (ROOT / "docs" / "decisions" / "README.md").read_text(encoding="utf-8")
+    return (f"decisions/{name}" for name in re.findall(r"^- \[.*\]\((.+\.md)\)$", index, re.MULTILINE))
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages and pictures that are made now."""
     from mkdocs.structure.files import File
 
-    made = {"api/commands.md": commands_page(), "decisions/index.md": _decisions_page()}
+    made = {"api/commands.md": commands_page()}
     made |= {page: page_markdown(source) for source, page in REPOSITORY_PAGES.items()}
     for uri, content in (*made.items(), *operator_pages()):
         files.append(File.generated(config, uri, content=content))
     return files
-
-
-def _decisions_page() -> str:
-    """What decisions are, and their list."""
-    folder = ROOT / "docs" / "decisions"
-    pages = [name.partition("/")[2] for name in _decisions()]
-    titles = [(folder / name).read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for name in pages]
-    lines = [f"- [{title}]({name})" for title, name in zip(titles, pages)]
-    return "\n".join([(folder / "README.md").read_text(encoding="utf-8"), *lines, ""])
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -14,6 +14,7 @@ REPOSITORY_PAGES = {
     "CHANGELOG.md": "changelog.md",
     "backend/DESIGN.md": "design/index.md",
     "docker/README.md": "guides/containers.md",
+    "docs/decisions/README.md": "decisions/index.md",
     "model_repository/README.md": "guides/models-that-ship.md",
 }
 _LINK = re.compile(r"\[([^\]\n]+)\]\(([^)\s#]+)(#[^)\s]*)?\)")
@@ -55,8 +56,8 @@ def _page_of(path: str) -> str | None:
     """The page of a file of the repository, as a path below the site's root."""
     if path in REPOSITORY_PAGES:
         return REPOSITORY_PAGES[path]
-    if path == "docs/decisions":
-        return "decisions/index.md"
+    if (ROOT / path).is_dir():
+        return REPOSITORY_PAGES.get(f"{path}/README.md")
     inside = path.startswith("docs/") and not path.startswith("docs/building") and (ROOT / path).is_file()
     return path.removeprefix("docs/") if inside else None
 

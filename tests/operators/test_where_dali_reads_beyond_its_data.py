@@ -1,4 +1,4 @@
-"""Results where DALI's own depend on memory that it does not mean to read; see decision 0026."""
+"""Results where DALI's own depend on memory that it does not mean to read."""
 
 from __future__ import annotations
 
