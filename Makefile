@@ -153,6 +153,15 @@ test-levels: setup  ## All goldens with the wheel's kernels for each level of x8
 	@ls dist/*_x86_64.whl > /dev/null 2>&1 || $(MAKE) --no-print-directory wheels ARCHITECTURES=x86_64
 	$(BIN)/python tests/platforms/levels.py --exhaustive $(ARGS)
 
+$(VENV)/.releases: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt build twine
+	@touch $@
+
+.PHONY: release
+release: wheels $(VENV)/.releases  ## Wheels and sources in dist, checked; dates the changelog and tags the version (ARGS=--dry-run)
+	$(BIN)/python -m build --sdist --no-isolation --outdir dist .
+	$(BIN)/python .ci/release.py --architectures $(ARCHITECTURES) $(ARGS)
+
 # Its Python, libc and NumPy are those of Debian and PyPI, which are downloaded into build/aarch64; programs of that architecture are
 # emulated, so this takes long.
 .PHONY: test-aarch64
@@ -168,8 +177,8 @@ test-aarch64-serving: setup  ## Serve with the wheel for aarch64 under emulation
 
 .PHONY: lint
 lint: setup stubs  ## Style and types
-	$(BIN)/ruff check backend tests client_examples docs examples
-	$(BIN)/ruff format --check backend tests client_examples docs examples
+	$(BIN)/ruff check .ci backend tests client_examples docs examples
+	$(BIN)/ruff format --check .ci backend tests client_examples docs examples
 	$(BIN)/mypy
 
 .PHONY: format
