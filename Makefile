@@ -104,6 +104,13 @@ docs: setup  ## The documentation site, in build/docs (make docs ARGS=serve to r
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(or $(ARGS),build --quiet)
 
+# Playwright's Chromium, or the one that CHROMIUM names: make test-site CHROMIUM=/usr/bin/chromium
+.PHONY: test-site
+test-site: docs  ## The site in a real browser: its search, what it loads, two widths, light and dark (SCREENSHOTS=FOLDER keeps pictures)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright
+	$(if $(CHROMIUM),,$(BIN)/playwright install --with-deps --only-shell chromium)
+	PENSTOCK_SITE=build/docs CHROMIUM=$(CHROMIUM) SCREENSHOTS=$(SCREENSHOTS) $(BIN)/python -m pytest --exhaustive tests/docs/test_site.py
+
 .PHONY: conformance
 conformance: $(COMPARES)/.ready  ## Penstock and real DALI side by side: a table of a sample of cases, or of all (ARGS=--exhaustive)
 	@PYTHONPATH=backend $(COMPARES)/bin/python tests/conformance/compare.py $(ARGS)

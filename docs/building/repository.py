@@ -16,6 +16,7 @@ REPOSITORY_PAGES = {
     "docker/README.md": "guides/containers.md",
     "docs/decisions/README.md": "decisions/index.md",
     "model_repository/README.md": "guides/models-that-ship.md",
+    "tests/benchmarks/results/tables.md": "benchmarks.md",
 }
 _LINK = re.compile(r"\[([^\]\n]+)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 _FENCED = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)

@@ -1,0 +1,21 @@
+// Browsers refuse workers to pages opened as files. There, run the search in a hidden frame, behind the interface of a worker.
+if (location.protocol === "file:") {
+  window.Worker = class extends EventTarget {
+    constructor(url) {
+      super()
+      const frame = document.createElement("iframe")
+      frame.hidden = true
+      document.body.append(frame)
+      this.inside = frame.contentWindow
+      this.inside.postMessage = data => this.dispatchEvent(new MessageEvent("message", { data }))
+      const script = frame.contentDocument.createElement("script")
+      this.loaded = new Promise(resolve => { script.onload = resolve })
+      script.src = new URL(url, location)
+      frame.contentDocument.body.append(script)
+    }
+
+    postMessage(data) {
+      this.loaded.then(() => this.inside.dispatchEvent(new MessageEvent("message", { data })))
+    }
+  }
+}
