@@ -94,7 +94,7 @@ def libdeflate() -> Libdeflate | None:
         return None
     library = ctypes.CDLL(_deflate.__file__)
     try:
-        functions = [getattr(library, f"libdeflate_{name}") for name, _ in Libdeflate._fields_]
+        functions = [getattr(library, f"libdeflate_{field[0]}") for field in Libdeflate._fields_]
     except AttributeError:
         return None
     return Libdeflate(*(ctypes.cast(function, ctypes.c_void_p) for function in functions))
