@@ -232,7 +232,7 @@ $(COMPARES)/.ready-gpu: $(COMPARES)/.ready
 
 .PHONY: bench-engine
 bench-engine: $(COMPARES)/.ready$(if $(findstring --gpu,$(ARGS)),-gpu)  ## Pipelines, operators, loops and readers compared with DALI on CPU; on a GPU: ARGS=--gpu
-	@for suite in pipelines operators $(if $(findstring --gpu,$(ARGS)),uploads gpu_memory training,operators_generated small_images loops growth readers) video; do \
+	@for suite in pipelines operators $(if $(findstring --gpu,$(ARGS)),uploads gpu_memory training,operators_generated small_images loops growth readers files) video; do \
 		PYTHONPATH=backend $(COMPARES)/bin/python tests/benchmarks/$$suite.py \
 			$(if $(findstring --gpu,$(ARGS)),$$(test $$suite = gpu_memory -o $$suite = training || echo $(ARGS)),$(ARGS)) || exit 1; done
 	@$(COMPARES)/bin/python tests/benchmarks/tables.py

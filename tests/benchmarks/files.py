@@ -3,9 +3,9 @@
     python tests/benchmarks/files.py [--images FOLDER] [--filter NAME] [--json FILE]
 
 Needs DALI, OpenCV, Pillow, PyAV and soundfile in the same environment. A figure is milliseconds of processor time for one file, on one
-thread: the median of interleaved rounds. Each run decodes other files than the one before, of other sizes; 16 in all, 8 of slow formats, cut from
-photographs. Recordings are tones and noise of 1 to 10 s. The pipelines hold a decoder alone, and get the files' bytes; so do the others,
-which return arrays in RGB, or of float32.
+thread: the median of interleaved rounds. Each run decodes other files than the one before, of other sizes; 16 in all, 8 of formats
+that take long to write, cut from photographs. Recordings are tones and noise of 1 to 10 s. The pipelines hold a decoder alone, and get
+the files' bytes; so do the others, which return arrays in RGB, or of float32.
 """
 
 from __future__ import annotations

@@ -34,6 +34,9 @@ def main() -> None:
         _loops(),
         "## Readers",
         _readers(),
+        "## Files other than JPEGs",
+        "Beside the fastest of DALI, OpenCV, Pillow, soundfile and PyAV.",
+        _files(),
         "## GPU memory",
         _memory(),
         "## A training loop on a GPU",
@@ -135,6 +138,18 @@ def _readers() -> str:
     ]
     heads = ["reader", "processor time", "time", *(f"{name}'s loader, processor time" for name in others)]
     return f"{_origin(run)}:\n\n{_table(heads, rows)}"
+
+
+def _files() -> str:
+    run = _run("files-cpu")
+    rows = []
+    for row in run["rows"]:
+        ms = row["ms"]
+        best = min((who for who in ms if who != "Penstock"), key=lambda who: ms[who])
+        ratio = f"{ms[best] / ms['Penstock']:.2f}"
+        rows.append([row["work"], f"{ms['Penstock']:.3f}", best, f"{ms[best]:.3f}", ratio])
+    head = ["files", "Penstock, ms a file", "fastest peer", "ms", "peer / Penstock"]
+    return f"{_origin(run)}; processor time on one thread:\n\n{_table(head, rows)}"
 
 
 def _memory() -> str:
