@@ -459,12 +459,21 @@ bool write_pixels(const Parts &parts, const PenstockPng &png, uint8_t *filtered,
   return true;
 }
 
+// The channels that pixels of the output have.
+size_t output_channels(const Parts &parts, int64_t space) {
+  if (space == PENSTOCK_PIXELS_GREY) return 1;
+  const bool is_stored = space == PENSTOCK_PIXELS_AS_STORED && parts.colour_type != kPalette;
+  return is_stored ? channels_of(parts.colour_type) : kColourBytes;
+}
+
 bool decode_png(const PenstockLibdeflate &library, const PenstockPng &png) {
   Parts parts;
   if (!find_parts(library, {png.data, static_cast<size_t>(png.size)}, parts)) return false;
   if ((parts.bits == 16 ? 2 : 1) != png.value_bytes || png.top < 0 || png.left < 0 || png.height < 1 || png.width < 1) return false;
   if (png.top + png.height > static_cast<int64_t>(parts.height)) return false;
   if (png.left + png.width > static_cast<int64_t>(parts.width)) return false;
+  // A header that is not this file's announced another number of channels.
+  if (png.output_pitch != png.width * png.value_bytes * static_cast<int64_t>(output_channels(parts, png.space))) return false;
   const bool is_colour = parts.colour_type != kGrey && parts.colour_type != kGreyAlpha;
   // Other decoders make grey by linear light where they know how.
   if (is_colour && png.space == PENSTOCK_PIXELS_GREY && parts.has_colour_space) return false;

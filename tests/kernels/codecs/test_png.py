@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from png_files import KINDS, PngKind, file_of, filtered, png, png_chunks
 
+from penstock.core import codecs
 from penstock.data_types import DALIImageType
 from penstock.errors import PenstockError
 from penstock.kernels.codecs import image_codec, image_header, libraries
@@ -225,6 +226,21 @@ def test_a_file_that_declares_too_much_is_refused_before_memory_is_taken() -> No
     error, message = check_equal(file_of(chunks))
     assert issubclass(error, PenstockError)
     assert "cannot hold" in message or "declares" in message
+
+
+def test_a_header_of_another_file_is_noticed() -> None:
+    """The core writes no more than the output holds."""
+    header = read_header(np.frombuffer(png(PngKind(0, 8)), np.uint8))
+    output = np.zeros(header.shape(DALIImageType.ANY_DATA), np.uint8)
+    library = libraries.libdeflate()
+    assert library is not None
+    for colour_type in (2, 3, 4, 6):
+        file = np.frombuffer(png(PngKind(colour_type, 8)), np.uint8)
+        assert not codecs.decode_png(library, file, (0, 0), codecs.PixelSpace.AS_STORED, output)
+    larger = np.zeros((14, 17, 1), np.uint8)
+    grey = np.frombuffer(png(PngKind(0, 8)), np.uint8)
+    assert not codecs.decode_png(library, grey, (0, 0), codecs.PixelSpace.AS_STORED, larger)
+    assert codecs.decode_png(library, grey, (0, 0), codecs.PixelSpace.AS_STORED, output)
 
 
 # -- without the library -----------------------------------------------------------------------------------------------

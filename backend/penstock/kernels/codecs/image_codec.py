@@ -337,14 +337,15 @@ def _decode_png(
     if library is None or not png.decodes_alike(encoded, header, output_type):
         return None
     region = region or Region.whole((header.height, header.width))
-    dtype = np.dtype(png.value_type(encoded))
+    bits = png.value_bits(encoded)
+    dtype = np.dtype(f"u{bits // 8}")
     pixels = wanted
     if pixels is None or pixels.dtype != dtype or not pixels.flags.c_contiguous:
         pixels = np.empty((*region.extents, output_channels(output_type, header.channels)), dtype)
     space = _PNG_SPACES.get(output_type, PixelSpace.RGB)
     if not decode_png(library, encoded, region.anchor, space, pixels):
         return None
-    return pixels, float(np.iinfo(dtype).max)
+    return pixels, float((1 << bits) - 1)
 
 
 # -- WebP directly into the output -----------------------------------------------------------------------------------

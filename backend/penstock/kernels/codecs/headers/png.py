@@ -20,7 +20,7 @@ _LARGEST = (1 << 31) - 1
 # By colour type: channels, and the bits that each may have.
 _KINDS = {0: (1, (1, 2, 4, 8, 16)), 2: (3, (8, 16)), 3: (1, (1, 2, 4, 8)), 4: (2, (8, 16)), 6: (4, (8, 16))}
 _PALETTE, _COLOURED = 3, (2, 6)
-_BITS_AT, _DEEP = 24, 16
+_BITS_AT, _BITS = 24, 8
 # RFC 1951: 258 bytes in two bits.
 _DEFLATE_RATIO = 1032
 _CHUNK = struct.Struct(">I4s").unpack_from
@@ -65,9 +65,9 @@ def without_animation(encoded: np.ndarray) -> np.ndarray:
     return np.concatenate([encoded[: len(SIGNATURE)], *kept])
 
 
-def value_type(encoded: np.ndarray) -> type[np.uint8] | type[np.uint16]:
-    """The type of the pixels that a PNG with a valid header decodes to."""
-    return np.uint16 if encoded[_BITS_AT] == _DEEP else np.uint8
+def value_bits(encoded: np.ndarray) -> int:
+    """The bits of the values that a PNG with a valid header decodes to: 8 or 16."""
+    return max(int(encoded[_BITS_AT]), _BITS)
 
 
 def decodes_alike(encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType) -> bool:
@@ -82,7 +82,7 @@ def decodes_alike(encoded: np.ndarray, header: ImageHeader, output_type: DALIIma
         return True
     bits, colour = int(encoded[_BITS_AT]), int(encoded[_BITS_AT + 1])
     # Pillow cuts 16 bits to 8, and has grey of its own.
-    return bits == 8 and colour != _PALETTE and (output_type != DALIImageType.GRAY or colour not in _COLOURED)
+    return bits == _BITS and colour != _PALETTE and (output_type != DALIImageType.GRAY or colour not in _COLOURED)
 
 
 def _is_first_frame(names: list[bytes]) -> bool:
