@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from penstock.data_types import FLOAT, UINT8
 from penstock.errors import operator_error
@@ -174,6 +176,37 @@ def test_plans_of_shapes_that_do_not_come_again_are_forgotten(together: int) -> 
         run(operator, [length + index for index in range(together)])
         most = max(most, len(operator.plan_cache))
     assert 100 < most < 300
+
+
+# -- however samples are batched, planned together, apart or from memory, the results are those of each alone ------------------
+
+lengths = st.lists(st.lists(st.integers(1, 12), min_size=1, max_size=6), min_size=1, max_size=8)
+
+
+def tail(length: int, after: int = 1) -> list[int]:
+    return list(range(after, length))
+
+
+@settings(derandomize=True, deadline=None)
+@given(lengths)
+def test_what_is_remembered_changes_no_result(batches: list[list[int]]) -> None:
+    remembering, forgetful = KeptTail(), Tail()
+    for batch in batches:
+        expected = [tail(length) for length in batch]
+        assert results(run(remembering, batch)) == results(run(forgetful, batch)) == expected
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 12)), min_size=1, max_size=7))
+def test_samples_that_fail_fail_alone(samples: list[tuple[int, int]]) -> None:
+    sizes, starts = zip(*samples)
+    workspace = run(of_graph(), list(sizes), isolate=True, after=[[start] for start in starts])
+    bad = {index for index, (size, start) in enumerate(samples) if start > size}
+    assert set(workspace.failures) == bad
+    found = results(workspace)
+    for index, (size, start) in enumerate(samples):
+        if index not in bad:
+            assert found[index] == tail(size, start)
 
 
 class Halves(Operator):
