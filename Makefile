@@ -52,7 +52,7 @@ demo-hardened: setup  ## The demonstration as nobody without HOME, on a read-onl
 	@! $(BIN)/python tests/serving/hardened.py --without-tmp $(CURDIR)/$(BIN)/python client_examples/demo.py
 
 # Tests serve models both in Triton's process and in its Python stub, which needs numpy 1.
-test test-all test-plugins bench-serving: export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
+test test-all test-plugins bench-serving mutate: export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
 
 # A file's tests stay in one process: they share servers and compiled kernels. tests/conftest.py puts the longest files first.
 PROCESSES := auto
@@ -81,6 +81,11 @@ plugins: frameworks  ## TensorFlow, Ray, Paddle and torchvision into .venv (2.6 
 .PHONY: test-plugins
 test-plugins: plugins stub  ## All tests of the plugins for other frameworks
 	$(BIN)/python -m pytest --exhaustive $(PARALLEL) tests/plugin $(ARGS)
+
+# Tests that pass with a mutant do not hold the function that it changes. Survivors are in build/mutation.jsonl, and judged in a report.
+.PHONY: mutate
+mutate: setup stub  ## Mutation testing of 300 sampled functions with their nearest tests; hours (make mutate ARGS="--functions 20 --seed 3")
+	@$(BIN)/python tests/mutation/mutation.py $(ARGS)
 
 # JPEG kernels run a second time, with bounds checks and with arrays between protected pages.
 .PHONY: fuzz

@@ -1,0 +1,157 @@
+"""Small changes of one function's code, each of which a test should notice.
+
+A mutant is named by its function and a number; the same number always makes the same change of the same source.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+REACHED = "__mutant_reached__"
+"""A built-in that each mutated function calls first."""
+
+# Functions with these decorators are compiled ahead, from the source as it is: another body would not run.
+_COMPILED = {
+    "brief",
+    "cfunc",
+    "inner",
+    "intrinsic",
+    "kernel",
+    "literal_intrinsic",
+    "njit",
+    "type_callable",
+    "written_out",
+}
+_LEFT_OUT = {"abstractmethod", "overload"}
+_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+_ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+_CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change.
+
+    Attributes:
+        line: of the source.
+        before, after: the code that is changed.
+    """
+
+    line: int
+    before: str
+    after: str
+
+
+def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
+    """The qualified names and the definitions of a module's functions and methods, but for those that are compiled or abstract."""
+
+    def within(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, Function]]:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                yield from within(node.body, f"{prefix}{node.name}.")
+            elif isinstance(node, Function) and not _decorators(node) & (_COMPILED | _LEFT_OUT):
+                yield prefix + node.name, node
+            elif isinstance(node, (ast.If, ast.Try)):
+                yield from within(node.body, prefix)
+
+    return within(tree.body, "")
+
+
+def count_mutants(function: Function) -> int:
+    """How many changes of a function there are."""
+    return sum(1 for _ in _changes(function))
+
+
+def describe(function: Function, number: int) -> Mutant:
+    """One change of a function, which is left as it is."""
+    node, change = list(_changes(copy.deepcopy(function)))[number]
+    line, before = getattr(node, "lineno", function.lineno), ast.unparse(node)
+    return Mutant(line, before, ast.unparse(change()))
+
+
+def mutate(tree: ast.Module, name: str, number: int) -> ast.Module:
+    """Makes one change in a module; its function calls :data:`REACHED` first."""
+    function = dict(functions(tree))[name]
+    list(_changes(function))[number][1]()
+    call = ast.Expr(ast.Call(ast.Name(REACHED, ast.Load()), [], []))
+    function.body.insert(1 if ast.get_docstring(function, clean=False) is not None else 0, call)
+    return ast.fix_missing_locations(tree)
+
+
+def _decorators(function: Function) -> set[str]:
+    names = (one.func if isinstance(one, ast.Call) else one for one in function.decorator_list)
+    return {ast.unparse(name).rpartition(".")[2] for name in names}
+
+
+def _changes(function: Function) -> Iterator[tuple[ast.AST, Callable[[], ast.AST]]]:
+    """The nodes that can be changed, each with what changes it and returns what is there then."""
+    for node in _of_body(function):
+        if isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARISONS:
+            yield node, _setter(node, "ops", [_COMPARISONS[type(node.ops[0])](), *node.ops[1:]])
+        elif isinstance(node, ast.BoolOp):
+            yield node, _setter(node, "op", ast.Or() if isinstance(node.op, ast.And) else ast.And())
+        elif isinstance(node, (ast.BinOp, ast.AugAssign)) and type(node.op) in _ARITHMETIC:
+            yield node, _setter(node, "op", _ARITHMETIC[type(node.op)]())
+        elif isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
+            yield node, _setter(node, "value", not node.value if isinstance(node.value, bool) else node.value + 1)
+        elif isinstance(node, (ast.If, ast.IfExp, ast.While)):
+            yield node.test, _setter(node, "test", ast.UnaryOp(ast.Not(), node.test))
+        elif _is_effective(node):
+            yield node, _setter(node, "value", ast.Constant(None))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CALLS:
+            yield node, _setter(node, "func", ast.Name(_CALLS[node.func.id], ast.Load()))
+
+
+def _is_effective(node: ast.AST) -> bool:
+    """Whether a statement returns something, or is a call whose result is dropped."""
+    if isinstance(node, ast.Return):
+        return node.value is not None and ast.unparse(node.value) != "None"
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+
+
+def _setter(node: ast.AST, field: str, value: Any) -> Callable[[], ast.AST]:
+    def change() -> ast.AST:
+        setattr(node, field, value)
+        changed: ast.AST = value if field == "test" else node
+        return changed
+
+    return change
+
+
+def _of_body(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function's body, without annotations and the words of errors."""
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns", "decorator_list", "args") and not isinstance(node, ast.Call):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and not isinstance(child, (ast.Raise, ast.Assert, ast.JoinedStr)):
+                yield child
+                yield from _of_body(child)
