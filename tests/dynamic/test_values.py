@@ -242,6 +242,11 @@ def test_devices() -> None:
     assert str(dynamic.Device("cpu")) == "cpu"
     assert dynamic.device(None) is None
     assert dynamic.tensor(1).cpu().device == dynamic.Device("cpu")
+    one = dynamic.tensor(1)
+    copied = one.to_device("cpu", force_copy=True)
+    assert one.to_device("cpu") is one
+    assert copied is not one
+    assert (copied.device, np.asarray(copied).tolist()) == (one.device, 1)
     for name, number in (("cpu:99", None), ("cpu:x", None), ("cpu:0", 0), ("tpu", None)):
         with pytest.raises(ValueError, match="Invalid device"):
             dynamic.Device(name, number)

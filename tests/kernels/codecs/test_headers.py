@@ -383,3 +383,15 @@ def test_a_videos_header_tells_its_size(make: Callable[[], bytes]) -> None:
     assert check_video(memoryview(data)) == (20000, 30000)
     for size in range(len(data)):
         check_video(memoryview(data[:size]))  # Not raising is all: what it cannot tell, FFmpeg tells.
+
+
+@pytest.mark.parametrize("channels", [0, 1])
+def test_opus_without_channels_is_refused(channels: int) -> None:
+    page = b"OggS" + bytes(22) + b"\x01\x13"
+    head = struct.pack("<8sBBHIhB", b"OpusHead", 1, channels, 0, 48_000, 0, 0)
+    file = np.frombuffer(page + head, np.uint8)
+    if channels:
+        check_recording(file)
+    else:
+        with pytest.raises(CorruptRecordingError, match="no channels"):
+            check_recording(file)

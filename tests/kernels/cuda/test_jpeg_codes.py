@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import io
+import mmap
 from collections.abc import Sequence
 from typing import Any
 
@@ -98,6 +99,15 @@ def check(files: Sequence[np.ndarray]) -> None:
     np.testing.assert_array_equal(status, 0)
     for file, coefficients in zip(files, found, strict=True):
         np.testing.assert_array_equal(coefficients, read_jpeg(file)[0])
+
+
+def test_files_whose_bits_are_too_many_for_32_bits_are_not_taken() -> None:
+    file = encoded(picture(40, 50))
+    memory = mmap.mmap(-1, 1 << 27)  # of pages that nobody touches
+    memory[: file.size] = file.tobytes()
+    places = np.full(2, np.frombuffer(memory, np.uint8).ctypes.data, np.int64)
+    scans = ScansBeingRead(places, np.array([(1 << 27) - 1, 1 << 27], np.int64), keep=memory).wait()
+    assert scans.taken.tolist() == [True, False]
 
 
 # -- files that are whole ----------------------------------------------------------------------------------------------
