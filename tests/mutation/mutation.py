@@ -35,9 +35,11 @@ PACKAGE = ROOT / "backend" / "penstock"
 RESULTS = ROOT / "build" / "mutation.jsonl"
 MAX_FILES = 4
 """The nearest files of tests, of which one must fail."""
-FILE_SECONDS = 240
+FILE_SECONDS = 600
 """What takes longer with a mutant than this has been noticed."""
 KILLED, SURVIVED, NOT_REACHED, NO_TESTS = "killed", "survived", "not reached", "no tests"
+NOT_JUDGED = "not judged"
+"""Tests that fail or take too long without the mutant, too, tell nothing about it."""
 # These need a server, a GPU, another framework, or an hour.
 _FAR = {
     "benchmarks",
@@ -126,7 +128,7 @@ def sample(count: int, seed: int, only: str = "") -> list[Case]:
 def judge(case: Case) -> Case:
     """Runs the tests nearest to a mutant, file by file, until one fails."""
     files = nearest(case.module)
-    reached = False
+    reached = fail_anyway = False
     with tempfile.TemporaryDirectory() as folder:
         mark = Path(folder, "reached")
         mutant = {**asdict(case), "reached": str(mark)}
@@ -135,8 +137,11 @@ def judge(case: Case) -> Case:
             reached = reached or mark.exists()
             if failed and not _fails(file, None):
                 return _with(case, KILLED, (file,))
+            fail_anyway = fail_anyway or failed
     if not files:
         return _with(case, NO_TESTS, ())
+    if fail_anyway:
+        return _with(case, NOT_JUDGED, tuple(files))
     return _with(case, SURVIVED if reached else NOT_REACHED, tuple(files))
 
 
