@@ -84,6 +84,8 @@ class Vector(Protocol):
 
     def __or__(self, other: Vector | int, /) -> Vector: ...
 
+    def __xor__(self, other: Vector | int, /) -> Vector: ...
+
 
 def intrinsic(function: Callable[..., Intrinsic]) -> Callable[..., Any]:
     """Decorates a function that maps the types of arguments to a signature and a code generator; kernels call the result."""

@@ -335,7 +335,8 @@ def _describe(segments: Segments, size: int, scans: ScanColumns, index: int) -> 
     data = size - numbers[START]
     if intervals > data:
         return 0
-    _copy(scans.numbers[index], numbers)
+    # What only decoders on the CPU read comes last.
+    _copy(scans.numbers[index], numbers[:_NUMBERS])
     _copy(scans.components[index], components)
     _copy(scans.factors[index], segments.factors)
     scans.blocks[index], scans.intervals[index] = units * unit_blocks, intervals

@@ -42,7 +42,7 @@ class Coefficients(NamedTuple):
     """The coefficients of an image.
 
     Attributes:
-        planes: of each component, in rows; int64. None: the image is not progressive.
+        planes: of each component, in rows; int64. No rows: the image is not progressive.
         values: the AC coefficients as they first became nonzero, in pairs of blocks, as ``PLACES`` tells; int16.
         direct: the DC coefficient of each block; int16.
         nonzero: which coefficients of each block are not zero; uint64.
