@@ -299,7 +299,7 @@ def take_quantizers(segments: Segments) -> bool:
 
 
 @inner
-def has_quantizers(segments: Segments) -> bool:
+def has_quantizers(segments: Segments) -> np.bool_:
     """Whether quantizers were read since those of the components were taken."""
     return segments.known[:_TABLES_OF_A_CLASS].any()
 
