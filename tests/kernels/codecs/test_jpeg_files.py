@@ -19,6 +19,8 @@ from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.codecs.jpeg_baseline import decode_region, decode_together
+from penstock.kernels.cpu.jpeg.batches import ScansBeingRead
+from penstock.kernels.cpu.jpeg.segments import ACROSS, HEIGHT
 from penstock.kernels.windows import Region
 
 RNG = np.random.default_rng(4)
@@ -270,6 +272,15 @@ def test_markers_of_scans_are_counted_wherever_they_are(most: int) -> None:
         EncodedFiles(files), headers, everything, order, targets, 3, False, most, lambda task, _: task(0), 1
     )
     assert decoded.tolist() == [most >= 1, most >= 4]
+
+
+def test_each_file_of_a_batch_for_the_gpu_has_memory_of_its_own() -> None:
+    files = [jpeg(8 * number, 64, subsampling=number % 3) for number in range(1, 7)]
+    places = np.array([file.ctypes.data for file in files], np.int64)
+    scans = ScansBeingRead(places, np.array([file.size for file in files], np.int64), keep=files).wait()
+    assert scans.taken.all()
+    assert scans.columns.numbers[:, HEIGHT].tolist() == [8 * number for number in range(1, 7)]
+    assert scans.columns.components[:, 0, ACROSS].tolist() == [2, 2, 1, 2, 2, 1]
 
 
 # -- parts of one image ----------------------------------------------------------------------------------------------
