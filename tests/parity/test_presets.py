@@ -49,6 +49,10 @@ from record import (
 )
 from saved import results_of_preset, unequal
 from settings import wrong
+from timm_tags import RECORDED as TIMM_RECORDED
+from timm_tags import configuration_of
+from timm_tags import digest_of as digest_of_timm
+from timm_tags import picture as timm_picture
 
 from calls import BEYOND, taken, wrong_calls
 
@@ -129,6 +133,13 @@ def test_all_families_are_compared_with_what_their_classes_save() -> None:
     unsaved = {"Qwen2_5_VLImageProcessor", "Qwen3VLImageProcessor", "YoloLetterboxImageProcessor"}
     assert set(presets.families()) - SAVED.keys() == unsaved
     assert len(PUBLISHED) >= 60
+
+
+@pytest.mark.parametrize("data", json.loads(TIMM_RECORDED.read_text()).items(), ids=lambda data: data[1]["digest"])
+def test_timm_s_data_configurations_give_what_timm_gives(data: tuple[str, dict[str, Any]]) -> None:
+    processor = ImageProcessor(configuration_of(data[0]))
+    values = np.asarray(processor(timm_picture(), return_tensors="np")["pixel_values"])
+    assert digest_of_timm(values[0]) == data[1]["digest"]
 
 
 def test_configurations_that_classes_write_are_read() -> None:
