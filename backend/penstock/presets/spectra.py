@@ -26,6 +26,7 @@ TOLERANCE = 1e-3
 """By how much features may differ from those of a class that computes with PyTorch."""
 _INT16 = 32768.0
 _SIZES = "audio_embed_sizes"
+_MASK_TYPES = {"bool": types.BOOL, "int32": types.INT32, "int64": types.INT64}
 # The least energy of Kaldi's filter banks: the difference between 1 and the next number in single precision.
 _KALDI_FLOOR = 1.192092955078125e-07
 _KALDI: Values = {
@@ -748,7 +749,7 @@ class FilledFamily(SpectralFamily):
         ones = fn.ones_like(signal, dtype=types.INT32)
         valid = fn.slice(ones, start=[0], shape=_whole(self.valid(signal.shape()[:1])), axes=[0])
         mask = fn.slice(valid, start=[0], shape=_whole(rows), axes=[0], out_of_bounds_policy="pad")
-        dtype = {bool: types.BOOL, np.int32: types.INT32, np.int64: types.INT64}[self.mask_type]
+        dtype = _MASK_TYPES[np.dtype(self.mask_type).name]
         return (*self.masked(features, mask), fn.cast(mask, dtype=dtype, name=self.mask_name))
 
     value_name: ClassVar[str] = FEATURES

@@ -324,7 +324,7 @@ def _molmo2(family: SampledFamily, video: VideoLength) -> list[int]:
     rate = video.rate or family.fps or family.max_fps
     if not rate:
         raise ValueError("The frames a second of the video must be told, as there is no `max_fps`")
-    duration = video.frames / rate if video.duration is None else video.duration
+    duration = video.duration or video.frames / rate
     if family.fps:
         count = int(duration * family.fps)
     else:
