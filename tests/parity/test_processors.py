@@ -589,6 +589,24 @@ def test_settings_that_classes_ignore_are_ignored(name: str, ignored: dict[str, 
                 setattr(later, key, value)
 
 
+def test_settings_that_classes_do_not_have_are_ignored_in_configurations_only(caplog: pytest.LogCaptureFixture) -> None:
+    configuration = QWEN | {"unheard_of": 3, "do_unheard_of": False}
+    assert presets.read_configuration(configuration) == presets.read_configuration(QWEN)
+    assert "Qwen2VLImageProcessor: ignoring the setting `unheard_of`, which the class does not have" in caplog.text
+    with pytest.raises(presets.PresetError, match="no preset follows the setting `do_unheard_of`"):
+        presets.read_configuration(QWEN | {"do_unheard_of": True})
+    processor = ImageProcessor(configuration)
+    for give in (
+        lambda: ImageProcessor(QWEN, unheard_of=3),
+        lambda: setattr(processor, "unheard_of", 4),
+        lambda: processor(np.zeros((28, 56, 3), np.uint8), unheard_of=4),
+    ):
+        with pytest.raises(presets.PresetError, match="no preset follows the setting `unheard_of`"):
+            give()
+    with pytest.raises(presets.PresetError, match="No preset follows 'Owlv2ImageProcessor': it blurs"):
+        presets.read_configuration({"image_processor_type": "Owlv2ImageProcessor"})
+
+
 def test_files_that_hold_the_settings_of_several_classes_are_split() -> None:
     """As Qwen2.5-Omni's and Gemma 3n's."""
     sounds = {"feature_size": 128, "chunk_length": 300, "n_samples": 4800000, "nb_max_frames": 30000, "dither": 0.0}
