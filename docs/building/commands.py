@@ -1,4 +1,4 @@
-"""The page of the command line, generated from the commands' `--help`."""
+"""Generate the page of the command line from the commands' `--help`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WIDTH = 100
 
 
 def commands_page() -> str:
-    """The help of `penstock` and of each of its commands."""
+    """Return the help of `penstock` and of each command, as Markdown."""
     top = click.Context(penstock, info_name="penstock", max_content_width=_WIDTH, terminal_width=_WIDTH)
     parts = ["# Commands", "", "What `penstock --help` and its commands print.", "", *_block(top)]
     for name in penstock.list_commands(top):

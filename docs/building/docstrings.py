@@ -1,4 +1,4 @@
-"""Converts docstrings to Markdown: examples become code blocks, and Sphinx roles become inline code."""
+"""Convert docstrings to Markdown: examples become code blocks, and Sphinx roles become inline code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DIRECTIVE = "  # doctest: +SKIP"
 
 
 def as_markdown(text: str) -> str:
-    """The text of a docstring with what Markdown does not know put in its terms."""
+    """Convert a docstring to Markdown."""
     lines: list[str] = []
     kind = "prose"
     for line in _ROLE.sub(r"`\1`", text).splitlines():
@@ -26,7 +26,7 @@ def as_markdown(text: str) -> str:
 
 
 def _kind(line: str, before: str) -> str:
-    """What a line is: prose, code, what code prints, or part of a table, which begins and ends with a line of `=`."""
+    """Kind of a line: prose, code, printed output, or part of a table, which begins and ends with a line of `=`."""
     if line.startswith(_PROMPTS) or (before == "code" and line in (">>>", "...")):
         return "code"
     if before in ("code", "output"):

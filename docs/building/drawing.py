@@ -1,4 +1,4 @@
-"""Renders arrays as pictures: images, frames, spectrograms, waveforms."""
+"""Render arrays as pictures: images, frames, spectrograms, waveforms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Picture:
 
 
 def drawn(array: np.ndarray, layout: str) -> Picture | None:
-    """The array as a picture; None if it is no image, no spectrogram and no wave."""
+    """Render an array as a picture, or return None if it is neither an image nor a spectrogram nor a wave."""
     array = np.asarray(array)
     if array.dtype == np.bool_:
         array = array.astype(np.uint8) * 255
@@ -52,7 +52,7 @@ def drawn(array: np.ndarray, layout: str) -> Picture | None:
 
 
 def _frames(array: np.ndarray, layout: str) -> np.ndarray | None:
-    """All frames, depths and channels that can be shown, side by side, as one image (H, W, 1 or 3)."""
+    """Join frames, depths and channels side by side into one image of shape (H, W, 1 or 3)."""
     if "C" not in layout:
         array, layout = array[..., None], layout + "C"
     order = [layout.index(letter) for letter in (*(other for other in layout if other not in "HWC"), "H", "W", "C")]
@@ -78,7 +78,7 @@ def _as_bytes(image: np.ndarray) -> tuple[np.ndarray, str]:
 
 
 def _wave(signal: np.ndarray) -> np.ndarray:
-    """The range of the signal in each column."""
+    """Draw the range of the signal in each column."""
     height, width = _WAVE_SIZE
     columns = (
         np.array_split(signal.astype(np.float64), width)
@@ -94,7 +94,7 @@ def _wave(signal: np.ndarray) -> np.ndarray:
 
 
 def _heat(array: np.ndarray) -> tuple[np.ndarray, str]:
-    """Low frequencies at the bottom; powers, which span many magnitudes, in decibels."""
+    """Draw a spectrogram: low frequencies at the bottom, powers in decibels, as they span many magnitudes."""
     values = array.astype(np.float64)[::-1]
     are_powers = values.min() >= 0 and values.max() > 0
     if are_powers:

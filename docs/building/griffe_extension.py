@@ -1,4 +1,4 @@
-"""Extension of griffe, for mkdocstrings: reads the docstrings of this project."""
+"""Griffe extension with which mkdocstrings reads the docstrings of this project."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from docstrings import as_markdown
 
 
 class MarkdownDocstrings(griffe.Extension):
-    """Lets mkdocstrings read docstrings of this project."""
+    """Convert docstrings before mkdocstrings renders them."""
 
     def on_instance(self, *, obj: griffe.Object, **kwargs: object) -> None:
-        """Rewrites the docstring of each module, class, function and attribute."""
+        """Rewrite the docstring of each module, class, function and attribute."""
         if obj.docstring is not None:
             obj.docstring.value = as_markdown(obj.docstring.value)

@@ -80,7 +80,7 @@ def _decisions() -> Iterator[str]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages and pictures that are made now."""
+    """Add the generated pages and pictures."""
     from mkdocs.structure.files import File
 
     made = {"api/commands.md": commands_page()}
@@ -91,7 +91,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turns links from the pages of `docs/` to the rest of the repository to where those files are in the site."""
+    """Set how the search weights a page, and rewrite its links to files of the repository as links to their pages."""
     boost = next(boost for beginning, boost in SEARCH_BOOSTS.items() if page.file.src_uri.startswith(beginning))
     page.meta["search"] = {"boost": boost} if boost else {"exclude": True}
     operator = Path(page.file.src_uri).stem if page.file.src_uri.startswith("operators/") else ""
@@ -125,7 +125,7 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Lists the external links with the pages that have them."""
+    """Write the list of external links with their pages, and `llms.txt`."""
     lines = [f"{url}  {' '.join(sorted(pages))}\n" for url, pages in sorted(_external_links.items())]
     Path(config.site_dir, "external-links.txt").write_text("".join(lines), encoding="utf-8")
     Path(config.site_dir, "llms.txt").write_text(_llms.text(config), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The operator reference, generated from the operators' schemas: a page for each, and an index by family."""
+"""Generate the operator reference from the schemas: a page for each operator, and an index by family."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ACCEPTED_ONLY = "Accepted for compatibility"
 
 
 def navigation() -> list[object]:
-    """The operators in the site's navigation: the list, then each family."""
+    """Return the navigation entries of the operators: the list, then each family."""
     families: list[object] = ["operators/index.md"]
     for family, schemas in _by_family():
         families.append({_title(family): [{f"fn.{schema.fn_path}": _page(schema)} for schema in schemas]})
@@ -36,7 +36,7 @@ def navigation() -> list[object]:
 
 
 def operator_pages(chosen: Sequence[str] | None = None) -> Iterator[tuple[str, str | bytes]]:
-    """Path and content of each page and picture; ``chosen``: of these operators alone, by their schemas' names."""
+    """Yield path and content of each page and picture; ``chosen`` limits them to operators by schema name."""
     if chosen is None:
         yield "operators/index.md", _index()
     for family, schema in public_operators():
@@ -88,7 +88,7 @@ def _operator_page(family: str, schema: Schema, examples: str) -> str:
 
 
 def _is_made(function: Callable[..., object]) -> bool:
-    """Whether the function was made from the declaration; some are written by hand, and tell more than it."""
+    """Return whether the function was generated from the schema; hand-written ones have a docstring that says more."""
     return function.__module__.startswith(fn.__name__)
 
 
@@ -136,7 +136,7 @@ def _deprecation(schema: Schema) -> str:
 
 
 def _signature(schema: Schema) -> str:
-    """The call, an argument a line; what is accepted for compatibility alone is left to the table."""
+    """Render the call with one argument per line, without arguments that are accepted for compatibility only."""
     parameters = [p for p in signature(schema).parameters.values() if p.name not in _accepted_only(schema)]
     keywords = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
     required_first = sorted(keywords, key=lambda p: p.default is not inspect.Parameter.empty)
@@ -246,7 +246,7 @@ def _equivalents(equivalents: Sequence[Equivalent]) -> str:
 
 
 def _further(family: str, schema: Schema) -> str:
-    """What else there is to know, a line each."""
+    """Yield further notes, one line each."""
     cls = operator_class(schema.name)
     lines = []
     if schema.random:

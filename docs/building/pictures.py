@@ -1,4 +1,4 @@
-"""Runs the examples in operators' schemas, and renders inputs and outputs."""
+"""Run the examples in operators' schemas, and render inputs and outputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_NUMBERS = 60
 
 @dataclass(frozen=True)
 class DrawnExamples:
-    """What the examples of an operator come to.
+    """Rendered examples of an operator.
 
     Attributes:
         markdown: the part of the operator's page.
@@ -60,7 +60,7 @@ class _Shown:
 
 
 def drawn_examples(schema: Schema) -> DrawnExamples:
-    """Runs the calls that the schema wants shown, or the simplest of its examples."""
+    """Run the calls that the schema declares as shown, or the simplest of its examples."""
     try:
         calls = [] if why_unswept(schema) else shown_calls(schema)
     except NoExampleError:
@@ -132,7 +132,7 @@ def _source(shown: _Shown) -> object:
 
 @contextlib.contextmanager
 def _emulated_gpu() -> Iterator[None]:
-    """The tests' stand-in for a GPU, on which an operator without CPU code runs."""
+    """Emulate a GPU, as the tests do, for operators without CPU code."""
     sys.path.insert(0, str(ROOT / "tests" / "kernels" / "cuda"))
     from emulation import emulated_gpu
 
@@ -167,7 +167,7 @@ def _figure(picture: Picture, file: str, caption: str) -> str:
 
 @cache
 def _photo(number: int) -> np.ndarray:
-    """A photograph that comes with scikit-learn, which need not be imported for it (that takes seconds)."""
+    """Read a photograph from scikit-learn's files, without importing it, which takes seconds."""
     spec = importlib.util.find_spec("sklearn")
     assert spec is not None
     assert spec.submodule_search_locations is not None

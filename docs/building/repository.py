@@ -1,4 +1,4 @@
-"""Files outside `docs/` as pages of the site, and links to them."""
+"""Turn files outside `docs/` into pages of the site, and resolve links to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# By their paths in the repository, the pages that they become.
+# From paths in the repository to pages of the site.
 REPOSITORY_PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
@@ -27,9 +27,9 @@ class LinkError(LookupError):
 
 
 def page_markdown(source: str | Path, markdown: str | None = None) -> str:
-    """The text of a file of the repository, with links to other files as links to their pages.
+    """Return the text of a file of the repository, with links to other files as links to their pages.
 
-    A file that is no page is named instead of linked: the site stands alone.
+    A link to a file without a page becomes its path as text: the site stands alone.
     """
     source = Path(source)
     text = (ROOT / source).read_text(encoding="utf-8") if markdown is None else markdown
@@ -45,7 +45,7 @@ def _link(source: Path, match: re.Match[str]) -> str:
     path = os.path.normpath(source.parent / target)
     page = _page_of(path)
     if page is None:
-        # In `docs/`, MkDocs itself tells what is missing: pages made now are in no file.
+        # In `docs/`, MkDocs reports missing pages itself: generated pages have no file.
         if not (ROOT / path).exists():
             return match[0] if path.startswith("docs/") else _missing(source, target)
         return text if text.startswith("`") else f"{text} (`{path}`)"
@@ -54,7 +54,7 @@ def _link(source: Path, match: re.Match[str]) -> str:
 
 
 def _page_of(path: str) -> str | None:
-    """The page of a file of the repository, as a path below the site's root."""
+    """Return the page of a file of the repository, as a path below the site's root."""
     if path in REPOSITORY_PAGES:
         return REPOSITORY_PAGES[path]
     if (ROOT / path).is_dir():

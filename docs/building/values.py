@@ -1,4 +1,4 @@
-"""Values as they are written in Python code."""
+"""Format values as Python code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ENUMERATIONS = (DALIDataType, DALIImageType, DALIInterpType)
 
 
 def value_text(value: object) -> str:
-    """The value as Python: enumerations by their names in `types`, arrays as lists."""
+    """Format a value as Python code: enumerations by their names in `types`, arrays as lists."""
     if isinstance(value, MemberDefault):
         return value_text(value.member)
     if isinstance(value, ENUMERATIONS):

@@ -1,4 +1,4 @@
-"""Makes the modules in docs/building importable; they are not a package, as MkDocs loads them by path."""
+"""Make the modules in docs/building importable; they are not a package, as MkDocs loads them by path."""
 
 import os
 import sys

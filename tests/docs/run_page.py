@@ -1,4 +1,4 @@
-"""Runs a documentation page in the working folder, and compares its output with the output shown.
+"""Run a documentation page in the working folder, and compare its output with the output shown.
 
     python tests/docs/run_page.py docs/tutorials/first-pipeline.md [--write]
 
@@ -46,7 +46,7 @@ _CHECKER = doctest.OutputChecker()
 
 
 class WrongOutputError(AssertionError):
-    """A page shows something else than what is printed."""
+    """The page shows other output than the code prints."""
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Block:
 
 
 def blocks_of(page: str) -> Iterator[Block]:
-    """The blocks of a page that can run here, in order, with what they print."""
+    """Yield the blocks of a page that can run here, in order."""
     last, left_out = 0, False
     for fence in _FENCE.finditer(page):
         follows = not page[last : fence.start()].strip()
@@ -98,7 +98,7 @@ class PageRun:
         self._script.write_text("", encoding="utf-8")
 
     def python(self, body: str) -> str:
-        """What a block of Python prints. Its lines are those of a file, so that conditionals and errors find them."""
+        """Run a block of Python and return what it prints. Its lines are in a file, where conditionals and errors find them."""
         with self._script.open("a", encoding="utf-8") as file:
             file.write(self._local(body))
         code = compile("\n" * self._lines + self._local(body), str(self._script), "exec", dont_inherit=True)
@@ -109,7 +109,7 @@ class PageRun:
         return self._public(printed.getvalue())
 
     def shell(self, command: str) -> str:
-        """What a command prints."""
+        """Run a command and return what it prints."""
         if command.endswith("&"):
             process = subprocess.Popen(["bash", "-c", self._local(command[:-1])], start_new_session=True)
             self._background.append(process)
@@ -130,7 +130,7 @@ class PageRun:
         raise WrongOutputError(f"No server answers at {url}")
 
     def close(self) -> None:
-        """Ends what was left running."""
+        """Stop servers that are still running."""
         for process in self._background:
             os.killpg(process.pid, signal.SIGINT)
             process.wait(60)
@@ -147,7 +147,11 @@ class PageRun:
 
 
 def run_page(name: str, page: str, write: bool = False) -> str:
-    """Runs a page; returns it with what was printed if ``write``, or raises WrongOutputError where it shows something else."""
+    """Run a page and return it, with printed output filled in if ``write``.
+
+    Raises:
+        WrongOutputError: without ``write``, if the page shows other output.
+    """
     run = PageRun(name)
     printed, source, edits = "", "", []
     try:
@@ -195,11 +199,11 @@ def _checked(source: str, shown: str, printed: str, write: bool) -> str:
 
 
 def main() -> None:
-    """Runs the page that the command line names."""
+    """Run the page that the command line names."""
     path = Path(sys.argv[1]).resolve()
-    # What runs in the background of a script ignores Ctrl-C, and so would the servers that it is to stop.
+    # Background processes of a script ignore Ctrl-C, and would pass that on to the servers that it has to stop.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Commands are those of this environment.
+    # Use this environment's commands.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     sys.path.insert(0, os.getcwd())
     page = path.read_text(encoding="utf-8")

@@ -17,17 +17,17 @@ RUNNER = Path(__file__).with_name("run_page.py")
 PAGES = [
     page for page in sorted((ROOT / "docs" / "tutorials").glob("*.md")) if "```python\n" in page.read_text("utf-8")
 ]
-# What pages find in a checkout.
+# Folders of the checkout that pages use.
 FOLDERS = ("client_examples", "model_repository", "training")
 
 
 def run_page(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     for name in FOLDERS:
         (folder / name).symlink_to(ROOT / name)
-    # Readers serve from the environment that they work in.
+    # Readers serve from their current environment.
     environment = {name: value for name, value in os.environ.items() if name != "PENSTOCK_SERVE_ENV"}
     command = [sys.executable, str(RUNNER), str(page)]
-    # A group of its own: a server that a page starts must not outlive a test that is given up.
+    # A separate process group, so that a server started by a page does not outlive an aborted test.
     process = subprocess.Popen(
         command,
         cwd=folder,

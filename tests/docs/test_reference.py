@@ -116,7 +116,7 @@ def test_what_takes_images_is_shown_on_a_photograph(schema: Schema) -> None:
 
 @pytest.mark.parametrize("name", EQUIVALENTS)
 def test_equivalents_exist(name: str) -> None:
-    """Those of the libraries that are installed here."""
+    """Equivalents in installed libraries exist under their declared names."""
     parts = name.split(".")
     try:
         importlib.import_module(parts[0])
