@@ -13,7 +13,7 @@ import sys
 import tarfile
 import zipfile
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -133,7 +133,7 @@ def main() -> None:
         files = [*map(str, release.wheels), str(release.sdist)]
         subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *files], check=True)
         changelog = ROOT / "CHANGELOG.md"
-        date = datetime.now(timezone.utc).date().isoformat()
+        date = datetime.now(UTC).date().isoformat()
         text = dated_changelog(changelog.read_text(encoding="utf-8"), version, date)
         if git("tag", "--list", release.tag):
             raise ReleaseError(f"the tag {release.tag} exists")
