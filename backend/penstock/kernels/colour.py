@@ -11,35 +11,61 @@ import functools
 import numpy as np
 
 from penstock.data_types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32, DALIDataType, numpy_dtype
+from penstock.kernels.geometry import inverse_in_single, product
 
-_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
-_FROM_YIQ = np.linalg.inv(_YIQ)
+_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]], np.float32)
 LUMA = np.array([0.299, 0.587, 0.114])
 # The same weights in units of 2^-15, for conversion of uint8 images to grey.
 COARSE_LUMA = (np.int32(9798), np.int32(19235), np.int32(3735))
-TO_YCBCR = np.array([[65.481, 128.553, 24.966], [-37.797, -74.203, 112.0], [112.0, -93.786, -18.214]]) / 255
+TO_YCBCR = np.array(
+    [
+        [0.25678823529, 0.50412941176, 0.09790588235],
+        [-0.14822289945, -0.29099278682, 0.43921568627],
+        [0.43921568627, -0.36778831435, -0.07142737192],
+    ]
+)
 YCBCR_OFFSET = np.array([16.0, 128.0, 128.0])
-FROM_YCBCR = np.linalg.inv(TO_YCBCR)
+_LUMA_RANGE = 255 / 219
+FROM_YCBCR = np.array(
+    [
+        [_LUMA_RANGE, 0.0, 1.5960267848],
+        [_LUMA_RANGE, -0.39176228842, -0.81296764538],
+        [_LUMA_RANGE, 2.0172321417, 0.0],
+    ]
+)
 
 
-def hue_saturation_value(hue: np.ndarray, saturation: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """The matrices that rotate the hue, in degrees, and scale saturation and value.
+def hue_saturation_value(
+    hue: np.ndarray, saturation: np.ndarray, value: np.ndarray, factor: np.ndarray | None = None
+) -> np.ndarray:
+    """The matrices that rotate the hue, in degrees, and scale saturation and value; in single precision, as in DALI.
 
     Args:
         hue, saturation, value: of each image, or one for all.
+        factor: of the result; by default 1.
 
     Returns:
-        float64 of shape (images, 3, 3), with one row if it is for all images.
+        float32 of shape (images, 3, 3), with one row if it is for all images.
     """
-    angles = np.radians(hue)
-    turns = np.zeros((len(angles), 3, 3))
+    angles = np.float64(np.float32(np.float64(np.float32(hue)) * np.pi / 180))
+    turns = np.zeros((len(angles), 3, 3), np.float32)
     turns[:, 0, 0] = 1
     turns[:, 1, 1] = turns[:, 2, 2] = np.cos(angles)
     turns[:, 1, 2] = np.sin(angles)
     turns[:, 2, 1] = -turns[:, 1, 2]
-    scales = np.ones((len(saturation), 1, 3))
+    scales = np.ones((len(saturation), 1, 3), np.float32)
     scales[:, 0, 1:] = saturation[:, None]
-    return value[:, None, None] * ((_FROM_YIQ @ turns) * scales @ _YIQ)
+    from_yiq = _from_yiq()[None]
+    if factor is not None:
+        from_yiq = np.float32(factor)[:, None, None] * from_yiq
+    return product(product(from_yiq, turns) * scales * np.float32(value)[:, None, None], _YIQ[None])
+
+
+@functools.cache
+def _from_yiq() -> np.ndarray:
+    inverse = inverse_in_single(_YIQ)
+    assert inverse is not None
+    return inverse
 
 
 @functools.cache

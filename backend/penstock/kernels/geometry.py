@@ -33,8 +33,16 @@ def rotations_3d(angles: np.ndarray, axes: np.ndarray, count: int) -> np.ndarray
     from penstock.kernels.cpu.affine import fill_rotations_3d
 
     rotations = np.empty((count, 3, 3))
-    fill_rotations_3d(angles, axes / np.array([[np.linalg.norm(axis)] for axis in axes]), rotations)
+    fill_rotations_3d(angles, _unit_vectors(axes.astype(np.float32)), rotations)
     return rotations
+
+
+def _unit_vectors(axes: np.ndarray) -> np.ndarray:
+    """Rows of length 1; those along one dimension exactly."""
+    squares = axes * axes
+    lengths = np.sqrt((squares[:, 0] + squares[:, 1]) + squares[:, 2])
+    alone = (axes != 0).sum(axis=1) == 1
+    return np.where(alone[:, None], np.sign(axes), axes / lengths[:, None])
 
 
 def rotated_canvases(sizes: np.ndarray, rotations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -67,12 +75,37 @@ def about_centres(rotations: np.ndarray, sizes_in: np.ndarray, sizes_out: np.nda
 
 def inverted(matrix: np.ndarray) -> np.ndarray:
     """The inverse of an affine matrix [M|t]; raises ValueError if it is singular."""
-    linear, translation = matrix[:, :-1].astype(np.float32), matrix[:, -1].astype(np.float32)
-    try:
-        inverse = np.linalg.inv(linear.astype(np.float64)).astype(np.float32)
-        return np.column_stack([inverse, -(inverse @ translation)])
-    except np.linalg.LinAlgError:
-        raise ValueError(f"Cannot calculate the inverse of a singular matrix: {matrix.tolist()}") from None
+    inverse = inverse_in_single(matrix[:, :-1])
+    if inverse is None:
+        raise ValueError(f"Cannot calculate the inverse of a singular matrix: {matrix.tolist()}")
+    return np.column_stack([inverse, -product(inverse, matrix[:, -1:].astype(np.float32))])
+
+
+def inverse_in_single(matrix: np.ndarray) -> np.ndarray | None:
+    """The inverse in single precision, with DALI's roundings; None if the matrix is singular.
+
+    Two rows are inverted by their determinant, more by Gauss-Jordan elimination whose updates round once.
+    """
+    left = matrix.astype(np.float32)
+    if len(left) == 2:
+        determinant = left[0, 0] * left[1, 1] - left[0, 1] * left[1, 0]
+        adjugate = np.array([[left[1, 1], -left[0, 1]], [-left[1, 0], left[0, 0]]])
+        return adjugate / determinant if determinant else None
+    right = np.eye(len(left), dtype=np.float32)
+    for pivot in range(len(left)):
+        best = pivot + int(np.abs(left[pivot:, pivot]).argmax())
+        if not left[best, pivot]:
+            return None
+        left[[pivot, best]], right[[pivot, best]] = left[[best, pivot]], right[[best, pivot]]
+        factor = np.float32(1) / left[pivot, pivot]
+        left[pivot, pivot + 1 :] *= factor
+        right[pivot] *= factor
+        for row in set(range(len(left))) - {pivot}:
+            # Products of two floats are exact in double precision.
+            factor = np.float64(-left[row, pivot])
+            left[row, pivot + 1 :] = factor * left[pivot, pivot + 1 :] + left[row, pivot + 1 :]
+            right[row] = factor * right[pivot] + right[row]
+    return right
 
 
 def affine(linear: np.ndarray, centre: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
@@ -81,7 +114,18 @@ def affine(linear: np.ndarray, centre: Sequence[float] | np.ndarray | None = Non
     if centre is None:
         return np.column_stack([linear, np.zeros(len(linear), np.float32)])
     middle = np.asarray(centre, np.float32)
-    return np.column_stack([linear, middle - linear @ middle])
+    return np.column_stack([linear, middle - product(linear, middle[:, None])[:, 0]])
+
+
+def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product of matrices, or of stacks of them, summed from the first term to the last in their own precision.
+
+    Unlike that of ``a @ b``, the order is DALI's, so that results are equal to the bit.
+    """
+    total = a[..., :, :1] * b[..., :1, :]
+    for k in range(1, a.shape[-1]):
+        total += a[..., :, k : k + 1] * b[..., k : k + 1, :]
+    return total
 
 
 def composed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -90,4 +134,4 @@ def composed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     row = np.zeros((*first.shape[:-2], 1, first.shape[-1]), first.dtype)
     row[..., -1] = 1
     with np.errstate(invalid="ignore"):
-        return second @ np.concatenate([first, row], axis=-2)
+        return product(second, np.concatenate([first, row], axis=-2))

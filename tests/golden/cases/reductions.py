@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from case import Family, feed, feed_here, images
 
-FAMILY = Family("reductions")
+FAMILY = Family("reductions", exact_on_cpu=True)
 SHAPES = [(3, 4, 2), (2, 5, 2), (4, 1, 2)]
 TYPES = [
     "uint8",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from case import Family, feed, images, placed
 
-FAMILY = Family("regions")
+FAMILY = Family("regions", exact_on_cpu=True)
 SHAPES = [(10, 15, 3), (8, 5, 3), (4, 22, 3)]
 PIXELS = feed(images(SHAPES), "HWC")
 FLOATS = feed(images(SHAPES, np.float32), "HWC")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from case import Family, feed, images
 
-FAMILY = Family("warping")
+FAMILY = Family("warping", exact_on_cpu=True)
 SHAPES = [(10, 15, 3), (8, 5, 3), (4, 22, 3)]
 INPUTS = {
     "pixels": feed(images(SHAPES), "HWC"),

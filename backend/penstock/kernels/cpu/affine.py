@@ -31,16 +31,20 @@ def fill_rotations_2d(angles: np.ndarray, rotations: np.ndarray) -> None:
 
 @kernel
 def fill_rotations_3d(angles: np.ndarray, axes: np.ndarray, rotations: np.ndarray) -> None:
-    """Like :func:`fill_rotations_2d`, about unit vectors (x, y, z); Rodrigues' formula."""
+    """Like :func:`fill_rotations_2d`, about unit vectors (x, y, z), float32, in single precision as in DALI; Rodrigues' formula."""
     for row in range(len(rotations)):
         axis = axes[min(row, len(axes) - 1)]
         c, s = _cosine_sine(-np.float64(np.float32(angles[min(row, len(angles) - 1)]) * _TO_RADIANS))
+        cosine, sine = np.float32(c), np.float32(s)
         for i in range(3):
             for j in range(3):
-                # The element of the cross product matrix of the axis.
-                cross = 0.0 if i == j else (axis[3 - i - j] if (j - i) % 3 == 2 else -axis[3 - i - j])
-                own = (c if i == j else c * 0.0) + s * cross
-                rotations[row, i, j] = own + (1 - c) * (axis[i] * axis[j])
+                if i == j:
+                    others = axis[(i + 1) % 3] * axis[(i + 1) % 3] + axis[(i + 2) % 3] * axis[(i + 2) % 3]
+                    rotations[row, i, j] = axis[i] * axis[i] + others * cosine
+                else:
+                    turned = axis[3 - i - j] * sine
+                    mixed = axis[i] * axis[j] * (np.float32(1) - cosine)
+                    rotations[row, i, j] = mixed + turned if (j - i) % 3 == 2 else mixed - turned
 
 
 @kernel

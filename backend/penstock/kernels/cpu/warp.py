@@ -64,12 +64,13 @@ def _nearest_2d(
 
 
 @njit(inline="always", **OPTIONS)
-def between(
+def _between(
     a: np.float32, b: np.float32, d: np.float32, e: np.float32, fx: np.float32, fy: np.float32, like: np.generic
 ) -> np.generic:
-    """Interpolates between four neighbours: two above and two below."""
-    top = a + (b - a) * fx
-    low = d + (e - d) * fx
+    """Interpolates between four neighbours, two above and two below, with DALI's roundings."""
+    rest = np.float32(1) - fx
+    top = a * rest + b * fx
+    low = d * rest + e * fx
     return converted(top + (low - top) * fy, like)
 
 
@@ -95,10 +96,10 @@ def _blended(
     fy: np.float32,
     like: np.generic,
 ) -> Any:
-    """:func:`between`, for four channels at once: of the pixels at ``first``, and at these distances from it."""
-    upper_left, lower_left = load(pixels, first, 4), load(pixels, first + below, 4)
-    top = upper_left + (load(pixels, first + right, 4) - upper_left) * fx
-    low = lower_left + (load(pixels, first + right + below, 4) - lower_left) * fx
+    """:func:`_between`, for four channels at once: of the pixels at ``first``, and at these distances from it."""
+    rest = np.float32(1) - fx
+    top = load(pixels, first, 4) * rest + load(pixels, first + right, 4) * fx
+    low = load(pixels, first + below, 4) * rest + load(pixels, first + right + below, 4) * fx
     return rounded(top + (low - top) * fy, like)
 
 
@@ -179,7 +180,7 @@ def _linear_2d(
                     b = np.float32(source[y0, x1, c]) if right_in and top_in else fill
                     d = np.float32(source[y1, x0, c]) if left_in and low_in else fill
                     e = np.float32(source[y1, x1, c]) if right_in and low_in else fill
-                    out[place] = between(a, b, d, e, fx, fy, like)
+                    out[place] = _between(a, b, d, e, fx, fy, like)
                     place += np.uint64(1)
                 continue
             if not is_inside:
@@ -194,7 +195,7 @@ def _linear_2d(
             for _ in range(stride):
                 a, b = np.float32(pixels[first]), np.float32(pixels[first + right])
                 d, e = np.float32(pixels[first + below]), np.float32(pixels[first + right + below])
-                out[place] = between(a, b, d, e, fx, fy, like)
+                out[place] = _between(a, b, d, e, fx, fy, like)
                 first += np.uint64(1)
                 place += np.uint64(1)
 
@@ -208,6 +209,19 @@ def _tap_3d(source: np.ndarray, x: int, y: int, z: int, c: int, has_fill: bool, 
     y = min(max(y, 0), height - 1)
     z = min(max(z, 0), depth - 1)
     return np.float32(source[z, y, x, c])
+
+
+@inner
+def _plane_3d(
+    source: np.ndarray, x: int, y: int, z: int, c: int, has_fill: bool, fill: np.float32, fx: np.float32, fy: np.float32
+) -> np.float32:
+    """Interpolates between four neighbours of a plane, with DALI's roundings."""
+    one = np.float32(1)
+    top = _tap_3d(source, x, y, z, c, has_fill, fill) * (one - fx)
+    top += _tap_3d(source, x + 1, y, z, c, has_fill, fill) * fx
+    low = _tap_3d(source, x, y + 1, z, c, has_fill, fill) * (one - fx)
+    low += _tap_3d(source, x + 1, y + 1, z, c, has_fill, fill) * fx
+    return top * (one - fy) + low * fy
 
 
 @inner
@@ -245,12 +259,9 @@ def _warp_3d(
                     if not linear:
                         target[z, y, x, c] = converted(_tap_3d(source, x0, y0, z0, c, has_fill, fill), like)
                         continue
-                    total = np.float32(0)
-                    for k in range(8):
-                        i, j, n = k & 1, (k >> 1) & 1, k >> 2
-                        weight = (fx if i else 1 - fx) * (fy if j else 1 - fy) * (fz if n else 1 - fz)
-                        total += np.float32(weight) * _tap_3d(source, x0 + i, y0 + j, z0 + n, c, has_fill, fill)
-                    target[z, y, x, c] = converted(total, like)
+                    front = _plane_3d(source, x0, y0, z0, c, has_fill, fill, fx, fy)
+                    back = _plane_3d(source, x0, y0, z0 + 1, c, has_fill, fill, fx, fy)
+                    target[z, y, x, c] = converted(front + (back - front) * fz, like)
 
 
 WARP = np.dtype(

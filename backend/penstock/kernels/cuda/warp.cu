@@ -61,13 +61,20 @@ template <typename In>
 __device__ inline float interpolated_in_volume(const Warp &w, const In *source, float sx, float sy, float sz, int c) {
     int x = int(floorf(sx)), y = int(floorf(sy)), z = int(floorf(sz));
     float fx = sx - x, fy = sy - y, fz = sz - z;
-    float value = 0.0f;
-    for (int k = 0; k < 8; k++) {
-        int i = k & 1, j = (k >> 1) & 1, n = k >> 2;
-        float weight = (i ? fx : 1 - fx) * (j ? fy : 1 - fy) * (n ? fz : 1 - fz);
-        value += weight * tap(w, source, x + i, y + j, z + n, c);
+    float planes[2];
+    for (int n = 0; n < 2; n++) {
+        float lines[2];
+        for (int j = 0; j < 2; j++)
+            lines[j] = tap(w, source, x, y + j, z + n, c) * (1 - fx) + tap(w, source, x + 1, y + j, z + n, c) * fx;
+        planes[n] = lines[0] * (1 - fy) + lines[1] * fy;
     }
-    return value;
+    return planes[0] + (planes[1] - planes[0]) * fz;
+}
+
+// The value between two neighbours above and two below, rounded as on the CPU.
+__device__ inline float blended(float a, float b, float d, float e, float fx, float fy) {
+    float top = a * (1 - fx) + b * fx, low = d * (1 - fx) + e * fx;
+    return top + (low - top) * fy;
 }
 
 // `CHANNELS`: of a pixel, or 0 where that is known in `channels` alone; as in all that follows.
@@ -78,25 +85,31 @@ __device__ inline void interpolate(const Warp &w, const In *source, float sx, fl
     if (x >= 0 && x < w.width - 1 && y >= 0 && y < w.height - 1) {
         const In *upper = source + (int64(y) * w.width + x) * channels, *lower = upper + int64(w.width) * channels;
         if constexpr (CHANNELS > 0) {
-            interpolate_pixel<CHANNELS>(upper, lower, fx, fy, target);
+            float above[2 * CHANNELS], below[2 * CHANNELS];
+            read_values<2 * CHANNELS>(upper, above);
+            read_values<2 * CHANNELS>(lower, below);
+            for (int c = 0; c < CHANNELS; c++) {
+                float value = blended(above[c], above[CHANNELS + c], below[c], below[CHANNELS + c], fx, fy);
+                target[c] = converted<Out>(value);
+            }
         } else {
             for (int c = 0; c < channels; c++) {
                 float a = to_float(upper[c]), b = to_float(upper[channels + c]);
                 float d = to_float(lower[c]), e = to_float(lower[channels + c]);
-                target[c] = converted<Out>(between(a, b, d, e, fx, fy));
+                target[c] = converted<Out>(blended(a, b, d, e, fx, fy));
             }
         }
         return;
     }
     if (w.has_fill && (x < -1 || x >= w.width || y < -1 || y >= w.height)) {
-        Out fill = converted<Out>(between(w.fill, w.fill, w.fill, w.fill, fx, fy));
+        Out fill = converted<Out>(blended(w.fill, w.fill, w.fill, w.fill, fx, fy));
         for (int c = 0; c < channels; c++) target[c] = fill;
         return;
     }
     for (int c = 0; c < channels; c++) {
         float a = tap(w, source, x, y, 0, c), b = tap(w, source, x + 1, y, 0, c);
         float d = tap(w, source, x, y + 1, 0, c), e = tap(w, source, x + 1, y + 1, 0, c);
-        target[c] = converted<Out>(between(a, b, d, e, fx, fy));
+        target[c] = converted<Out>(blended(a, b, d, e, fx, fy));
     }
 }
 

@@ -37,15 +37,18 @@ class _BrightnessContrast(LinearColourOperator):
     def linear_maps(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
         dtype_in = samples.workspace.inputs[0].dtype
         dtype_out = dtype_in if self.args["dtype"] is None else self.args["dtype"]
+        # In single precision, like the reference.
         brightness = self._values(samples, "brightness", 1.0)
         contrast = self._values(samples, "contrast", 1.0)
-        centre = samples.scalars("contrast_center") if samples.given("contrast_center") else half_range(dtype_in)
-        shift = self._values(samples, "brightness_shift", 0.0) * full_range(dtype_out)
+        centre = np.float32(half_range(dtype_in))
+        if samples.given("contrast_center"):
+            centre = np.float32(samples.scalars("contrast_center"))
+        shift = self._values(samples, "brightness_shift", 0.0) * np.float32(full_range(dtype_out))
         offsets = shift + brightness * (centre - contrast * centre)
         return (brightness * contrast)[:, None, None], offsets[:, None]
 
     def _values(self, samples: Samples, name: str, default: float) -> np.ndarray:
-        return samples.scalars(name) if name in self.args else np.array([default])
+        return np.float32(samples.scalars(name) if name in self.args else np.array([default]))
 
 
 @register_operator

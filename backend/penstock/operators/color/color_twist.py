@@ -55,8 +55,10 @@ class ColorTwist(ColourMatrixOperator):
     )
 
     def linear_maps(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-        brightness, contrast = samples.scalars("brightness"), samples.scalars("contrast")
-        matrices = hue_saturation_value(samples.scalars("hue"), samples.scalars("saturation"), np.ones(1))
-        centre = 0.5 if samples.workspace.inputs[0].dtype in (FLOAT, FLOAT16) else 128.0
-        offsets = brightness * (1 - contrast) * centre
-        return (brightness * contrast)[:, None, None] * matrices, offsets[:, None].repeat(3, axis=1)
+        brightness, contrast = (np.float32(samples.scalars(name)) for name in ("brightness", "contrast"))
+        matrices = hue_saturation_value(
+            samples.scalars("hue"), samples.scalars("saturation"), np.ones(1), brightness * contrast
+        )
+        centre = np.float32(0.5 if samples.workspace.inputs[0].dtype in (FLOAT, FLOAT16) else 128.0)
+        offsets = (centre - centre * contrast) * brightness
+        return matrices, offsets[:, None].repeat(3, axis=1)

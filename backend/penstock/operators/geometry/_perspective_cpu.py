@@ -8,7 +8,6 @@ from penstock.kernels.borders import BORDERS
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.options import OPTIONS, kernel, njit
 from penstock.kernels.cpu.simd import fused, load, rounded, store
-from penstock.kernels.cpu.warp import between
 
 _CONSTANT, _REPLICATE, _REFLECT, _REFLECT_101, _WRAP = range(len(BORDERS))
 # Subpixel positions that the coarse mode distinguishes.
@@ -32,6 +31,16 @@ def _inside(index: int, size: int, border: int) -> int:
     period = 2 * size if border == _REFLECT else 2 * size - 2
     index = index % period
     return index if index < size else period - index - (1 if border == _REFLECT else 0)
+
+
+@njit(inline="always", **OPTIONS)
+def _between(
+    a: np.float32, b: np.float32, d: np.float32, e: np.float32, fx: np.float32, fy: np.float32, like: np.generic
+) -> np.generic:
+    """Interpolates between four neighbours: two above and two below."""
+    top = a + (b - a) * fx
+    low = d + (e - d) * fx
+    return converted(top + (low - top) * fy, like)
 
 
 @njit(inline="always", **OPTIONS)
@@ -167,7 +176,7 @@ def _linear(
                 for _ in range(stride):
                     a, b = np.float32(pixels[first]), np.float32(pixels[first + stride])
                     d, e = np.float32(pixels[first + row]), np.float32(pixels[first + row + stride])
-                    out[place] = between(a, b, d, e, fx, fy, like)
+                    out[place] = _between(a, b, d, e, fx, fy, like)
                     first += np.uint64(1)
                     place += np.uint64(1)
                 continue

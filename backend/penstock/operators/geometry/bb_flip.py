@@ -57,12 +57,15 @@ class BbFlip(Operator[None, list[int]]):
     def compute(self, sample: Sample[None, list[int]]) -> None:
         source = np.ascontiguousarray(sample.inputs[0]).reshape(-1, 4)
         target = sample.outputs[0].reshape(-1, 4)
-        np.copyto(target, source)
+        # As in DALI, between edges: an extent is rounded twice, whether its axis is mirrored or not.
+        starts, ends = source[:, :2], source[:, 2:]
+        if not self.args["ltrb"]:
+            ends = starts + ends
+        starts, ends = starts.copy(), ends.copy()
         for axis in sample.plan:
-            if self.args["ltrb"]:
-                target[:, axis], target[:, axis + 2] = 1 - source[:, axis + 2], 1 - source[:, axis]
-            else:
-                target[:, axis] = 1 - source[:, axis] - source[:, axis + 2]
+            starts[:, axis], ends[:, axis] = 1 - ends[:, axis], 1 - starts[:, axis]
+        target[:, :2] = starts
+        target[:, 2:] = ends if self.args["ltrb"] else ends - starts
 
     def compute_batch(self, workspace: Workspace[None, list[int]]) -> None:
         from penstock.kernels.cuda.elementwise import evaluate_batch
@@ -71,7 +74,12 @@ class BbFlip(Operator[None, list[int]]):
         samples = workspace.live
         masks = upload([np.array([sum(1 << axis for axis in sample.plan)], np.int32) for sample in samples])
         boxes, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        opposite = "1.0f - (&a)[k < 2 ? 2 : -2]" if self.args["ltrb"] else "k < 2 ? 1.0f - a - (&a)[2] : a"
-        body = f"int k = int(offsets[0] & 3); return b >> (k & 1) & 1 ? ({opposite}) : a;"
+        if self.args["ltrb"]:
+            start, extent = "1.0f - (&a)[2]", "1.0f - (&a)[-2]"
+            same = "a"
+        else:
+            start, extent = "1.0f - (a + (&a)[2])", "(1.0f - (&a)[-2]) - (1.0f - ((&a)[-2] + a))"
+            same = "k < 2 ? a : ((&a)[-2] + a) - (&a)[-2]"
+        body = f"int k = int(offsets[0] & 3); return b >> (k & 1) & 1 ? (k < 2 ? {start} : {extent}) : ({same});"
         jobs = [((box.flat(), mask), target.flat()) for box, mask, target in zip(boxes, masks, targets)]
         evaluate_batch(body, jobs, promoted=False)

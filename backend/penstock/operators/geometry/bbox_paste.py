@@ -54,7 +54,7 @@ class BBoxPaste(Operator):
         batch = workspace.inputs[0]
         if batch.dtype != FLOAT:
             raise RuntimeError(f"Boxes must be of type float, got {dtype_name(batch.dtype)}")
-        return [OutputSpec(FLOAT, batch.layout(), batch.ndim())]
+        return [OutputSpec(FLOAT, "", batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         size = math.prod(sample.shapes[0])
@@ -76,8 +76,12 @@ class BBoxPaste(Operator):
 
     def _move(self, sample: Sample, boxes: np.ndarray, moved: np.ndarray) -> None:
         """Places boxes as a sample's arguments say."""
-        scale = 1 / np.float32(sample["ratio"])
-        place = np.array([sample["paste_x"], sample["paste_y"]], np.float32)
-        margin = np.minimum(place * (1 - scale), 1 - scale)
+        ratio = np.float32(sample["ratio"])
+        scale = 1 / ratio
+        margin = np.array([sample["paste_x"], sample["paste_y"]], np.float32) * ((ratio - 1) / ratio)
+        # Boxes of the whole image end at 1, not beyond.
+        margin[scale + margin > 1] = 1 - scale
+        while (scale + margin > 1).any():
+            margin = np.where(scale + margin > 1, np.nextafter(margin, np.float32(-1)), margin)
         moved[:, :2] = boxes[:, :2] * scale + margin
         moved[:, 2:] = boxes[:, 2:] * scale + (margin if self.args["ltrb"] else 0)

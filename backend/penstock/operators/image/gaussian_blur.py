@@ -182,7 +182,7 @@ def _window(sigma: float, diameter: int) -> np.ndarray:
 
 def _diameter_of(sigma: float) -> int:
     """The odd window size that covers three standard deviations on each side."""
-    return 2 * math.ceil(3 * sigma) + 1
+    return 2 * math.ceil(np.float32(sigma) * np.float32(3)) + 1
 
 
 def _sigma_of(diameter: int) -> float:
@@ -192,7 +192,14 @@ def _sigma_of(diameter: int) -> float:
 
 @functools.lru_cache(maxsize=256)
 def _gaussian_window(sigma: float, diameter: int) -> np.ndarray:
-    """The weights, float32, which sum to 1."""
-    distance = np.arange(diameter) - (diameter - 1) / 2
-    weights = np.exp(-(distance**2) / (2 * sigma**2))
-    return (weights / weights.sum()).astype(np.float32)
+    """The weights, float32, which sum to 1, rounded step by step as DALI's."""
+    one, two = np.float32(1), np.float32(2)
+    scale = np.float32(0.5) / np.float32(sigma) ** 2
+    distances = np.arange(diameter // 2, 0, -1)
+    rising = np.exp(-np.float64(np.float32(distances**2) * scale)).astype(np.float32)
+    total = np.float32(0)
+    for weight in rising:
+        total += weight
+    middle = one / (total * two + one)
+    rising *= middle
+    return np.concatenate([rising, [middle], rising[::-1]], dtype=np.float32)

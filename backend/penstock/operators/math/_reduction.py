@@ -152,23 +152,17 @@ class Deviation(Reduction):
 
     def variance(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample) -> Any:
         """The mean of squared differences from the mean input, with `ddof` subtracted from the denominator."""
-        from penstock.kernels.cpu import moments
+        from penstock.kernels.cpu.tree_sums import tree_sums
 
         mean, ddof = sample.inputs[1], self.args["ddof"]
         check_mean(mean, kept_extents(data.shape, axes))
         if data.ndim and not axes:
             # The deviation of a single element is zero, whatever the mean.
-            return np.zeros(data.shape)
+            return np.zeros(data.shape, np.float32)
         denominator = np.float64(reduced_count(data.shape, axes) - ddof)
-        volumes = moments.around(data, axes)
-        if volumes is not None:
-            squares = moments.squared_deviations(data, volumes, mean)
-            return squares.reshape(kept_extents(data.shape, axes)) / denominator
-        along = tuple(1 if axis in axes else extent for axis, extent in enumerate(data.shape))
-        centre = mean.reshape(along if mean.size > 1 else (1,) * data.ndim)
-        differences = np.asarray(np.subtract(data, centre, dtype=np.float32, casting="unsafe"))
-        squares = folded(np.add, np.square(differences, out=differences), axes, dtype=np.float64)
-        return squares / denominator
+        if not data.ndim:
+            return np.square(np.subtract(data, mean, dtype=np.float32, casting="unsafe")) / denominator
+        return tree_sums(data, axes, centre=mean) * np.float32(1 / denominator)
 
 
 def kept_extents(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -188,37 +182,38 @@ def widest(dtype: DALIDataType) -> DALIDataType:
     return INT64 if numpy_dtype(dtype).kind == "i" else UINT64
 
 
-# The sum of this many squares of bytes fits into 32 bits.
-_FEW = 1 << 16
-
-
 def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype, square: bool) -> np.ndarray:
-    """The mean of the elements or of their squares, in float64 where the result is not an integer.
+    """The mean of the elements or of their squares, in float32 where the result is not an integer.
 
     Integer results are summed in their own type, wrapping, and the quotient is truncated.
     """
-    from penstock.kernels.cpu import moments
-
     count = reduced_count(data.shape, axes)
-    accumulator = np.dtype(np.float64) if kind.kind == "f" else kind
-    volumes = moments.around(data, axes) if kind.kind == "f" and not square else None
-    if volumes is not None:
-        return moments.sums(data, volumes).reshape(kept_extents(data.shape, axes)) / np.float64(count)
-    if square and data.itemsize == 1 and kind.kind == "f" and axes and data.shape[min(axes)] <= _FEW:
-        # Squares of bytes are exact in 16 bits, and sums of this many in 32, which takes half the time.
-        first, *others = sorted(axes)
-        squares = np.multiply(data, data, dtype=np.uint16 if data.dtype.kind == "u" else np.int16)
-        data, axes = np.add.reduce(squares, axis=first, dtype=np.uint32), tuple(axis - 1 for axis in others)
-    elif square:
-        data = data.astype(accumulator)
-        data *= data
-    total = folded(np.add, data, axes, dtype=accumulator)
     if kind.kind == "f":
-        return total / np.float64(count) if count else np.full(total.shape, np.nan)
+        return sum_in_single(data, axes, square) * np.float32(1 / np.float64(count))
+    if square:
+        data = data.astype(kind)
+        data *= data
+    total = folded(np.add, data, axes, dtype=kind)
     if not count:
         return np.zeros(total.shape, kind)
     quotient = np.trunc(total.astype(np.float64) / count)
     return quotient.astype(kind)
+
+
+def sum_in_single(data: np.ndarray, axes: tuple[int, ...], square: bool) -> np.ndarray:
+    """The sums of the elements or of their squares, float32, rounded as DALI's."""
+    from penstock.kernels.cpu import moments
+    from penstock.kernels.cpu.tree_sums import sums_of_narrow_integers, tree_sums
+
+    if not axes:
+        values = data.astype(np.int64 if data.dtype.kind != "f" and square else np.float32)
+        return (values * values if square else values).astype(np.float32)
+    volumes = moments.around(data, axes)
+    if volumes is not None and not square:
+        sums = sums_of_narrow_integers(np.ascontiguousarray(data), volumes)
+        if sums is not None:
+            return sums.reshape(kept_extents(data.shape, axes))
+    return tree_sums(data, axes, square)
 
 
 def extreme(data: np.ndarray, axes: tuple[int, ...], largest: bool) -> np.ndarray:

@@ -35,4 +35,4 @@ class RootMeanSquare(TypedReduction):
 
     def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
         mean = mean_of(data, axes, kind, True)
-        return np.sqrt(mean.astype(np.float64)).astype(kind)
+        return np.sqrt(mean if kind == np.float32 else mean.astype(np.float64)).astype(kind)

@@ -6,7 +6,13 @@ import numpy as np
 
 from penstock.data_types import FLOAT, DALIDataType, element_size
 from penstock.kernels.elementwise import folded
-from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, kept_extents, widest
+from penstock.operators.math._reduction import (
+    REDUCTION_ARGUMENTS,
+    TypedReduction,
+    kept_extents,
+    sum_in_single,
+    widest,
+)
 from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
 
 
@@ -32,10 +38,12 @@ class Sum(TypedReduction):
         return (wide, dtype) if element_size(dtype) == 8 else (wide, dtype, FLOAT)
 
     def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
+        if kind.kind == "f":
+            return sum_in_single(data, axes, False)
         first, *others = sorted(axes) or [-1]
         if first >= 0 and data.itemsize == 1 and kind.itemsize == 8 and kind.kind in "iu":
             data, axes = _sums_of_bytes(data, first, kind), tuple(axis - 1 for axis in others)
-        return folded(np.add, data, axes, dtype=np.dtype(np.float64) if kind.kind == "f" else kind)
+        return folded(np.add, data, axes, dtype=kind)
 
 
 # The sum of this many bytes fits into 16 bits.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.geometry import affine
 from penstock.operators.geometry.transforms._transform import CENTER, INPUT, REVERSE_ORDER, TransformOperator, vector
 from penstock.schema import Argument, Sample, Schema, register_operator
 from penstock.schema.example_data import Example
@@ -50,4 +49,6 @@ class Scale(TransformOperator):
             count = sample.shapes[0][0] if sample.shapes else self.args["ndim"] or 1
         scale = vector(sample, "scale", count)
         assert scale is not None
-        return affine(np.diag(scale), vector(sample, "center", count, all_given=True))
+        centre = vector(sample, "center", count, all_given=True)
+        offset = np.zeros_like(scale) if centre is None else centre * (1 - scale)
+        return np.column_stack([np.diag(scale), offset])

@@ -1,0 +1,277 @@
+"""Sums along dimensions on the CPU, in single precision and in DALI's order, so that they are equal to the bit.
+
+Elements are summed from first to last in groups of at most 32, and the groups' sums pairwise: each half of the elements, and then
+both. Of several dimensions, the last are summed first.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from penstock.kernels.cpu import moments
+from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.simd import load, store, zeros
+
+_GROUP = 32
+# Up to here, integers and their sums are exact in single precision.
+_EXACT = 1 << 24
+# Sums of up to this many neighbours are kept in registers.
+_LANES = 4
+_SUM, _SQUARES, _DEVIATIONS = range(3)
+
+
+@kernel
+def _split(count: int, group: int) -> np.ndarray:
+    """The sizes of the groups, in order: a power of two of them, of which some may be empty."""
+    sizes = np.array([count])
+    while sizes.max() > group:
+        halves = np.empty(2 * sizes.size, np.int64)
+        for i in range(sizes.size):
+            first = sizes[i] if sizes[i] <= group else sizes[i] >> 1
+            halves[2 * i], halves[2 * i + 1] = first, sizes[i] - first
+        sizes = halves
+    return sizes
+
+
+@kernel
+def _join(sums: np.ndarray, inner: int, target: np.ndarray) -> None:
+    """Adds neighbouring groups until one is left: sums (groups, lanes) -> target (inner)."""
+    count = sums.shape[0]
+    while count > 1:
+        count >>= 1
+        for i in range(count):
+            for j in range(inner):
+                sums[i, j] = sums[2 * i, j] + sums[2 * i + 1, j]
+    target[:] = sums[0, :inner]
+
+
+@inner
+def _term(value: np.number, terms: int, centre: np.float32) -> np.float32:
+    """What an element adds to the sum."""
+    if terms == _SUM:
+        return np.float32(value)
+    if terms == _SQUARES:
+        return np.float32(value * value)
+    distance = np.float32(value) - centre
+    return np.float32(distance * distance)
+
+
+@kernel
+def _sum_rows(source: np.ndarray, first: int, count: int, terms: int, centres: np.ndarray, total: np.ndarray) -> None:
+    """Sums ``count`` rows of source (rows, inner), one by one."""
+    inner = source.shape[1]
+    if inner <= _LANES:
+        for i in range(inner):
+            sum_ = np.float32(0)
+            for r in range(first, first + count):
+                sum_ += _term(source[r, i], terms, centres[i])
+            total[i] = sum_
+        return
+    total[:inner] = 0
+    for r in range(first, first + count):
+        for i in range(inner):
+            total[i] += _term(source[r, i], terms, centres[i])
+
+
+@kernel
+def _sum_groups(
+    source: np.ndarray, sizes: np.ndarray, terms: int, centres: np.ndarray, sums: np.ndarray, begin: int, first: int
+) -> None:
+    """The sums of groups from ``begin`` on, whose first row is ``first``."""
+    for g in range(begin, sizes.size):
+        _sum_rows(source, first, sizes[g], terms, centres, sums[g])
+        first += sizes[g]
+
+
+@kernel
+def _sum_groups_of_numbers(
+    source: np.ndarray, sizes: np.ndarray, terms: int, centre: np.float32, sums: np.ndarray
+) -> None:
+    """Like :func:`_sum_groups`, for rows of one element: four groups at a time, as each addition waits for the one before."""
+    p0, g = 0, 0
+    while g + 4 <= sizes.size:
+        p1 = p0 + sizes[g]
+        p2 = p1 + sizes[g + 1]
+        p3 = p2 + sizes[g + 2]
+        count = min(min(sizes[g], sizes[g + 1]), min(sizes[g + 2], sizes[g + 3]))
+        a = b = c = d = np.float32(0)
+        for r in range(count):
+            a += _term(source[p0 + r], terms, centre)
+            b += _term(source[p1 + r], terms, centre)
+            c += _term(source[p2 + r], terms, centre)
+            d += _term(source[p3 + r], terms, centre)
+        sums[g, 0], sums[g + 1, 0], sums[g + 2, 0], sums[g + 3, 0] = a, b, c, d
+        for i in range(4):
+            for r in range(p0 + count, p0 + sizes[g + i]):
+                sums[g + i, 0] += _term(source[r], terms, centre)
+            p0 += sizes[g + i]
+        g += 4
+    for i in range(g, sizes.size):
+        sums[i, 0] = 0
+        for r in range(p0, p0 + sizes[i]):
+            sums[i, 0] += _term(source[r], terms, centre)
+        p0 += sizes[i]
+
+
+@kernel
+def _sum_groups_of_pixels(
+    source: np.ndarray, inner: int, sizes: np.ndarray, squares: bool, centres: np.ndarray, sums: np.ndarray
+) -> tuple[int, int]:
+    """Like :func:`_sum_groups_of_numbers`, for rows of two to ``_LANES`` elements; returns how many groups are summed, and their rows.
+
+    The last groups are left, as vectors would be read beyond them.
+    """
+    p0, g, flat = 0, 0, sums.reshape(-1)
+    centre = load(centres, 0, _LANES)
+    while g + 4 <= sizes.size:
+        p1 = p0 + sizes[g] * inner
+        p2 = p1 + sizes[g + 1] * inner
+        p3 = p2 + sizes[g + 2] * inner
+        end = p3 + sizes[g + 3] * inner
+        if end + _LANES > source.size:
+            break
+        count = min(min(sizes[g], sizes[g + 1]), min(sizes[g + 2], sizes[g + 3]))
+        a, b, c, d = zeros(_LANES), zeros(_LANES), zeros(_LANES), zeros(_LANES)
+        if squares:
+            for r in range(0, count * inner, inner):
+                u, v = load(source, p0 + r, _LANES) - centre, load(source, p1 + r, _LANES) - centre
+                w, x = load(source, p2 + r, _LANES) - centre, load(source, p3 + r, _LANES) - centre
+                a, b, c, d = a + u * u, b + v * v, c + w * w, d + x * x
+        else:
+            for r in range(0, count * inner, inner):
+                a, b = a + load(source, p0 + r, _LANES), b + load(source, p1 + r, _LANES)
+                c, d = c + load(source, p2 + r, _LANES), d + load(source, p3 + r, _LANES)
+        first = _LANES * g
+        store(flat, first, a)
+        store(flat, first + _LANES, b)
+        store(flat, first + 2 * _LANES, c)
+        store(flat, first + 3 * _LANES, d)
+        for i in range(4):
+            for r in range(p0 + count * inner, p0 + sizes[g + i] * inner, inner):
+                for j in range(inner):
+                    value = np.float32(source[r + j])
+                    if squares:
+                        value = (value - centres[j]) * (value - centres[j])
+                    sums[g + i, j] += value
+            p0 += sizes[g + i] * inner
+        g += 4
+    return g, p0 // inner
+
+
+@kernel
+def _tree_sums(source: np.ndarray, group: int, terms: int, centres: np.ndarray, target: np.ndarray) -> None:
+    """source (outer, count, inner) -> target (outer, inner)."""
+    outer, count, inner = source.shape
+    sizes = _split(count, group)
+    sums = np.empty((sizes.size, max(inner, _LANES)), np.float32)
+    if inner == 1 and sizes.size == 1:
+        for o in range(outer):
+            sum_ = np.float32(0)
+            for r in range(count):
+                sum_ += _term(source[o, r, 0], terms, centres[o, 0])
+            target[o, 0] = sum_
+        return
+    for o in range(outer):
+        if inner == 1:
+            _sum_groups_of_numbers(source[o].reshape(-1), sizes, terms, centres[o, 0], sums)
+        else:
+            _sum_groups(source[o], sizes, terms, centres[o], sums, 0, 0)
+        _join(sums, inner, target[o])
+
+
+@kernel
+def _tree_sums_of_pixels(source: np.ndarray, group: int, terms: int, centres: np.ndarray, target: np.ndarray) -> None:
+    """Like :func:`_tree_sums`, of bytes, integers of 16 bits or float32, for an inner extent of two to ``_LANES``."""
+    outer, count, inner = source.shape
+    sizes = _split(count, group)
+    sums, own = np.empty((sizes.size, _LANES), np.float32), np.zeros(_LANES, np.float32)
+    for o in range(outer):
+        own[:inner] = centres[o]
+        done, row = _sum_groups_of_pixels(source[o].reshape(-1), inner, sizes, terms != _SUM, own, sums)
+        _sum_groups(source[o], sizes, terms, centres[o], sums, done, row)
+        _join(sums, inner, target[o])
+
+
+class _Run(NamedTuple):
+    """Neighbouring dimensions that are all summed, or all kept."""
+
+    is_summed: bool
+    extent: int
+
+
+def tree_sums(
+    data: np.ndarray, axes: tuple[int, ...], square: bool = False, centre: np.ndarray | None = None
+) -> np.ndarray:
+    """The sums along ``axes``, at least one, of the elements, of their squares, or of squared distances from ``centre``.
+
+    Args:
+        data: integers or float32.
+        centre: float32, of one element or with extent 1 along ``axes``; its distances are squared.
+
+    Returns:
+        float32, without the dimensions of ``axes``.
+    """
+    kept = tuple(extent for axis, extent in enumerate(data.shape) if axis not in axes)
+    runs = [
+        _Run(summed, math.prod(data.shape[axis] for axis in group))
+        for summed, group in groupby(range(data.ndim), lambda axis: axis in axes)
+    ]
+    terms = _DEVIATIONS if centre is not None else _SQUARES if square else _SUM
+    values = np.ascontiguousarray(data)
+    if terms == _SQUARES and values.dtype.kind != "f":
+        # Squares of up to 16 bits are rounded alike as products of floats.
+        values = values.astype(np.float32 if _is_narrow(values) else np.int64)
+    volume = 1
+    while any(run.is_summed for run in runs):
+        last = max(number for number, run in enumerate(runs) if run.is_summed)
+        outer = math.prod(run.extent for run in runs[:last])
+        inner = math.prod(run.extent for run in runs[last + 1 :])
+        centres = np.zeros((outer, inner), np.float32)
+        if terms == _DEVIATIONS and centre is not None:
+            along = [1 if run.is_summed else run.extent for run in runs]
+            own = centre.reshape(along if centre.size > 1 else [1] * len(runs))
+            extents = [1 if number == last else run.extent for number, run in enumerate(runs)]
+            centres[:] = np.broadcast_to(own, extents).reshape(outer, inner)
+        sums = np.empty((outer, inner), np.float32)
+        count = runs[last].extent
+        kernel = _tree_sums_of_pixels if 1 < inner <= _LANES and _is_narrow(values) else _tree_sums
+        kernel(values.reshape(outer, count, inner), max(1, _GROUP // max(volume, 1)), terms, centres, sums)
+        volume *= count
+        values, terms = sums, _SUM
+        del runs[last]
+    return values.reshape(kept)
+
+
+def _is_narrow(values: np.ndarray) -> bool:
+    """Whether vectors of these elements are loaded as floats."""
+    return values.dtype == np.float32 or (values.dtype.kind in "iu" and values.itemsize <= 2)
+
+
+def sums_of_narrow_integers(data: np.ndarray, volumes: tuple[int, int]) -> np.ndarray | None:
+    """The same sums of integers of up to 16 bits, of which so many are summed in any order as give exact sums.
+
+    Args:
+        data: contiguous.
+        volumes: of the dimensions before and after those that are summed.
+
+    Returns:
+        float32 of the shape ``volumes``; None if that does not suit the array.
+    """
+    outer, inner = volumes
+    if data.dtype.kind == "f" or data.itemsize > 2:
+        return None
+    rows = data.reshape(outer, -1, inner)
+    sizes = _split(rows.shape[1], _EXACT >> (8 * data.itemsize))
+    if sizes.size == 1:
+        return moments.sums(data, volumes).astype(np.float32)
+    if outer > 1:
+        return None
+    ends = np.cumsum(sizes)
+    parts = [moments.sums(rows[0, end - size : end], (1, inner)) for size, end in zip(sizes, ends)]
+    result = np.empty(volumes, np.float32)
+    _join(np.concatenate(parts, dtype=np.float32, casting="unsafe"), inner, result[0])
+    return result
