@@ -124,6 +124,14 @@ conformance: $(COMPARES)/.ready  ## Penstock and real DALI side by side: a table
 random-calls: $(COMPARES)/.ready  ## Random calls of operators in Penstock and in real DALI (ARGS="--calls 5000 --only resize")
 	@PYTHONPATH=backend $(COMPARES)/bin/python tests/conformance/random_calls.py $(ARGS)
 
+.PHONY: random-graphs
+random-graphs: $(COMPARES)/.ready  ## Random graphs of 3 to 12 operators in Penstock and in real DALI, node by node (ARGS="--graphs 5000 --seed 2")
+	@PYTHONPATH=backend $(COMPARES)/bin/python tests/conformance/random_graphs.py $(ARGS)
+
+.PHONY: notebooks
+notebooks: setup  ## DALI's published notebooks on the CPU (CHECKOUT=PATH/TO/DALI, ARGS="--only general --write")
+	@$(BIN)/python tests/qa/notebooks.py $(CHECKOUT) $(ARGS)
+
 .PHONY: parity
 parity: $(PARITY)/.ready  ## Resizing as Pillow, torchvision and OpenCV do it, against them: 10,000 random cases
 	@PYTHONPATH=backend:tests/parity $(PARITY)/bin/python tests/parity/compare.py $(ARGS)

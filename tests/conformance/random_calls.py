@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from nvidia.dali.backend import GetSchema, RegisteredCPUOps
@@ -29,6 +29,7 @@ from penstock.schema import Argument, Schema
 from penstock.schema.catalogue import public_operators
 from penstock.schema.examples import examples, settable_arguments, why_unswept
 
+T = TypeVar("T")
 _BATCH_SIZE = 3
 _CALLS_OF_PROCESS = 50
 # Numbers at which operators change what they do.
@@ -46,6 +47,8 @@ _ENUMERATIONS = {
     ),
     "DALIImageType": ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA"),
 }
+# Choices of arguments that DALI has without these.
+OURS_ALONE = frozenset({"floor", "torchvision"})
 _OF_TENSORS = {"bool": np.bool_, "int32": np.int32, "float": np.float32}
 
 
@@ -78,7 +81,7 @@ class RandomCall:
     def define(self, module: Any) -> Any:
         """The call in ``nvidia.dali`` or ``penstock``."""
         sources = [module.fn.external_source(_giving(samples), layout=layout) for samples, layout in self.inputs]
-        given = {name: _in_module(module, value) for name, value in self.arguments.items()}
+        given = {name: in_module(module, value) for name, value in self.arguments.items()}
         outputs = attrgetter(self.path)(module.fn)(*sources, **given)
         return tuple(outputs) if isinstance(outputs, list) else outputs
 
@@ -87,12 +90,12 @@ def _giving(samples: Sequence[np.ndarray]) -> Callable[[], list[np.ndarray]]:
     return lambda: list(samples)
 
 
-def _in_module(module: Any, value: object) -> Any:
+def in_module(module: Any, value: object) -> Any:
     if isinstance(value, Member):
         return getattr(module.types, value.name)
     if isinstance(value, Computed):
         return module.fn.external_source(_giving(value.values))
-    return [_in_module(module, each) for each in value] if isinstance(value, list) else value
+    return [in_module(module, each) for each in value] if isinstance(value, list) else value
 
 
 def compared_operators(only: str) -> list[Schema]:
@@ -115,11 +118,11 @@ def random_call(operators: Sequence[Schema], seed: int, number: int) -> RandomCa
     for given in call.inputs:
         samples = [_cut(draw, given.make(index), given.layout) for index in range(_BATCH_SIZE)]
         inputs.append(([s.astype(dtype) if dtype and s.dtype.kind in "uif" else s for s in samples], given.layout))
-    arguments: dict[str, object] = {name: _without_module(value) for name, value in call.arguments.items()}
+    arguments: dict[str, object] = {name: without_module(value) for name, value in call.arguments.items()}
     known = GetSchema(schema.name)
     possible = [a for a in settable_arguments(schema) if known.HasArgument(a.name) and not (a.path or a.apart)]
     for argument in draw.sample(possible, min(len(possible), draw.randrange(4))):
-        arguments[argument.name] = _random_value(draw, argument)
+        arguments[argument.name] = random_value(draw, argument)
     return RandomCall(schema.fn_path, inputs, arguments)
 
 
@@ -134,13 +137,13 @@ def _cut(draw: random.Random, sample: np.ndarray, layout: str) -> np.ndarray:
     return sample[tuple(kept)].copy()
 
 
-def _without_module(value: object) -> object:
+def without_module(value: object) -> object:
     if isinstance(value, (types.DALIDataType, types.DALIInterpType, types.DALIImageType)):
         return Member(value.name)
     return value
 
 
-def _random_value(draw: random.Random, argument: Argument) -> object:
+def random_value(draw: random.Random, argument: Argument) -> object:
     kind, is_list = argument.type.removesuffix("[]"), argument.type.endswith("[]")
     count = draw.choice([1, 2, 2, 3]) if is_list else 0
 
@@ -162,13 +165,14 @@ def _random_element(draw: random.Random, argument: Argument, kind: str) -> objec
         near = argument.default if isinstance(argument.default, (int, float)) else draw.randint(1, 40)
         value = draw.choice([near, 2 * near, near + 1, draw.choice(_NUMBERS), draw.randint(1, 40)])
         return float(value) if kind == "float" else int(value)
-    return draw.choice([*argument.choices, argument.default or "", "HWC", "HW"])
+    choices = [choice for choice in argument.choices if choice not in OURS_ALONE]
+    return draw.choice([*choices, argument.default or "", "HWC", "HW"])
 
 
-def run_alone(calls: Sequence[RandomCall], compare: Callable[[RandomCall], str]) -> Iterator[str]:
-    """How Penstock differs in each of the calls; empty where it does not.
+def run_alone(calls: Sequence[T], compare: Callable[[T], str], run_in_penstock: Callable[[T], object]) -> Iterator[str]:
+    """What ``compare`` tells of each of the calls, in processes of their own.
 
-    Where DALI ends the process, Penstock must not.
+    Where DALI ends the process, Penstock must not, and the answer is empty.
     """
     told = 0
     while told < len(calls):
@@ -183,21 +187,21 @@ def run_alone(calls: Sequence[RandomCall], compare: Callable[[RandomCall], str])
                 told += 1
                 yield answer.strip()
         if os.waitpid(child, 0)[1] and told < len(calls):
-            yield "" if _penstock_survives(calls[told]) else "Penstock ends the process"
+            yield "" if _survives(partial(run_in_penstock, calls[told])) else "Penstock ends the process"
             told += 1
 
 
-def _penstock_survives(call: RandomCall) -> bool:
+def _survives(action: Callable[[], object]) -> bool:
     child = os.fork()
     if not child:
         try:
-            run(penstock, call.define, _BATCH_SIZE, 1)
+            action()
         finally:
             os._exit(0)
     return os.waitpid(child, 0)[1] == 0
 
 
-def _answer(writing: int, calls: Sequence[RandomCall], compare: Callable[[RandomCall], str]) -> NoReturn:
+def _answer(writing: int, calls: Sequence[T], compare: Callable[[T], str]) -> NoReturn:
     """Writes a line for each call, and ends the process."""
     status = 1
     try:
@@ -224,9 +228,12 @@ def main() -> int:
     for start in track(numbers[::_CALLS_OF_PROCESS], "calling", console=Console(stderr=True)):
         chosen = range(start, min(start + _CALLS_OF_PROCESS, numbers.stop))
         calls = [random_call(operators, options.seed, number) for number in chosen]
-        for number, call, told in zip(
-            chosen, calls, run_alone(calls, lambda call: difference(call.define, _BATCH_SIZE))
-        ):
+        answers = run_alone(
+            calls,
+            lambda call: difference(call.define, _BATCH_SIZE),
+            lambda call: run(penstock, call.define, _BATCH_SIZE, 1),
+        )
+        for number, call, told in zip(chosen, calls, answers):
             if told or options.call is not None:
                 console.print(f"{number} {call}\n    {told or 'equal'}", markup=False, soft_wrap=True)
             different += bool(told)

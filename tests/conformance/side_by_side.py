@@ -63,7 +63,7 @@ def difference(
         if len(theirs) != len(ours):
             return f"{len(ours)} outputs instead of {len(theirs)}"
         for index, (a, b) in enumerate(zip(theirs, ours)):
-            text = _batch_difference(a, b, 0.0 if exact else tolerance, 0 if exact else 1)
+            text = batch_difference(a, b, 0.0 if exact else tolerance, 0 if exact else 1)
             if text:
                 return f"iteration {iteration}, output {index}: {text}"
     return ""
@@ -84,7 +84,8 @@ def _short(error: BaseException) -> str:
     return " ".join(str(error).split())[-300:]
 
 
-def _batch_difference(theirs: Sequence[Any], ours: Sequence[Any], tolerance: float, step: int) -> str:
+def batch_difference(theirs: Sequence[Any], ours: Sequence[Any], tolerance: float, step: int) -> str:
+    """How a batch differs from another: floating point beyond ``tolerance`` of its range, integers by more than ``step``."""
     (samples_a, layout_a, type_a), (samples_b, layout_b, type_b) = theirs, ours
     if type_a != type_b:
         return f"type {type_b} instead of {type_a}"

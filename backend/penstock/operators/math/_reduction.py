@@ -207,7 +207,7 @@ def sum_in_single(data: np.ndarray, axes: tuple[int, ...], square: bool) -> np.n
 
     if not axes:
         values = data.astype(np.int64 if data.dtype.kind != "f" and square else np.float32)
-        return (values * values if square else values).astype(np.float32)
+        return (np.square(values) if square else values).astype(np.float32)
     volumes = moments.around(data, axes)
     if volumes is not None and not square:
         sums = sums_of_narrow_integers(np.ascontiguousarray(data), volumes)

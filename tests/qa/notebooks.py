@@ -1,0 +1,123 @@
+"""Runs DALI's published notebooks on Penstock: ``make notebooks CHECKOUT=PATH/TO/DALI``.
+
+CHECKOUT is one of https://github.com/NVIDIA/DALI, or a part of it with ``docs``. The code cells of each notebook run in order, without
+IPython's magics, as one program by ``python -m penstock.compat --device cpu``, in a copy of the folder. Of the notebooks that fail, the
+table has why; with ``--write``, it is written into ``docs/coming-from-dali.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "coming-from-dali.md"
+MARK = re.compile(r"(<!-- notebooks -->\n).*?(<!-- /notebooks -->)", re.DOTALL)
+PASSES = "passes"
+# What the last lines of a program's errors say, and what that means; the first that fits counts.
+REASONS = (
+    (r"No module named '?([\w.]+)", "needs the package {}"),
+    (r"No such file|does not exist|no files|not found|cannot open|Git LFS|is empty", "needs files of DALI_extra"),
+    (r"CUDA|[Cc]u[Pp]y|GPU|gpu|nvidia-smi", "needs a GPU"),
+)
+
+
+def program(notebook: Path) -> str:
+    """The code of a notebook as one program."""
+    cells = json.loads(notebook.read_text())["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    return "\n".join(_without_magics(source) for source in sources if not source.lstrip().startswith("%%"))
+
+
+def _without_magics(source: str) -> str:
+    lines = [re.sub(r"^(\s*)[%!].*", r"\1pass", line) for line in source.splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def outcome(notebook: Path, timeout: float) -> str:
+    """What becomes of a notebook: that it passes, or why it does not."""
+    code = program(notebook)
+    try:
+        ast.parse(code)
+    except SyntaxError:
+        return "has a cell in another language"
+    with tempfile.TemporaryDirectory() as folder:
+        own = Path(folder) / "notebook"
+        shutil.copytree(notebook.parent, own, ignore=shutil.ignore_patterns("*.ipynb"))
+        (own / "_notebook.py").write_text(code)
+        command = [sys.executable, "-m", "penstock.compat", "--device", "cpu", "_notebook.py"]
+        environment = {
+            "DALI_EXTRA_PATH": f"{folder}/DALI_extra",
+            **os.environ,
+            "MPLBACKEND": "Agg",
+            "OMP_NUM_THREADS": "1",
+        }
+        try:
+            done = subprocess.run(
+                command, cwd=own, env=environment, capture_output=True, text=True, timeout=timeout, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"takes longer than {timeout:g} s"
+    return PASSES if done.returncode == 0 else _reason(done.stderr)
+
+
+def _reason(errors: str) -> str:
+    last = " ".join(errors.strip().splitlines()[-6:])
+    for pattern, reason in REASONS:
+        found = re.search(pattern, last)
+        if found:
+            return reason.format(found.group(1) if found.groups() else "")
+    return (errors.strip().splitlines() or ["ends without a message"])[-1][:160]
+
+
+def table(outcomes: dict[str, str]) -> str:
+    """The outcomes, as Markdown."""
+    by_outcome = defaultdict(list)
+    for name, found in outcomes.items():
+        by_outcome[found].append(name.removesuffix(".ipynb"))
+    passed = by_outcome.pop(PASSES, [])
+    lines = [
+        f"{len(passed)} of {len(outcomes)} pass unchanged: {', '.join(f'`{name}`' for name in sorted(passed))}.",
+        "",
+    ]
+    lines += ["| of the others | | |", "| --- | --: | --- |"]
+    for found, names in sorted(by_outcome.items(), key=lambda entry: -len(entry[1])):
+        cells = found.replace("|", "\\|")
+        lines.append(f"| {cells} | {len(names)} | {', '.join(sorted(names))} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Prints the table; fails if a notebook fails for another reason than those of :data:`REASONS`."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkout", type=Path)
+    parser.add_argument("--only", default="", help="notebooks whose path contains this")
+    parser.add_argument("--timeout", type=float, default=240, help="seconds for each")
+    parser.add_argument("--write", action="store_true", help="the table into the documentation")
+    options = parser.parse_args()
+    folder = options.checkout.resolve() / "docs"
+    outcomes = {}
+    for notebook in sorted(folder.rglob("*.ipynb")):
+        name = str(notebook.relative_to(folder)).removeprefix("examples/")
+        if options.only in name:
+            outcomes[name] = outcome(notebook, options.timeout)
+            print(f"{name}: {outcomes[name]}", flush=True)
+    written = table(outcomes)
+    print(written)
+    if options.write:
+        PAGE.write_text(MARK.sub(lambda found: found[1] + "\n" + written + "\n" + found[2], PAGE.read_text()))
+    known = (PASSES, "needs", "takes longer", "has a cell")
+    return int(not all(found.startswith(known) for found in outcomes.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
