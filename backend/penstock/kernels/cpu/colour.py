@@ -3,23 +3,48 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
+from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.deferred import overload
 from penstock.kernels.cpu.options import kernel
 from penstock.kernels.cpu.parts import RUN, address_of, elements_at, record_at
-from penstock.kernels.cpu.simd import mix_pixels
+from penstock.kernels.cpu.simd import load, load_pixels, mix_pixels, rounded, store, store_pixels
 
 _FACTOR = np.dtype([("factor", np.float32), ("offset", np.float32)])
 _MATRIX = np.dtype([("matrix", np.float32, 9), ("offset", np.float32, 3)])
+
+
+# Elements scaled, and pixels transformed, at a time.
+_ELEMENTS = 32
+_PIXELS = 16
+
+
+def _in_vectors(source: Any, like: Any) -> bool:
+    """Whether numbers of the type of ``source`` can be computed with in vectors, and stored in the type of ``like``. For use in kernels."""
+    raise TypeError("for use inside of numba kernels")
+
+
+# numba compares the signatures of overloads, annotations included, so this function has none.
+@overload(_in_vectors)
+def _in_vectors_of(source, like):  # type: ignore[no-untyped-def]
+    answer = source in (types.uint8, types.int16, types.float32) and like in (types.uint8, types.float32)
+    return lambda source, like: answer
 
 
 @kernel
 def _scale_add(
     source: np.ndarray, factor: np.float32, offset: np.float32, target: np.ndarray, like: np.generic
 ) -> None:
-    for i in range(source.size):
+    done = 0
+    if _in_vectors(source[0], like):
+        while done + _ELEMENTS <= source.size:
+            store(target, done, rounded(load(source, done, _ELEMENTS) * factor + offset, like))
+            done += _ELEMENTS
+    for i in range(done, source.size):
         target[i] = converted(np.float32(source[i]) * factor + offset, like)
 
 
@@ -37,11 +62,21 @@ def _transform(
     source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
     """source (pixels, 3) -> target (pixels, 3), matrix (3, 3)."""
-    # Kept in registers, so that the loop is vectorized.
+    # Kept in registers.
     m00, m01, m02, m03 = matrix[0, 0], matrix[0, 1], matrix[0, 2], offset[0]
     m10, m11, m12, m13 = matrix[1, 0], matrix[1, 1], matrix[1, 2], offset[1]
     m20, m21, m22, m23 = matrix[2, 0], matrix[2, 1], matrix[2, 2], offset[2]
-    for p in range(source.shape[0]):
+    count, done = source.shape[0], 0
+    if _in_vectors(source[0, 0], like):
+        pixels, out = source.reshape(-1), target.reshape(-1)
+        while done + _PIXELS <= count:
+            reds, greens, blues = load_pixels(pixels, done * 3, _PIXELS, 3, False)
+            first = rounded(reds * m00 + greens * m01 + blues * m02 + m03, like)
+            second = rounded(reds * m10 + greens * m11 + blues * m12 + m13, like)
+            third = rounded(reds * m20 + greens * m21 + blues * m22 + m23, like)
+            store_pixels(out, done * 3, (first, second, third))
+            done += _PIXELS
+    for p in range(done, count):
         r, g, b = np.float32(source[p, 0]), np.float32(source[p, 1]), np.float32(source[p, 2])
         target[p, 0] = converted(m00 * r + m01 * g + m02 * b + m03, like)
         target[p, 1] = converted(m10 * r + m11 * g + m12 * b + m13, like)

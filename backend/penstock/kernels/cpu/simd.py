@@ -562,6 +562,27 @@ def store(
 
 
 @intrinsic
+def store_pixels(
+    _context: TypingContext, array: types.Array, index: types.Integer, channels: types.UniTuple
+) -> Intrinsic:
+    """Stores pixels from ``array[index]`` on, of a vector for each of three channels, as :func:`store` does."""
+    element = element_of(array)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        pointer = element_pointer(context, builder, array, args[0], args[1])
+        planes = [builder.extract_value(args[2], channel) for channel in range(3)]
+        if isinstance(element, types.Integer):
+            whole, kind = ir.VectorType(llvm.INT32, channels.dtype.lanes), context.get_data_type(element)
+            narrow = ir.VectorType(kind, channels.dtype.lanes)
+            planes = [builder.trunc(builder.fptosi(plane, whole), narrow) for plane in planes]
+        stored = interleaved(builder, planes)
+        builder.store(stored, builder.bitcast(pointer, stored.type.as_pointer()), align=element.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, index, channels), generate
+
+
+@intrinsic
 def store_past_cache(
     _context: TypingContext, array: types.Array, index: types.Integer, values: vector_types.FloatVector
 ) -> Intrinsic:
