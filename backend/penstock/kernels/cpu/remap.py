@@ -8,7 +8,8 @@ import numpy as np
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.options import inner, kernel
-from penstock.kernels.cpu.simd import at
+from penstock.kernels.cpu.simd import at, store
+from penstock.kernels.cpu.warp import blended, rounds_vectors
 
 
 @inner
@@ -72,9 +73,20 @@ def _linear_row(
     like: np.generic,
 ) -> None:
     height, width, channels = source.shape
+    pixels, zero = source.reshape(-1), np.float32(0)
+    stride, row = np.uint64(channels), np.uint64(channels * width)
+    # Lanes beyond the channels spill into the next pixel, which is written afterwards; so there must be one, in input and output.
+    in_vectors = rounds_vectors(like) and rounds_vectors(source[0, 0, 0]) and 1 < channels <= 4
+    end_x, end_y = np.float32(width - 2), np.float32(height - 1)
     for x in range(xs.size):
         sx, sy = xs[x] + shift, ys[x] + shift
         place = x * channels
+        if in_vectors and zero <= sx < end_x and zero <= sy < end_y and place + 4 <= out.size:
+            column, line = np.int32(sx), np.int32(sy)
+            first = np.uint64(line) * row + np.uint64(column) * stride
+            fx, fy = sx - np.float32(column), sy - np.float32(line)
+            store(out, place, blended(pixels, first, stride, row, fx, fy, like))
+            continue
         # Also false for NaN.
         if not (-1 < sx < width and -1 < sy < height):
             out[place : place + channels] = converted(fill, like)

@@ -74,20 +74,20 @@ def _between(
     return converted(top + (low - top) * fy, like)
 
 
-def _rounds_vectors(like: Any) -> bool:
+def rounds_vectors(like: Any) -> bool:
     """Whether vectors are rounded to the type of ``like``: not to wide integers. For use in kernels."""
     raise TypeError("for use inside of numba kernels")
 
 
 # numba compares the signatures of overloads, annotations included, so this function has none.
-@overload(_rounds_vectors)
-def _rounds_vectors_to(like):  # type: ignore[no-untyped-def]
+@overload(rounds_vectors)
+def _rounds_vectors_of(like):  # type: ignore[no-untyped-def]
     answer = isinstance(like, types.Float) or like.bitwidth <= 16
     return lambda like: answer
 
 
 @njit(inline="always", **OPTIONS)
-def _blended(
+def blended(
     pixels: np.ndarray,
     first: np.uint64,
     right: np.uint64,
@@ -130,7 +130,7 @@ def _linear_2d(
     stride, row, four = np.uint64(channels), np.uint64(channels * width), np.uint64(4)
     place, step_x, step_y = np.uint64(0), m[0, 0], m[1, 0]
     # Lanes beyond the channels spill into the next pixel, which is written afterwards; so there must be one, in input and output.
-    in_vectors, blank = _rounds_vectors(like) and 1 < channels <= 4, converted(fill, like)
+    in_vectors, blank = rounds_vectors(like) and 1 < channels <= 4, converted(fill, like)
     end_x, end_y = np.float32(min(width - 2, _MAX_ADVANCED)), np.float32(min(height - 1, _MAX_ADVANCED))
     for y in range(target.shape[0]):
         px = py = zero
@@ -147,7 +147,7 @@ def _linear_2d(
                     column, line = np.int32(sx), np.int32(sy)
                     fx, fy = sx - np.float32(column), sy - np.float32(line)
                     first = np.uint64(line) * row + np.uint64(column) * stride
-                    store(out, place, _blended(pixels, first, stride, row, fx, fy, like))
+                    store(out, place, blended(pixels, first, stride, row, fx, fy, like))
                     place += stride
                     px += step_x
                     py += step_y
@@ -189,7 +189,7 @@ def _linear_2d(
             first = np.uint64(y0) * row + np.uint64(x0) * stride
             right, below = np.uint64(x1 - x0) * stride, np.uint64(y1 - y0) * row
             if in_vectors and first + right + below + four <= pixels.size and place + four <= out.size:
-                store(out, place, _blended(pixels, first, right, below, fx, fy, like))
+                store(out, place, blended(pixels, first, right, below, fx, fy, like))
                 place += stride
                 continue
             for _ in range(stride):
