@@ -139,28 +139,60 @@ class Copy {
   Run run_;
 };
 
+// Elements of a box that lie side by side in the target, and are filled with one pattern.
+struct FillRun {
+  int64_t axes;           // that remain
+  int64_t bytes;          // of the run
+  int64_t pattern_bytes;  // of what is repeated: an element, or those of all channels
+};
+
+FillRun fill_run_of(const PenstockPlacement &placement, const PenstockPart &target, const PenstockRegion &box, int64_t rank) {
+  FillRun run{rank, placement.element_bytes, placement.element_bytes};
+  while (run.axes > 0) {
+    const int64_t axis = run.axes - 1;
+    const bool is_channels = axis == placement.channel_axis;
+    if (target.strides[axis] != run.bytes || (is_channels && run.axes != rank)) break;
+    run.bytes *= box.extents[axis];
+    if (is_channels) run.pattern_bytes = run.bytes;
+    --run.axes;
+  }
+  return run;
+}
+
+// Repeats a pattern; what is filled doubles.
+void repeat_pattern(uint8_t *target, const uint8_t *pattern, const FillRun &run) {
+  const bool is_uniform = std::all_of(pattern, pattern + run.pattern_bytes, [pattern](uint8_t byte) { return byte == *pattern; });
+  if (is_uniform) {
+    std::memset(target, *pattern, run.bytes);
+    return;
+  }
+  std::memcpy(target, pattern, run.pattern_bytes);
+  for (int64_t done = run.pattern_bytes; done < run.bytes; done *= 2) {
+    std::memcpy(target + done, target, std::min(done, run.bytes - done));
+  }
+}
+
 // Fills a box with its fill value. Elements of the channel axis may each have their own.
 void fill_box(const PenstockPlacement &placement, const PenstockPart &target, const PenstockRegion &box, int64_t rank) {
-  const auto *fill = reinterpret_cast<const uint8_t *>(placement.fill);
-  int64_t index[PENSTOCK_MAX_RANK] = {};
-  const int64_t last = rank - 1, bytes = placement.element_bytes;
   for (int64_t axis = 0; axis < rank; ++axis) {
     if (box.extents[axis] == 0) return;
   }
+  const auto *fill = reinterpret_cast<const uint8_t *>(placement.fill);
+  const int64_t channels = placement.channel_axis;
+  const FillRun run = fill_run_of(placement, target, box, rank);
+  int64_t index[PENSTOCK_MAX_RANK] = {};
+  const uint8_t *filled = nullptr;  // a run that is the same as the next one
   while (true) {
-    uint8_t *row = target.data;
-    for (int64_t axis = 0; axis < rank; ++axis) row += (box.anchor[axis] + index[axis]) * target.strides[axis];
-    for (int64_t i = 0; i < box.extents[last]; ++i, row += target.strides[last]) {
-      int64_t channel = 0;
-      if (placement.channel_axis == last) {
-        channel = target.region.anchor[last] + box.anchor[last] + i;
-      } else if (placement.channel_axis >= 0) {
-        const int64_t axis = placement.channel_axis;
-        channel = target.region.anchor[axis] + box.anchor[axis] + index[axis];
-      }
-      std::memcpy(row, fill + channel * bytes, bytes);
+    uint8_t *place = target.data;
+    for (int64_t axis = 0; axis < rank; ++axis) place += (box.anchor[axis] + index[axis]) * target.strides[axis];
+    if (filled) {
+      std::memcpy(place, filled, run.bytes);
+    } else {
+      const int64_t channel = channels < 0 ? 0 : target.region.anchor[channels] + box.anchor[channels] + index[channels];
+      repeat_pattern(place, fill + channel * placement.element_bytes, run);
+      if (channels < 0 || channels >= run.axes) filled = place;
     }
-    int64_t axis = last - 1;
+    int64_t axis = run.axes - 1;
     while (axis >= 0 && ++index[axis] == box.extents[axis]) index[axis--] = 0;
     if (axis < 0) return;
   }
