@@ -33,12 +33,21 @@ def windows(image: np.ndarray, size: tuple[int, int], anchor: tuple[int, int], m
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint16, np.int32, np.float32])
-@pytest.mark.parametrize("size", [(3, 3), (5, 1), (7, 5)])
+@pytest.mark.parametrize("size", [(3, 3), (5, 1), (7, 5), (3, 13), (31, 15)])
 def test_median_blur(dtype: Any, size: tuple[int, int]) -> None:
     image = RNG.integers(0, 200, (9, 11)).astype(dtype)
     middle = (size[0] // 2, size[1] // 2)
     expected = np.median(windows(image, size, middle, "edge"), axis=(2, 3)).astype(dtype)
     assert np.array_equal(run("median_blur", image, "HW", window_size=list(size)), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32])
+def test_median_blur_of_many_values(dtype: Any) -> None:
+    """Ranks are counted in groups of 64 and 4096, in which the median moves back and forth."""
+    image = (RNG.random((70, 90)) * 250 * np.linspace(0.1, 1, 90)).astype(dtype)
+    image[:, 40:45] = image[:, 40:45] // 8
+    expected = np.median(windows(image, (9, 7), (4, 3), "edge"), axis=(2, 3)).astype(dtype)
+    assert np.array_equal(run("median_blur", image, "HW", window_size=[9, 7]), expected)
 
 
 @pytest.mark.parametrize(("layout", "axis"), [("HWC", -1), ("CHW", 0)])

@@ -7,6 +7,15 @@ import numpy as np
 from penstock.kernels.cpu.opencv import opencv
 from penstock.kernels.cpu.options import inner, kernel
 
+# Below, selecting the median of each window takes less time than moving a histogram, or than sorting all values.
+_MIN_HISTOGRAM_WINDOW = 9
+_MIN_RANKED_WINDOW = 15
+# Counts of a column are of 16 bits.
+_MAX_HISTOGRAM_HEIGHT = 65535
+_BINS, _BINS_IN_GROUP = 256, 16
+# Ranks are counted alone, in groups of 64, and in groups of these.
+_SHIFT, _WIDE_SHIFT = 6, 12
+
 
 @inner
 def _middle(values: np.ndarray) -> np.generic:
@@ -33,6 +42,7 @@ def _middle(values: np.ndarray) -> np.generic:
 
 @kernel
 def _median(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
+    """Selects the median of each window."""
     outer, rows, columns, channels = source.shape
     values = np.empty(width * height, source.dtype)
     for o in range(outer):
@@ -48,6 +58,119 @@ def _median(source: np.ndarray, width: int, height: int, target: np.ndarray) -> 
                     target[o, y, x, c] = _middle(values)
 
 
+@kernel
+def _median_of_bytes(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
+    """Takes the same time for each element, however large the window is.
+
+    The window's histogram moves along a row by a column's, which moves down by one element (Perreault and Hébert, "Median Filtering in
+    Constant Time", 2007).
+    """
+    outer, rows, columns, channels = source.shape
+    reach_x, reach_y, middle = width // 2, height // 2, width * height // 2
+    counts = np.empty((columns, _BINS), np.uint16)
+    groups = np.empty((columns, _BINS // _BINS_IN_GROUP), np.uint16)
+    window = np.empty(_BINS, np.int32)
+    window_groups = np.empty(_BINS // _BINS_IN_GROUP, np.int32)
+    for o in range(outer):
+        for c in range(channels):
+            counts[:] = 0
+            groups[:] = 0
+            for y in range(-reach_y, reach_y + 1):
+                _count_row(source[o, min(max(y, 0), rows - 1), :, c], 1, counts, groups)
+            for y in range(rows):
+                if y > 0:
+                    _count_row(source[o, max(y - 1 - reach_y, 0), :, c], -1, counts, groups)
+                    _count_row(source[o, min(y + reach_y, rows - 1), :, c], 1, counts, groups)
+                window[:] = 0
+                window_groups[:] = 0
+                for x in range(-reach_x, reach_x + 1):
+                    column = min(max(x, 0), columns - 1)
+                    for i in range(_BINS):
+                        window[i] += counts[column, i]
+                    for i in range(_BINS // _BINS_IN_GROUP):
+                        window_groups[i] += groups[column, i]
+                for x in range(columns):
+                    if x > 0:
+                        last, next = max(x - 1 - reach_x, 0), min(x + reach_x, columns - 1)
+                        for i in range(_BINS):
+                            window[i] += np.int32(counts[next, i]) - np.int32(counts[last, i])
+                        for i in range(_BINS // _BINS_IN_GROUP):
+                            window_groups[i] += np.int32(groups[next, i]) - np.int32(groups[last, i])
+                    below, group = 0, 0
+                    while below + window_groups[group] <= middle:
+                        below += window_groups[group]
+                        group += 1
+                    value = group * _BINS_IN_GROUP
+                    while below + window[value] <= middle:
+                        below += window[value]
+                        value += 1
+                    target[o, y, x, c] = value
+
+
+@inner
+def _count_row(row: np.ndarray, change: int, counts: np.ndarray, groups: np.ndarray) -> None:
+    for x in range(row.size):
+        value = row[x]
+        counts[x, value] += np.uint16(change)
+        groups[x, value // _BINS_IN_GROUP] += np.uint16(change)
+
+
+@kernel
+def _median_of_ranks(ranks: np.ndarray, width: int, height: int, places: np.ndarray) -> None:
+    """Takes time in proportion to the window's height for each element of an image.
+
+    Args:
+        ranks: the rank of each element, all different.
+        width, height: of the window, odd.
+        places: becomes the rank of each window's median.
+    """
+    rows, columns = ranks.shape
+    reach_x, reach_y, middle = width // 2, height // 2, width * height // 2
+    counts = np.zeros(ranks.size, np.int32)
+    groups = np.zeros((ranks.size >> _SHIFT) + 1, np.int32)
+    wide = np.zeros((ranks.size >> _WIDE_SHIFT) + 1, np.int32)
+    for y in range(rows):
+        counts[:] = 0
+        groups[:] = 0
+        wide[:] = 0
+        for x in range(-reach_x, reach_x + 1):
+            for dy in range(-reach_y, reach_y + 1):
+                rank = ranks[min(max(y + dy, 0), rows - 1), min(max(x, 0), columns - 1)]
+                counts[rank] += 1
+                groups[rank >> _SHIFT] += 1
+                wide[rank >> _WIDE_SHIFT] += 1
+        # The elements below a wide group, which the median is sought from: it is near that of the element before.
+        start, below = 0, 0
+        for x in range(columns):
+            if x > 0:
+                last, next = max(x - 1 - reach_x, 0), min(x + reach_x, columns - 1)
+                for dy in range(-reach_y, reach_y + 1):
+                    row = min(max(y + dy, 0), rows - 1)
+                    leaving, entering = ranks[row, last], ranks[row, next]
+                    counts[leaving] -= 1
+                    groups[leaving >> _SHIFT] -= 1
+                    wide[leaving >> _WIDE_SHIFT] -= 1
+                    counts[entering] += 1
+                    groups[entering >> _SHIFT] += 1
+                    wide[entering >> _WIDE_SHIFT] += 1
+                    below += (entering >> _WIDE_SHIFT < start) - (leaving >> _WIDE_SHIFT < start)
+            while below > middle:
+                start -= 1
+                below -= wide[start]
+            while below + wide[start] <= middle:
+                below += wide[start]
+                start += 1
+            found, group = below, start << (_WIDE_SHIFT - _SHIFT)
+            while found + groups[group] <= middle:
+                found += groups[group]
+                group += 1
+            rank = group << _SHIFT
+            while found + counts[rank] <= middle:
+                found += counts[rank]
+                rank += 1
+            places[y, x] = rank
+
+
 def median_filter(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
     """The median under a window around each element of ``source`` (outer, H, W, C); the border repeats the edge.
 
@@ -58,6 +181,10 @@ def median_filter(source: np.ndarray, width: int, height: int, target: np.ndarra
     """
     if width == height and source.dtype in _SMALL_WINDOWS and (width in (3, 5) or source.dtype == np.uint8):
         _median_by_opencv(source, width, target)
+    elif source.dtype == np.uint8 and width * height >= _MIN_HISTOGRAM_WINDOW and height <= _MAX_HISTOGRAM_HEIGHT:
+        _median_of_bytes(source, width, height, target)
+    elif source.dtype != np.uint8 and width * height >= _MIN_RANKED_WINDOW:
+        _median_by_ranks(source, width, height, target)
     else:
         _median(source, width, height, target)
 
@@ -74,3 +201,15 @@ def _median_by_opencv(source: np.ndarray, size: int, target: np.ndarray) -> None
             continue
         for channel in range(channels):
             out[..., channel] = opencv().medianBlur(np.ascontiguousarray(image[..., channel]), size)
+
+
+def _median_by_ranks(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
+    _, rows, columns, channels = source.shape
+    ranks, places = np.empty((rows, columns), np.int32), np.empty((rows, columns), np.int32)
+    for image, out in zip(source, target):
+        for channel in range(channels):
+            values = image[..., channel].ravel()
+            order = values.argsort(kind="stable")
+            ranks.reshape(-1)[order] = np.arange(values.size, dtype=np.int32)
+            _median_of_ranks(ranks, width, height, places)
+            out[..., channel] = values[order[places]]
