@@ -212,13 +212,18 @@ class Filter(Operator[list[int], FilterPlan]):
 
     def compute(self, sample: Sample[list[int], FilterPlan]) -> None:
         from penstock.kernels.cpu.opencv import border, images, keep, opencv
+        from penstock.operators.image._box_cpu import filter_box
 
         cv2, plan, target = opencv(), sample.plan, sample.outputs[0]
         layout = sample.workspace.inputs[0].layout()
         window = np.ascontiguousarray(sample.inputs[1])
         y, x = plan.anchor
         depth = cv2.CV_32F if target.dtype == np.float32 else -1
+        weight = self._box_weight(sample, window)
         for image, out in zip(images(sample.inputs[0], layout), images(target, layout)):
+            if weight:
+                filter_box(np.ascontiguousarray(image), plan.extents, plan.anchor, _BORDERS[self._border], weight, out)
+                continue
             padded = self._padded(sample, image, plan)
             if padded is None:
                 kind = border(_BORDERS[self._border])
@@ -228,6 +233,17 @@ class Filter(Operator[list[int], FilterPlan]):
             # The padding covers the filter's reach, so OpenCV's own border doesn't matter.
             full = cv2.filter2D(padded, depth, window, anchor=(0, 0), borderType=cv2.BORDER_REPLICATE)
             out[...] = full[: out.shape[0], : out.shape[1]].reshape(out.shape)
+
+    @staticmethod
+    def _box_weight(sample: Sample[list[int], FilterPlan], window: np.ndarray) -> float:
+        """The weight of each element, if they are all equal and bytes may be summed first; else 0."""
+        from penstock.operators.image._box_cpu import sums_first
+
+        has_fill = len(sample.inputs) > 2 and sample.inputs[2] != 0
+        if sample.inputs[0].dtype != np.uint8 or sample.outputs[0].dtype != np.uint8 or has_fill:
+            return 0.0
+        weight = float(window.flat[0])
+        return weight if (window == weight).all() and sums_first(weight, window.size) else 0.0
 
     def compute_batch(self, workspace: Workspace[list[int], FilterPlan]) -> None:
         if self._follows_opencv:

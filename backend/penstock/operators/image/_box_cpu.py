@@ -1,0 +1,157 @@
+"""Filters whose weights are all equal, for bytes on the CPU: sums of integers instead of products of floats."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.simd import load, rounded, store
+
+# From larger areas on, OpenCV computes with Fourier transforms, whose rounding errors are larger.
+_MAX_AREA = 120
+_UNIT_ROUNDOFF = 2.0**-24
+# Values weighted at a time.
+_LANES = 16
+
+
+@functools.lru_cache(maxsize=64)
+def sums_first(weight: float, area: int) -> bool:
+    """Whether bytes may be summed before they are weighted: the result is that of summing products in float32, in any order.
+
+    Args:
+        weight: of each element, a float32.
+        area: of the window, in elements.
+    """
+    if area > _MAX_AREA or not 0 < weight <= 1:
+        return False
+    sums = np.arange(255 * area + 1)
+    exact = sums * weight
+    # Of a sum of products, and more than that of a product with a sum.
+    error = (area + 1) * _UNIT_ROUNDOFF * exact
+    return not (np.abs(exact - np.floor(exact) - 0.5) <= error)[exact <= 256].any()
+
+
+def filter_box(
+    source: np.ndarray,
+    extents: tuple[int, ...],
+    anchor: tuple[int, ...],
+    border: str,
+    weight: float,
+    target: np.ndarray,
+) -> None:
+    """Filters an image by a window of equal weights.
+
+    Args:
+        source: (H, W) or (H, W, C) of uint8, contiguous.
+        extents: of the window, in rows and columns.
+        anchor: the window's element that is aligned with the target's.
+        border: one of :data:`penstock.kernels.borders.BORDERS`; "constant": zeros.
+        weight: of each element, for which :func:`sums_first` holds.
+        target: of uint8, of as many rows and columns or less.
+    """
+    rows, columns = (
+        _places(extent, target.shape[axis] + extents[axis] - 1, anchor[axis], border)
+        for axis, extent in enumerate(source.shape[:2])
+    )
+    out = target if target.flags.c_contiguous else np.empty(target.shape, np.uint8)
+    _filter_box(
+        source.reshape(*source.shape[:2], -1),
+        rows,
+        columns,
+        anchor[1],
+        np.float32(weight),
+        out.reshape(*target.shape[:2], -1),
+    )
+    if out is not target:
+        target[...] = out
+
+
+def _places(extent: int, count: int, before: int, border: str) -> np.ndarray:
+    """Which elements are at ``count`` positions from ``-before`` on; -1: none."""
+    positions = np.arange(-before, count - before)
+    if border == "constant":
+        return np.where((positions >= 0) & (positions < extent), positions, -1)
+    if border == "replicate":
+        return positions.clip(0, extent - 1)
+    if border == "wrap":
+        return positions % extent
+    repeated = border == "reflect"
+    period = 2 * extent if repeated else max(2 * extent - 2, 1)
+    positions %= period
+    return np.where(positions >= extent, period - positions - repeated, positions)
+
+
+@inner
+def _extend(padded: np.ndarray, sums: np.ndarray, columns: np.ndarray, begin: int, end: int, channels: int) -> None:
+    for x in range(begin, end):
+        if columns[x] >= 0:
+            for c in range(channels):
+                padded[x * channels + c] = sums[columns[x] * channels + c]
+
+
+@inner
+def _copy(numbers: np.ndarray, to: np.ndarray) -> None:
+    for i in range(to.size):
+        to[i] = numbers[i]
+
+
+@inner
+def _add(totals: np.ndarray, numbers: np.ndarray) -> None:
+    for i in range(totals.size):
+        totals[i] += np.uint16(numbers[i])
+
+
+@inner
+def _subtract(totals: np.ndarray, numbers: np.ndarray) -> None:
+    for i in range(totals.size):
+        totals[i] -= np.uint16(numbers[i])
+
+
+@inner
+def _weigh(totals: np.ndarray, weight: np.float32, out: np.ndarray) -> None:
+    blocks = totals.size - totals.size % _LANES
+    for i in range(0, blocks, _LANES):
+        store(out, i, rounded(load(totals, i, _LANES) * weight, out[0]))
+    for i in range(blocks, totals.size):
+        out[i] = converted(np.float32(totals[i]) * weight, out[0])
+
+
+@kernel
+def _filter_box(
+    source: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    before: int,
+    weight: np.float32,
+    target: np.ndarray,
+) -> None:
+    """The sums of the windows' columns move down by a row.
+
+    Args:
+        rows, columns: which of the image's are at each position of the window; -1: zeros.
+        before: positions left of the image.
+    """
+    height, width = rows.size - target.shape[0] + 1, columns.size - target.shape[1] + 1
+    channels = source.shape[2]
+    given, out = source.reshape(source.shape[0], -1), target.reshape(target.shape[0], -1)
+    sums = np.zeros(given.shape[1], np.uint16)
+    padded = np.zeros(columns.size * channels, np.uint16)
+    totals = np.empty(out.shape[1], np.uint16)
+    inside = min(source.shape[1], columns.size - before)
+    for y in range(1 - height, out.shape[0]):
+        if rows[y + height - 1] >= 0:
+            _add(sums, given[rows[y + height - 1]])
+        if y < 0:
+            continue
+        _copy(sums, padded[before * channels : (before + inside) * channels])
+        _extend(padded, sums, columns, 0, before, channels)
+        _extend(padded, sums, columns, before + inside, columns.size, channels)
+        _copy(padded, totals)
+        for x in range(1, width):
+            _add(totals, padded[x * channels : x * channels + totals.size])
+        _weigh(totals, weight, out[y])
+        if rows[y] >= 0:
+            _subtract(sums, given[rows[y]])
