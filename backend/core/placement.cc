@@ -40,28 +40,43 @@ void reverse_singly(uint8_t *target, const uint8_t *source, int64_t count) {
 
 #ifdef __x86_64__
 
-constexpr int64_t kBlockBytes = 16;
-
 // As many elements as a block holds, at its end, from the last to the first.
-template <int64_t kBytes>
+template <int64_t kBytes, int64_t kBlockBytes>
 constexpr std::array<uint8_t, kBlockBytes> reversed_order() {
   std::array<uint8_t, kBlockBytes> order{};
   for (int64_t i = 0; i < kBlockBytes / kBytes * kBytes; ++i) order[i] = kBlockBytes - (i / kBytes + 1) * kBytes + i % kBytes;
   return order;
 }
 
-// Does so by blocks, as far as they lie within the run; returns how many elements of the target are written.
+// How many elements a block holds, and how many more it spills into: where they do not fill it, it begins within the one before.
+template <int64_t kBytes, int64_t kBlockBytes>
+struct Block {
+  static constexpr int64_t kElements = kBlockBytes / kBytes, kSpilled = kBlockBytes % kBytes ? 1 : 0;
+};
+
+// Reverse a run by blocks, as far as they lie within it; return how many elements of the target are written.
 template <int64_t kBytes>
-__attribute__((target("ssse3"))) int64_t reverse_blocks(uint8_t *target, const uint8_t *source, int64_t count) {
-  static constexpr auto kOrder = reversed_order<kBytes>();
-  // Where elements do not fill a block, it begins within the one before, and spills into the next one's place.
-  constexpr int64_t kElements = kBlockBytes / kBytes, kSpilled = kBlockBytes % kBytes ? 1 : 0;
+__attribute__((target("ssse3"))) int64_t reverse_blocks(uint8_t *target, const uint8_t *source, int64_t count, int64_t done) {
+  static constexpr auto kOrder = reversed_order<kBytes, 16>();
+  using Held = Block<kBytes, 16>;
   const __m128i order = _mm_loadu_si128(reinterpret_cast<const __m128i *>(kOrder.data()));
-  int64_t done = 0;
-  for (; done + kElements + kSpilled <= count; done += kElements) {
+  for (; done + Held::kElements + Held::kSpilled <= count; done += Held::kElements) {
     const uint8_t *end = source + (count - done) * kBytes;
-    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i *>(end - kBlockBytes));
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i *>(end - 16));
     _mm_storeu_si128(reinterpret_cast<__m128i *>(target + done * kBytes), _mm_shuffle_epi8(block, order));
+  }
+  return done;
+}
+
+template <int64_t kBytes>
+__attribute__((target("avx512f,avx512vbmi"))) int64_t reverse_wide_blocks(uint8_t *target, const uint8_t *source, int64_t count) {
+  static constexpr auto kOrder = reversed_order<kBytes, 64>();
+  using Held = Block<kBytes, 64>;
+  const __m512i order = _mm512_loadu_si512(kOrder.data());
+  int64_t done = 0;
+  for (; done + Held::kElements + Held::kSpilled <= count; done += Held::kElements) {
+    const __m512i block = _mm512_loadu_si512(source + (count - done) * kBytes - 64);
+    _mm512_storeu_si512(target + done * kBytes, _mm512_maskz_permutexvar_epi8(~0ull, order, block));
   }
   return done;
 }
@@ -72,8 +87,9 @@ template <int64_t kBytes>
 void reverse_fixed(uint8_t *target, const uint8_t *source, int64_t count) {
   int64_t done = 0;
 #ifdef __x86_64__
-  static const bool kShuffles = __builtin_cpu_supports("ssse3");
-  if (kShuffles) done = reverse_blocks<kBytes>(target, source, count);
+  static const bool kShuffles = __builtin_cpu_supports("ssse3"), kShufflesWide = __builtin_cpu_supports("avx512vbmi");
+  if (kShufflesWide) done = reverse_wide_blocks<kBytes>(target, source, count);
+  if (kShuffles) done = reverse_blocks<kBytes>(target, source, count, done);
 #endif
   reverse_singly<kBytes>(target + done * kBytes, source, count - done);
 }
