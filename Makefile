@@ -5,6 +5,7 @@ SERVE := .venv-serve
 DALI := .venv-dali
 COMPARES := .venv-conformance
 PARITY := .venv-parity
+PEERS := .venv-peers
 BIN := $(VENV)/bin
 ARCHITECTURES := x86_64 aarch64
 
@@ -219,6 +220,13 @@ $(PARITY)/.ready: $(VENV)/.ready pyproject.toml
 	$(BIN)/python -m pip --python $(PARITY)/bin/python install --quiet --disable-pip-version-check -e ".[parity]" pytest
 	@touch $@
 
+# Real DALI and the libraries that people would use instead.
+$(PEERS)/.ready: $(VENV)/.ready pyproject.toml
+	test -x $(PEERS)/bin/python || $(BIN)/python -m venv --without-pip $(PEERS)
+	$(BIN)/python -m pip --python $(PEERS)/bin/python install --quiet --disable-pip-version-check nvidia-dali-cuda120 \
+		-e ".[image,audio,readers,video,parity]" albumentations librosa torchaudio
+	@touch $@
+
 .PHONY: stubs
 stubs: setup  ## Refresh the type stubs of fn and ops, and the index of operators, after one was added or changed
 	@$(BIN)/penstock stubs
@@ -231,12 +239,16 @@ bench-presets: $(PARITY)/.ready  ## Presets beside the classes of transformers, 
 bench-resizing: $(PARITY)/.ready  ## Resizing with Pillow's arithmetic beside our own, and beside Pillow
 	@PYTHONPATH=backend $(PARITY)/bin/python tests/benchmarks/resizing.py $(ARGS)
 
+.PHONY: bench-operators
+bench-operators: $(PEERS)/.ready  ## Every public operator beside its best peer: DALI, OpenCV, torchvision and others (ARGS="--filter resize")
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=backend:tests/parity $(PEERS)/bin/python tests/benchmarks/operators.py $(ARGS)
+
 .PHONY: bench-threads
 bench-threads: $(PARITY)/.ready  ## Presets with two threads beside one
 	@PYTHONPATH=backend $(PARITY)/bin/python tests/benchmarks/threads.py $(ARGS)
 
 .PHONY: bench
-bench: bench-engine bench-presets bench-resizing bench-threads bench-serving  ## Speed beside real DALI: operators, pipelines, growth, serving (half an hour)
+bench: bench-engine bench-operators bench-presets bench-resizing bench-threads bench-serving  ## Speed beside real DALI: operators, pipelines, growth, serving (half an hour)
 
 # What only rows on a GPU need.
 $(COMPARES)/.ready-gpu: $(COMPARES)/.ready
@@ -244,9 +256,9 @@ $(COMPARES)/.ready-gpu: $(COMPARES)/.ready
 	@touch $@
 
 .PHONY: bench-engine
-bench-engine: $(COMPARES)/.ready$(if $(findstring --gpu,$(ARGS)),-gpu)  ## Pipelines, operators, loops and readers compared with DALI on CPU; on a GPU: ARGS=--gpu
-	@for suite in pipelines operators $(if $(findstring --gpu,$(ARGS)),uploads gpu_memory training,operators_generated small_images loops growth readers files) video; do \
-		PYTHONPATH=backend $(COMPARES)/bin/python tests/benchmarks/$$suite.py \
+bench-engine: $(COMPARES)/.ready$(if $(findstring --gpu,$(ARGS)),-gpu)  ## Pipelines, loops and readers compared with DALI on CPU, and operators on a GPU: ARGS=--gpu
+	@for suite in pipelines $(if $(findstring --gpu,$(ARGS)),operators uploads gpu_memory training,small_images loops growth readers files) video; do \
+		PYTHONPATH=backend:tests/parity $(COMPARES)/bin/python tests/benchmarks/$$suite.py \
 			$(if $(findstring --gpu,$(ARGS)),$$(test $$suite = gpu_memory -o $$suite = training || echo $(ARGS)),$(ARGS)) || exit 1; done
 	@$(COMPARES)/bin/python tests/benchmarks/tables.py
 
@@ -292,5 +304,5 @@ lock: $(VENV)/.ready  ## Update the constraints, for all supported Pythons (with
 
 .PHONY: clean
 clean:  ## Remove everything generated, except the model repository
-	rm -rf $(VENV) $(SERVE) $(DALI) $(COMPARES) $(PARITY) build .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) $(SERVE) $(DALI) $(COMPARES) $(PARITY) $(PEERS) build .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

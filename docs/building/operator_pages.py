@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
+from functools import cache, reduce
 from itertools import groupby
 
 from docstrings import as_markdown
 from pictures import drawn_examples
+from repository import REPOSITORY_PAGES, ROOT
 from values import ENUMERATIONS, value_text
 
 from penstock import fn
@@ -82,6 +83,7 @@ def _operator_page(family: str, schema: Schema, examples: str) -> str:
         f"# fn.{schema.fn_path}",
         *(_declared(schema, examples) if _is_made(function) else _written(schema, function)),
         _equivalents(schema.equivalents),
+        _speed(schema),
         _further(family, schema),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -243,6 +245,27 @@ def _equivalents(equivalents: Sequence[Equivalent]) -> str:
     lines = ["## In other libraries", "", "| | what differs |", "| --- | --- |"]
     lines += [f"| `{own.name}` | {_cell(_plain(own.differs)) or 'nothing'} |" for own in equivalents]
     return "\n".join(lines)
+
+
+_TABLES = "tests/benchmarks/results/tables.md"
+
+
+def _speed(schema: Schema) -> str:
+    """The operator's lines of the benchmark's table."""
+    head, line, *rows = (row.partition(" | ") for row in _table_of_speeds())
+    own = [cells for name, _, cells in rows if name == f"| `{schema.fn_path}`"]
+    if not own:
+        return ""
+    link = f"[Every operator beside its best peer](../{REPOSITORY_PAGES[_TABLES]}#every-public-operator-on-the-cpu)"
+    intro = f"On the CPU, a sample in one thread. {link} tells when and where."
+    return "\n".join(["## Speed", "", intro, "", *(f"| {cells}" for cells in (head[2], line[2], *own))])
+
+
+@cache
+def _table_of_speeds() -> list[str]:
+    """The lines of the table of operators on the CPU, the heading first."""
+    section = (ROOT / _TABLES).read_text(encoding="utf-8").partition("## Every public operator on the CPU")[2]
+    return section[section.index("\n|") :].strip().partition("\n\n")[0].splitlines()
 
 
 def _further(family: str, schema: Schema) -> str:

@@ -30,12 +30,13 @@ def prepared(
     layout: str | Sequence[str | None] | None = None,
     device_id: int = 0,
     batch_size: int = 0,
+    conditionals: bool = False,
 ) -> Callable[[], Any]:
     """A function that runs one batch through ``work(module, *inputs)`` and returns the outputs.
 
     The arguments are those of :func:`pipeline_of`.
     """
-    return pipeline_of(module, work, batches, threads, gpu, layout, device_id, batch_size).run
+    return pipeline_of(module, work, batches, threads, gpu, layout, device_id, batch_size, conditionals).run
 
 
 def pipeline_of(
@@ -47,6 +48,7 @@ def pipeline_of(
     layout: str | Sequence[str | None] | None = None,
     device_id: int = 0,
     batch_size: int = 0,
+    conditionals: bool = False,
 ) -> Any:
     """A built pipeline that runs batches through ``work(module, *inputs)``.
 
@@ -54,10 +56,13 @@ def pipeline_of(
     the GPU; or a function that gives another one of numpy arrays each time. ``layout`` is that of all inputs, or those of
     each. Where samples differ in shape, they come in another order each time, so that no two batches are alike. On CPU
     nothing is done ahead of time, so that nothing of a run happens on another's clock; on GPU two batches are on their way,
-    as in a training loop. Work without inputs, or with functions that give them, needs a ``batch_size``.
+    as in a training loop. Work without inputs, or with functions that give them, needs a ``batch_size``; with ``conditionals``
+    it may choose by samples.
     """
     sizes = [batch_size, *(len(batch) for batch in batches if not callable(batch))]
     options: dict[str, Any] = {"batch_size": next(filter(None, sizes)), "num_threads": threads}
+    if conditionals:
+        options["enable_conditionals"] = True
     layouts = [layout] * len(batches) if layout is None or isinstance(layout, str) else layout
     if gpu:
         options |= {"device_id": device_id, "prefetch_queue_depth": 2}

@@ -19,11 +19,10 @@ def main() -> None:
         "commit and hardware; the run's file has versions.",
         "## Pipelines",
         *(_pipelines(device) for device in ("cpu", "gpu")),
-        "## Operators",
+        "## Every public operator on the CPU",
         _operators(),
-        "## Every public operator on CPU",
-        "One call of each operator, generated from its schema, on small photographs or half-second sounds; slowest ratio first.",
-        _generated(),
+        "## Operators on a GPU",
+        _operators_on_gpu(),
         "## Resizing with Pillow's arithmetic",
         _resizing(),
         "## Presets with two threads",
@@ -83,23 +82,38 @@ def _small_images() -> str:
 
 
 def _operators() -> str:
-    runs = {device: _run(f"operators-{device}") for device in ("cpu", "gpu")}
-    ratios = {
-        device: {(row["operator"], row["input"]): _ratio(row) for row in run["rows"]} for device, run in runs.items()
-    }
-    names = dict.fromkeys(name for known in ratios.values() for name in known)
-    rows = [[*name, *(known.get(name, "") for known in ratios.values())] for name in names]
-    origins = "; ".join(f"{device.upper()}: {_origin(run)}" for device, run in runs.items())
-    return f"{origins}:\n\n{_table(['operator', 'input', 'ratio on CPU', 'ratio on GPU'], rows)}"
+    run = _run("operators-cpu")
+    unmeasured = _table(["not measured", "why"], [[f"`{name}`", why] for name, why in run["unmeasured"].items()])
+    return (
+        f"{_origin(run)}, shared with other programs; processor time of one thread for a sample, in microseconds, and the best "
+        "peer's to it. Each batch has new samples of new sizes. `make bench-operators` repeats it.\n\n"
+        f"{_table(OPERATOR_COLUMNS, [operator_cells(row) for row in run['rows']])}\n\n{unmeasured}"
+    )
 
 
-def _generated() -> str:
-    run = _run("operators-generated-cpu")
-    rows = [
-        [row["operator"], *(f"{row['ms'][who] * 1e3:.1f}" for who in ("DALI", "Penstock")), f"{row['ratio']:.2f}"]
-        for row in sorted(run["rows"], key=lambda row: row["ratio"])
-    ]
-    return f"{_origin(run)}:\n\n{_table(['operator', 'DALI, us a sample', 'Penstock', 'ratio'], rows)}"
+OPERATOR_COLUMNS = ["operator", "", "Penstock, us", "best peer", "us", "ratio", "others", "what bounds it"]
+_GOAL = 1.2
+
+
+def operator_cells(row: dict[str, Any]) -> list[str]:
+    """A row of the operators' table: the reason is for those that are not well ahead of the best peer."""
+    ms, best = row["ms"], row["best"]
+    others = [f"{name} {took / ms['Penstock']:.2f}" for name, took in ms.items() if name not in ("Penstock", best)]
+    cells = [f"`{row['operator']}`", row["input"], _microseconds(ms["Penstock"])]
+    if not best:
+        return [*cells, "none", "", "", "", ""]
+    reason = row["reason"] if row["ratio"] < _GOAL else ""
+    return [*cells, best, _microseconds(ms[best]), f"{row['ratio']:.2f}", ", ".join(others), reason]
+
+
+def _microseconds(ms: float) -> str:
+    return f"{ms * 1e3:.4g}"
+
+
+def _operators_on_gpu() -> str:
+    run = _run("operators-gpu")
+    rows = [[row["operator"], row["input"], _ratio(row)] for row in run["rows"]]
+    return f"{_origin(run)}:\n\n{_table(['operator', 'input', 'ratio'], rows)}"
 
 
 def _resizing() -> str:

@@ -28,6 +28,13 @@ PACKAGES = (
     "simplejpeg",
     "opencv-python-headless",
     "pillow",
+    "torch",
+    "torchvision",
+    "torchaudio",
+    "albumentations",
+    "librosa",
+    "scipy",
+    "soundfile",
     "webdataset",
     "litdata",
 )
@@ -108,11 +115,11 @@ def surroundings() -> dict[str, Any]:
     }
 
 
-def keep(name: str, rows: list[dict[str, Any]], path: Path | None) -> None:
-    """Writes a result as JSON, if a path is wanted."""
+def keep(name: str, rows: list[dict[str, Any]], path: Path | None, **more: Any) -> None:
+    """Writes a result, and whatever more there is to tell, as JSON, if a path is wanted."""
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        result = {"benchmark": name, **surroundings(), "rows": rows}
+        result = {"benchmark": name, **surroundings(), **more, "rows": rows}
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 

@@ -56,6 +56,18 @@ def test_a_page_tells_what_the_schema_declares() -> None:
     assert "ops.Rotate" in page
 
 
+def test_a_page_tells_how_fast_it_is_beside_its_best_peer() -> None:
+    page = pages_of("Flip")["operators/flip.md"]
+    assert isinstance(page, str)
+    speeds = page.partition("## Speed")[2].partition("\n## ")[0]
+    assert "(../benchmarks.md#every-public-operator-on-the-cpu)" in speeds
+    head, line, *rows = [line for line in speeds.splitlines() if line.startswith("|")]
+    assert {text.count("|") for text in (head, line, *rows)} == {head.count("|")}
+    assert any("vertical" in row for row in rows)
+    # What only a GPU runs is not measured on the CPU.
+    assert "## Speed" not in str(pages_of("Jitter")["operators/jitter.md"])
+
+
 def test_pictures_show_what_goes_in_and_what_comes_out() -> None:
     pages = pages_of("Rotate")
     before, after = (
