@@ -220,7 +220,15 @@ class DebugPipeline(Pipeline):
             operator = known.operator
             operator.bind(op.payload)
         else:
-            operator = construct(op, seed, self.settings.files, self.executor.plan.decoding)
+            settings = self.settings
+            operator = construct(
+                op,
+                seed,
+                settings.files,
+                self.executor.plan.decoding,
+                settings.num_threads or 1,
+                settings.device_id,
+            )
             if known is not None:
                 operator.restore(known.operator.state())
         step = Step(

@@ -307,7 +307,15 @@ class Pipeline(SettingsAttributes):
         warn_of_unused_outputs(session.sources, improved)
         checkpoint = settings.checkpoint
         seed = settings.seed if checkpoint is None else checkpoint_seed(checkpoint, settings.seed)
-        plan = Plan(improved, seed, settings.decoding(), settings.files, graph)
+        plan = Plan(
+            improved,
+            seed,
+            settings.decoding(),
+            settings.files,
+            graph,
+            settings.num_threads or 1,
+            settings.device_id,
+        )
         executor = session.start(plan, settings.depth)
         executor.enable_memory_stats = settings.enable_memory_stats
         told = settings.num_threads or 1, settings.depth, titles(improved.operators)

@@ -79,6 +79,8 @@ class Plan:
         decoding: how operators decode untrusted data.
         files: those that operators may access.
         written: the graph before the passes, whose order decides which operator draws which numbers; None: ``graph``.
+        num_threads: of the pipeline.
+        device_id: its GPU, or None.
 
     Attributes:
         seed: from which random operators derive theirs.
@@ -95,9 +97,12 @@ class Plan:
         decoding: Decoding = FREELY,
         files: Files = ANYWHERE,
         written: Graph | None = None,
+        num_threads: int = 1,
+        device_id: int | None = None,
     ) -> None:
         self.decoding = decoding
         self._files = files
+        self._num_threads, self._device_id = num_threads, device_id
         self.steps: list[Step | Transfer] = []
         self.early: list[Step] = []
         self._slots: dict[tuple[str, str], int] = {}
@@ -150,7 +155,9 @@ class Plan:
     def _add(self, op: OpNode) -> None:
         inputs = [self._slot_of(node) for node in op.inputs]
         arguments = {name: self._slot_of(node) for name, node in op.argument_inputs.items()}
-        operator = construct(op, self._seeds.get(op.name, -1), self._files, self.decoding)
+        operator = construct(
+            op, self._seeds.get(op.name, -1), self._files, self.decoding, self._num_threads, self._device_id
+        )
         for name, part in operator.parts():
             part.seed = self._seeds.get(name, -1)
         outputs = [self._new_slot(node.name, node.device) for node in op.outputs]
@@ -200,11 +207,19 @@ def _touched(step: Step | Transfer) -> tuple[list[int], list[int]]:
     return [step.source], [step.target]
 
 
-def construct(op: OpNode, seed: int, files: Files = ANYWHERE, decoding: Decoding = FREELY) -> Operator:
+def construct(
+    op: OpNode,
+    seed: int,
+    files: Files = ANYWHERE,
+    decoding: Decoding = FREELY,
+    num_threads: int = 1,
+    device_id: int | None = None,
+) -> Operator:
     """Constructs a node's operator; errors name the user's line."""
     try:
         operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, seed, op.schema, files)
         operator.bind(op.payload)
+        operator.connect(len(op.inputs), num_threads, device_id)
         if ON_ERROR.name in operator.explicit:
             check_policy(op.arguments[ON_ERROR.name])
         if isinstance(operator, InputOperator):

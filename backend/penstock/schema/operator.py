@@ -123,6 +123,15 @@ class Operator(Generic[State, Plan, Plans]):
     def bind(self, payload: object) -> None:
         """Receives what the operator needs in addition to arguments: a callback, a source."""
 
+    def connect(self, num_inputs: int, num_threads: int, device_id: int | None) -> None:
+        """Called after :meth:`setup`, when the pipeline is built: prepares what depends on the pipeline.
+
+        Args:
+            num_inputs: how many inputs the operator has.
+            num_threads: of the pipeline.
+            device_id: the pipeline's GPU, or None.
+        """
+
     def describe(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[OutputSpec]:
         """The outputs' dtypes and layouts for this batch; raises if the inputs' types are not supported."""
         raise NotImplementedError(f"{type(self).__name__} must say what its outputs are")

@@ -1,0 +1,1 @@
+"""Networks in pipelines: files that this process runs, and other models of the same server."""

@@ -1,0 +1,276 @@
+"""The base of operators that run a network: samples become its batches, and its results samples again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from penstock.data_types import DALIDataType, dtype_name
+from penstock.errors import did_you_mean
+from penstock.schema import Argument, Input, Operator, OutputSpec, Workspace
+from penstock.tensors.cuda import require_cupy
+from penstock.tensors.tensor import check_layout
+
+Dim = int | str | None
+
+INPUT = Input("input", doc="What the network takes: one input of the operator for each of the network's, in its order.")
+ARGUMENTS = (
+    Argument("input_names", "string[]", None, "The network's inputs, in the order of the operator's.", example=["x"]),
+    Argument(
+        "output_names",
+        "string[]",
+        None,
+        "The network's outputs that are returned, in this order; may be omitted if it has only one.",
+        example=["y"],
+    ),
+    Argument("output_layouts", "layout[]", None, "Layouts of the outputs, in order; further outputs have none."),
+    Argument("max_batch_size", "int32", 32, "The largest number of samples that run together."),
+)
+
+
+def count_outputs(arguments: dict[str, Any]) -> int:
+    """The number of outputs, given the arguments."""
+    return len(arguments.get("output_names") or [None])
+
+
+@dataclass(frozen=True)
+class NetworkTensor:
+    """An input or output of a network.
+
+    Attributes:
+        name: of the tensor.
+        dtype: of its elements.
+        dims: its extents; those that vary are names, or None.
+    """
+
+    name: str
+    dtype: DALIDataType
+    dims: tuple[Dim, ...]
+
+    def __str__(self) -> str:
+        dims = ", ".join("?" if dim is None else str(dim) for dim in self.dims)
+        return f"`{self.name}`, {dtype_name(self.dtype)} of shape ({dims})"
+
+    def accepts(self, shape: Sequence[int]) -> bool:
+        """Whether an array of this shape may be the tensor."""
+        return len(shape) == len(self.dims) and all(
+            dim == extent for dim, extent in zip(self.dims, shape) if isinstance(dim, int)
+        )
+
+
+class Network(Protocol):
+    """A network, wherever it runs.
+
+    Attributes:
+        title: what it is called in messages.
+        inputs, outputs: its tensors.
+    """
+
+    title: str
+    inputs: Sequence[NetworkTensor]
+    outputs: Sequence[NetworkTensor]
+
+    def run(self, arrays: Mapping[str, Any], wanted: Sequence[str]) -> list[Any]:
+        """Run it once.
+
+        Args:
+            arrays: the inputs by name, contiguous, on the operator's device.
+            wanted: the names of the outputs.
+
+        Returns:
+            These outputs, on the same device.
+        """
+
+
+class NetworkOperator(Operator):
+    """The base. Samples of equal shapes run together; an operator says which network they go through."""
+
+    def setup(self) -> None:
+        if self.args["max_batch_size"] < 1:
+            raise ValueError(f"`max_batch_size` is 1 or more. Got: {self.args['max_batch_size']}")
+        for name in ("input_names", "output_names"):
+            given = self.args[name]
+            if given is not None and (not given or len(set(given)) < len(given)):
+                raise ValueError(f"`{name}` lists different names. Got: {given}")
+        if len(self.args["output_layouts"] or ()) > count_outputs(self.args):
+            raise ValueError(
+                f"There are {len(self.args['output_layouts'])} `output_layouts`, and {count_outputs(self.args)} outputs"
+            )
+
+    def network(self) -> Network:
+        """The network that the next batch goes through."""
+        raise NotImplementedError(f"{type(self).__name__} must say what it runs")
+
+    def tensors(self, network: Network, num_inputs: int) -> tuple[list[NetworkTensor], list[NetworkTensor]]:
+        """The network's inputs, in the order of the operator's, and the outputs that are returned.
+
+        Raises:
+            ValueError: the network has others than these arguments name, or than the operator has inputs.
+        """
+        inputs = _named(network.title, "input", network.inputs, self.args["input_names"])
+        if num_inputs != len(inputs) or len(inputs) != len(network.inputs):
+            raise ValueError(
+                f"{network.title} takes {len(network.inputs)} inputs: {_listed(network.inputs)}. The operator has {num_inputs}"
+            )
+        if self.args["output_names"] is None and len(network.outputs) != 1:
+            raise ValueError(
+                f"{network.title} has {len(network.outputs)} outputs: {_listed(network.outputs)}. `output_names` lists those to return"
+            )
+        return inputs, _named(network.title, "output", network.outputs, self.args["output_names"])
+
+    def run(self, workspace: Workspace) -> None:
+        network = self.network()
+        inputs, outputs = self.tensors(network, len(workspace.inputs))
+        layouts = [*(self.args["output_layouts"] or ()), *[""] * len(outputs)]
+        if not workspace.batch_size:
+            workspace.outputs = [
+                workspace.allocate([], OutputSpec(output.dtype, layout, max(len(output.dims) - 1, 0)))
+                for output, layout in zip(outputs, layouts)
+            ]
+            return
+        for batch, tensor in zip(workspace.inputs, inputs):
+            if batch.dtype != tensor.dtype and len(workspace.failures) < workspace.batch_size:
+                raise RuntimeError(
+                    f"{network.title} takes {tensor}. Got {dtype_name(batch.dtype)}: use `fn.cast`, or `dtype` of the operator before"
+                )
+        results: dict[int, list[Any]] = {}
+        for group in self._groups(workspace, network.title, inputs, outputs):
+            self._run_group(workspace, network, inputs, outputs, group, results)
+        workspace.outputs = [
+            _batch(workspace, output, layout, {index: row[number] for index, row in results.items()})
+            for number, (output, layout) in enumerate(zip(outputs, layouts))
+        ]
+        if len(workspace.inputs) == 1:
+            for batch in workspace.outputs:
+                batch.source_infos = workspace.inputs[0].source_infos
+
+    def _groups(
+        self, workspace: Workspace, title: str, inputs: Sequence[NetworkTensor], outputs: Sequence[NetworkTensor]
+    ) -> Iterator[_Group]:
+        """The samples that run together; those that do not fit the network fail."""
+        groups: dict[tuple[tuple[int, ...], ...], list[int]] = {}
+        stacked: dict[tuple[tuple[int, ...], ...], bool] = {}
+        for index in range(workspace.batch_size):
+            if index in workspace.failures:
+                continue
+            shapes = tuple(batch.shapes[index] for batch in workspace.inputs)
+            if shapes not in stacked:
+                try:
+                    stacked[shapes] = _is_stacked(title, inputs, shapes)
+                except ValueError as error:
+                    workspace.fail(index, error)
+                    continue
+            groups.setdefault(shapes, []).append(index)
+        for shapes, indices in groups.items():
+            alone = not stacked[shapes] or any(tensor.dims[:1] == (1,) for tensor in (*inputs, *outputs))
+            size = 1 if alone else self.args["max_batch_size"]
+            for start in range(0, len(indices), size):
+                yield _Group(indices[start : start + size], stacked[shapes])
+
+    def _run_group(
+        self,
+        workspace: Workspace,
+        network: Network,
+        inputs: Sequence[NetworkTensor],
+        outputs: Sequence[NetworkTensor],
+        group: _Group,
+        results: dict[int, list[Any]],
+    ) -> None:
+        """Run some samples together, or one by one if that fails, so that only those at fault do.
+
+        That also serves networks whose results are not of as many samples.
+        """
+        arrays = {tensor.name: group.joined(batch) for tensor, batch in zip(inputs, workspace.inputs)}
+        try:
+            found = network.run(arrays, [output.name for output in outputs])
+            if group.stacked:
+                _check_rows(network.title, outputs, found, len(group.indices))
+        except Exception as error:
+            if len(group.indices) == 1:
+                workspace.fail(group.indices[0], error)
+                return
+            for index in group.indices:
+                self._run_group(workspace, network, inputs, outputs, _Group([index], True), results)
+            return
+        for row, index in enumerate(group.indices):
+            # A slice, as an index would make a number of a sample without dimensions.
+            results[index] = [own[row : row + 1].reshape(own.shape[1:]) if group.stacked else own for own in found]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Samples that run together: stacked along a new first dimension, or a single one that has all of the network's dimensions."""
+
+    indices: Sequence[int]
+    stacked: bool
+
+    def joined(self, batch: Any) -> Any:
+        """The samples of a batch as one contiguous array; without a copy where they lie one after the other."""
+        if self.stacked and len(self.indices) == len(batch) and batch.elements is not None:
+            return batch.stacked()
+        samples = [batch.samples[index] for index in self.indices]
+        numeric = np if batch.device_type == "cpu" else require_cupy("networks on the GPU")
+        if not self.stacked:
+            return numeric.ascontiguousarray(samples[0])
+        return numeric.ascontiguousarray(samples[0][None]) if len(samples) == 1 else numeric.stack(samples)
+
+
+def _is_stacked(title: str, inputs: Sequence[NetworkTensor], shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Whether samples of these shapes lack the first dimension of the network's inputs, which then is the batch.
+
+    Raises:
+        ValueError: they do not fit the network.
+    """
+    if all(tensor.accepts(shape) for tensor, shape in zip(inputs, shapes)):
+        return False
+    for tensor, shape in zip(inputs, shapes):
+        if (
+            tensor.dims
+            and isinstance(tensor.dims[0], int)
+            and tensor.dims[0] > 1
+            and tensor.accepts((tensor.dims[0], *shape))
+        ):
+            raise ValueError(
+                f"{title} takes {tensor}: always {tensor.dims[0]} samples. Export it with a batch of 1, or of any size"
+            )
+        if not tensor.accepts((tensor.dims[0] if tensor.dims and isinstance(tensor.dims[0], int) else 1, *shape)):
+            raise ValueError(
+                f"{title} takes {tensor}. Got a sample of shape {list(shape)}; its first dimension, the batch, may be left out"
+            )
+    return True
+
+
+def _check_rows(title: str, outputs: Sequence[NetworkTensor], found: Sequence[Any], count: int) -> None:
+    for output, array in zip(outputs, found):
+        if not array.ndim or len(array) != count:
+            raise RuntimeError(
+                f"{title} returned `{output.name}` of shape {list(array.shape)} for {count} samples: its first dimension is not the batch. "
+                "Give it samples with all of the network's dimensions (`fn.expand_dims`), which run one by one"
+            )
+
+
+def _named(title: str, kind: str, tensors: Sequence[NetworkTensor], names: Sequence[str] | None) -> list[NetworkTensor]:
+    """The tensors with these names, in their order; all if there are no names."""
+    known = {tensor.name: tensor for tensor in tensors}
+    for name in names or ():
+        if name not in known:
+            raise ValueError(f"{title} has no {kind} `{name}`. It has {_listed(tensors)}.{did_you_mean(name, known)}")
+    return list(tensors) if names is None else [known[name] for name in names]
+
+
+def _listed(tensors: Sequence[NetworkTensor]) -> str:
+    return "; ".join(map(str, tensors))
+
+
+def _batch(workspace: Workspace, output: NetworkTensor, layout: str, arrays: Mapping[int, Any]) -> Any:
+    """A copy of the arrays as one batch, in which failed samples are empty."""
+    ndim = next((array.ndim for array in arrays.values()), max(len(output.dims) - 1, 0))
+    check_layout(layout, ndim)
+    shapes = [arrays[index].shape if index in arrays else (0,) * ndim for index in range(workspace.batch_size)]
+    batch = workspace.allocate(shapes, OutputSpec(output.dtype, layout, ndim))
+    for index, array in arrays.items():
+        batch.samples[index][...] = array
+    return batch

@@ -1,0 +1,197 @@
+"""Networks in ONNX files, run by ONNX Runtime."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from penstock.data_types import (
+    BOOL,
+    FLOAT,
+    FLOAT16,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    DALIDataType,
+    numpy_dtype,
+)
+from penstock.operators.inference._network import NetworkTensor
+from penstock.schema.libraries import ONNX_RUNTIME
+from penstock.storage import Files
+from penstock.storage.paths import is_remote
+from penstock.tensors.cuda import require_cupy
+
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+# By the names that ONNX Runtime has for the elements of a tensor.
+_TYPES: dict[str, DALIDataType] = {
+    "bool": BOOL,
+    "float": FLOAT,
+    "float16": FLOAT16,
+    "double": FLOAT64,
+    "int8": INT8,
+    "int16": INT16,
+    "int32": INT32,
+    "int64": INT64,
+    "uint8": UINT8,
+    "uint16": UINT16,
+    "uint32": UINT32,
+    "uint64": UINT64,
+}
+_SUFFIXES = (".onnx", ".ort")
+_ERRORS_ONLY = 3
+# The first version that is known to read weights in further files only from the network's own folder, links resolved.
+_CONFINING_VERSION = (1, 31)
+_opening = threading.Lock()
+_open: weakref.WeakValueDictionary[tuple[object, ...], OnnxNetwork] = weakref.WeakValueDictionary()
+
+
+class OnnxNetwork:
+    """A network that is loaded; any number of threads may run it.
+
+    Args:
+        path: of the file.
+        providers: ONNX Runtime's execution providers, the preferred one first.
+        num_threads: that compute an operation together.
+        device_id: the GPU, or None.
+    """
+
+    def __init__(self, path: str, providers: Sequence[str], num_threads: int, device_id: int | None) -> None:
+        import onnxruntime
+
+        self.title = f"The network '{Path(path).name}'"
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = num_threads, 1
+        options.log_severity_level = _ERRORS_ONLY
+        # It would keep a plan of memory for each shape of inputs ever seen.
+        options.enable_mem_pattern = False
+        # Threads that spin while they wait would take the cores from preprocessing.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        settings = [{} if name == CPU or device_id is None else {"device_id": str(device_id)} for name in providers]
+        self._session = onnxruntime.InferenceSession(
+            path, options, providers=list(providers), provider_options=settings
+        )
+        # Where a provider's libraries are missing, ONNX Runtime takes the next one, and only writes a line to the log.
+        if self._session.get_providers()[0] != providers[0]:
+            raise RuntimeError(
+                f"ONNX Runtime could not start {providers[0]}, but only {self._session.get_providers()[0]}: are its libraries installed?"
+            )
+        self.device_id = device_id
+        self.inputs, self.outputs = (
+            tuple(self._tensor(kind, own) for own in tensors)
+            for kind, tensors in (("input", self._session.get_inputs()), ("output", self._session.get_outputs()))
+        )
+
+    def _tensor(self, kind: str, own: Any) -> NetworkTensor:
+        element = own.type.removeprefix("tensor(").removesuffix(")")
+        if element not in _TYPES:
+            raise ValueError(f"{self.title} has the {kind} `{own.name}` of type {own.type}, which no pipeline holds")
+        return NetworkTensor(own.name, _TYPES[element], tuple(own.shape))
+
+    def run(self, arrays: Mapping[str, Any], wanted: Sequence[str]) -> list[Any]:
+        """See :meth:`~penstock.operators.inference._network.Network.run`."""
+        device, number = ("cpu", 0) if self.device_id is None else ("cuda", self.device_id)
+        binding = self._session.io_binding()
+        for tensor in self.inputs:
+            array = arrays[tensor.name]
+            address = array.ctypes.data if device == "cpu" else array.data.ptr
+            binding.bind_input(tensor.name, device, number, numpy_dtype(tensor.dtype), array.shape, address)
+        for name in wanted:
+            binding.bind_output(name, device, number)
+        if device == "cuda":
+            # The network has a stream of its own.
+            require_cupy("networks on the GPU").cuda.get_current_stream().synchronize()
+        self._session.run_with_iobinding(binding)
+        values = binding.get_outputs()
+        if device == "cpu":
+            return [value.numpy() for value in values]
+        binding.synchronize_outputs()
+        cupy = require_cupy("networks on the GPU")
+        # DLPack has no type for truth values in ONNX Runtime's version of it.
+        kinds = {tensor.name: numpy_dtype(tensor.dtype) for tensor in self.outputs}
+        return [cupy.from_dlpack(value).view(kinds[name]) for name, value in zip(wanted, values)]
+
+
+def open_network(
+    path: str, files: Files, providers: Sequence[str] | None, num_threads: int, device_id: int | None
+) -> OnnxNetwork:
+    """Load a network, or take the one that is loaded already and was opened in the same way.
+
+    Args:
+        path: of the file.
+        files: that may be accessed.
+        providers: the user's choice, the preferred one first; None: by the device.
+        num_threads: that compute an operation together.
+        device_id: the GPU, or None.
+
+    Raises:
+        RuntimeError: ONNX Runtime is missing, or has no such provider.
+        ValueError: the file is no network that ONNX Runtime can run.
+        OSError: it cannot be read.
+        ConfinedPathError: it may not be accessed.
+    """
+    if Path(path).suffix.lower() not in _SUFFIXES:
+        raise ValueError(
+            f"'{path}' does not end with .onnx or .ort. Engines of TensorRT and programs of PyTorch run in Triton's own backends, "
+            "and `fn.triton_model` calls those"
+        )
+    problem = ONNX_RUNTIME.missing()
+    if problem:
+        raise RuntimeError(problem)
+    if is_remote(path):
+        raise ValueError(f"A network is a local file. Got: '{path}'")
+    chosen = _checked_providers(providers, device_id, files)
+    real = files.path(path)
+    key = real, files.version(path), chosen, num_threads, device_id
+    with _opening:
+        network = _open.get(key)
+        if network is None:
+            network = _open[key] = _loaded(real, chosen, num_threads, device_id)
+    return network
+
+
+def _loaded(path: str, providers: Sequence[str], num_threads: int, device_id: int | None) -> OnnxNetwork:
+    from onnxruntime.capi import onnxruntime_pybind11_state as runtime
+
+    try:
+        return OnnxNetwork(path, providers, num_threads, device_id)
+    except (
+        runtime.Fail,
+        runtime.InvalidProtobuf,
+        runtime.InvalidGraph,
+        runtime.InvalidArgument,
+        runtime.NotImplemented,
+    ) as error:
+        raise ValueError(f"'{path}' is no network that ONNX Runtime can run: {error}") from error
+
+
+def _checked_providers(providers: Sequence[str] | None, device_id: int | None, files: Files) -> tuple[str, ...]:
+    import onnxruntime
+
+    chosen = tuple(providers or [CPU if device_id is None else CUDA])
+    available = onnxruntime.get_available_providers()
+    for name in chosen:
+        if name not in available:
+            hint = ": pip install onnxruntime-gpu, in place of onnxruntime" if name == CUDA else ""
+            raise RuntimeError(
+                f"ONNX Runtime {onnxruntime.__version__} has no {name} here, only {', '.join(available)}{hint}"
+            )
+    if files.confined:
+        if not {CPU, CUDA}.issuperset(chosen):
+            raise ValueError(
+                f"Pipelines that are confined to folders may use {CPU} and {CUDA} only: others read files that a network names"
+            )
+        if tuple(map(int, onnxruntime.__version__.split(".")[:2])) < _CONFINING_VERSION:
+            raise RuntimeError(
+                f"ONNX Runtime {onnxruntime.__version__} may read files outside of the folders to which the pipeline is confined: "
+                f"{'.'.join(map(str, _CONFINING_VERSION))} or later is needed"
+            )
+    return chosen

@@ -1,0 +1,56 @@
+"""`model`: a network of a file."""
+
+from __future__ import annotations
+
+from penstock.operators.inference._network import ARGUMENTS, INPUT, Network, NetworkOperator, count_outputs
+from penstock.operators.inference._onnx import open_network
+from penstock.schema import Argument, Schema, register_operator
+from penstock.schema.libraries import ONNX_RUNTIME
+
+
+@register_operator
+class Model(NetworkOperator):
+    """Runs samples through a network in an ONNX file, with ONNX Runtime.
+
+    The network's first dimension is the batch, which samples do not have: those of equal shapes run together, whatever the order in
+    which they come, and ragged batches in as many runs as there are shapes. Samples that have all of the network's dimensions run one
+    by one. Results are a batch of as many samples. How a network rounds may depend on how many samples run together.
+
+    A sample that does not fit the network fails, and no other. The network's names and the number of its inputs are checked when the
+    pipeline is built; types, with the first batch. It computes with as many threads as the pipeline, and pipelines that run the same
+    file with as many threads share one copy of it in memory. A relative `path` starts, in a saved pipeline that a server loads, from
+    the folder of its file. Weights in further files must lie beside the network.
+
+    >>> text = fn.model(pages, path="detector.onnx")
+    >>> boxes, scores = fn.model(images, path="yolo.onnx", output_names=["boxes", "scores"])
+    """
+
+    schema = Schema(
+        name="Model",
+        inputs=(INPUT,),
+        variadic=True,
+        arguments=(
+            Argument(
+                "path", "string", None, "The network's file, which ends with .onnx or .ort.", required=True, path=True
+            ),
+            *ARGUMENTS,
+            Argument(
+                "providers",
+                "string[]",
+                None,
+                "ONNX Runtime's execution providers, the preferred one first, such as TensorrtExecutionProvider; by default "
+                "CPUExecutionProvider, or on a GPU CUDAExecutionProvider, which is in the package onnxruntime-gpu.",
+            ),
+        ),
+        outputs=count_outputs,
+        needs=(ONNX_RUNTIME,),
+        unswept="its network is its user's",
+    )
+
+    def connect(self, num_inputs: int, num_threads: int, device_id: int | None) -> None:
+        on_gpu = None if self.device == "cpu" else device_id or 0
+        self._network = open_network(self.args["path"], self.files, self.args["providers"], num_threads, on_gpu)
+        self.tensors(self._network, num_inputs)
+
+    def network(self) -> Network:
+        return self._network
