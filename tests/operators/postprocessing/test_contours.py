@@ -168,3 +168,16 @@ def test_a_sample_with_bad_polygons_fails_alone(polygons: np.ndarray, vertices: 
 def test_arguments_that_are_refused(arguments: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="is 0 or more"):
         boxes(MASKS[:1], **arguments)
+
+
+def test_rectangles_in_reading_order() -> None:
+    mask = np.zeros((100, 200), np.uint8)
+    for top, left in ((60, 10), (12, 120), (10, 10), (58, 120), (30, 60)):
+        mask[top : top + 10, left : left + 50] = 1
+    corners, _, indices = boxes([mask], order="reading")
+    upper_left = [tuple(int(own) for own in quadrilateral[0]) for quadrilateral in corners[0]]
+    assert upper_left == [(10, 10), (120, 12), (60, 30), (10, 60), (120, 58)]
+    found, _, _ = boxes([mask])
+    np.testing.assert_array_equal(found[0][indices[0]], corners[0])
+    with pytest.raises(ValueError, match="`found` or `reading`. Got: 'random'"):
+        boxes([mask], order="random")

@@ -169,3 +169,62 @@ def test_a_sample_with_a_bad_score_fails_alone(width: int, bad: np.ndarray, prob
 def test_what_is_refused(arguments: dict[str, Any], scores: np.ndarray, told: str) -> None:
     with pytest.raises((ValueError, OperatorError), match=told):
         decoded([scores] * 2, **arguments)
+
+
+# -- only the best classes ---------------------------------------------------------------------------------------------
+
+
+def joined(
+    classes: list[np.ndarray], likely: list[np.ndarray] | None = None, **arguments: Any
+) -> list[list[np.ndarray]]:
+    def define() -> Any:
+        given = [fn.external_source(name="classes", ndim=1)]
+        if likely is not None:
+            given.append(fn.external_source(name="likely", ndim=1))
+        return tuple(fn.ctc_decode(*given, **arguments))
+
+    feeds = {"classes": classes} if likely is None else {"classes": classes, "likely": likely}
+    return outputs(define, **feeds)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("blank", [0, 2, -1])
+def test_best_classes_give_what_their_scores_give(dtype: Any, blank: int) -> None:
+    samples = [logits(40, 6), logits(0, 6), logits(3, 6), logits(200, 6)]
+    probabilities = [np.exp(logarithms(own)).astype(np.float32) for own in samples]
+    best = [own.argmax(axis=1).astype(dtype) for own in samples]
+    likely = [own.max(axis=1, initial=0).astype(np.float32) for own in probabilities]
+    vocabulary = ["a", "b", "c", "d", "é", "f"]
+    expected = decoded(samples, blank=blank, vocabulary=vocabulary)
+    found = joined(best, likely, blank=blank, vocabulary=vocabulary)
+    for output, own in zip(expected, found, strict=True):
+        for sample, other in zip(output, own, strict=True):
+            assert sample.dtype == other.dtype
+            np.testing.assert_allclose(other, sample, rtol=1e-5, atol=1e-5)
+    without = joined(best, blank=blank, vocabulary=vocabulary)
+    assert [own.tolist() for own in without[0]] == [own.tolist() for own in expected[0]]
+    assert all((own == 1).all() for own in without[2])
+
+
+def test_a_length_and_samples_that_end_and_begin_alike() -> None:
+    tokens, _, _ = joined([np.array([1, 1, 2, 0, 3]), np.array([2, 2, 3, 3, 4])], length=3)
+    assert [own.tolist() for own in tokens] == [[1, 2], [2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("classes", "likely", "arguments", "told"),
+    [
+        (np.array([1, 7]), None, {"vocabulary": ["", "a"]}, "Class 7 is not between 0 and 1"),
+        (np.array([1, -7]), None, {}, "Class -7 is not between"),
+        (np.array([1, 2]), np.array([1, np.nan], np.float32), {}, "probability nan of class 2 is not usable"),
+        (np.array([1, 2]), np.array([1], np.float32), {}, r"have the shape \(steps,\). Got: \[2\] and \[1\]"),
+        (np.array([1, 2]), None, {"blank": -1}, "only a `vocabulary` shows"),
+        (np.array([1, 2]), None, {"beam_width": 2}, "`beam_width` needs the scores of all classes"),
+        (np.array([1, 2], np.float32), np.array([1, 1], np.float32), {}, "with the best classes only"),
+    ],
+)
+def test_classes_that_are_refused(
+    classes: np.ndarray, likely: np.ndarray | None, arguments: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(RuntimeError, match=told):
+        joined([classes], None if likely is None else [likely], **arguments)

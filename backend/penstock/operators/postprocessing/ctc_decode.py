@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.data_types import FLOAT, INT32, UINT8
+from penstock.data_types import FLOAT, INT32, INT64, UINT8
 from penstock.operators.postprocessing._rows import (
     Rows,
     RowsOperator,
     Tables,
     check_real,
+    check_type,
     elements_of,
     firsts_of,
     share,
@@ -39,7 +40,10 @@ class CtcDecode(RowsOperator):
     each where it begins (FLOAT), and the logarithm of the probability of the path or, with `beam_width`, of the text (FLOAT, of
     shape (1,)). A sample fails if a score is NaN or +inf, or negative where scores are probabilities.
 
+    Of a network that returns only the best class of each step, these take the scores' place, and their probabilities may follow.
+
     >>> text, tokens, confidences, _ = fn.ctc_decode(logits, vocabulary=["", *"abcdefghijklmnopqrstuvwxyz "])
+    >>> text, tokens, confidences, _ = fn.ctc_decode(best_classes, their_probabilities, vocabulary=characters)
     """
 
     schema = Schema(
@@ -47,10 +51,15 @@ class CtcDecode(RowsOperator):
         inputs=(
             Input(
                 "scores",
-                doc="FLOAT or FLOAT16, of shape (steps, classes): logits or logarithms of probabilities.",
+                doc="FLOAT or FLOAT16, of shape (steps, classes): logits or logarithms of probabilities; or INT32 or INT64, of shape "
+                "(steps,): the best classes.",
                 example=_scores,
             ),
+            Input(
+                "best", doc="With classes: their probabilities, FLOAT of shape (steps,); by default 1.", example=_scores
+            ),
         ),
+        min_inputs=1,
         arguments=(
             Argument(
                 "beam_width",
@@ -83,13 +92,23 @@ class CtcDecode(RowsOperator):
         self._texts = None if vocabulary is None else [text.encode() for text in vocabulary]
 
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
-        check_real(workspace, 0, "scores")
+        if _gives_classes(workspace):
+            if self.args["beam_width"]:
+                raise RuntimeError("`beam_width` needs the scores of all classes, not only the best classes")
+            if len(workspace.inputs) > 1:
+                check_type(workspace, 1, "best", FLOAT)
+        elif len(workspace.inputs) > 1:
+            raise RuntimeError("Probabilities are given with the best classes only, which are of INT32 or INT64")
+        else:
+            check_real(workspace, 0, "scores")
         specs = [OutputSpec(INT32, "", 1), OutputSpec(FLOAT, "", 1), OutputSpec(FLOAT, "", 1)]
         return specs if self._texts is None else [OutputSpec(UINT8, "", 1), *specs]
 
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
         from penstock.operators.postprocessing._ctc_cpu import follow_best_path, search_prefixes
 
+        if _gives_classes(samples.workspace):
+            return self._join_classes(samples)
         shapes, count = samples.shapes(0), len(samples)
         if shapes.shape[1] != 2:
             raise ValueError(f"Scores have the shape (steps, classes). Got: {shapes[0].tolist()}")
@@ -117,6 +136,47 @@ class CtcDecode(RowsOperator):
         plans = Rows([*tables, totals], np.column_stack([counts, counts, np.ones(count, np.int64)]))
         if self._texts is not None:
             plans = self._with_texts(plans, [tokens[own] for own in rows], classes, blanks)
+        return plans.shapes(), plans
+
+    def _join_classes(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
+        """The results for samples of which only the best classes are known."""
+        shapes = [samples.shapes(number) for number in range(len(samples.workspace.inputs))]
+        if not all(np.array_equal(own, shapes[0]) for own in shapes):
+            raise ValueError(
+                "Best classes, and their probabilities, have the shape (steps,). Got: "
+                f"{' and '.join(str(own[0].tolist()) for own in shapes)}"
+            )
+        steps, whole = self._steps(samples, shapes[0][:, 0]), shapes[0][:, 0]
+        classes, owners = elements_of(samples, 0, np.int64), np.repeat(np.arange(len(samples)), whole)
+        likely = elements_of(samples, 1, np.float32) if len(shapes) > 1 else np.ones(len(classes), np.float32)
+        known = None if self._texts is None else len(self._texts)
+        if self.args["blank"] < 0 and known is None:
+            raise ValueError(
+                "`blank` counts from the end, which only a `vocabulary` shows where the best classes are given"
+            )
+        highest = np.iinfo(np.int32).max if known is None else known - 1
+        blank = self.args["blank"] if known is None or self.args["blank"] >= 0 else known + self.args["blank"]
+        bad = np.flatnonzero((classes < 0) | (classes > highest))
+        if len(bad):
+            raise ValueError(f"Class {classes[bad[0]]} is not between 0 and {highest}")
+        bad = np.flatnonzero(~((likely >= 0) & (likely < np.inf)))
+        if len(bad):
+            raise ValueError(f"The probability {likely[bad[0]]} of class {classes[bad[0]]} is not usable")
+        firsts = firsts_of(whole)[:-1]
+        is_read = np.arange(len(classes)) - firsts[owners] < steps[owners]
+        is_new = np.ones(len(classes), bool)
+        is_new[1:] = (classes[1:] != classes[:-1]) | (owners[1:] != owners[:-1])
+        found = np.flatnonzero(is_read & is_new & (classes != blank))
+        counts = np.bincount(owners[found], minlength=len(samples))
+        with np.errstate(divide="ignore"):
+            logarithms = np.log(likely[is_read], dtype=np.float64)
+        totals = np.bincount(owners[is_read], logarithms, len(samples)).astype(np.float32)
+        tokens = classes[found].astype(np.int32)
+        plans = Rows([tokens, likely[found], totals], np.column_stack([counts, counts, np.ones_like(counts)]))
+        if known is not None:
+            rows = np.split(tokens, np.cumsum(counts)[:-1])
+            amounts = np.full(len(samples), known)
+            plans = self._with_texts(plans, rows, amounts, np.full(len(samples), blank))
         return plans.shapes(), plans
 
     def _with_texts(self, plans: Rows, tokens: Sequence[np.ndarray], classes: np.ndarray, blanks: np.ndarray) -> Rows:
@@ -153,3 +213,9 @@ class CtcDecode(RowsOperator):
         if self._texts is not None and not np.isin(classes - len(self._texts), (0, 1)).all():
             raise ValueError(f"`vocabulary` has {len(self._texts)} entries, and there are {classes[0]} classes")
         return blanks
+
+
+def _gives_classes(workspace: Workspace[None, Tables, Rows]) -> bool:
+    """Whether the first input holds the best class of each step, rather than the scores of all."""
+    batch = workspace.inputs[0]
+    return batch.dtype in (INT32, INT64) and batch.ndim() == 1

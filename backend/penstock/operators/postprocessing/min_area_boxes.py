@@ -55,6 +55,13 @@ class MinAreaBoxes(RowsOperator):
                 "How far all sides are moved outwards, in units of the rectangle's area divided by its perimeter; detectors of text "
                 "that learn to find its core take 1.5 to 2.",
             ),
+            Argument(
+                "order",
+                "string",
+                "found",
+                "The order of the results: `found`, or `reading`: from top to bottom, and lines side by side from left to right.",
+                choices=("found", "reading"),
+            ),
             Argument("min_score", "float", 0.0, "Rectangles with a lower score are left out.", example=0.1),
             Argument("min_side", "float", 0.0, "Rectangles with a shorter side, in pixels, are left out.", example=2.0),
         ),
@@ -68,6 +75,8 @@ class MinAreaBoxes(RowsOperator):
     )
 
     def setup(self) -> None:
+        if self.args["order"] not in ("found", "reading"):
+            raise ValueError(f"`order` is `found` or `reading`. Got: {self.args['order']!r}")
         for name in ("grow", "min_score", "min_side"):
             if not 0 <= self.args[name] < math.inf:
                 raise ValueError(f"`{name}` is 0 or more. Got: {self.args[name]:g}")
@@ -124,12 +133,30 @@ class MinAreaBoxes(RowsOperator):
         if not corners:
             return _no_boxes()
         tables = [np.stack(corners), np.array(means, np.float32), np.array(indices, np.int32)]
+        if self.args["order"] == "reading":
+            order = _reading_order(tables[0])
+            tables = [table[order] for table in tables]
         return Rows(tables, np.full((1, 3), len(indices), np.int64))
 
 
 def _no_boxes() -> Rows:
     tables = [np.empty((0, 4, 2), np.float32), np.empty(0, np.float32), np.empty(0, np.int32)]
     return Rows(tables, np.zeros((1, 3), np.int64))
+
+
+def _reading_order(corners: np.ndarray) -> list[int]:
+    """Indices of rectangles from top to bottom, and from left to right where they lie side by side: no further apart in height than half
+    the one that begins the line."""
+    middles, highs = corners[:, :, 1].mean(axis=1), np.ptp(corners[:, :, 1], axis=1)
+    lefts = corners[:, :, 0].min(axis=1)
+    lines: list[list[int]] = []
+    for index in np.argsort(middles, kind="stable").tolist():
+        first = lines[-1][0] if lines else index
+        if lines and middles[index] - middles[first] <= highs[first] / 2:
+            lines[-1].append(index)
+        else:
+            lines.append([index])
+    return [index for line in lines for index in sorted(line, key=lefts.__getitem__)]
 
 
 def _grown(
