@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from penstock.errors import PenstockError
+from penstock.graph import OpNode
 from penstock.presets import preset, read_configuration
 from penstock.serving.completion import ModelConfiguration, TensorConfiguration, expected_configuration
 from penstock.serving.entries import BYTES
@@ -86,7 +87,7 @@ def _write_model(
     """
     if form == "python" and source.suffix != ".py":
         raise ExportError(f"'{source}' is not Python source, so it cannot be exported as one")
-    saved, size = _saved(source, form, device, batch_size)
+    saved, size, networks = _saved(source, form, device, batch_size)
     # A second pipeline to run, as the number of threads used here must not be saved.
     pipeline = load_pipeline(source, device=device, batch_size=size, num_threads=1, prefetch_queue_depth=1)
     try:
@@ -100,13 +101,17 @@ def _write_model(
         if other != FILES[form]:
             (folder / other).unlink(missing_ok=True)
     path = folder / FILES[form]
+    copies = [folder / name for name in networks]
+    for network, copy in zip(networks.values(), copies):
+        if network.resolve() != copy.resolve():
+            shutil.copyfile(network, copy)
     if saved is not None:
         path.write_bytes(saved)
     elif source.resolve() != path.resolve():
         shutil.copyfile(source, path)
     config = model / "config.pbtxt"
     config.write_text(configuration_text(_with_bytes(configuration) if as_bytes else configuration))
-    return [path, config]
+    return [path, *copies, config]
 
 
 def export_preset(
@@ -207,20 +212,44 @@ def _suitable_form(source: Path) -> str:
     return "json"
 
 
-def _saved(source: Path, form: str, device: str, batch_size: int | None) -> tuple[bytes | None, int]:
-    """The content of the model's file, or None if it is the source itself; and the model's batch size."""
+def _saved(
+    source: Path, form: str, device: str, batch_size: int | None
+) -> tuple[bytes | None, int, Mapping[str, Path]]:
+    """The content of the model's file, or None if it is the source itself; the model's batch size; and the networks that it runs, by
+    their names in the model's folder."""
     pipeline = load_pipeline(source, device=device, batch_size=batch_size)
     try:
         size = pipeline.max_batch_size
         if not size:
             raise ExportError(f"'{source}' does not set its batch size: set one with --batch-size")
+        networks = _move_networks(pipeline.graph.operators, source.parent)
         if form == "json":
             from penstock.serialize.readable_format import to_text
 
-            return to_text(pipeline.graph, pipeline.settings).encode(), size
-        return (pipeline.serialize() if form == "dali" else None), size
+            return to_text(pipeline.graph, pipeline.settings).encode(), size, networks
+        return (pipeline.serialize() if form == "dali" else None), size, networks
     finally:
         pipeline.close()
+
+
+def _move_networks(operators: Sequence[OpNode], origin: Path) -> dict[str, Path]:
+    """Has operators name their networks relative to the model's folder; returns where each is now, by its name there.
+
+    Args:
+        operators: of a pipeline.
+        origin: the folder of its file, for a saved pipeline, whose paths start from there.
+    """
+    networks: dict[str, Path] = {}
+    for op in operators:
+        if op.schema.name == "Model":
+            path = Path(op.arguments["path"])
+            path = origin / path if not path.is_file() else path
+            if networks.setdefault(path.name, path) != path:
+                raise ExportError(
+                    f"'{networks[path.name]}' and '{path}' cannot both be '{path.name}' in the model's folder"
+                )
+            op.arguments["path"] = path.name
+    return networks
 
 
 def _with_bytes(configuration: ModelConfiguration) -> ModelConfiguration:
