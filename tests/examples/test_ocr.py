@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import importlib
 import io
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
+from tritonclient.utils import InferenceServerException
 
 from penstock.examples import load_example
+from penstock.serving.export import export_model
 from penstock.serving.server import LocalServer
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.exhaustive]
@@ -52,16 +56,28 @@ def page(lines: list[str], angle: float = 0.0) -> bytes:
 def test_pages_are_read(reader: ModuleType, tmp_path: Path) -> None:
     repository = tmp_path / "models"
     load_example("ocr").add(repository)
-    characters = (repository / "ocr_recognizer" / "characters.txt").read_text(encoding="utf-8").split("\n")
+    characters = (repository / "ocr" / "1" / "characters.txt").read_text(encoding="utf-8").split("\n")
     assert len(characters) == 18710
     (tmp_path / "page.jpg").write_bytes(page(TEXT, 0.7))
+    # The same pipeline without Python: one file and the networks beside it, confined to its folder.
+    export_model(repository / "ocr" / "1" / "pipeline.py", repository / "saved")
+    shutil.copyfile(repository / "ocr" / "config.pbtxt", repository / "saved" / "config.pbtxt")
+    assert {path.name for path in (repository / "saved" / "1").iterdir()} == {
+        "model.json",
+        "detector.onnx",
+        "recognizer.onnx",
+    }
     with LocalServer(repository) as server:
         command = [sys.executable, str(ROOT / "client_examples" / "read_page.py"), str(tmp_path / "page.jpg")]
-        command += ["--url", server.http_url, "--characters", str(repository / "ocr_recognizer" / "characters.txt")]
+        command += ["--url", server.http_url]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
         client = reader.tritonclient.http.InferenceServerClient(server.http_url)
-        blank = reader.read_page(client, page([""]), characters)
-        large = reader.read_page(client, page(TEXT * 4), characters)
+        blank = reader.read_page(client, page([""]))
+        large = reader.read_page(client, page(TEXT * 4))
+        sent = np.array([[page(TEXT[:2])], [page([""])], [b"not an image"]], np.object_)
+        together = answer(reader, client, "saved", sent[:2])
+        with pytest.raises(InferenceServerException, match=r"not an image|format"):
+            answer(reader, client, "saved", sent[2:])
         client.close()
     assert done.returncode == 0, done.stderr
     assert [line.rsplit(" (", 1)[0] for line in done.stdout.splitlines()] == [
@@ -69,31 +85,17 @@ def test_pages_are_read(reader: ModuleType, tmp_path: Path) -> None:
     ]
     assert blank == []
     assert [line.text for line in large] == TEXT * 4
-    # A box is where its line was drawn.
+    # A line is where it was drawn.
     for number, line in enumerate(large):
-        left, top, right, bottom = line.box
+        (left, top), (right, bottom) = line.corners.min(axis=0), line.corners.max(axis=0)
         assert left == pytest.approx(100, abs=15)
         assert top < 80 + 90 * number + 30 < bottom
         assert right < 1100
+    assert together.as_numpy("counts").ravel().tolist() == [2, 0]
+    assert [text.decode() for text in together.as_numpy("text").ravel()] == TEXT[:2]
 
 
-def test_steps_become_text(reader: ModuleType) -> None:
-    characters = ["", "a", "b", " "]
-    numbers, scores = np.array([1, 1, 0, 1, 3, 2, 2, 0]), np.array([0.5, 0.1, 0.9, 0.7, 0.9, 0.9, 0.2, 1.0])
-    text, score = reader.decode(numbers, scores, characters)
-    assert text == "aa b"
-    assert score == pytest.approx(0.75)
-    assert reader.decode(np.zeros(4, int), np.ones(4), characters) == ("", 0.0)
-
-
-def test_boxes_are_larger_than_what_the_detector_marks(reader: ModuleType) -> None:
-    text = np.zeros((64, 160), np.float32)
-    text[40:48, 20:120] = 0.9
-    text[10:14, 20:40] = 0.8
-    text[20:30, 140:150] = 0.35  # too unsure
-    text[60:62, 0:100] = 0.9  # too thin
-    above, below = reader.find_boxes(text, (128, 320))
-    assert above[1] < below[1]
-    border = 100 * 8 * 1.6 / (2 * 108)
-    np.testing.assert_allclose(below, np.array([20 - border, 40 - border, 120 + border, 48 + border]) * 2, rtol=1e-6)
-    assert reader.find_boxes(np.zeros((32, 32), np.float32), (32, 32)).shape == (0, 4)
+def answer(reader: ModuleType, client: Any, model: str, pages: np.ndarray) -> Any:
+    tensor = reader.tritonclient.http.InferInput("encoded_image", list(pages.shape), "BYTES")
+    tensor.set_data_from_numpy(pages)
+    return client.infer(model, [tensor])
