@@ -244,6 +244,13 @@ ENTRY TRITONBACKEND_Finalize(TRITONBACKEND_Backend*) {
 }
 
 ENTRY TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model* model) {
+  TRITONSERVER_Server* server = nullptr;
+  RETURN_IF_ERROR(TRITONBACKEND_ModelServer(model, &server));
+  {
+    Held held;
+    Reference told = call("reach_server", "(K)", static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(server)));
+    if (!told) return failure(take_error());
+  }
   bool complete = false;
   RETURN_IF_ERROR(TRITONBACKEND_ModelAutoCompleteConfig(model, &complete));
   if (!complete) return nullptr;

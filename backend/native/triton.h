@@ -9,6 +9,7 @@ extern "C" {
 
 struct TRITONSERVER_Error;
 struct TRITONSERVER_Message;
+struct TRITONSERVER_Server;
 struct TRITONBACKEND_Backend;
 struct TRITONBACKEND_Input;
 struct TRITONBACKEND_Model;
@@ -55,6 +56,7 @@ TRITONSERVER_Error* TRITONBACKEND_BackendName(TRITONBACKEND_Backend* backend, co
 TRITONSERVER_Error* TRITONBACKEND_BackendConfig(TRITONBACKEND_Backend* backend, TRITONSERVER_Message** config);
 TRITONSERVER_Error* TRITONBACKEND_BackendArtifacts(
     TRITONBACKEND_Backend* backend, TRITONBACKEND_ArtifactType* type, const char** location);
+TRITONSERVER_Error* TRITONBACKEND_ModelServer(TRITONBACKEND_Model* model, TRITONSERVER_Server** server);
 TRITONSERVER_Error* TRITONBACKEND_ModelVersion(TRITONBACKEND_Model* model, uint64_t* version);
 TRITONSERVER_Error* TRITONBACKEND_ModelRepository(TRITONBACKEND_Model* model, TRITONBACKEND_ArtifactType* type, const char** location);
 TRITONSERVER_Error* TRITONBACKEND_ModelConfig(TRITONBACKEND_Model* model, uint32_t version, TRITONSERVER_Message** config);

@@ -25,7 +25,11 @@ _SETTINGS = {
 """The settings of all models that are options here, with their metavars."""
 
 
-_GRANTS = {"allow_module": ("allowed_modules", "NAME"), "allow_path": ("allowed_paths", "PATH")}
+_GRANTS = {
+    "allow_module": ("allowed_modules", "NAME"),
+    "allow_path": ("allowed_paths", "PATH"),
+    "allow_model": ("allowed_models", "NAME"),
+}
 """The options that each grant one item of a setting, with the setting and their metavars."""
 
 _SWITCHES = [item.name for item in declared() if item.metadata["scope"] is Scope.SERVER]

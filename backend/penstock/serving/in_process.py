@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import functools
 import gc
 import io
 import json
@@ -27,6 +28,7 @@ from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from penstock.data_types import numpy_dtype
+from penstock.operators.inference.triton_model import serve_models
 from penstock.serving import triton_api
 from penstock.serving.admission import Admission
 from penstock.serving.entries import BYTES, TRITON_TYPES, control_entries
@@ -37,6 +39,7 @@ from penstock.serving.refusals import Kind, Refusal, Status
 from penstock.serving.requests import ByteStrings, RequestError
 from penstock.serving.served_model import Answer, Outputs
 from penstock.serving.settings import SERVER_SETTINGS, ConfigurationError, declared, settings_of
+from penstock.serving.triton_models import TritonNetwork
 from penstock.tensors.cuda import require_cupy
 
 P = ParamSpec("P")
@@ -177,6 +180,12 @@ def start(backend: str, config: str) -> None:
     for name in ("fork", "forkpty"):
         setattr(os, name, _refuse_fork)
     _take_settings(backend, json.loads(config).get("cmdline", {}))
+
+
+@guarded
+def reach_server(address: int) -> None:
+    """Lets pipelines call other models of the server, Triton's object at this address."""
+    serve_models(functools.partial(TritonNetwork, address))
 
 
 @guarded

@@ -43,7 +43,7 @@ from penstock.serving.requests import Request, RequestError, joined_on_gpu, part
 from penstock.serving.reserved import ReservedOutput
 from penstock.serving.self_check import SelfCheck
 from penstock.serving.settings import ConfigurationError, Settings, settings_of, warn_of_unknown
-from penstock.serving.trust import check_trust
+from penstock.serving.trust import check_called_models, check_trust
 from penstock.tensors import TensorList, cuda
 from penstock.tensors.cuda import require_cupy
 
@@ -453,4 +453,5 @@ def pipeline_of(
             "the pipeline has operators on a GPU, and here is none that can be used; `penstock serve --device cpu` runs them "
             "on the CPU"
         )
+    check_called_models(pipeline, str(config.get("name", "")), settings)
     return pipeline

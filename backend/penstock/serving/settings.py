@@ -134,11 +134,18 @@ class Settings:
         "parameter can only name less, and confines a Python file, too.",
         Scope.NARROW,
     )
+    allowed_models: tuple[str, ...] = _setting(
+        (),
+        _list(","),
+        "names, separated by commas",
+        "Other models of the server that saved pipelines may call (fn.triton_model). A model's parameter can only name fewer.",
+        Scope.NARROW,
+    )
     trust_repository: bool = _setting(
         False,
         _flag,
         "true or false",
-        "Let models' own config.pbtxt grant allowed_modules, allowed_paths and environments (EXECUTION_ENV_PATH).",
+        "Let models' own config.pbtxt grant allowed_modules, allowed_paths, allowed_models and environments (EXECUTION_ENV_PATH).",
         Scope.SERVER,
     )
     allow_model_upload: bool = _setting(

@@ -1,4 +1,4 @@
-"""Triton's log and metrics page, for Python that Triton hosts in its own process.
+"""Triton's functions, its log and its metrics page, for Python that Triton hosts in its own process.
 
 Its functions are those that this process has loaded, reached through :mod:`ctypes`; the calls that every request needs
 are made by `backend/native`.
@@ -28,6 +28,7 @@ _RESULTS: dict[str, type | None] = {
     "ErrorDelete": None,
     "ParameterNew": _Address,
     "ParameterDelete": None,
+    "InferenceResponseError": _Address,
 }
 _ARGUMENTS: dict[str, tuple[type, ...]] = {
     "ErrorMessage": (_Address,),
@@ -44,11 +45,35 @@ _ARGUMENTS: dict[str, tuple[type, ...]] = {
     "MetricIncrement": (_Address, ctypes.c_double),
     "MetricSet": (_Address, ctypes.c_double),
     "MetricObserve": (_Address, ctypes.c_double),
+    "MessageSerializeToJson": (_Address, _Address, _Address),
+    "MessageDelete": (_Address,),
+    "ServerModelConfig": (_Address, ctypes.c_char_p, ctypes.c_int64, ctypes.c_uint32, _Address),
+    "ServerInferAsync": (_Address, _Address, _Address),
+    "InferenceRequestNew": (_Address, _Address, ctypes.c_char_p, ctypes.c_int64),
+    "InferenceRequestDelete": (_Address,),
+    "InferenceRequestCancel": (_Address,),
+    "InferenceRequestAddInput": (_Address, ctypes.c_char_p, ctypes.c_int, _Address, ctypes.c_uint64),
+    "InferenceRequestAppendInputData": (
+        _Address,
+        ctypes.c_char_p,
+        _Address,
+        ctypes.c_size_t,
+        ctypes.c_int,
+        ctypes.c_int64,
+    ),
+    "InferenceRequestAddRequestedOutput": (_Address, ctypes.c_char_p),
+    "InferenceRequestSetReleaseCallback": (_Address, _Address, _Address),
+    "InferenceRequestSetResponseCallback": (_Address, _Address, _Address, _Address, _Address),
+    "InferenceResponseError": (_Address,),
+    "InferenceResponseDelete": (_Address,),
+    "InferenceResponseOutputCount": (_Address, _Address),
+    "InferenceResponseOutput": (_Address, ctypes.c_uint32, *[_Address] * 9),
+    "ResponseAllocatorNew": (_Address, _Address, _Address, _Address),
 }
 
 
 @functools.cache
-def _function(name: str) -> ctypes._NamedFuncPointer:  # private: its type has no public name
+def function(name: str) -> ctypes._NamedFuncPointer:  # private: its type has no public name
     """A function of Triton's; raises RuntimeError if this server lacks it."""
     try:
         function = ctypes.CDLL(None)[f"TRITONSERVER_{name}"]
@@ -59,19 +84,19 @@ def _function(name: str) -> ctypes._NamedFuncPointer:  # private: its type has n
     return function
 
 
-def _call(name: str, *arguments: object) -> None:
+def call(name: str, *arguments: object) -> None:
     """Calls a function that returns an error, and raises that as RuntimeError."""
-    error = _function(name)(*arguments)
+    error = function(name)(*arguments)
     if error:
-        message = _function("ErrorMessage")(error)
-        _function("ErrorDelete")(error)
+        message = function("ErrorMessage")(error)
+        function("ErrorDelete")(error)
         raise RuntimeError(message.decode(errors="replace"))
 
 
 def log(level: int, text: str) -> None:
     """Writes a line to the server's log; levels are those of :mod:`logging`."""
     number = next((number for least, number in _LEVELS if level >= least), _VERBOSE)
-    _call("LogMessage", number, b"penstock", 0, text.encode())
+    call("LogMessage", number, b"penstock", 0, text.encode())
 
 
 class _Series:
@@ -81,13 +106,13 @@ class _Series:
         self._metric = metric
 
     def increment(self, value: float) -> None:
-        _call("MetricIncrement", self._metric, value)
+        call("MetricIncrement", self._metric, value)
 
     def set(self, value: float) -> None:
-        _call("MetricSet", self._metric, value)
+        call("MetricSet", self._metric, value)
 
     def observe(self, value: float) -> None:
-        _call("MetricObserve", self._metric, value)
+        call("MetricObserve", self._metric, value)
 
 
 class _NoSeries(_Series):
@@ -119,20 +144,20 @@ def series(family: Family, labels: Mapping[str, str]) -> SeriesOnPage:
 
 def _new_metric(family: Family, labels: Mapping[str, str]) -> _Address:
     owner, metric, settings = _Address(), _Address(), _Address()
-    _call("MetricFamilyNew", ctypes.byref(owner), _KINDS[family.kind], family.name.encode(), family.doc.encode())
-    given = [_function("ParameterNew")(name.encode(), _STRING, value.encode()) for name, value in labels.items()]
+    call("MetricFamilyNew", ctypes.byref(owner), _KINDS[family.kind], family.name.encode(), family.doc.encode())
+    given = [function("ParameterNew")(name.encode(), _STRING, value.encode()) for name, value in labels.items()]
     parameters = (_Address * len(given))(*given)
     try:
         if not family.buckets:
-            _call("MetricNew", ctypes.byref(metric), owner, parameters, len(given))
+            call("MetricNew", ctypes.byref(metric), owner, parameters, len(given))
             return metric
-        _call("MetricArgsNew", ctypes.byref(settings))
+        call("MetricArgsNew", ctypes.byref(settings))
         bounds = (ctypes.c_double * len(family.buckets))(*family.buckets)
-        _call("MetricArgsSetHistogram", settings, bounds, len(bounds))
-        _call("MetricNewWithArgs", ctypes.byref(metric), owner, parameters, len(given), settings)
+        call("MetricArgsSetHistogram", settings, bounds, len(bounds))
+        call("MetricNewWithArgs", ctypes.byref(metric), owner, parameters, len(given), settings)
     finally:
         for parameter in given:
-            _function("ParameterDelete")(parameter)
+            function("ParameterDelete")(parameter)
         if settings:
-            _call("MetricArgsDelete", settings)
+            call("MetricArgsDelete", settings)
     return metric

@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from penstock.serialize.readable_format import is_within
 from penstock.serving.config_text import parameter_values, values
@@ -19,6 +20,9 @@ from penstock.serving.isolation import stub_backend
 from penstock.serving.settings import ConfigurationError, ModelConfig, Settings, server_settings
 from penstock.storage import Files, is_remote
 from penstock.storage.paths import without_file_protocol
+
+if TYPE_CHECKING:
+    from penstock.pipeline import Pipeline
 
 REPOSITORIES = "PENSTOCK_REPOSITORIES"
 """The environment variable with the folders that models may come from, as JSON: those of the server's repositories. Set if
@@ -48,8 +52,31 @@ def check_trust(config: ModelConfig, version_folder: Path, original: Path, setti
     model_folder = original.parent
     _check_grant("allowed_modules", _wider_modules(settings, server), model_folder, server)
     _check_grant("allowed_paths", _wider_paths(settings, server, original), model_folder, server)
+    wider_models = {name: name for name in settings.allowed_models if name not in server.allowed_models}
+    _check_grant("allowed_models", wider_models, model_folder, server)
     _check_instances(config)
     _check_warmup_files(config, model_folder)
+
+
+def check_called_models(pipeline: Pipeline, name: str, settings: Settings) -> None:
+    """Raises ConfigurationError if a pipeline calls models of the server that it may not call.
+
+    Args:
+        pipeline: of the model.
+        name: of the model.
+        settings: of the model.
+    """
+    for op in pipeline.graph.operators:
+        if op.schema.name != "TritonModel":
+            continue
+        called = op.arguments["model"]
+        if called == name:
+            raise ConfigurationError(f"the pipeline calls its own model '{name}', which would wait for itself")
+        if pipeline.settings.files.confined and called not in settings.allowed_models:
+            raise ConfigurationError(
+                f"the pipeline calls the model '{called}', and saved pipelines may call only models that the server grants: "
+                f"`penstock serve --allow-model {called}`"
+            )
 
 
 def check_native_code(repositories: Iterable[Path], backends: Collection[str], model: str | None = None) -> None:
@@ -130,7 +157,7 @@ def _check_grant(name: str, wider: Mapping[str, str], model_folder: Path, server
     if not refused:
         return
     granted = ", ".join(getattr(server, name)) or "nothing"
-    option = {"allowed_modules": "--allow-module", "allowed_paths": "--allow-path"}[name]
+    option = f"--{name.removesuffix('s').replace('allowed_', 'allow-')}"
     raise ConfigurationError(
         f"the parameter '{name}' asks for {', '.join(map(repr, refused))}, and the server grants {granted}: a model can only name "
         f"less. Start the server with `penstock serve {option} {next(iter(refused.values()))}`, or with --trust-repository if you "

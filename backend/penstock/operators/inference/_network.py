@@ -66,10 +66,12 @@ class Network(Protocol):
 
     Attributes:
         title: what it is called in messages.
+        max_batch_size: the largest number of samples that it takes together.
         inputs, outputs: its tensors.
     """
 
     title: str
+    max_batch_size: float
     inputs: Sequence[NetworkTensor]
     outputs: Sequence[NetworkTensor]
 
@@ -137,7 +139,7 @@ class NetworkOperator(Operator):
                     f"{network.title} takes {tensor}. Got {dtype_name(batch.dtype)}: use `fn.cast`, or `dtype` of the operator before"
                 )
         results: dict[int, list[Any]] = {}
-        for group in self._groups(workspace, network.title, inputs, outputs):
+        for group in self._groups(workspace, network, inputs, outputs):
             self._run_group(workspace, network, inputs, outputs, group, results)
         workspace.outputs = [
             _batch(workspace, output, layout, {index: row[number] for index, row in results.items()})
@@ -148,7 +150,7 @@ class NetworkOperator(Operator):
                 batch.source_infos = workspace.inputs[0].source_infos
 
     def _groups(
-        self, workspace: Workspace, title: str, inputs: Sequence[NetworkTensor], outputs: Sequence[NetworkTensor]
+        self, workspace: Workspace, network: Network, inputs: Sequence[NetworkTensor], outputs: Sequence[NetworkTensor]
     ) -> Iterator[_Group]:
         """The samples that run together; those that do not fit the network fail."""
         groups: dict[tuple[tuple[int, ...], ...], list[int]] = {}
@@ -159,14 +161,14 @@ class NetworkOperator(Operator):
             shapes = tuple(batch.shapes[index] for batch in workspace.inputs)
             if shapes not in stacked:
                 try:
-                    stacked[shapes] = _is_stacked(title, inputs, shapes)
+                    stacked[shapes] = _is_stacked(network.title, inputs, shapes)
                 except ValueError as error:
                     workspace.fail(index, error)
                     continue
             groups.setdefault(shapes, []).append(index)
         for shapes, indices in groups.items():
             alone = not stacked[shapes] or any(tensor.dims[:1] == (1,) for tensor in (*inputs, *outputs))
-            size = 1 if alone else self.args["max_batch_size"]
+            size = 1 if alone else int(min(self.args["max_batch_size"], network.max_batch_size))
             for start in range(0, len(indices), size):
                 yield _Group(indices[start : start + size], stacked[shapes])
 

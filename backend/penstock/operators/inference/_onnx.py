@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
@@ -63,6 +64,8 @@ class OnnxNetwork:
         num_threads: that compute an operation together.
         device_id: the GPU, or None.
     """
+
+    max_batch_size = math.inf
 
     def __init__(self, path: str, providers: Sequence[str], num_threads: int, device_id: int | None) -> None:
         import onnxruntime

@@ -1,0 +1,67 @@
+"""`triton_model`: another model of the server that runs the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.operators.inference._network import ARGUMENTS, INPUT, Network, NetworkOperator, count_outputs
+from penstock.schema import Argument, Schema, register_operator
+
+FindModel = Callable[[str, int, float], Network]
+"""Finds a model of the server by its name, its version (-1: the newest) and how many seconds a call may take (0: any)."""
+_find_model: FindModel | None = None
+
+
+def serve_models(find: FindModel) -> None:
+    """Sets how models of the server in this process are found."""
+    global _find_model
+    _find_model = find
+
+
+@register_operator
+class TritonModel(NetworkOperator):
+    """Runs samples through another model of the same Triton server, which is called in its process: without HTTP, gRPC or a copy of
+    the inputs.
+
+    A model whose `max_batch_size` is not 0 takes samples without the dimension of the batch: those of equal shapes go together, up to
+    its `max_batch_size` and this operator's; of others, each sample is a request. Its queue, instances, statistics and cache are used
+    as for any request. Types are checked with each batch. Strings are not supported. A sample that fails in the other model fails alone.
+
+    The other model may be loaded later: it has to be ready when a request comes. A model cannot call itself, and models must not call
+    each other in a circle, as each would wait for the other. Saved pipelines call only models that the server grants
+    (`penstock serve --allow-model`). It takes a server whose models Triton hosts in its own process, as `penstock serve` does by default.
+
+    >>> boxes = fn.triton_model(images, model="detector")
+    """
+
+    schema = Schema(
+        name="TritonModel",
+        devices=("cpu",),
+        inputs=(INPUT,),
+        variadic=True,
+        arguments=(
+            Argument("model", "string", None, "The name of the model.", required=True),
+            Argument("version", "int64", -1, "The model's version; -1: the newest that is loaded."),
+            Argument(
+                "timeout_seconds",
+                "float",
+                0.0,
+                "How long a call of the model may take before it is cancelled and its samples fail; 0: any time.",
+            ),
+            *ARGUMENTS,
+        ),
+        outputs=count_outputs,
+        unswept="it needs a server",
+    )
+
+    def setup(self) -> None:
+        super().setup()
+        if not self.args["timeout_seconds"] >= 0:
+            raise ValueError(f"`timeout_seconds` is 0 or more. Got: {self.args['timeout_seconds']:g}")
+
+    def network(self) -> Network:
+        if _find_model is None:
+            raise RuntimeError(
+                f"The model '{self.args['model']}' can be called only by a pipeline that Triton runs in its own process"
+            )
+        return _find_model(self.args["model"], self.args["version"], self.args["timeout_seconds"])

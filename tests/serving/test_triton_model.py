@@ -1,0 +1,148 @@
+"""`fn.triton_model` calls other models of the server, in its process."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tritonclient.http
+from tritonclient.utils import InferenceServerException
+
+from penstock import fn, pipeline_def, types
+from penstock.serving.server import LocalServer
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import HEADER, add_model, ask, stopped_later
+
+CALLED = """
+@pipeline_def(batch_size=4)
+def called():
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    return fn.python_function(x, function=work, name="y"), fn.copy(x[:1] * 0 + 7, name="seven")
+"""
+FAILING = """
+import time
+
+import numpy as np
+
+def work(x):
+    if x[0] < 0:
+        raise ValueError("less than nothing")
+    if x[0] > 1000:
+        time.sleep(2)
+    return x + 1
+"""
+CALLING = """
+@pipeline_def(batch_size=8)
+def calling():
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    y, seven = fn.triton_model(x, model="called", output_names=["y", "seven"], timeout_seconds={timeout})
+    return fn.copy(y * 2, name="z"), fn.copy(seven, name="seven")
+"""
+"""Doubles what `called` returns: x + 1."""
+SINGLE = """
+@pipeline_def(batch_size=4)
+def single():
+    x = fn.external_source(name="x", dtype=types.{dtype}, ndim=1)
+    return fn.triton_model(x, model="{model}", output_names=["y"], name="z")
+"""
+CALLED_CONFIG = """
+backend: "penstock"
+max_batch_size: 4
+input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "y" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "seven" data_type: TYPE_FP32 dims: [ 1 ] } ]
+"""
+CONFIG = """
+backend: "penstock"
+max_batch_size: 8
+input [ {{ name: "x" data_type: TYPE_{kind} dims: [ -1 ] }} ]
+output [ {{ name: "z" data_type: TYPE_FP32 dims: [ -1 ] }} ]
+{more}
+"""
+SEVEN = 'output [ { name: "seven" data_type: TYPE_FP32 dims: [ 1 ] } ]'
+
+
+def config(kind: str = "FP32", more: str = "") -> str:
+    return CONFIG.format(kind=kind, more=more)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    repository = tmp_path_factory.mktemp("models")
+    add_model(repository, "called", CALLED_CONFIG, HEADER + FAILING + CALLED)
+    add_model(repository, "calling", config(more=SEVEN), HEADER + CALLING.format(timeout=60))
+    add_model(repository, "hasty", config(more=SEVEN), HEADER + CALLING.format(timeout=0.2))
+    add_model(repository, "lost", config(), HEADER + SINGLE.format(model="missing", dtype="FLOAT"))
+    add_model(repository, "mistyped", config("INT32"), HEADER + SINGLE.format(model="called", dtype="INT32"))
+    saved = pipeline_def(batch_size=4)(_saved)()
+    saved.save(str(repository / "stranger.json"))
+    add_model(repository, "stranger", config(), (repository / "stranger.json").read_text(), "model.json")
+    (repository / "stranger.json").unlink()
+    add_model(repository, "selfish", config(), HEADER + SINGLE.format(model="selfish", dtype="FLOAT"))
+    with stopped_later(LocalServer(repository, allow_failures=True)) as running:
+        yield running
+
+
+def _saved() -> Any:
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    return fn.triton_model(x, model="called", output_names=["y"], name="z")
+
+
+@pytest.fixture
+def client(server: LocalServer) -> Iterator[Any]:
+    own = tritonclient.http.InferenceServerClient(server.http_url)
+    yield own
+    own.close()
+
+
+def test_a_batch_goes_through_both_models(client: Any) -> None:
+    before = client.get_inference_statistics("called")["model_stats"][0]["inference_count"]
+    x = np.arange(24, dtype=np.float32).reshape(8, 3)
+    answer = ask(client, "calling", x=x)
+    np.testing.assert_array_equal(answer.as_numpy("z"), (x + 1) * 2)
+    np.testing.assert_array_equal(answer.as_numpy("seven"), np.full((8, 1), 7))
+    statistics = client.get_inference_statistics("called")["model_stats"][0]
+    # The called model takes 4 samples together.
+    assert statistics["inference_count"] - before == 8
+
+
+def test_the_called_models_error_is_told(client: Any) -> None:
+    with pytest.raises(InferenceServerException, match=r"The model 'called' of this server: .*less than nothing"):
+        ask(client, "calling", x=np.array([[-1]], np.float32))
+    np.testing.assert_array_equal(ask(client, "calling", x=np.array([[1]], np.float32)).as_numpy("z"), [[4]])
+
+
+def test_slow_models_are_given_up(client: Any) -> None:
+    with pytest.raises(InferenceServerException, match=r"no answer after 0.2 seconds \(`timeout_seconds`\)"):
+        ask(client, "hasty", x=np.array([[2000]], np.float32))
+    np.testing.assert_array_equal(ask(client, "calling", x=np.array([[1]], np.float32)).as_numpy("z"), [[4]])
+
+
+def test_models_that_are_not_there(client: Any) -> None:
+    with pytest.raises(InferenceServerException, match=r"The model 'missing' of this server is not ready: .*missing"):
+        ask(client, "lost", x=np.array([[1]], np.float32))
+
+
+def test_types_that_the_model_does_not_take(client: Any) -> None:
+    with pytest.raises(InferenceServerException, match=r"takes `x`, float of shape \(batch, \?\). Got int32"):
+        ask(client, "mistyped", x=np.array([[1]], np.int32))
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ("stranger", "saved pipelines may call only models.*--allow-model called"),
+        ("selfish", "calls its own model 'selfish'"),
+    ],
+)
+def test_models_that_may_not_call(server: LocalServer, model: str, reason: str) -> None:
+    state = next(own for own in server.models() if own.name == model)
+    assert state.state != "READY"
+    assert re.search(reason, state.reason)
