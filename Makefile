@@ -141,6 +141,10 @@ parity: $(PARITY)/.ready  ## Resizing as Pillow, torchvision and OpenCV do it, a
 torchvision-suite: $(PARITY)/.ready  ## torchvision's own tests on our transforms (SUITE=PATH/TO/vision/test, ARGS="--sample 9 --write")
 	@$(PARITY)/bin/python tests/conformance/torchvision_v2/suite.py $(SUITE) $(ARGS)
 
+.PHONY: answers
+answers: frameworks  ## Whether answers change: real networks after our pipelines, after their own preprocessing, after other libraries' resizing
+	@$(BIN)/python tests/answers/run.py $(ARGS)
+
 .PHONY: serve
 serve: setup  ## Serve model_repository until Ctrl-C
 	$(BIN)/penstock serve model_repository
