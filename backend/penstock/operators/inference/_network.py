@@ -71,9 +71,13 @@ class Network(Protocol):
     """
 
     title: str
-    max_batch_size: float
-    inputs: Sequence[NetworkTensor]
-    outputs: Sequence[NetworkTensor]
+
+    @property
+    def max_batch_size(self) -> float: ...
+    @property
+    def inputs(self) -> Sequence[NetworkTensor]: ...
+    @property
+    def outputs(self) -> Sequence[NetworkTensor]: ...
 
     def run(self, arrays: Mapping[str, Any], wanted: Sequence[str]) -> list[Any]:
         """Run it once.
