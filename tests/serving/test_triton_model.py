@@ -1,10 +1,11 @@
-"""`fn.triton_model` calls other models of the server, in its process."""
+"""Networks in served pipelines: other models of the server, called in its process, and files that may and may not be loaded."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,10 @@ from penstock.serving.server import LocalServer
 sys.path.insert(0, str(Path(__file__).parent))
 
 from served import HEADER, add_model, ask, stopped_later
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "operators" / "inference"))
+
+from networks import write_network
 
 CALLED = """
 @pipeline_def(batch_size=4)
@@ -86,6 +91,20 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     add_model(repository, "stranger", config(), (repository / "stranger.json").read_text(), "model.json")
     (repository / "stranger.json").unlink()
     add_model(repository, "selfish", config(), HEADER + SINGLE.format(model="selfish", dtype="FLOAT"))
+    network = write_network(
+        [("Neg", ["x"], ["y"])], {"x": ["batch", "n"]}, {"y": ["batch", "n"]}, folder=repository.parent
+    )
+    (repository.parent / "inside.onnx").write_bytes(network.read_bytes())
+    for name, path in (
+        ("inside", "inside.onnx"),
+        ("outside", "../../../network.onnx"),
+        ("absolute", str(network)),
+        ("nowhere", "nowhere.onnx"),
+    ):
+        saved = pipeline_def(batch_size=4)(_running)(path)
+        saved.save(str(repository.parent / "saved.json"))
+        add_model(repository, name, config(), (repository.parent / "saved.json").read_text(), "model.json")
+    (repository.parent / "inside.onnx").rename(repository / "inside" / "1" / "inside.onnx")
     with stopped_later(LocalServer(repository, allow_failures=True)) as running:
         yield running
 
@@ -93,6 +112,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
 def _saved() -> Any:
     x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
     return fn.triton_model(x, model="called", output_names=["y"], name="z")
+
+
+def _running(path: str) -> Any:
+    return fn.model(fn.external_source(name="x", dtype=types.FLOAT, ndim=1), path=path, name="z")
 
 
 @pytest.fixture
@@ -140,9 +163,29 @@ def test_types_that_the_model_does_not_take(client: Any) -> None:
     [
         ("stranger", "saved pipelines may call only models.*--allow-model called"),
         ("selfish", "calls its own model 'selfish'"),
+        ("outside", "'../../../network.onnx' is outside of what the pipeline is confined to"),
+        ("absolute", "network.onnx' is outside of what the pipeline is confined to"),
+        ("nowhere", "No such file or directory.*nowhere.onnx"),
     ],
 )
-def test_models_that_may_not_call(server: LocalServer, model: str, reason: str) -> None:
+def test_models_that_are_not_loaded(server: LocalServer, model: str, reason: str) -> None:
     state = next(own for own in server.models() if own.name == model)
     assert state.state != "READY"
     assert re.search(reason, state.reason)
+
+
+def test_a_network_beside_a_saved_pipeline(client: Any) -> None:
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    np.testing.assert_array_equal(ask(client, "inside", x=x).as_numpy("z"), -x)
+
+
+def test_many_clients_at_once(server: LocalServer) -> None:
+    def work(number: int) -> None:
+        own = tritonclient.http.InferenceServerClient(server.http_url)
+        for turn in range(20):
+            x = np.full((1 + (number + turn) % 5, 1 + turn % 3), 10 * number + turn, np.float32)
+            np.testing.assert_array_equal(ask(own, "calling", x=x).as_numpy("z"), (x + 1) * 2)
+        own.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
