@@ -86,11 +86,7 @@ class TritonNetwork:
         """See :meth:`~penstock.operators.inference._network.Network.run`."""
         pending = _Call(self._server, self._name, self._version)
         try:
-            for tensor in self.inputs:
-                pending.add_input(tensor, arrays[tensor.name])
-            for name in wanted:
-                call("InferenceRequestAddRequestedOutput", pending.request, name.encode())
-            found = pending.run(self._timeout)
+            found = pending.run({tensor: arrays[tensor.name] for tensor in self.inputs}, wanted, self._timeout)
         except (RuntimeError, TimeoutError) as error:
             raise type(error)(f"{self.title}: {error}") from error
         return [found[name] for name in wanted]
@@ -119,43 +115,58 @@ class _Call:
         self._buffers: dict[int, np.ndarray] = {}
         self._outputs: dict[str, np.ndarray] = {}
         self._problem = ""
-        self._left = threading.Semaphore(0)
+        self._changed = threading.Condition()
+        # The request is to be released, and the last response to come.
+        self._steps_left = 2
         self._abandoned = False
         call("InferenceRequestNew", ctypes.byref(self.request), server, name.encode(), version)
         _calls[self._number] = self
         call("InferenceRequestSetReleaseCallback", self.request, _released, self._number)
         call("InferenceRequestSetResponseCallback", self.request, _allocator(), self._number, _answered, self._number)
 
-    def add_input(self, tensor: NetworkTensor, array: np.ndarray) -> None:
-        """Give the request an input, which is not copied."""
-        shape = (ctypes.c_int64 * array.ndim)(*array.shape)
-        name, kind = tensor.name.encode(), _NUMBERS[TRITON_TYPES[tensor.dtype]]
-        call("InferenceRequestAddInput", self.request, name, kind, shape, array.ndim)
-        call("InferenceRequestAppendInputData", self.request, name, array.ctypes.data, array.nbytes, _CPU, 0)
-        self._inputs.append(array)
-
-    def run(self, timeout_seconds: float) -> dict[str, np.ndarray]:
+    def run(
+        self, arrays: Mapping[NetworkTensor, np.ndarray], wanted: Sequence[str], timeout_seconds: float
+    ) -> dict[str, np.ndarray]:
         """Send the request and wait for its outputs.
+
+        Args:
+            arrays: the inputs, which are not copied.
+            wanted: the names of the outputs.
+            timeout_seconds: how long to wait; 0: any time.
 
         Raises:
             RuntimeError: the model failed.
             TimeoutError: it took too long. Its memory lives on until Triton is done with it.
         """
         try:
+            for tensor, array in arrays.items():
+                self._add_input(tensor, array)
+            for name in wanted:
+                call("InferenceRequestAddRequestedOutput", self.request, name.encode())
             call("ServerInferAsync", self._server, self.request, _NO_TRACE)
         except RuntimeError:
             self.end()
             raise
-        # The request is released, and the last response has come.
-        for _ in range(2):
-            if not self._left.acquire(timeout=timeout_seconds or None):
-                self._abandoned = True
+        with self._changed:
+            if not self._changed.wait_for(self._is_done, timeout_seconds or None):
+                # While Triton's threads cannot end the request.
                 call("InferenceRequestCancel", self.request)
+                self._abandoned = True
                 raise TimeoutError(f"no answer after {timeout_seconds:g} seconds (`timeout_seconds`)")
         self.end()
         if self._problem:
             raise RuntimeError(self._problem)
         return self._outputs
+
+    def _add_input(self, tensor: NetworkTensor, array: np.ndarray) -> None:
+        shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+        name, kind = tensor.name.encode(), _NUMBERS[TRITON_TYPES[tensor.dtype]]
+        call("InferenceRequestAddInput", self.request, name, kind, shape, array.ndim)
+        call("InferenceRequestAppendInputData", self.request, name, array.ctypes.data, array.nbytes, _CPU, 0)
+        self._inputs.append(array)
+
+    def _is_done(self) -> bool:
+        return not self._steps_left
 
     def end(self) -> None:
         """Forget the request."""
@@ -203,9 +214,12 @@ class _Call:
             self._outputs[name.value.decode()] = memory_of_output.view(dtype).reshape(extents)
 
     def step(self) -> None:
-        """Note that one of two things is done: the request is released, or the last response has come."""
-        self._left.release()
-        if self._abandoned and self._left._value == 2:
+        """Note that the request is released, or that the last response has come."""
+        with self._changed:
+            self._steps_left -= 1
+            self._changed.notify()
+            is_forgotten = self._abandoned and self._is_done()
+        if is_forgotten:
             self.end()
 
 
