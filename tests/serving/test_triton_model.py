@@ -86,10 +86,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     add_model(repository, "hasty", config(more=SEVEN), HEADER + CALLING.format(timeout=0.2))
     add_model(repository, "lost", config(), HEADER + SINGLE.format(model="missing", dtype="FLOAT"))
     add_model(repository, "mistyped", config("INT32"), HEADER + SINGLE.format(model="called", dtype="INT32"))
-    saved = pipeline_def(batch_size=4)(_saved)()
-    saved.save(str(repository / "stranger.json"))
-    add_model(repository, "stranger", config(), (repository / "stranger.json").read_text(), "model.json")
-    (repository / "stranger.json").unlink()
+    for name, model in (("stranger", "hasty"), ("granted", "called")):
+        pipeline_def(batch_size=4)(_calling)(model).save(str(repository.parent / "saved.json"))
+        add_model(repository, name, config(), (repository.parent / "saved.json").read_text(), "model.json")
     add_model(repository, "selfish", config(), HEADER + SINGLE.format(model="selfish", dtype="FLOAT"))
     network = write_network(
         [("Neg", ["x"], ["y"])], {"x": ["batch", "n"]}, {"y": ["batch", "n"]}, folder=repository.parent
@@ -105,13 +104,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
         saved.save(str(repository.parent / "saved.json"))
         add_model(repository, name, config(), (repository.parent / "saved.json").read_text(), "model.json")
     (repository.parent / "inside.onnx").rename(repository / "inside" / "1" / "inside.onnx")
-    with stopped_later(LocalServer(repository, allow_failures=True)) as running:
+    with stopped_later(LocalServer(repository, allow_failures=True, settings={"allowed_models": "called"})) as running:
         yield running
 
 
-def _saved() -> Any:
+def _calling(model: str) -> Any:
     x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
-    return fn.triton_model(x, model="called", output_names=["y"], name="z")
+    return fn.copy(fn.triton_model(x, model=model, output_names=["y"]), name="z")
 
 
 def _running(path: str) -> Any:
@@ -161,7 +160,7 @@ def test_types_that_the_model_does_not_take(client: Any) -> None:
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        ("stranger", "saved pipelines may call only models.*--allow-model called"),
+        ("stranger", "saved pipelines may call only models.*--allow-model hasty"),
         ("selfish", "calls its own model 'selfish'"),
         ("outside", "'../../../network.onnx' is outside of what the pipeline is confined to"),
         ("absolute", "network.onnx' is outside of what the pipeline is confined to"),
@@ -177,6 +176,10 @@ def test_models_that_are_not_loaded(server: LocalServer, model: str, reason: str
 def test_a_network_beside_a_saved_pipeline(client: Any) -> None:
     x = np.arange(8, dtype=np.float32).reshape(4, 2)
     np.testing.assert_array_equal(ask(client, "inside", x=x).as_numpy("z"), -x)
+
+
+def test_a_saved_pipeline_calls_a_model_that_the_server_grants(client: Any) -> None:
+    np.testing.assert_array_equal(ask(client, "granted", x=np.array([[1, 2]], np.float32)).as_numpy("z"), [[2, 3]])
 
 
 def test_many_clients_at_once(server: LocalServer) -> None:
