@@ -182,7 +182,7 @@ def run(folder: Path, period: float, seconds: float, clients: int) -> Findings:
     try:
         urls = (f"127.0.0.1:{command.ports[0]}", f"127.0.0.1:{command.ports[1]}")
         with Traffic(*urls, clients=clients, models=MODELS, bad=0.05, abandoned=0, pause=0.02) as traffic:
-            traffic.flow(timeout=120)
+            traffic.flow()
             before = command.resources()
             began = time.time()
             for number in itertools.cycle(SIGNALS):

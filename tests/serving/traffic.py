@@ -129,7 +129,7 @@ class Traffic:
             raise RuntimeError(f"processes of clients ended with {codes}")
         return self._counts
 
-    def flow(self, right: int = 5, timeout: float = 60.0) -> None:
+    def flow(self, right: int = 5, timeout: float = 300.0) -> None:
         """Waits until every model has answered some requests.
 
         Raises:
