@@ -47,7 +47,8 @@ def hue_saturation_value(
     Returns:
         float32 of shape (images, 3, 3), with one row if it is for all images.
     """
-    angles = np.float64(np.float32(np.float64(np.float32(hue)) * np.pi / 180))
+    degrees = np.asarray(hue, np.float32).astype(np.float64)
+    angles = (degrees * np.pi / 180).astype(np.float32).astype(np.float64)
     turns = np.zeros((len(angles), 3, 3), np.float32)
     turns[:, 0, 0] = 1
     turns[:, 1, 1] = turns[:, 2, 2] = np.cos(angles)
@@ -57,8 +58,8 @@ def hue_saturation_value(
     scales[:, 0, 1:] = saturation[:, None]
     from_yiq = _from_yiq()[None]
     if factor is not None:
-        from_yiq = np.float32(factor)[:, None, None] * from_yiq
-    return product(product(from_yiq, turns) * scales * np.float32(value)[:, None, None], _YIQ[None])
+        from_yiq = np.asarray(factor, np.float32)[:, None, None] * from_yiq
+    return product(product(from_yiq, turns) * scales * np.asarray(value, np.float32)[:, None, None], _YIQ[None])
 
 
 @functools.cache

@@ -48,7 +48,7 @@ class _BrightnessContrast(LinearColourOperator):
         return (brightness * contrast)[:, None, None], offsets[:, None]
 
     def _values(self, samples: Samples, name: str, default: float) -> np.ndarray:
-        return np.float32(samples.scalars(name) if name in self.args else np.array([default]))
+        return np.asarray(samples.scalars(name) if name in self.args else [default], np.float32)
 
 
 @register_operator

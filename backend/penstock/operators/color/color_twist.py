@@ -55,7 +55,7 @@ class ColorTwist(ColourMatrixOperator):
     )
 
     def linear_maps(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-        brightness, contrast = (np.float32(samples.scalars(name)) for name in ("brightness", "contrast"))
+        brightness, contrast = (np.asarray(samples.scalars(name), np.float32) for name in ("brightness", "contrast"))
         matrices = hue_saturation_value(
             samples.scalars("hue"), samples.scalars("saturation"), np.ones(1), brightness * contrast
         )

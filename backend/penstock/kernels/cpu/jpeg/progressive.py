@@ -113,7 +113,8 @@ def read_coefficients(encoded: np.ndarray, segments: Segments, data: np.ndarray,
         chosen = _choose_components(header, segments, components)
         if chosen == 0:
             return 0
-        first, last, level = np.int64(header[-3]), np.int64(header[-2]), np.int64(header[-1] & 15)
+        first, last = int(np.int64(header[-3])), int(np.int64(header[-2]))
+        level = int(np.int64(header[-1] & 15))
         refines = header[-1] >> 4 != 0
         if not _advance(levels, components[:chosen], first, last, np.int64(header[-1] >> 4), level):
             return 0
@@ -153,7 +154,7 @@ def _choose_components(header: np.ndarray, segments: Segments, components: np.nd
     """Fills in which components a scan has, in the order of the image; returns how many, or 0 if that is not valid."""
     if header.size < 6:
         return 0
-    count, known = np.int64(header[0]), segments.numbers[COMPONENTS]
+    count, known = int(np.int64(header[0])), segments.numbers[COMPONENTS]
     if count < 1 or count > known or header.size != 4 + 2 * count:
         return 0
     c = 0
