@@ -120,10 +120,14 @@ def read_png_sizes(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return found
 
 
+LIBDEFLATE_FUNCTIONS = "alloc_decompressor", "free_decompressor", "zlib_decompress_ex", "crc32"
+"""The functions of libdeflate that the core calls, without its prefix."""
+
+
 class Libdeflate(ctypes.Structure):
     """``PenstockLibdeflate``: addresses of libdeflate's functions, which are named alike."""
 
-    _fields_ = [(name, c_void_p) for name in ("alloc_decompressor", "free_decompressor", "zlib_decompress_ex", "crc32")]
+    _fields_ = [(name, c_void_p) for name in LIBDEFLATE_FUNCTIONS]
 
 
 class PixelSpace(IntEnum):

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.codecs import Libdeflate
+from penstock.core.codecs import LIBDEFLATE_FUNCTIONS, Libdeflate
 
 _local = threading.local()
 
@@ -88,16 +88,16 @@ def libdeflate() -> Libdeflate | None:
 
     The wheel's own interface is for Python, and its library exports that of C, too, which the core calls without the GIL.
     """
-    try:
-        from deflate import _deflate
-    except ImportError:
-        return None
-    library = ctypes.CDLL(_deflate.__file__)
-    try:
-        functions = [getattr(library, f"libdeflate_{field[0]}") for field in Libdeflate._fields_]
-    except AttributeError:
-        return None
-    return Libdeflate(*(ctypes.cast(function, ctypes.c_void_p) for function in functions))
+    found = importlib.util.find_spec("deflate")
+    folders = (found.submodule_search_locations if found else None) or ()
+    for path in (path for folder in folders for path in Path(folder).glob("_deflate*.so")):
+        try:
+            library = ctypes.CDLL(str(path))
+            functions = [getattr(library, f"libdeflate_{name}") for name in LIBDEFLATE_FUNCTIONS]
+        except (OSError, AttributeError):
+            continue
+        return Libdeflate(*(ctypes.cast(function, ctypes.c_void_p) for function in functions))
+    return None
 
 
 @functools.cache
