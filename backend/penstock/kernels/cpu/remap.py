@@ -8,8 +8,8 @@ import numpy as np
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.options import inner, kernel
-from penstock.kernels.cpu.simd import at, store
-from penstock.kernels.cpu.warp import blended, rounds_vectors
+from penstock.kernels.cpu.simd import at, load, rounded, store
+from penstock.kernels.cpu.warp import rounds_vectors
 
 
 @inner
@@ -85,7 +85,10 @@ def _linear_row(
             column, line = np.int32(sx), np.int32(sy)
             first = np.uint64(line) * row + np.uint64(column) * stride
             fx, fy = sx - np.float32(column), sy - np.float32(line)
-            store(out, place, blended(pixels, first, stride, row, fx, fy, like))
+            left, low = load(pixels, first, 4), load(pixels, first + row, 4)
+            top = left + (load(pixels, first + stride, 4) - left) * fx
+            low = low + (load(pixels, first + row + stride, 4) - low) * fx
+            store(out, place, rounded(top + (low - top) * fy, like))
             continue
         # Also false for NaN.
         if not (-1 < sx < width and -1 < sy < height):
