@@ -158,6 +158,8 @@ _REASONS = {
     "noise.shot": "DALI's Poisson distribution, number by number",
     "one_hot": _BATCH,
     "ones_like": _COPIES,
+    "pad": "copies and fills, which memory bounds",
+    "paste": "copies and fills, which memory bounds",
     "power_spectrum": "a transform of odd lengths by the same library as the peer's",
     "preemphasis_filter": _COPIES,
     "random.beta": "DALI's generator and its rejections, number by number",
