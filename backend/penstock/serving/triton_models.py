@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import numpy_dtype
-from penstock.operators.inference._network import NetworkTensor
+from penstock.schema.networks import NetworkTensor
 from penstock.serving.entries import TRITON_TYPES
 from penstock.serving.triton_api import call, function
 

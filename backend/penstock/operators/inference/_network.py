@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from penstock.data_types import DALIDataType, dtype_name
+from penstock.data_types import dtype_name
 from penstock.errors import did_you_mean
 from penstock.schema import Argument, Input, Operator, OutputSpec, Workspace
+from penstock.schema.networks import Network, NetworkTensor
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.tensor import check_layout
-
-Dim = int | str | None
 
 INPUT = Input("input", doc="What the network takes: one input of the operator for each of the network's, in its order.")
 ARGUMENTS = (
@@ -34,61 +33,6 @@ ARGUMENTS = (
 def count_outputs(arguments: dict[str, Any]) -> int:
     """The number of outputs, given the arguments."""
     return len(arguments.get("output_names") or [None])
-
-
-@dataclass(frozen=True)
-class NetworkTensor:
-    """An input or output of a network.
-
-    Attributes:
-        name: of the tensor.
-        dtype: of its elements.
-        dims: its extents; those that vary are names, or None.
-    """
-
-    name: str
-    dtype: DALIDataType
-    dims: tuple[Dim, ...]
-
-    def __str__(self) -> str:
-        dims = ", ".join("?" if dim is None else str(dim) for dim in self.dims)
-        return f"`{self.name}`, {dtype_name(self.dtype)} of shape ({dims})"
-
-    def accepts(self, shape: Sequence[int]) -> bool:
-        """Whether an array of this shape may be the tensor."""
-        return len(shape) == len(self.dims) and all(
-            dim == extent for dim, extent in zip(self.dims, shape) if isinstance(dim, int)
-        )
-
-
-class Network(Protocol):
-    """A network, wherever it runs.
-
-    Attributes:
-        title: what it is called in messages.
-        max_batch_size: the largest number of samples that it takes together.
-        inputs, outputs: its tensors.
-    """
-
-    title: str
-
-    @property
-    def max_batch_size(self) -> float: ...
-    @property
-    def inputs(self) -> Sequence[NetworkTensor]: ...
-    @property
-    def outputs(self) -> Sequence[NetworkTensor]: ...
-
-    def run(self, arrays: Mapping[str, Any], wanted: Sequence[str]) -> list[Any]:
-        """Run it once.
-
-        Args:
-            arrays: the inputs by name, contiguous, on the operator's device.
-            wanted: the names of the outputs.
-
-        Returns:
-            These outputs, on the same device.
-        """
 
 
 class NetworkOperator(Operator):

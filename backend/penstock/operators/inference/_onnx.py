@@ -25,8 +25,8 @@ from penstock.data_types import (
     DALIDataType,
     numpy_dtype,
 )
-from penstock.operators.inference._network import NetworkTensor
 from penstock.schema.libraries import ONNX_RUNTIME
+from penstock.schema.networks import NetworkTensor
 from penstock.storage import Files
 from penstock.storage.paths import is_remote
 from penstock.tensors.cuda import require_cupy

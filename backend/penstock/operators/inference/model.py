@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.operators.inference._network import ARGUMENTS, INPUT, Network, NetworkOperator, count_outputs
+from penstock.operators.inference._network import ARGUMENTS, INPUT, NetworkOperator, count_outputs
 from penstock.operators.inference._onnx import open_network
 from penstock.schema import Argument, Schema, register_operator
 from penstock.schema.libraries import ONNX_RUNTIME
+from penstock.schema.networks import Network
 
 
 @register_operator

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.operators.inference._network import ARGUMENTS, INPUT, Network, NetworkOperator, count_outputs
+from penstock.operators.inference._network import ARGUMENTS, INPUT, NetworkOperator, count_outputs
 from penstock.schema import Argument, Schema, register_operator
+from penstock.schema.networks import Network
 
 FindModel = Callable[[str, int, float], Network]
 """Finds a model of the server by its name, its version (-1: the newest) and how many seconds a call may take (0: any)."""

@@ -1,0 +1,66 @@
+"""Networks that operators run, wherever those are: their tensors, and how they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from penstock.data_types import DALIDataType, dtype_name
+
+Dim = int | str | None
+
+
+@dataclass(frozen=True)
+class NetworkTensor:
+    """An input or output of a network.
+
+    Attributes:
+        name: of the tensor.
+        dtype: of its elements.
+        dims: its extents; those that vary are names, or None.
+    """
+
+    name: str
+    dtype: DALIDataType
+    dims: tuple[Dim, ...]
+
+    def __str__(self) -> str:
+        dims = ", ".join("?" if dim is None else str(dim) for dim in self.dims)
+        return f"`{self.name}`, {dtype_name(self.dtype)} of shape ({dims})"
+
+    def accepts(self, shape: Sequence[int]) -> bool:
+        """Whether an array of this shape may be the tensor."""
+        return len(shape) == len(self.dims) and all(
+            dim == extent for dim, extent in zip(self.dims, shape) if isinstance(dim, int)
+        )
+
+
+class Network(Protocol):
+    """A network, wherever it runs.
+
+    Attributes:
+        title: what it is called in messages.
+        max_batch_size: the largest number of samples that it takes together.
+        inputs, outputs: its tensors.
+    """
+
+    title: str
+
+    @property
+    def max_batch_size(self) -> float: ...
+    @property
+    def inputs(self) -> Sequence[NetworkTensor]: ...
+    @property
+    def outputs(self) -> Sequence[NetworkTensor]: ...
+
+    def run(self, arrays: Mapping[str, Any], wanted: Sequence[str]) -> list[Any]:
+        """Run it once.
+
+        Args:
+            arrays: the inputs by name, contiguous, on the operator's device.
+            wanted: the names of the outputs.
+
+        Returns:
+            These outputs, on the same device.
+        """
