@@ -102,9 +102,11 @@ def inverse_in_single(matrix: np.ndarray) -> np.ndarray | None:
         right[pivot] *= factor
         for row in set(range(len(left))) - {pivot}:
             # Products of two floats are exact in double precision.
-            factor = np.float64(-left[row, pivot])
-            left[row, pivot + 1 :] = factor * left[pivot, pivot + 1 :] + left[row, pivot + 1 :]
-            right[row] = factor * right[pivot] + right[row]
+            factor = -left[row, pivot]
+            left[row, pivot + 1 :] = (
+                np.multiply(factor, left[pivot, pivot + 1 :], dtype=np.float64) + left[row, pivot + 1 :]
+            )
+            right[row] = np.multiply(factor, right[pivot], dtype=np.float64) + right[row]
     return right
 
 

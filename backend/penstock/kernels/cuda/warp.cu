@@ -4,6 +4,42 @@
 // so that both round alike. One thread adds up a whole row of a tile and leaves marks, from which the pixels' threads go
 // on.
 
+// Inverses with the roundings of `inverse_in_single`, of rows of three floats.
+__device__ inline void invert_two_rows(const float *m, float *inverse) {
+    float determinant = m[0] * m[4] - m[1] * m[3];
+    inverse[0] = m[4] / determinant;
+    inverse[1] = -m[1] / determinant;
+    inverse[3] = -m[3] / determinant;
+    inverse[4] = m[0] / determinant;
+}
+
+// `inverse` begins as the unit matrix, and `m` is used up.
+__device__ inline void invert_three_rows(float *m, float *inverse) {
+    for (int pivot = 0; pivot < 3; pivot++) {
+        int best = pivot;
+        for (int row = pivot + 1; row < 3; row++)
+            if (fabsf(m[3 * row + pivot]) > fabsf(m[3 * best + pivot])) best = row;
+        for (int j = 0; j < 3; j++) {
+            float own = m[3 * pivot + j], other = inverse[3 * pivot + j];
+            m[3 * pivot + j] = m[3 * best + j], inverse[3 * pivot + j] = inverse[3 * best + j];
+            m[3 * best + j] = own, inverse[3 * best + j] = other;
+        }
+        float factor = 1.0f / m[4 * pivot];
+        for (int j = 0; j < 3; j++) {
+            if (j > pivot) m[3 * pivot + j] *= factor;
+            inverse[3 * pivot + j] *= factor;
+        }
+        for (int row = 0; row < 3; row++) {
+            if (row == pivot) continue;
+            double multiple = -m[3 * row + pivot];
+            for (int j = 0; j < 3; j++) {
+                if (j > pivot) m[3 * row + j] = float(multiple * m[3 * pivot + j] + m[3 * row + j]);
+                inverse[3 * row + j] = float(multiple * inverse[3 * pivot + j] + inverse[3 * row + j]);
+            }
+        }
+    }
+}
+
 // What becomes of the matrices that users gave.
 __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ matrices, int samples) {
     int sample = blockIdx.x * blockDim.x + threadIdx.x;
@@ -12,25 +48,19 @@ __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ mat
     const float *source = reinterpret_cast<const float *>(p.source);
     float *target = reinterpret_cast<float *>(p.target);
     // Of three dimensions, whatever it is of; without translation.
-    double m[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, inverse[9], determinant = 0.0;
-    float moved[3] = {0.0f, 0.0f, 0.0f};
+    float m[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, inverse[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, moved[3] = {0.0f, 0.0f, 0.0f};
     for (int i = 0; i < p.rank; i++) {
         for (int j = 0; j < p.rank; j++) m[3 * i + j] = source[i * (p.rank + 1) + j];
         moved[i] = source[i * (p.rank + 1) + p.rank];
     }
-    if (p.inverted) {
-        for (int i = 0; i < 9; i++) {
-            int a = (i % 3 + 1) % 3 * 3, b = (i % 3 + 2) % 3 * 3, c = (i / 3 + 1) % 3, d = (i / 3 + 2) % 3;
-            inverse[i] = m[a + c] * m[b + d] - m[a + d] * m[b + c];
-        }
-        for (int j = 0; j < 3; j++) determinant += m[3 * j] * inverse[j];
-        for (int i = 0; i < 9; i++) m[i] = inverse[i] / determinant;
-    }
+    if (p.inverted && p.rank == 2) invert_two_rows(m, inverse);
+    if (p.inverted && p.rank == 3) invert_three_rows(m, inverse);
     for (int i = 0; i < 3; i++) {
         float translation = 0.0f;
         for (int j = 0; j < 3; j++) {
-            target[4 * i + j] = float(m[3 * i + j]);
-            translation += float(m[3 * i + j]) * moved[j];
+            float element = p.inverted ? inverse[3 * i + j] : m[3 * i + j];
+            target[4 * i + j] = element;
+            translation += element * moved[j];
         }
         target[4 * i + 3] = p.inverted ? -translation : moved[i];
     }
