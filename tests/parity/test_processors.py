@@ -176,6 +176,7 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         (WHISPER | {"n_samples": 3}, "480000 follows from the other settings"),
         (WHISPER | {"padding_side": "left"}, "`padding_side`"),
         (WHISPER | {"dither": 0.1}, "`dither`"),
+        (QWEN | {"use_square_size": True}, "`use_square_size`"),
         (WAVE | {"feature_size": 2}, "`feature_size` is 1"),
         (ENCODEC | {"feature_size": 2}, "sounds of one channel are followed"),
         (ENCODEC | {"overlap": 1.0}, "`overlap` less than 1"),

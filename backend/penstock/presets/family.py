@@ -53,6 +53,8 @@ _WITHOUT_EFFECT = frozenset(
         "video_sampling",
     }
 )
+# Settings that some classes read, and change values by, though no family has them: noise, and CLIP's older name of a square size.
+_READ_BY_SOME = frozenset({"dither", "use_square_size"})
 # Sizes that are read where a flag is set.
 _FLAGS = {"crop_size": "do_center_crop", "pad_size": "do_pad"}
 
@@ -342,7 +344,7 @@ def _ignore(defaults: Family, key: str, value: object, name: str, vocabulary: fr
         return
     is_step = key.startswith("do_") or key in _FLAGS or key == "default_to_square"
     is_misspelled = key not in vocabulary and _nearest_setting(defaults, key)
-    if is_step or is_misspelled or not defaults.ignores_unknown:
+    if is_step or is_misspelled or key in _READ_BY_SOME or not defaults.ignores_unknown:
         raise _unknown_setting(defaults, key, value, name)
     _log_ignored(name, key)
 
