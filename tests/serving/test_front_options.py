@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,10 @@ def test_no_front_allows_any_address(tmp_path: Path) -> None:
     # It goes on to start, and finds that there is no such folder any more.
     models = tmp_path / "models"
     models.mkdir()
+    stopping = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in stopping]
     result = CliRunner().invoke(command, [str(models), "--host", "0.0.0.0", "--no-front", "--python-env", "/no/where"])
     assert "would show Triton" not in str(result.exception)
     assert result.exit_code
+    # Servers that are started later would inherit ignored signals, and so would the processes of their models.
+    assert [signal.getsignal(number) for number in stopping] == before

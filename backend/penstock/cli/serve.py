@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +116,6 @@ def command(
     from penstock.serving.triton_launch import raise_file_limit
 
     settings = given_settings(options)
-    _stop_on_signals()
     raise_file_limit()
     progress = _Progress()
     server = LocalServer(
@@ -132,20 +132,21 @@ def command(
         progress=progress.show,
         **options,
     )
-    try:
-        with progress:
-            server.start()
-        # Without room for its output, a server serves all the same.
-        with contextlib.suppress(OSError):
-            _print_address_and_models(server)
-        server.wait()
-    except KeyboardInterrupt:
-        _console.print("stopping: requests in flight are answered, new ones are refused ...", soft_wrap=True)
-    finally:
-        # Being asked again does not cut off requests, except by Ctrl-C.
-        for number in _STOPPING:
-            signal.signal(number, signal.SIG_IGN)
-        server.stop()
+    with _stopped_by_signals():
+        try:
+            with progress:
+                server.start()
+            # Without room for its output, a server serves all the same.
+            with contextlib.suppress(OSError):
+                _print_address_and_models(server)
+            server.wait()
+        except KeyboardInterrupt:
+            _console.print("stopping: requests in flight are answered, new ones are refused ...", soft_wrap=True)
+        finally:
+            # Being asked again does not cut off requests, except by Ctrl-C.
+            for number in _STOPPING:
+                signal.signal(number, signal.SIG_IGN)
+            server.stop()
 
 
 class _Progress:
@@ -213,11 +214,22 @@ def _report(line: str) -> None:
     _console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] {escape(line)}", soft_wrap=True)
 
 
-def _stop_on_signals() -> None:
-    """Makes the signals that end a program stop the server as Ctrl-C does."""
-    for number in _STOPPING:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+@contextlib.contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Make the signals that end a program stop the server as Ctrl-C does; what they did before, they do again afterwards.
+
+    Left ignored, they would be in all programs that this one starts: processes of a later server's models could not be ended.
+    """
+    before = {number: signal.getsignal(number) for number in _STOPPING}
+    for number, action in before.items():
+        if action is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number, action in before.items():
+            # None: it was not set from Python.
+            signal.signal(number, signal.SIG_DFL if action is None else action)
 
 
 def _interrupt(number: int, frame: object) -> None:
