@@ -316,7 +316,7 @@ class LocalServer:
                 steps.callback(self._mirrors.close)
             if self._supervisor is not None:
                 steps.callback(self._supervisor.remove_sent_files)
-            steps.callback(self._end, orderly=True)
+            steps.callback(self._end, orderly=self._supervisor is not None or self._answers())
             if self.front is not None:
                 steps.callback(self.front.stop)
             if self._supervisor is not None:
@@ -532,6 +532,12 @@ class LocalServer:
         if process is None or not process.running or belongs_to_another(self.ports["HTTP"], process.pid):
             return False
         return self.control.live()
+
+    def _answers(self) -> bool:
+        """Whether there may be requests to answer: a server that has not come that far would not end them, but be waited for."""
+        with contextlib.suppress(OSError):
+            return self._live()
+        return False
 
     def _check_start(self, deadline: float) -> None:
         if self._stopping.is_set():

@@ -136,8 +136,13 @@ class TritonProcess:
             guardian.remove_shared_memory(self._shared_memory)
 
     def waits_for_the_dead(self) -> bool:
-        """Whether all processes of models are dead: Triton would wait forever for requests that one of them had."""
-        return not self.stubs.running() and self.stubs.any_dead()
+        """Whether all processes of models are dead: Triton would wait forever for requests that one of them had.
+
+        False, too, if processes cannot be listed, as when no more files can be opened.
+        """
+        with contextlib.suppress(OSError):
+            return not self.stubs.running() and self.stubs.any_dead()
+        return False
 
     # -- the log -------------------------------------------------------------------------------------------------------
 
