@@ -139,13 +139,22 @@ def test_models_that_fail_are_reported_with_the_reason(tmp_path: Path) -> None:
         assert infer(server, [3.0]) == [3.0]
 
 
-def test_a_server_that_is_not_ready_in_time_tells_how_long_it_computed(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # It has answered nobody yet, and may never answer what draining asks for.
-    monkeypatch.setattr("penstock.serving.server.drain", lambda *_: pytest.fail("it is drained"))
+class Ending(LocalServer):
+    """Notes whether it is drained at its end."""
+
+    drained: bool | None = None
+
+    def _end(self, orderly: bool) -> None:
+        self.drained = orderly
+        super()._end(orderly)
+
+
+def test_a_server_that_is_not_ready_in_time_is_not_drained(repository: Path) -> None:
+    server = Ending(repository, timeout=0.01)
     with pytest.raises(ServerError, match=r"not ready after 0 s, of which it had a processor for \d+: "):
-        LocalServer(repository, timeout=0.01).start()
+        server.start()
+    # It has answered nobody yet, and may never answer what draining asks for.
+    assert server.drained is False
 
 
 def test_a_server_that_is_killed_at_its_start_is_explained_by_its_last_words(tmp_path: Path) -> None:
