@@ -1025,7 +1025,7 @@ def _janus(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _letterbox(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As large as the first canvas holds, and not more than `most` times as large, if that is told; sides are rounded.
+    """Fit the first canvas, enlarging at most `most` times if that is given; sides are rounded.
 
     The canvas loses whole multiples of `factor`, if that is more than 1, where the image does not need them.
     """

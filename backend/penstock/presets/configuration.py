@@ -449,7 +449,7 @@ _SOUNDS_OF: dict[str, Family] = {"Phi4MultimodalFeatureExtractor": Phi4SoundFami
 # Classes that cannot be followed, and why.
 _SUMMED = "it normalizes by the mean and deviation of a whole image, which PyTorch sums in an order of its own"
 _UNFOLLOWED = {
-    "ImageGPTImageProcessor": "its colours are told by a product of matrices, whose roundings PyTorch chooses",
+    "ImageGPTImageProcessor": "it finds colours by a product of matrices, whose rounding PyTorch chooses",
     "InklingFeatureExtractor": "it has a least magnitude of each frequency, which no operator computes",
     "Kosmos2_5ImageProcessor": _SUMMED,
     "MarkupLMFeatureExtractor": "it takes web pages",

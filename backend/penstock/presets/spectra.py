@@ -970,7 +970,7 @@ class GraniteFamily(DecimalFamily):
     Attributes:
         n_mels: bands; the class does not read `feature_size`.
         win_length: that of the window, in the middle of the transform.
-        projector_window_size, projector_downsample_rate: so many rows become the ratio of both, in tokens.
+        projector_window_size, projector_downsample_rate: rows of a window, and rows that become one token.
     """
 
     n_fft: int = 512
@@ -1018,7 +1018,7 @@ class GraniteFamily(DecimalFamily):
         return fn.reshape(fn.slice(limited, start=[0], shape=pairs, axes=[0]), shape=[-1, 2 * self.bands])
 
     def _tokens(self, samples: Count) -> Count:
-        """How many tokens so many samples become: of an integer, or of a node."""
+        """Return the number of tokens for a number of samples: an integer, or a node."""
         rows = (samples // self.hop_length + 1) // 2
         blocks = (rows + (self.projector_window_size - 1)) // self.projector_window_size
         return blocks * (self.projector_window_size // self.projector_downsample_rate)
@@ -1213,7 +1213,7 @@ class DotsFamily(ChunkFamily):
         return own
 
     def _tokens(self, samples: Count) -> Count:
-        """How many tokens so many samples become: of an integer, or of a node."""
+        """Return the number of tokens for a number of samples: an integer, or a node."""
         return (samples + (self.hop_length * _DOTS_ROWS - 1)) // (self.hop_length * _DOTS_ROWS)
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
@@ -1376,7 +1376,7 @@ class Phi4SoundFamily(FilledFamily):
         return (samples - self.win_length) // self.hop_length + 1
 
     def _tokens(self, rows: Count) -> Count:
-        """How many tokens so many rows become: of an integer, or of a node."""
+        """Return the number of tokens for a number of rows: an integer, or a node."""
         compressed = (rows + (self.audio_compression_rate - 1)) // self.audio_compression_rate
         return (compressed + (self.audio_downsample_rate - 1)) // self.audio_downsample_rate
 

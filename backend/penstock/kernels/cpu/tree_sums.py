@@ -252,7 +252,7 @@ def _is_narrow(values: np.ndarray) -> bool:
 
 
 def sums_of_narrow_integers(data: np.ndarray, volumes: tuple[int, int]) -> np.ndarray | None:
-    """The same sums of integers of up to 16 bits, of which so many are summed in any order as give exact sums.
+    """Sum integers of up to 16 bits in any order, in groups small enough for their sums to be exact.
 
     Args:
         data: contiguous.

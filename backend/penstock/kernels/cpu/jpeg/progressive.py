@@ -424,7 +424,7 @@ def _read_corrections(scan: _Pass, all_tables: np.ndarray, coefficients: Coeffic
     return True
 
 
-# A word has so many bits after it is refilled.
+# The most bits that can be read once a word is refilled.
 _MOST_BITS = 56
 
 

@@ -362,7 +362,7 @@ def is_complete(scan: Scan, memory: Memory, strips: Strips) -> bool:
 
 @njit(inline="always", **OPTIONS)
 def begin_reading(scan: Scan, memory: Memory, restarts: int) -> None:
-    """Puts the reader where an interval begins, which so many restarts precede."""
+    """Move the reader to the start of an interval, given the number of restarts before it."""
     memory.reader[:] = 0
     begin = scan.ends[restarts - 1] if restarts > 0 else 0
     _read_from(pointer(scan.data), np.uint64(begin), pointer(memory.reader))
