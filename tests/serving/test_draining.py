@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import socket
 import sys
 import threading
 import time
@@ -20,6 +21,9 @@ import tritonclient.grpc
 from tritonclient.utils import InferenceServerException
 
 from penstock.serving.admission import Admission
+from penstock.serving.control import Control
+from penstock.serving.draining import ReadinessSwitch, drain
+from penstock.serving.lifeline import Lifeline
 from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -270,6 +274,31 @@ def test_a_server_with_models_in_stubs_answers_what_is_in_flight_and_takes_nothi
     assert {answer.status for answer in found if answer.sent < began} == {200}
     first = min(answer.ended for answer in found if answer.status != 200)
     assert {answer.status for answer in found if answer.sent > first} <= {404, CLOSED}, found
+
+
+class Silent:
+    """A server that accepts connections and never answers over them."""
+
+    def __init__(self, address: str, folder: Path) -> None:
+        self.control = Control(address, {})
+        self.lifeline = Lifeline()
+        self.readiness = ReadinessSwitch(folder)
+        self.running = True
+
+    def queued_requests(self) -> dict[str, int]:
+        return {}
+
+    def waits_for_the_dead(self) -> bool:
+        return False
+
+
+def test_a_server_that_does_not_answer_is_drained_in_its_exit_timeout(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        silent = Silent(f"127.0.0.1:{listener.getsockname()[1]}", tmp_path)
+        began = time.monotonic()
+        drain(silent, exit_timeout=0.5, hosted=())
+        assert time.monotonic() - began < 10
+    silent.lifeline.close()
 
 
 # -- which requests are admitted ---------------------------------------------------------------------------------------

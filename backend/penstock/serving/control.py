@@ -12,7 +12,8 @@ from typing import Any
 
 from penstock.errors import PenstockError
 
-_LOAD_TIMEOUT = 600.0
+_LOAD_SECONDS = 600.0
+_UNLOAD_SECONDS = 60.0
 
 Configuration = dict[str, Any]
 """A model's configuration, as Triton writes it in JSON."""
@@ -109,26 +110,31 @@ class Control:
             return None
         return told
 
-    def load(self, model: str, parameters: Mapping[str, object] | None = None) -> None:
+    def load(self, model: str, parameters: Mapping[str, object] | None = None, patience: float = _LOAD_SECONDS) -> None:
         """Loads a model, or loads it again if its files have changed; returns when it is ready.
 
         Args:
             model: its name.
             parameters: a configuration and files to use instead of the repository's.
+            patience: seconds to wait for the answer.
 
         Raises:
             ServerError: it cannot be loaded. A version loaded before stays as it is.
         """
         body = json.dumps({"parameters": dict(parameters or {})})
-        self._ask("POST", f"/v2/repository/models/{_quoted(model)}/load", body, _LOAD_TIMEOUT)
+        self._ask("POST", f"/v2/repository/models/{_quoted(model)}/load", body, patience)
 
-    def unload(self, model: str) -> None:
+    def unload(self, model: str, patience: float = _UNLOAD_SECONDS) -> None:
         """Unloads a model at once; its requests in flight are still answered.
+
+        Args:
+            model: its name.
+            patience: seconds to wait for the answer.
 
         Raises:
             ServerError: the server refuses, or does not know the model.
         """
-        self._ask("POST", f"/v2/repository/models/{_quoted(model)}/unload", "{}", patience=60)
+        self._ask("POST", f"/v2/repository/models/{_quoted(model)}/unload", "{}", patience)
 
     def _ask(self, method: str, path: str, body: str | None = None, patience: float = 10) -> Any:
         connection = http.client.HTTPConnection(self._address, timeout=patience)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Protocol
 
-from penstock.serving.control import Control, ServerError
+from penstock.serving.control import Control, NoAnswer, ServerError
 from penstock.serving.lifeline import Lifeline
 
 _ANSWER_SECONDS = 3.0
@@ -49,12 +49,20 @@ class ReadinessSwitch:
         (self._model / "1").mkdir(parents=True)
         (self._model / "config.pbtxt").write_text(_UNLOADABLE_CONFIG)
 
-    def switch_off(self, control: Control) -> None:
-        """Makes the server not ready."""
-        with contextlib.suppress(ServerError, OSError):
+    def switch_off(self, control: Control, patience: float) -> None:
+        """Makes the server not ready; waits ``patience`` seconds at most for its answer.
+
+        Raises:
+            NoAnswer: the server does not answer.
+        """
+        try:
             # Moving it takes no room on a full disk.
             self._model.rename(self.repository / _UNLOADABLE)
-            control.load(_UNLOADABLE)
+            control.load(_UNLOADABLE, patience=patience)
+        except NoAnswer:
+            raise
+        except (ServerError, OSError):
+            pass
 
 
 class Drainable(Protocol):
@@ -96,36 +104,50 @@ def drain(server: Drainable, exit_timeout: float, hosted: Collection[str]) -> No
     """
     deadline = time.monotonic() + exit_timeout
 
+    def remaining() -> float:
+        return max(0.0, deadline - time.monotonic())
+
     def patient() -> bool:
         return server.running and not server.waits_for_the_dead() and time.monotonic() < deadline
 
-    server.readiness.switch_off(server.control)
     listens = server.lifeline.listens()
+    # A server whose HTTP does not answer is not asked anything else over it.
     with contextlib.suppress(ServerError):
-        _unload(server.control, hosted if listens else (), patient)
+        server.readiness.switch_off(server.control, remaining() + _ANSWER_SECONDS)
+        _unload(server.control, hosted if listens else (), patient, lambda: remaining() + _ANSWER_SECONDS)
     if listens:
-        seconds = max(0.0, deadline - time.monotonic())
+        seconds = remaining()
         request = json.dumps({"queued": server.queued_requests(), "seconds": seconds})
         answer = server.lifeline.ask(request, seconds + _ANSWER_SECONDS, lambda: server.running)
         if answer == "expired":
             time.sleep(_REFUSAL_SECONDS)
 
 
-def _unload(control: Control, hosted: Collection[str], patient: Callable[[], bool]) -> None:
+def _unload(
+    control: Control, hosted: Collection[str], patient: Callable[[], bool], patience: Callable[[], float]
+) -> None:
     """Unloads models, ensembles before those that they consist of, and waits for their requests in flight.
 
     Args:
         control: of the server.
         hosted: the backends whose models are left out.
         patient: whether to wait further.
+        patience: seconds to wait for an answer of the server, from now.
+
+    Raises:
+        NoAnswer: the server does not answer.
     """
     configurations = {name: control.configuration(name) or {} for name in control.loaded()}
     ensembles = {name for name, config in configurations.items() if "ensemble_scheduling" in config}
     others = {name for name, config in configurations.items() if config.get("backend") not in hosted}
     for group in (ensembles, others - ensembles):
         for name in group:
-            with contextlib.suppress(ServerError):
-                control.unload(name)
+            try:
+                control.unload(name, patience())
+            except NoAnswer:
+                raise
+            except ServerError:
+                pass
         while group and patient() and any(model.name in group and model.state in _ALIVE for model in control.models()):
             time.sleep(_POLL_SECONDS)
 
