@@ -20,7 +20,7 @@ _SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 @cfunc("int64", "int32")
 def note(place: Any) -> Any:
-    """Puts the next number where the job says, and counts."""
+    """Put the next number where the job says, and counts."""
     counter = word_at(place)
     set_word(counter, word_at(counter) + 1)
     set_word(place + 8, word_at(counter))
@@ -29,7 +29,7 @@ def note(place: Any) -> Any:
 
 @cfunc("int64", "int32")
 def spin(place: Any) -> Any:
-    """Runs until somebody writes to the place."""
+    """Run until somebody writes to the place."""
     while word_at(place) == 0:
         set_int(place + 8, word_at(place + 8) + 1)
         call(_SLEEP, (1000,))

@@ -24,7 +24,7 @@ def addresses(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def run(arrays: list[np.ndarray], stages: list[StageRecords], dtype: np.dtype, threads: int = 1) -> list[np.ndarray]:
-    """The outputs of a chain for contiguous arrays of one type and rank; memory that is not written to is 99."""
+    """Return the outputs of a chain for contiguous arrays of one type and rank; memory that is not written to is 99."""
     outputs = [np.full(shape, 99, dtype) for shape in stages[-1].shapes.tolist()]
     shapes = np.array([array.shape for array in arrays], np.int64)
     run_chain(addresses(arrays), shapes, arrays[0].itemsize, stages, addresses(outputs), threads)
@@ -47,7 +47,7 @@ def placement(
 
 
 def scaling(shapes: list[tuple[int, ...]], factors: list[float], source: np.dtype, target: np.dtype) -> StageRecords:
-    """Each sample times its factor."""
+    """Return each sample times its factor."""
     records, kernel = linear_records(
         np.array(factors)[:, None, None], np.zeros((len(factors), 1)), np.dtype(source), np.dtype(target)
     )
@@ -184,7 +184,7 @@ def test_threads_are_bound_to_cores_where_that_is_asked_for(monkeypatch: pytest.
     outputs = [np.empty((64, 64, 3), np.float32) for _ in arrays]
 
     def bound() -> set[tuple[int, ...]]:
-        """The cores of the threads of the pool that are bound."""
+        """Return the cores of the threads of the pool that are bound."""
         masks = {tuple(sorted(os.sched_getaffinity(int(task)))) for task in os.listdir("/proc/self/task")}
         return masks - {tuple(allowed)}
 

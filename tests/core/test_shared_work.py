@@ -24,14 +24,14 @@ _SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 @cfunc("int64, int64", "int32")
 def note(numbers: Any, place: Any) -> Any:
-    """Adds one to a number."""
+    """Add one to a number."""
     counted_at(numbers + 8 * place)
     return 0
 
 
 @cfunc("int64, int64", "int32")
 def hold(numbers: Any, place: Any) -> Any:
-    """Waits until somebody writes to the last number but one."""
+    """Wait until somebody writes to the last number but one."""
     while word_at(numbers + 8 * 8) == 0:
         counted_at(numbers + 8 * 9)
         call(_SLEEP, (1000,))
@@ -41,7 +41,7 @@ def hold(numbers: Any, place: Any) -> Any:
 
 @cfunc("int64, int64, int64", "int32")
 def add_up(numbers: Any, count: Any, result: Any) -> Any:
-    """The sum of numbers, which it returns, too."""
+    """Return the sum of numbers, which it returns, too."""
     total = 0
     for place in range(count):
         total += word_at(numbers + 8 * place)

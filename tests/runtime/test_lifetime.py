@@ -54,7 +54,7 @@ def failing(i: int) -> list[np.ndarray]:
 
 
 def drained(source: Callable[[], Any], error: type[BaseException], **options: Any) -> Pipeline:
-    """A pipeline of that source, after it was run until the error came."""
+    """Return a pipeline of that source, after it was run until the error came."""
 
     @pipeline_def(batch_size=2, num_threads=2, **options)
     def define() -> Any:
@@ -70,7 +70,7 @@ def drained(source: Callable[[], Any], error: type[BaseException], **options: An
 
 
 def soon(condition: Callable[[], bool]) -> bool:
-    """Whether something comes about: a thread that handed on an error refers to it, and so to its frames, a moment longer."""
+    """Return whether something comes about: a thread that handed on an error refers to it, and so to its frames, a moment longer."""
     deadline = time.monotonic() + 20
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -146,7 +146,7 @@ def divided(array: np.ndarray) -> np.ndarray:
 
 
 def live_batches() -> int:
-    """How many batches and workspaces there are."""
+    """Return how many batches and workspaces there are."""
     return sum(issubclass(type(each), (TensorList, Workspace)) for each in gc.get_objects())
 
 

@@ -43,8 +43,8 @@ def test_all_budgets_must_have_room() -> None:
     own, other = Reservation([shared, small]), Reservation([shared])
     assert not own.grow(60)
     assert other.grow(60)
-    assert shared.taken == 60
-    assert small.taken == 0
+    assert shared.reserved_bytes == 60
+    assert small.reserved_bytes == 0
     assert not own.grow(50)
     assert own.exceeded(60) is small
     assert own.exceeded(50) is None
@@ -75,7 +75,7 @@ def test_who_waits_is_admitted_in_turn() -> None:
     for thread in threads:
         thread.join()
     assert sorted(order) == ["large", "small"]
-    assert shared.taken == 100
+    assert shared.reserved_bytes == 100
 
 
 def test_waiting_for_one_model_does_not_hold_up_another() -> None:

@@ -72,7 +72,7 @@ def test_epochs(method: str, source: Any, batch: bool) -> None:
 
 
 def mapped_memory() -> set[str]:
-    """The inodes of workers' memory that this process has mapped."""
+    """Return the inodes of workers' memory that this process has mapped."""
     lines = Path("/proc/self/maps").read_text().splitlines()
     return {line.split()[4] for line in lines if "/memfd:penstock" in line}
 

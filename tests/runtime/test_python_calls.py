@@ -61,7 +61,7 @@ OPERATORS = {crop: 4, flip: 6, pad: 6, colours: 7, rotate: 4, flips: 25}
 
 
 def calls_of_a_batch(work: Callable[[Any], Any], batch_size: int, threads: int) -> int:
-    """How many functions of Python's are called for a batch, on any thread that works for it."""
+    """Return how many functions of Python's are called for a batch, on any thread that works for it."""
     rng = np.random.default_rng(0)
     batches = [[rng.integers(0, 256, (32, 32, 3), np.uint8) for _ in range(batch_size)] for _ in range(4)]
 

@@ -39,7 +39,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def _reading(files: list[str], batch_size: int = 4, on_error: str | None = None, **settings: Any) -> Pipeline:
-    """Gives images and labels; ``on_error`` is set on the operators."""
+    """Give images and labels; ``on_error`` is set on the operators."""
     own = {} if on_error is None else {"on_error": on_error}
     reader = {name: settings.pop(name) for name in ("pad_last_batch", "num_shards", "shard_id") if name in settings}
 

@@ -79,12 +79,12 @@ def short(_: int) -> None:
 
 
 def long(_: int) -> None:
-    """Takes time without the GIL, as reading does."""
+    """Take time without the GIL, as reading does."""
     time.sleep(0.002)
 
 
 def run(pool: WorkerPool, pace: Pace, task: Callable[[int], None], batches: int = 1) -> set[str]:
-    """The threads that ran tasks; each task must run once."""
+    """Return the threads that ran tasks; each task must run once."""
     for _ in range(batches):
         threads: dict[int, str] = {}
 
@@ -103,7 +103,7 @@ def test_short_tasks_are_not_shared(pool: WorkerPool) -> None:
 
 
 def are_shared(pool: WorkerPool, pace: Pace) -> bool:
-    """Whether threads share long tasks: where others use the processors, a thread may wake too late to get one of a batch."""
+    """Return whether threads share long tasks: where others use the processors, a thread may wake too late to get one of a batch."""
     return any(len(run(pool, pace, long)) > 1 for _ in range(50))
 
 

@@ -22,7 +22,7 @@ def _fed(blocking: bool = True) -> Any:
 
 
 def _started(task: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
-    """A thread that does the task, and the list that will hold what it gave or raised."""
+    """Return a thread that does the task, and the list that will hold what it gave or raised."""
     given: list[Any] = []
 
     def run() -> None:

@@ -24,7 +24,7 @@ from penstock.tensors.pinned import (
     pinned_block,
     pinned_bytes,
 )
-from penstock.tensors.transfers import Crew, array_to_host
+from penstock.tensors.transfers import Threads, array_to_host
 
 MB = 1 << 20
 RNG = np.random.default_rng(0)
@@ -46,15 +46,15 @@ def numbers(*shape: int) -> np.ndarray:
 
 
 def staged() -> int:
-    """The slots of staging memory that have been used."""
+    """Return the slots of staging memory that have been used."""
     staging = transfers.transfers()._staging
     return -1 if staging is None else staging._next
 
 
-def check(batch: TensorListCPU, crew: Crew | None = None) -> TensorListGPU:
+def check(batch: TensorListCPU, threads: Threads | None = None) -> TensorListGPU:
     """Uploads a batch, and compares it on the host."""
     expected = [np.array(sample) for sample in batch.samples]
-    uploaded = TensorListGPU.upload(batch, crew)
+    uploaded = TensorListGPU.upload(batch, threads)
     assert uploaded.shape() == [sample.shape for sample in expected]
     assert uploaded.dtype == batch.dtype
     back = uploaded.as_cpu()
@@ -77,7 +77,7 @@ def test_a_contiguous_batch(size: int) -> None:
 def test_samples_that_lie_here_and_there(dtype: type, threads: int) -> None:
     shapes = [(3, 5), (0, 7), (700, 1000), (1, 1), (512, 1024), (2, 0), (333, 7)]
     samples = [RNG.integers(0, 100, shape).astype(dtype) for shape in shapes]
-    check(TensorListCPU.of_samples(samples), Crew(threads))
+    check(TensorListCPU.of_samples(samples), Threads(threads))
 
 
 def test_samples_that_are_not_contiguous() -> None:

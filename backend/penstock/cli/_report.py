@@ -11,7 +11,7 @@ from penstock.graph import Graph, OpNode
 from penstock.graph.drawing import to_svg
 from penstock.graph.listing import arguments, title
 from penstock.passes import Applied, Change
-from penstock.tensors.pictures import MOST_SHOWN, batch_html
+from penstock.tensors.pictures import MAX_SHOWN, batch_html
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 1200px; padding: 0 1em; color: #1a1a1a }
@@ -25,7 +25,7 @@ table { border-collapse: collapse } th, td { text-align: left; padding: .2em 1.2
 
 
 def report(heading: str, graph: Graph, applied: Sequence[Applied], trial: Trial | None) -> str:
-    """The page.
+    """Return the page.
 
     Args:
         heading: what was inspected.
@@ -107,12 +107,12 @@ def _failures(trial: Trial) -> list[str]:
 
 
 def _step(op: OpNode, trial: Trial) -> str:
-    given = ", ".join(chain((node.name for node in op.inputs), (f"{name}={value}" for name, value in arguments(op))))
-    taken = f"{trial.seconds[op.name] * 1000:.2f} ms" if op.name in trial.seconds else ""
+    operands = ", ".join(chain((node.name for node in op.inputs), (f"{name}={value}" for name, value in arguments(op))))
+    time_text = f"{trial.seconds[op.name] * 1000:.2f} ms" if op.name in trial.seconds else ""
     batches = "".join(
         batch_html(
             f"{node.name}: {batch.dtype}, layout '{batch.layout()}'",
-            batch.subset(range(min(len(batch), MOST_SHOWN))).as_cpu().samples,
+            batch.subset(range(min(len(batch), MAX_SHOWN))).as_cpu().samples,
             batch.layout(),
             len(batch),
             edge=240,
@@ -121,5 +121,5 @@ def _step(op: OpNode, trial: Trial) -> str:
     )
     return (
         f'<div class="step" id="{escape(_anchor(op))}"><b>{escape(title(op))}</b> '
-        f'<code class="quiet">({escape(given)})</code> <span class="quiet">{op.device} {taken}</span>{batches}</div>'
+        f'<code class="quiet">({escape(operands)})</code> <span class="quiet">{op.device} {time_text}</span>{batches}</div>'
     )

@@ -34,7 +34,7 @@ def _python() -> bytes:
 
 
 def described(arrays: list[np.ndarray]) -> np.ndarray:
-    """What Python tells of arrays: an ``ARRAY`` of each.
+    """Return an ``ARRAY`` for each array, as Python describes it.
 
     Args:
         arrays: NumPy's, or whatever else has memory on the CPU, of any types and ranks. Something else must keep them.
@@ -48,17 +48,17 @@ def described(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def address(array: np.ndarray) -> int:
-    """The address of an array's first element. Something else must keep it; raises TypeError likewise."""
-    place: int = brief_core().penstock_address(_python(), array)
-    return place
+    """Return the address of an array's first element. Something else must keep it; raises TypeError likewise."""
+    pointer: int = brief_core().penstock_address(_python(), array)
+    return pointer
 
 
 def addresses(arrays: list[np.ndarray]) -> np.ndarray | None:
-    """The addresses of arrays, int64; None if one of them is not contiguous. Something else must keep them.
+    """Return the addresses of arrays, int64; None if one of them is not contiguous. Something else must keep them.
 
     Raises:
         TypeError: one of them has no memory that can be looked at.
     """
-    places = np.empty(len(arrays), np.int64)
-    contiguous: int = brief_core().penstock_addresses(_python(), arrays, len(arrays), places)
-    return places if contiguous == len(arrays) else None
+    pointers = np.empty(len(arrays), np.int64)
+    contiguous: int = brief_core().penstock_addresses(_python(), arrays, len(arrays), pointers)
+    return pointers if contiguous == len(arrays) else None

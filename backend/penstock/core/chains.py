@@ -15,7 +15,7 @@ from penstock.core.loading import core
 _STRIP_BYTES = 1 << 20
 """Of the results between two stages: smaller strips fit the caches better, but need more calls."""
 WORTH_WAKING_NS = 100_000
-"""What the calling thread has left to do if another one is to be woken: that takes 50 microseconds, and some of the caller's time."""
+"""Minimum remaining work of the calling thread for it to wake another one, which takes 50 microseconds and some of the caller's time."""
 
 _EXTENTS = (np.int64, MAX_RANK)
 REGION = np.dtype([("anchor", *_EXTENTS), ("extents", *_EXTENTS)])
@@ -55,7 +55,7 @@ _EMPTY = 1
 
 
 class StageKind(IntEnum):
-    """What a stage does, as ``PenstockStageKind`` says."""
+    """The kind of a stage: ``PenstockStageKind``."""
 
     PLACEMENT = 0
     POINTWISE = 1
@@ -134,7 +134,7 @@ def placements(
 
 
 def array_part(array: np.ndarray, anchor: tuple[int, ...]) -> np.ndarray:
-    """An array as the core sees it: a ``PART`` at ``anchor`` of a larger one. Someone else has to keep it."""
+    """Return an array as the core sees it: a ``PART`` at ``anchor`` of a larger one. Someone else has to keep it."""
     part = np.zeros((), PART)
     rank = array.ndim
     part["data"] = address(array)
@@ -143,21 +143,21 @@ def array_part(array: np.ndarray, anchor: tuple[int, ...]) -> np.ndarray:
 
 
 def compute_part(stage: StageRecords, source: np.ndarray, target: np.ndarray) -> None:
-    """Computes a part of the output of one sample, as :func:`run_chain` does.
+    """Compute a part of the output of one sample, as :func:`run_chain` does.
 
     Args:
         stage: of one sample.
         source: a ``PART``: what the stage reads of its input for that, at least.
         target: a ``PART``: all that the stage covers.
     """
-    places = _addresses([stage.records, stage.shapes, source, target])
-    row = _row(stage, places[0], places[1], 0)
-    if core().penstock_compute_part(row, stage.shapes.shape[1], places[2], places[3]):
+    pointers = _addresses([stage.records, stage.shapes, source, target])
+    row = _row(stage, pointers[0], pointers[1], 0)
+    if core().penstock_compute_part(row, stage.shapes.shape[1], pointers[2], pointers[3]):
         raise MemoryError("there is not enough memory for what an operator reads")
 
 
 def _row(stage: StageRecords, records: int, shapes: int, strip_axis: int) -> bytes:
-    """A stage as the core sees it; ``records`` and ``shapes``: their addresses."""
+    """Return a stage as the core sees it; ``records`` and ``shapes``: their addresses."""
     return _STAGE.pack(
         stage.kind,
         records,
@@ -176,9 +176,9 @@ def _row(stage: StageRecords, records: int, shapes: int, strip_axis: int) -> byt
 
 
 def _addresses(arrays: list[np.ndarray]) -> list[int]:
-    places = addresses(arrays)
-    assert places is not None, "the core reads contiguous arrays"
-    found: list[int] = places.tolist()
+    pointers = addresses(arrays)
+    assert pointers is not None, "the core reads contiguous arrays"
+    found: list[int] = pointers.tolist()
     return found
 
 
@@ -207,7 +207,7 @@ class Chain:
         stages: Sequence[StageRecords],
         targets: np.ndarray,
     ) -> Chain:
-        """Describes a batch.
+        """Describe a batch.
 
         Args:
             sources, targets: addresses of contiguous samples, int64; ``sources`` None: each sample is computed by :meth:`run_sample`.
@@ -219,20 +219,20 @@ class Chain:
         arrays = [shapes, targets]
         for stage in stages:
             arrays += stage.records, stage.shapes
-        source_shapes, target_places, *own = _addresses(arrays)
+        source_shapes, target_places, *rest = _addresses(arrays)
         rows, strip_axis = [], 0
         for number, stage in enumerate(stages):
             if stage.reads_neighbours:
                 strip_axis = 0
             if stage.permutation:
                 strip_axis = stage.permutation.index(strip_axis)
-            rows.append(_row(stage, own[2 * number], own[2 * number + 1], strip_axis))
-        places = 0 if sources is None else address(sources)
-        chain = _CHAIN.pack(rank, samples, len(rows), places, source_shapes, element_bytes, target_places, _STRIP_BYTES)
+            rows.append(_row(stage, rest[2 * number], rest[2 * number + 1], strip_axis))
+        first = 0 if sources is None else address(sources)
+        chain = _CHAIN.pack(rank, samples, len(rows), first, source_shapes, element_bytes, target_places, _STRIP_BYTES)
         return cls(chain, b"".join(rows), samples, rank, (sources, arrays, stages))
 
     def run(self, threads: int, cores: Sequence[int] | None = None) -> bool:
-        """Runs all samples, without the GIL; returns False, and does nothing, if one is empty, or becomes so.
+        """Run all samples, without the GIL; return False, and do nothing, if one is empty, or becomes so.
 
         Args:
             threads: that share the samples, at most; for little work there are fewer.
@@ -247,7 +247,7 @@ class Chain:
         return _is_done(status)
 
     def read_regions(self) -> np.ndarray | None:
-        """The region of its source that each sample depends on, of type ``REGION``; None if one is empty, or becomes so.
+        """Return the region of its source that each sample depends on, of type ``REGION``; None if one is empty, or becomes so.
 
         Raises:
             MemoryError: as :meth:`run`.
@@ -256,7 +256,7 @@ class Chain:
         return regions if _is_done(core().penstock_read_regions(self.header, self.table, address(regions))) else None
 
     def run_sample(self, sample: int, source: np.ndarray) -> None:
-        """Runs one sample on the calling thread, without the GIL.
+        """Run one sample on the calling thread, without the GIL.
 
         Args:
             sample: its number.
@@ -269,7 +269,7 @@ class Chain:
 
 
 def _is_done(status: int) -> bool:
-    """Whether the core did what it was asked for, and nothing is empty."""
+    """Return whether the core did what it was asked for, and nothing is empty."""
     if status < 0:
         raise MemoryError("there is not enough memory for results between two operators")
     return status != _EMPTY
@@ -284,7 +284,7 @@ def run_chain(
     threads: int,
     cores: Sequence[int] | None = None,
 ) -> bool:
-    """Runs all samples of a batch through stages, without the GIL; returns False, and does nothing, if one is empty, or becomes so.
+    """Run all samples of a batch through stages, without the GIL; return False, and do nothing, if one is empty, or becomes so.
 
     Args:
         sources, targets: addresses of contiguous samples, int64.

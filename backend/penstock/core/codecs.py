@@ -96,7 +96,7 @@ def _files(addresses: np.ndarray, sizes: np.ndarray) -> _Files:
 
 
 def read_jpeg_headers(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The headers of ordinary JPEGs.
+    """Return the headers of ordinary JPEGs.
 
     Args:
         addresses, sizes: of the files, sizes in bytes: int64, contiguous.
@@ -159,7 +159,7 @@ class _Png(ctypes.Structure):
 def decode_png(
     library: Libdeflate, encoded: np.ndarray, anchor: Sequence[int], space: PixelSpace, output: np.ndarray
 ) -> bool:
-    """Decodes an ordinary PNG, or a region of one, without the GIL.
+    """Decode an ordinary PNG, or a region of one, without the GIL.
 
     Args:
         library: what inflates it.
@@ -198,7 +198,7 @@ def find_whole_jpegs(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def prepare_jpegs(
     addresses: np.ndarray, sizes: np.ndarray, channels: int, max_pixels: int
 ) -> tuple[int, np.ndarray, np.ndarray]:
-    """Describes files that are all ordinary JPEGs, whole, and stored upright.
+    """Describe files that are all ordinary JPEGs, whole, and stored upright.
 
     Args:
         addresses, sizes: of the files, sizes in bytes: int64, contiguous.
@@ -211,14 +211,14 @@ def prepare_jpegs(
     """
     # One array, as asking for an address takes longer than reading a header.
     memory = np.empty(len(addresses) * (ENCODED_IMAGE.itemsize + JPEG_HEADER.itemsize), np.uint8)
-    end, place = len(addresses) * ENCODED_IMAGE.itemsize, memory.ctypes.data
+    end, start = len(addresses) * ENCODED_IMAGE.itemsize, memory.ctypes.data
     files = ctypes.byref(_files(addresses, sizes))
-    room: int = brief_core().penstock_prepare_jpegs(files, channels, max_pixels, place, place + end)
+    room: int = brief_core().penstock_prepare_jpegs(files, channels, max_pixels, start, start + end)
     return room, memory[:end].view(ENCODED_IMAGE), memory[end:].view(JPEG_HEADER)
 
 
 def read_recordings(addresses: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, int]:
-    """Finds the samples of ordinary WAV files.
+    """Find the samples of ordinary WAV files.
 
     Args:
         addresses, sizes: of the files, sizes in bytes: int64, contiguous.
@@ -234,19 +234,19 @@ def read_recordings(addresses: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarra
 
 
 def load_codec(path: str) -> int | None:
-    """The address of nvImageCodec's library, loaded from a file; None if it is missing, or of a version that the core does not know."""
+    """Return the address of nvImageCodec's library, loaded from a file; None if it is missing, or of a version that the core does not know."""
     library: int | None = core().penstock_codec_load(path.encode())
     return library
 
 
 def codec_version(library: int) -> int:
-    """The version of nvImageCodec's library: 900 for 0.9.0."""
+    """Return the version of nvImageCodec's library: 900 for 0.9.0."""
     version: int = core().penstock_codec_version(library)
     return version
 
 
 def start_codec(library: int) -> int:
-    """The address of an instance of nvImageCodec, for all threads of this process.
+    """Return the address of an instance of nvImageCodec, for all threads of this process.
 
     Raises:
         MemoryError: there is no memory for it.
@@ -262,7 +262,7 @@ _NO_MEMORY = 5, 15
 
 
 def check_status(status: int, what: str) -> None:
-    """Raises an exception unless nvImageCodec's status is 0; ``what``: it could not do."""
+    """Raise an exception unless nvImageCodec's status is 0; ``what``: it could not do."""
     if status in _NO_MEMORY:
         raise MemoryError(f"nvImageCodec could not {what}: no memory was left for it (status {status})")
     if status:
@@ -322,5 +322,5 @@ class ImageDecoder:
 
 @functools.cache
 def decode_function() -> int:
-    """The address of the function that decodes the batch in an :class:`ImageBatch`, as jobs take it."""
+    """Return the address of the function that decodes the batch in an :class:`ImageBatch`, as jobs take it."""
     return ctypes.cast(core().penstock_decode_images, c_void_p).value or 0

@@ -46,7 +46,7 @@ class NativeLibrary:
     flags: tuple[str, ...]
 
     def path(self) -> Path:
-        """The library: the one in the package, otherwise the one compiled from its sources, now or earlier.
+        """Return the library: the one in the package, otherwise the one compiled from its sources, now or earlier.
 
         Raises:
             CompilerError: there is no C++ compiler, it fails, or there is no folder for the library.
@@ -54,11 +54,11 @@ class NativeLibrary:
         return self._built() or self._build()
 
     def is_built(self) -> bool:
-        """Whether it is already compiled."""
+        """Return whether it is already compiled."""
         return self._built() is not None
 
     def compile_to(self, folder: Path, command: Sequence[str] = ()) -> None:
-        """Compiles it into a folder, where :meth:`path` finds it if that is ``native`` in an installed package.
+        """Compile it into a folder, where :meth:`path` finds it if that is ``native`` in an installed package.
 
         Args:
             folder: for the library.
@@ -71,11 +71,11 @@ class NativeLibrary:
             self._install(self._compile(Path(scratch), command or compiler()), folder)
 
     def folder_in_checkout(self) -> Path:
-        """Where an editable installation puts it."""
+        """Return where an editable installation puts it."""
         return _CHECKOUT / "build" / "native" / self._fingerprint()
 
     def sources(self) -> list[Path]:
-        """Its sources and headers: in the checkout, otherwise in the package."""
+        """Return its sources and headers: in the checkout, otherwise in the package."""
         for folder in (_PACKAGE.parent / self.folder, _PACKAGE / "native" / self.folder):
             found = sorted(path for path in folder.glob("*") if path.suffix in (".h", ".cc"))
             if found:
@@ -83,7 +83,7 @@ class NativeLibrary:
         raise CompilerError(f"this penstock was installed without the sources of {self.name}")
 
     def _built(self) -> Path | None:
-        """The library, if it exists: in the package if it ships there, in the checkout, or in a cache."""
+        """Return the library, if it exists: in the package if it ships there, in the checkout, or in a cache."""
         shipped = _PACKAGE / "native" / self.name
         if shipped.is_file():
             return shipped
@@ -105,7 +105,7 @@ class NativeLibrary:
         )
 
     def _caches(self, find_private: Callable[[str], Path | None]) -> Iterator[Path]:
-        """Where it may be: in the user's cache; in a temporary folder if that cannot be written."""
+        """Yield where it may be: in the user's cache; in a temporary folder if that cannot be written."""
         for find in (users_cache, find_private):
             if (folder := find("native")) is not None:
                 yield folder / self._fingerprint()
@@ -117,7 +117,7 @@ class NativeLibrary:
         return digest.hexdigest()[:16]
 
     def _compile(self, folder: Path, found: Sequence[str]) -> Path:
-        """Compiles the library into a folder, by a compiler's command."""
+        """Compile the library into a folder, by a compiler's command."""
         made = folder / self.name
         files = [str(path) for path in self.sources() if path.suffix == ".cc"]
         command = [*found, *_FLAGS, *self.flags, "-o", str(made), *files, "-ldl"]
@@ -130,7 +130,7 @@ class NativeLibrary:
         return made
 
     def _install(self, library: Path, folder: Path) -> Path:
-        """Puts the library into a folder at once, so that concurrent builds do not see each other's partial file."""
+        """Put the library into a folder at once, so that concurrent builds do not see each other's partial file."""
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             copy = shutil.copy(library, scratch)
@@ -138,12 +138,12 @@ class NativeLibrary:
 
 
 def checkout() -> Path | None:
-    """The folder of the checkout that this package is in, or None."""
+    """Return the folder of the checkout that this package is in, or None."""
     return _CHECKOUT if _IS_CHECKOUT else None
 
 
 def has_compiler() -> bool:
-    """Whether there is a C++ compiler on this machine, or in this environment."""
+    """Return whether there is a C++ compiler on this machine, or in this environment."""
     try:
         compiler()
     except CompilerError:
@@ -152,7 +152,7 @@ def has_compiler() -> bool:
 
 
 def compiler() -> list[str]:
-    """The command of a C++ compiler: the machine's, or the one in the wheel ``ziglang``.
+    """Return the command of a C++ compiler: the machine's, or the one in the wheel ``ziglang``.
 
     Raises:
         CompilerError: there is none.
@@ -169,7 +169,7 @@ def compiler() -> list[str]:
 
 
 def compiler_for_wheels(architecture: str) -> list[str]:
-    """The command of a C++ compiler for a wheel, which runs on this machine's architecture or another.
+    """Return the command of a C++ compiler for a wheel, which runs on this machine's architecture or another.
 
     Args:
         architecture: the wheel's: ``x86_64`` or ``aarch64``.

@@ -20,11 +20,11 @@ def read_files(
     name_starts: np.ndarray,
     known: np.ndarray,
     alignment: int,
-    places: np.ndarray,
+    content_addresses: np.ndarray,
     sizes: np.ndarray,
     block: np.ndarray,
 ) -> int:
-    """Reads whole files one after the other into a block; returns its size, or -1 if a file can't be read.
+    """Read whole files one after the other into a block; return its size, or -1 if a file can't be read.
 
     If the block is too small, only the sizes are of use. All arrays are contiguous.
 
@@ -33,29 +33,29 @@ def read_files(
         name_starts: where the batch's paths begin: int64.
         known: the files' sizes when they were last read, in bytes, or -1: int64.
         alignment: of the contents in the block, in bytes.
-        places: receives where the contents begin: int64.
+        content_addresses: receives where the contents begin: int64.
         sizes: receives the sizes in bytes: int64.
         block: receives the contents: uint8.
     """
-    *own, target = _addresses(names, name_starts, known, places, sizes, block)
-    files = _FILES.pack(*own, alignment)
+    *inputs, target = _addresses(names, name_starts, known, content_addresses, sizes, block)
+    files = _FILES.pack(*inputs, alignment)
     size: int = core().penstock_read_files(files, len(name_starts), target, len(block))
     return size
 
 
 def read_ranges(ranges: np.ndarray, block: np.ndarray) -> bool:
-    """Reads ranges of open files into a block; returns whether all could be read.
+    """Read ranges of open files into a block; return whether all could be read.
 
     Args:
         ranges: ``RANGE``, contiguous.
         block: receives the contents: uint8.
     """
-    places = _addresses(ranges, block)
-    return core().penstock_read_ranges(places[0], len(ranges), places[1], len(block)) == 0
+    pointers = _addresses(ranges, block)
+    return core().penstock_read_ranges(pointers[0], len(ranges), pointers[1], len(block)) == 0
 
 
 def copy_pieces(window_file: int, pieces: np.ndarray, window: np.ndarray, block: np.ndarray) -> bool:
-    """Copies pieces of mapped files to a block, one after the other; returns whether all could be read.
+    """Copy pieces of mapped files to a block, one after the other; return whether all could be read.
 
     Args:
         window_file: descriptor of a file whose contents are ``window``.
@@ -69,7 +69,7 @@ def copy_pieces(window_file: int, pieces: np.ndarray, window: np.ndarray, block:
 
 
 def _addresses(*arrays: np.ndarray) -> list[int]:
-    places = addresses(list(arrays))
-    assert places is not None, "the core takes contiguous arrays"
-    found: list[int] = places.tolist()
+    pointers = addresses(list(arrays))
+    assert pointers is not None, "the core takes contiguous arrays"
+    found: list[int] = pointers.tolist()
     return found

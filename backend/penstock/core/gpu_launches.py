@@ -41,7 +41,7 @@ def room_for_arguments(launches: int) -> np.ndarray:
 def list_launches(
     stream: np.ndarray, kernels: np.ndarray, steps: np.ndarray, calls: np.ndarray, arguments: np.ndarray
 ) -> int:
-    """Fills in calls that launch kernels; returns how many there are, as those without blocks are left out.
+    """Fill in calls that launch kernels; return how many there are, as those without blocks are left out.
 
     Args:
         stream: one :data:`GPU_STREAM`.
@@ -51,6 +51,6 @@ def list_launches(
         arguments: of :func:`room_for_arguments`, for as many launches; needed until the calls are made.
     """
     assert calls.shape == (len(steps), CALL_WORDS)
-    places = [array.ctypes.data for array in (stream, kernels, steps)]
-    made: int = brief_core().penstock_list_launches(*places, len(steps), calls.ctypes.data, arguments.ctypes.data)
+    pointers = [array.ctypes.data for array in (stream, kernels, steps)]
+    made: int = brief_core().penstock_list_launches(*pointers, len(steps), calls.ctypes.data, arguments.ctypes.data)
     return made

@@ -73,7 +73,7 @@ def _path() -> Path:
 
 @functools.cache
 def core() -> ctypes.CDLL:
-    """The library, whose functions are called without the GIL.
+    """Return the library, whose functions are called without the GIL.
 
     Raises:
         CompilerError: it has to be compiled, and cannot be.
@@ -89,7 +89,7 @@ def core() -> ctypes.CDLL:
 
 @functools.cache
 def brief_core() -> ctypes.PyDLL:
-    """The library, whose functions are called with the GIL: for those that return at once.
+    """Return the library, whose functions are called with the GIL: for those that return at once.
 
     Another thread could take the GIL meanwhile, and keep it for long.
     """

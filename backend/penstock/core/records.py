@@ -23,7 +23,7 @@ def compute_records(
     cores: Sequence[int] | None = None,
     is_large: bool = False,
 ) -> None:
-    """Calls a kernel for each record, without the GIL.
+    """Call a kernel for each record, without the GIL.
 
     Args:
         kernel: its address.

@@ -27,7 +27,7 @@ os.register_at_fork(after_in_child=lambda: _forks.append(None))
 
 
 def make_calls(calls: int, count: int) -> int:
-    """Calls functions, which return 0 unless they fail; returns what the first one that fails does, or 0.
+    """Call functions, which return 0 unless they fail; return what the first one that fails does, or 0.
 
     Args:
         calls: an address, from which on there are ``count`` times CALL_WORDS words.
@@ -37,7 +37,7 @@ def make_calls(calls: int, count: int) -> int:
 
 
 class _Running(Protocol):
-    """What threads may still need when nobody refers to it any more."""
+    """Data that threads may still need when nobody else refers to it."""
 
     @property
     def is_done(self) -> bool: ...
@@ -75,19 +75,19 @@ class BackgroundThreads:
         return self._address
 
     def submit(self, job: Job) -> None:
-        """Queues a job, once."""
+        """Queue a job, once."""
         job.begin(self.address)
         self.keep(job)
 
     def keep(self, running: _Running) -> None:
-        """Keeps what was submitted alive until it is done."""
+        """Keep what was submitted alive until it is done."""
         with self._keeping:
             while self._running and self._running[0].is_done:
                 self._running.popleft()
             self._running.append(running)
 
     def close(self) -> None:
-        """Finishes what was submitted, and ends the threads."""
+        """Finish what was submitted, and end the threads."""
         address, self._address = self._address, None
         # A forked process does not have the threads.
         if address is not None and self._forks == len(_forks):
@@ -118,7 +118,7 @@ class Job:
             self._release(self._address)
 
     def begin(self, threads: int) -> None:
-        """Has threads, which are at an address, do the job."""
+        """Submit the job to the threads at an address."""
         self._address = brief_core().penstock_task_submit(threads, self._function, self._argument, self._times)
 
     @property
@@ -131,7 +131,7 @@ class Job:
         return done
 
     def wait(self) -> None:
-        """Waits until the job, which is queued, is done, without holding the GIL."""
+        """Wait until the job, which is queued, is done, without holding the GIL."""
         # The threads of the process that this one was forked from are not here.
         if self._forks == len(_forks) and not self.is_done:
             core().penstock_task_wait(self._address)
@@ -170,7 +170,7 @@ class SharedWork:
         self._release(self._address)
 
     def follow(self, calls: np.ndarray, keep: object = None) -> None:
-        """Has calls made when all shares are done; to be called once, whatever happens.
+        """Submit calls to make when all shares are done; call this exactly once, even after an error.
 
         Args:
             calls: rows of CALL_WORDS words; int64.
@@ -183,7 +183,7 @@ class SharedWork:
             library.penstock_work_conclude(self._address, None if threads is None else threads.address)
 
     def help(self) -> None:
-        """Takes shares on this thread, too, as long as there are any."""
+        """Take shares on this thread, too, as long as there are any."""
         core().penstock_work_help(self._address)
 
     @property
@@ -194,7 +194,7 @@ class SharedWork:
         return self._is_done
 
     def wait(self) -> int:
-        """Waits for the calls, without holding the GIL; returns 0, or what the one that failed returned."""
+        """Wait for the calls, without holding the GIL; return 0, or what the one that failed returned."""
         # The threads of the process that this one was forked from are not here.
         if self._forks != len(_forks) and not self.is_done:
             return 0
@@ -213,7 +213,7 @@ _threads: weakref.WeakSet[BackgroundThreads] = weakref.WeakSet()
 
 @atexit.register
 def _close_threads() -> None:
-    """Ends the threads: one inside a C++ library at exit would abort the process."""
+    """End the threads: one inside a C++ library at exit would abort the process."""
     for threads in list(_threads):
         with contextlib.suppress(RuntimeError):
             threads.close()

@@ -32,7 +32,7 @@ class BatchQueue:
         self._queue: InlineQueue | PrefetchQueue = (InlineQueue if is_inline else PrefetchQueue)(executor, self._closed)
 
     def schedule(self, completes: bool = False) -> None:
-        """Starts the next batch. If another thread has closed the queue meanwhile, the batch fails.
+        """Start the next batch. If another thread has closed the queue meanwhile, the batch fails.
 
         Args:
             completes: the oldest batch is taken next, so a queue without a thread completes it, too.
@@ -43,7 +43,7 @@ class BatchQueue:
         queue.schedule(completes)
 
     def next_result(self) -> Result:
-        """The result of the oldest scheduled batch; waits for it, and raises what its run raised."""
+        """Return the result of the oldest scheduled batch; waits for it, and raises what its run raised."""
         return self._queue.next_result()
 
     @property
@@ -52,7 +52,7 @@ class BatchQueue:
         return self._queue.batches_ahead if self._depth > 1 else 0
 
     def close(self, timeout: float | None = None) -> None:
-        """Ends the queue and releases its executor; batches that were not taken are dropped.
+        """End the queue and release its executor; batches that were not taken are dropped.
 
         Args:
             timeout: how long to wait for a batch that a thread runs, in seconds; afterwards the thread ends by itself.

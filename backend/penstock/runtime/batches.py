@@ -72,7 +72,7 @@ class Batch:
     result: Result = field(default_factory=Result)
 
     def end(self) -> None:
-        """Ends operators that were started early and will not be run."""
+        """End operators that were started early and will not be run."""
         while self.begun:
             self.begun.popitem()[1].end()
 
@@ -84,11 +84,11 @@ class Watch(Protocol):
         """Called after each operator, with the host's time for it (GPU work may still be in flight)."""
 
     def cancelled(self) -> Collection[int]:
-        """The cancelled samples; polled before each operator."""
+        """Return the cancelled samples; polled before each operator."""
 
 
 def check_batch_sizes(workspace: Workspace) -> None:
-    """Raises RuntimeError if the inputs and arguments of an operator have different numbers of samples."""
+    """Raise RuntimeError if the inputs and arguments of an operator have different numbers of samples."""
     sizes = set(map(len, map(_SHAPES, [*workspace.inputs, *workspace.arguments.values()])))
     if len(sizes) > 1:
         parts = any(batch.positions is not None for batch in [*workspace.inputs, *workspace.arguments.values()])
@@ -96,12 +96,12 @@ def check_batch_sizes(workspace: Workspace) -> None:
         raise RuntimeError(f"Batch size clash: the inputs have {', '.join(map(str, sorted(sizes)))} samples{advice}")
 
 
-def kept_of(batch: TensorList, kept: Sequence[int]) -> TensorList:
-    """The samples to return of an output, or their parts."""
-    ranges = [range(*batch.made_of(position, position + 1)) for position in kept]
-    part = batch.subset([index for own in ranges for index in own])
+def kept_of(batch: TensorList, positions: Sequence[int]) -> TensorList:
+    """Return the samples to return of an output, or their parts."""
+    ranges = [range(*batch.made_of(position, position + 1)) for position in positions]
+    part = batch.subset([index for sample_range in ranges for index in sample_range])
     if batch.positions is not None:
-        part.positions = [place for place, own in enumerate(ranges) for _ in own]
+        part.positions = [output_index for output_index, sample_range in enumerate(ranges) for _ in sample_range]
     return part
 
 
@@ -113,14 +113,14 @@ def nothing_left(failures: dict[int, PenstockError], cancelled: Collection[int],
 
 
 def local_failures(failures: dict[int, PenstockError], workspace: Workspace) -> dict[int, BaseException]:
-    """The batch's failures as indices of the workspace's samples."""
+    """Return the batch's failures as indices of the workspace's samples."""
     if workspace.positions is None:
         return dict(failures)
     return {local: failures[p] for local, p in enumerate(workspace.positions) if p in failures}
 
 
 def propagate_sources(workspace: Workspace) -> None:
-    """Gives outputs without source information that of the inputs, where these agree."""
+    """Give outputs without source information that of the inputs, where these agree."""
     named = [batch.source_infos for batch in workspace.inputs if batch.source_infos]
     if not named:
         return
@@ -131,6 +131,6 @@ def propagate_sources(workspace: Workspace) -> None:
 
 
 def _agreed(sources: Sequence[str]) -> str:
-    """The source that all known ones agree on, or nothing."""
+    """Return the source that all known ones agree on, or nothing."""
     known = {source for source in sources if source}
     return known.pop() if len(known) == 1 else ""

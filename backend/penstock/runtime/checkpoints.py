@@ -35,7 +35,7 @@ class Position:
 
 
 def save_checkpoint(plan: Plan, position: Position, iterator: object = None) -> bytes:
-    """The checkpoint of a pipeline that keeps its operators' states.
+    """Return the checkpoint of a pipeline that keeps its operators' states.
 
     Args:
         plan: of the pipeline.
@@ -55,13 +55,13 @@ def save_checkpoint(plan: Plan, position: Position, iterator: object = None) -> 
     return json.dumps(document).encode()
 
 
-def checkpoint_seed(checkpoint: str | bytes, own: int | None) -> int:
-    """The seed of a pipeline that continues from a checkpoint; its own if it has one."""
-    return _parsed(checkpoint)["seed"] if own is None else own
+def checkpoint_seed(checkpoint: str | bytes, seed: int | None) -> int:
+    """Return the seed of a pipeline that continues from a checkpoint; its own if it has one."""
+    return _parsed(checkpoint)["seed"] if seed is None else seed
 
 
 def restore_checkpoint(plan: Plan, checkpoint: str | bytes) -> tuple[Position, Any]:
-    """Restores the operators' states; returns the position and the state of a plugin's iterator.
+    """Restore the operators' states; return the position and the state of a plugin's iterator.
 
     Raises:
         UnsupportedVersionError: written by a later version of Penstock.

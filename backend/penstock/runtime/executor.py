@@ -36,7 +36,7 @@ from penstock.tensors import HostPool, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.cuda import device_lost, find_device_lost
 from penstock.tensors.pinned import PinnedPool, copies_in_flight
 from penstock.tensors.streams import Stream
-from penstock.tensors.transfers import Crew, release_unused
+from penstock.tensors.transfers import Threads, release_unused
 
 _T = TypeVar("_T")
 
@@ -48,13 +48,13 @@ NOTHING = contextlib.nullcontext()
 
 
 def _is_without_samples(workspace: Workspace) -> bool:
-    """Whether an operator has no samples to work on, such as in a branch that no sample takes."""
-    given = [*workspace.inputs, *workspace.arguments.values()]
-    return bool(given) and not any(map(len, given))
+    """Return whether an operator has no samples to work on, such as in a branch that no sample takes."""
+    batches = [*workspace.inputs, *workspace.arguments.values()]
+    return bool(batches) and not any(map(len, batches))
 
 
 def _empty(device: str) -> TensorList:
-    """A batch without samples, and so without a type."""
+    """Return a batch without samples, and so without a type."""
     return (TensorListCPU if device == "cpu" else TensorListGPU).of_samples([])
 
 
@@ -133,7 +133,7 @@ class Executor:
         ]
 
     def pool_of(self, step: Step) -> HostPool:
-        """The source of the memory for what a step makes, or is fed, on the CPU."""
+        """Return the source of the memory for what a step makes, or is fed, on the CPU."""
         return self.pinned_pool if step.feeds_gpu and self._stream is not None else self.host_pool
 
     @property
@@ -144,24 +144,24 @@ class Executor:
     # -- the program's data ------------------------------------------------------------------------------------------
 
     def has_data(self) -> bool:
-        """Whether all input operators have data for a batch."""
+        """Return whether all input operators have data for a batch."""
         return all(operator.has_data() for operator in self.input_operators.values())
 
     def wait_for_data(self, cancelled: Callable[[], bool]) -> None:
-        """Waits until the blocking input operators have data, unless cancelled; see :meth:`wake_inputs`."""
+        """Wait until the blocking input operators have data, unless cancelled; see :meth:`wake_inputs`."""
         for name, operator in self._blocking:
             with self.span(name, Kind.NO_INPUT):
                 operator.wait_for_data(cancelled)
 
     def wake_inputs(self) -> None:
-        """Makes threads that wait for data check whether they were cancelled."""
+        """Make threads that wait for data check whether they were cancelled."""
         for operator in self.input_operators.values():
             operator.wake()
 
     # -- batches -----------------------------------------------------------------------------------------------------
 
     def release(self) -> None:
-        """Releases the resources for running, once nothing runs."""
+        """Release the resources for running, once nothing runs."""
         self.workers.close()
         self.plan.decoding.close()
         if self._stream is not None:
@@ -180,7 +180,7 @@ class Executor:
         destinations: Mapping[int, Destination] | None = None,
         allowance: BatchMemory | None = None,
     ) -> Result:
-        """Runs the plan on the sources' next batch, on the calling thread and the workers, and waits for the results.
+        """Run the plan on the sources' next batch, on the calling thread and the workers, and wait for the results.
 
         Args:
             isolate: record the error of a failing sample and continue with the others.
@@ -210,7 +210,7 @@ class Executor:
         allowance: BatchMemory | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Batch:
-        """Runs the steps that don't depend on operators started early, then starts those. Call it within :meth:`surroundings`.
+        """Run the steps that don't depend on operators started early, then start those. Call it within :meth:`surroundings`.
 
         Args:
             isolate, watch, destinations, allowance: see :meth:`run_once`.
@@ -254,7 +254,7 @@ class Executor:
         return batch
 
     def complete(self, batch: Batch) -> Result:
-        """Runs the remaining steps of a batch, if there are any. Call it within :meth:`surroundings`."""
+        """Run the remaining steps of a batch, if there are any. Call it within :meth:`surroundings`."""
         waiting, result = self.plan.waiting, batch.result
         try:
             if waiting and not result.stopped:
@@ -276,7 +276,7 @@ class Executor:
         return result
 
     def result_of(self, started: Started) -> Result:
-        """The result of a batch, which is completed if necessary; raises the error that it ended with."""
+        """Return the result of a batch, which is completed if necessary; raises the error that it ended with."""
         if isinstance(started, Result):
             return started
         if isinstance(started, Batch):
@@ -289,14 +289,14 @@ class Executor:
             del started
 
     def drop(self, batches: deque[Started]) -> None:
-        """Drops batches that nobody will take."""
+        """Drop batches that nobody will take."""
         for started in batches:
             if isinstance(started, Batch):
                 started.end()
         batches.clear()
 
     def surroundings(self) -> AbstractContextManager[None]:
-        """The context to run steps in: on the pipeline's device and stream and, for the user's functions, as the current pipeline."""
+        """Return the context to run steps in: on the pipeline's device and stream and, for the user's functions, as the current pipeline."""
         if self.run_context is not NOTHING:
             return self._as_users_expect()
         return NOTHING if self._stream is None else AsCurrent(self._stream)
@@ -307,20 +307,20 @@ class Executor:
             yield
 
     def on_device(self) -> AbstractContextManager[None]:
-        """Makes the pipeline's device and stream the current ones; does nothing on the CPU."""
+        """Make the pipeline's device and stream the current ones; do nothing on the CPU."""
         return NOTHING if self._stream is None else AsCurrent(self._stream)
 
     def use_stream(self, stream: Stream) -> None:
-        """Has later work run on another's stream; for an executor with a GPU."""
+        """Use the stream of another executor from now on; for an executor with a GPU."""
         assert self._stream is not None
         self._stream.give(stream)
 
     def _record_ready(self, result: Result, stream: PipelineStream) -> None:
-        """Marks a result as ready once all work submitted to the pipeline's stream so far is done."""
+        """Mark a result as ready once all work submitted to the pipeline's stream so far is done."""
         result.ready = stream.event(block=self.blocks_on_events)
 
     def release_ready_event(self, result: Result) -> None:
-        """Lets a later batch use the event of a result for which nobody will wait any more."""
+        """Let a later batch use the event of a result for which nobody will wait any more."""
         if self._stream is not None and not self.blocks_on_events:
             self._stream.take_back(result.ready)
             result.ready = None
@@ -331,7 +331,7 @@ class Executor:
         return None if self._stream is None else self._stream.stream
 
     def _run_steps(self, batch: Batch, steps: Sequence[Step | Transfer]) -> None:
-        """Runs steps in order, until all samples are cancelled or have failed."""
+        """Run steps in order, until all samples are cancelled or have failed."""
         slots, watch = batch.slots, batch.watch
         for step in steps:
             if watch is not None and nothing_left(batch.result.failures, watch.cancelled(), batch.size):
@@ -350,7 +350,7 @@ class Executor:
                 slots[slot] = None
 
     def _batch_size(self) -> int:
-        """The batch size that the sources will return; raises RuntimeError if they disagree."""
+        """Return the batch size that the sources will return; raises RuntimeError if they disagree."""
         sizes: dict[int, Step] = {}
         for step in self._sources:
             size = step.operator.pending_batch_size()
@@ -370,22 +370,22 @@ class Executor:
         return next(iter(sizes), self.max_batch_size)
 
     def run_step(self, step: Step, slots: list[object], batch_size: int) -> None:
-        """Runs one operator alone, on the data in ``slots``."""
+        """Run one operator alone, on the data in ``slots``."""
         with self.on_device():
             self._run_operator(step, Batch(batch_size, self.iteration, False, None, slots))
 
     def _workspace(self, step: Step, batch: Batch) -> Workspace:
-        """The workspace of an operator for a batch."""
+        """Return the workspace of an operator for a batch."""
         slots = batch.slots
         inputs = list(map(slots.__getitem__, step.inputs))
         arguments = {name: slots[slot] for name, slot in step.arguments.items()} if step.arguments else {}
         first = inputs[0] if inputs and not step.merges else next(iter(arguments.values()), None)
-        likeness = step.workspace
+        template = step.workspace
         # In dynamic mode, the threads may be others than before.
-        if likeness is None or step.workers is not self.workers:
-            likeness, step.workers = self._likeness(step), self.workers
-            step.workspace = likeness
-        workspace = likeness.anew(inputs, arguments, batch.size if first is None else len(first.shapes))
+        if template is None or step.workers is not self.workers:
+            template, step.workers = self._workspace_template(step), self.workers
+            step.workspace = template
+        workspace = template.copy_for_batch(inputs, arguments, batch.size if first is None else len(first.shapes))
         workspace.isolate, workspace.iteration, workspace.allowance = batch.isolate, batch.iteration, batch.allowance
         if first is not None:
             workspace.positions = first.positions
@@ -397,7 +397,7 @@ class Executor:
         return workspace
 
     def _start_operator(self, step: Step, batch: Batch, action: Callable[[Workspace], _T]) -> _T | None:
-        """Has an operator prepare for a batch, or begin with it; returns what it returns, or None if it has no samples."""
+        """Prepare or begin an operator's batch; return the operator's result, or None if there are no samples."""
         workspace = batch.begun.get(step.node.name) or self._workspace(step, batch)
         if (step.merges or not workspace.batch_size) and _is_without_samples(workspace):
             return None
@@ -435,7 +435,7 @@ class Executor:
             self._note_failures(step, workspace, batch)
 
     def _run_without_samples(self, step: Step, workspace: Workspace) -> None:
-        """Runs an operator only to tell the types of its outputs.
+        """Run an operator only to tell the types of its outputs.
 
         It may not be able to: its inputs may have none, or others than those that samples would have.
         """
@@ -446,7 +446,7 @@ class Executor:
         workspace.outputs = [_empty(node.device) for node in step.node.outputs]
 
     def _attempt(self, step: Step, workspace: Workspace, action: Callable[[Workspace], _T]) -> _T:
-        """Calls an operator; errors name it and the sample."""
+        """Call an operator; errors name it and the sample."""
         try:
             if step.joins:
                 check_batch_sizes(workspace)
@@ -466,8 +466,8 @@ class Executor:
         finally:
             del cause
 
-    def _likeness(self, step: Step) -> Workspace:
-        """What the workspaces of an operator for all batches have in common."""
+    def _workspace_template(self, step: Step) -> Workspace:
+        """Return the template of an operator's workspaces, which is copied for each batch."""
         parallel: Parallel = functools.partial(self.workers.parallel, pace=step.pace)
         return Workspace(
             device=step.device,
@@ -481,7 +481,7 @@ class Executor:
         )
 
     def _note_failures(self, step: Step, workspace: Workspace, batch: Batch) -> None:
-        """Sets the samples that failed in an operator aside, with errors that name it."""
+        """Set the samples that failed in an operator aside, with errors that name it."""
         positions = workspace.positions
         for index, cause in workspace.failures.items():
             position = index if positions is None else positions[index]
@@ -493,7 +493,7 @@ class Executor:
                     self._tolerate(step, batch, position, next(filter(None, sources), ""))
 
     def _tolerate(self, step: Step, batch: Batch, position: int, source: str) -> None:
-        """Records that a sample is skipped or replaced; raises its error if neither applies, or if there are too
+        """Record that a sample is skipped or replaced; raise its error if neither applies, or if there are too
         many."""
         error = batch.result.failures[position]
         policy = batch.tolerated[position] = policy_for(step.node, error, self._on_error)
@@ -516,10 +516,10 @@ class Executor:
         return operator_error(cause, node.display_name, node.device, sample, node.origin)
 
     @property
-    def _crew(self) -> Crew:
+    def _copy_threads(self) -> Threads:
         """The threads that share copies between devices."""
         cores = self.workers.affinity
-        return Crew(self.workers.num_threads, None if cores is None else tuple(cores))
+        return Threads(self.workers.num_threads, None if cores is None else tuple(cores))
 
     def _note_memory(self, step: Step, batch: TensorList) -> None:
         sizes = [int(sample.nbytes) for sample in batch.samples]
@@ -528,6 +528,6 @@ class Executor:
         peak[1] = max(peak[1], max(sizes, default=0))
 
     def _transfer(self, step: Transfer, batch: Any) -> object:
-        moved = TensorListGPU.upload(batch, self._crew) if step.device == "gpu" else batch.as_cpu()
+        moved = TensorListGPU.upload(batch, self._copy_threads) if step.device == "gpu" else batch.as_cpu()
         moved.positions = batch.positions
         return moved

@@ -87,11 +87,11 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
 
 def _batch_of(data: Sequence[object]) -> TensorList:
     layouts = [item.layout() if isinstance(item, Tensor) else "" for item in data]
-    for index, own in enumerate(layouts):
-        if own and own != layouts[0]:
+    for index, sample_layout in enumerate(layouts):
+        if sample_layout and sample_layout != layouts[0]:
             raise RuntimeError(
                 f"Sample must have the same layout as the target batch, or none: the batch has '{layouts[0]}', sample {index} "
-                f"'{own}'"
+                f"'{sample_layout}'"
             )
     on_gpu = bool(data) and _is_on_gpu(data[0])
     samples = [check_dense(device_view(item)) if on_gpu else _array(item) for item in data]
@@ -104,7 +104,7 @@ def _batch_of(data: Sequence[object]) -> TensorList:
 
 
 def _batch_of_arrays(data: Sequence[object]) -> TensorList | None:
-    """A batch of nothing but arrays of one library, type and rank; None: each is to be looked at."""
+    """Return a batch of nothing but arrays of one library, type and rank; None: each is to be looked at."""
     if len(data) > _FEW and type(data[0]) is np.ndarray and data[0].ndim == 1:
         known = flat_arrays(data)
         if known is not None:
@@ -170,7 +170,7 @@ def _copied_on_cpu(batch: TensorList, pool: HostPool, threads: Threads) -> Tenso
 
 
 def _copied_at_once(batch: TensorList, target: TensorList, threads: Threads) -> bool:
-    """Copies samples in one call, without the GIL; returns whether they are contiguous, so that it could."""
+    """Copy samples in one call, without the GIL; return whether they are contiguous, so that it could."""
     from penstock.kernels.cpu.blocks import Blocks, copy_blocks
 
     sizes = batch.sample_volumes() * target.elements.itemsize

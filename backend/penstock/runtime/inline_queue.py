@@ -32,7 +32,7 @@ class InlineQueue:
         self._began_at = self._returned_at = perf_counter()
 
     def schedule(self, completes: bool) -> None:
-        """Starts the next batch; see :meth:`BatchQueue.schedule`."""
+        """Start the next batch; see :meth:`BatchQueue.schedule`."""
         try:
             started = self._start(completes)
         except Exception as error:
@@ -59,12 +59,12 @@ class InlineQueue:
             return batch
 
     def _consumer_is_slower(self) -> bool:
-        """Whether the consumer took longer for the last batch than this queue; notes that the next one begins."""
+        """Return whether the consumer took longer for the last batch than this queue; notes that the next one begins."""
         began, self._began_at = self._began_at, perf_counter()
         return self._began_at - self._returned_at > self._returned_at - began
 
     def _oldest_is_decoded(self) -> bool:
-        """Whether the oldest batch waits for nothing, and is not completed yet.
+        """Return whether the oldest batch waits for nothing, and is not completed yet.
 
         If so, it is completed while the next one is started, and the GPU has work. Otherwise the next one comes first, to keep the
         decoders at work.
@@ -75,7 +75,7 @@ class InlineQueue:
         return all([step.operator.is_ready(oldest.begun[step.node.name]) for step in self._executor.plan.early])
 
     def _complete_oldest(self) -> None:
-        """Completes the oldest batch, within :meth:`Executor.surroundings`; whoever takes it gets the result, or what it raised."""
+        """Complete the oldest batch, within :meth:`Executor.surroundings`; whoever takes it gets the result, or what it raised."""
         oldest = self._started[0]
         if isinstance(oldest, Batch):
             try:
@@ -84,7 +84,7 @@ class InlineQueue:
                 self._started[0] = error
 
     def next_result(self) -> Result:
-        """The result of the oldest batch; raises what its run raised."""
+        """Return the result of the oldest batch; raises what its run raised."""
         executor = self._executor
         if executor.trace is not None:
             executor.trace.consumed(0)
@@ -94,12 +94,12 @@ class InlineQueue:
             self._returned_at = perf_counter()
 
     def hand_over(self) -> deque[Started]:
-        """Leaves the batches that were started to another queue."""
+        """Leave the batches that were started to another queue."""
         started, self._started = self._started, deque()
         return started
 
     def close(self, timeout: float | None = None) -> None:
-        """Drops the batches, and releases the executor; a thread that waits for data goes on."""
+        """Drop the batches, and release the executor; a thread that waits for data goes on."""
         self._executor.wake_inputs()
         self._executor.drop(self._started)
         self._executor.release()

@@ -1,4 +1,4 @@
-"""What batches may take of memory: a limit for each request, and budgets that the batches of a process share.
+"""Memory limits of batches: one for each request, and budgets that the batches of a process share.
 
 A batch of up to :data:`SMALL_BATCH_BYTES` is only counted. A larger one takes its share of the budgets as it grows, without waiting;
 if there is no room, it gives everything back, and is run again once all that it needs has become free. So nothing waits while
@@ -51,20 +51,20 @@ class MemoryBudget:
     def __init__(self, limit: int | None, setting: str) -> None:
         self.limit = math.inf if limit is None else limit
         self.setting = setting
-        self.taken = 0
+        self.reserved_bytes = 0
         self._pools: weakref.WeakSet[HostPool] = weakref.WeakSet()
 
     def add_pool(self, pool: HostPool) -> None:
-        """Adds a pool whose unused blocks are released when memory gets scarce."""
+        """Add a pool whose unused blocks are released when memory gets scarce."""
         self._pools.add(pool)
 
     def fits(self, size: int) -> bool:
-        """Whether this number of bytes more is within the limit."""
-        return self.taken + size <= self.limit
+        """Return whether this number of bytes more is within the limit."""
+        return self.reserved_bytes + size <= self.limit
 
     def release_unused(self) -> None:
-        """Releases what pools keep for later batches, if there is no room for it."""
-        if self.taken + sum(pool.reserved for pool in list(self._pools)) > self.limit:
+        """Release what pools keep for later batches, if there is no room for it."""
+        if self.reserved_bytes + sum(pool.reserved for pool in list(self._pools)) > self.limit:
             for pool in list(self._pools):
                 pool.release()
 
@@ -78,7 +78,7 @@ class _Waiting:
 
 
 class Reservation:
-    """What one batch takes of some budgets.
+    """Memory that one batch has reserved from budgets.
 
     Args:
         budgets: all of which have to have room.
@@ -95,11 +95,11 @@ class Reservation:
         self.give_back()
 
     def exceeded(self, size: int) -> MemoryBudget | None:
-        """The budget that never has room for that number of bytes."""
+        """Return the budget that never has room for that number of bytes."""
         return next((budget for budget in self._budgets if size > budget.limit), None)
 
     def grow(self, size: int) -> bool:
-        """Grows to ``size`` bytes if there is room and nobody waits for it."""
+        """Grow to ``size`` bytes if there is room and nobody waits for it."""
         more = size - self.size
         with _lock:
             if _waiting or not all(budget.fits(more) for budget in self._budgets):
@@ -110,7 +110,7 @@ class Reservation:
         return True
 
     def wait(self, size: int, seconds: float) -> bool:
-        """Waits until there is room for ``size`` bytes; call it while nothing is taken. Returns False if the time is over."""
+        """Wait until there is room for ``size`` bytes; call it while nothing is taken. Returns False if the time is over."""
         assert not self.size
         waiting = _Waiting(self._budgets, size)
         with _lock:
@@ -127,7 +127,7 @@ class Reservation:
         return True
 
     def give_back(self) -> None:
-        """Gives everything back."""
+        """Give everything back."""
         if self.size:
             with _lock:
                 _take(self._budgets, -self.size)
@@ -141,11 +141,11 @@ class Reservation:
 
 def _take(budgets: Sequence[MemoryBudget], size: int) -> None:
     for budget in budgets:
-        budget.taken += size
+        budget.reserved_bytes += size
 
 
 def _admit() -> None:
-    """Admits those for whom there is room, in their order: nobody overtakes one that waits for the same budget."""
+    """Admit those for whom there is room, in their order: nobody overtakes one that waits for the same budget."""
     full: set[MemoryBudget] = set()
     for waiting in list(_waiting):
         lacking = {budget for budget in waiting.budgets if not budget.fits(waiting.size)}
@@ -160,7 +160,7 @@ _NO_ROOM = "{} bytes are needed, for which there is no memory now"
 
 
 class BatchMemory:
-    """What one batch may take; see :class:`penstock.schema.workspace.Allowance`.
+    """The memory allowance of one batch; see :class:`penstock.schema.workspace.Allowance`.
 
     Args:
         limit: the bytes that each request may take, on the host or on a GPU; None: any number.
@@ -180,10 +180,10 @@ class BatchMemory:
         # By whether it is on a GPU: upper bounds of what the batch holds, and what it may hold without a closer look.
         self._planned = [0, 0]
         # What all requests take together within one's limit is within each one's. There is no budget for GPUs.
-        self._unquestioned = [min(max(SMALL_BATCH_BYTES, reservation.size), self._limit), self._limit]
+        self._unconditional_bytes = [min(max(SMALL_BATCH_BYTES, reservation.size), self._limit), self._limit]
 
     def attach(self, slots: Sequence[TensorList | None]) -> None:
-        """Takes note of where the batch's data will be."""
+        """Take note of where the batch's data will be."""
         self._slots = slots
 
     def refused(
@@ -193,8 +193,8 @@ class BatchMemory:
         specs: Sequence[OutputSpec],
         working: Sequence[int],
     ) -> dict[int, LimitError]:
-        """The samples whose outputs may not be allocated; see :class:`penstock.schema.workspace.Allowance`."""
-        planned = sum(sum(map(math.prod, own)) * element_size(spec.dtype) for own, spec in zip(shapes, specs))
+        """Return the samples whose outputs may not be allocated; see :class:`penstock.schema.workspace.Allowance`."""
+        planned = sum(sum(map(math.prod, batch)) * element_size(spec.dtype) for batch, spec in zip(shapes, specs))
         on_gpu = workspace.device != "cpu"
         # Most batches are so small that they need no closer look.
         if self._has_room_for_all(workspace, planned, working):
@@ -208,20 +208,20 @@ class BatchMemory:
         return refused or self._examined(workspace, _Need(workspace, shapes, specs, ()), True)
 
     def _has_room_for_all(self, workspace: Workspace, planned: int, working: Sequence[int]) -> bool:
-        """Whether a batch may take what it plans, and be worked on, without a closer look."""
+        """Return whether a batch may take what it plans, and be worked on, without a closer look."""
         if workspace.device == "cpu":
             # Even if all was in use at a time.
-            return self._planned[False] + planned + sum(working) <= self._unquestioned[False]
-        passing = sum(heapq.nlargest(workspace.num_threads, working))
+            return self._planned[False] + planned + sum(working) <= self._unconditional_bytes[False]
+        scratch_bytes = sum(heapq.nlargest(workspace.num_threads, working))
         return (
-            self._planned[True] + planned <= self._unquestioned[True]
-            and self._planned[False] + passing <= self._unquestioned[False]
+            self._planned[True] + planned <= self._unconditional_bytes[True]
+            and self._planned[False] + scratch_bytes <= self._unconditional_bytes[False]
         )
 
     def claim(self, workspace: Workspace, size: int) -> None:
-        """Raises LimitError unless an output of ``size`` bytes may be allocated, whichever requests it is for."""
+        """Raise LimitError unless an output of ``size`` bytes may be allocated, whichever requests it is for."""
         on_gpu = workspace.device != "cpu"
-        if self._planned[on_gpu] + size <= self._unquestioned[on_gpu]:
+        if self._planned[on_gpu] + size <= self._unconditional_bytes[on_gpu]:
             self._planned[on_gpu] += size
             return
         held = sum(self._held_by_request(workspace, on_gpu).values())
@@ -234,31 +234,31 @@ class BatchMemory:
             raise LimitError(_NO_ROOM.format(held + size))
 
     def _examined(self, workspace: Workspace, need: _Need, on_gpu: bool) -> dict[int, LimitError]:
-        if self._planned[on_gpu] + need.lasting + need.passing <= self._unquestioned[on_gpu]:
-            self._planned[on_gpu] += need.lasting
+        if self._planned[on_gpu] + need.output_bytes + need.scratch_bytes <= self._unconditional_bytes[on_gpu]:
+            self._planned[on_gpu] += need.output_bytes
             return {}
         held = self._held_by_request(workspace, on_gpu)
         over = need.beyond(self._limit) or self._over_together(workspace, need, held)
         if over:
             return over
-        lasting = sum(held.values()) + need.lasting
-        if self._has_room(lasting, need.passing, on_gpu):
+        output_bytes = sum(held.values()) + need.output_bytes
+        if self._has_room(output_bytes, need.scratch_bytes, on_gpu):
             return {}
-        error = LimitError(_NO_ROOM.format(lasting + need.passing))
+        error = LimitError(_NO_ROOM.format(output_bytes + need.scratch_bytes))
         return dict.fromkeys(workspace.live_indices, error)
 
-    def _has_room(self, lasting: int, passing: int, on_gpu: bool) -> bool:
-        """Whether the batch may hold this number of bytes, and take more in passing; notes them, or that they are wanted."""
-        total = lasting + passing
+    def _has_room(self, output_bytes: int, scratch_bytes: int, on_gpu: bool) -> bool:
+        """Return whether the batch may hold this number of bytes, and take more in passing; notes them, or that they are wanted."""
+        total = output_bytes + scratch_bytes
         if not on_gpu and total > max(SMALL_BATCH_BYTES, self._reservation.size) and not self._reservation.grow(total):
             self.wanted = max(self.wanted, total)
             return False
-        self._planned[on_gpu] = lasting
-        self._unquestioned[on_gpu] = max(self._unquestioned[on_gpu], min(total, self._limit))
+        self._planned[on_gpu] = output_bytes
+        self._unconditional_bytes[on_gpu] = max(self._unconditional_bytes[on_gpu], min(total, self._limit))
         return True
 
     def _held_by_request(self, workspace: Workspace, on_gpu: bool) -> Counter[int]:
-        """The bytes that each request holds, while an operator runs, on a GPU or on the host."""
+        """Return the bytes that each request holds, while an operator runs, on a GPU or on the host."""
         held: Counter[int] = Counter()
         batches = {id(batch): batch for batch in (*self._slots, *workspace.inputs) if batch is not None}
         for batch in batches.values():
@@ -278,7 +278,7 @@ class BatchMemory:
         return list(accumulate(self._shares))
 
     def _over_together(self, workspace: Workspace, need: _Need, held: Counter[int]) -> dict[int, LimitError]:
-        """All samples of the requests that hold too much together."""
+        """Return all samples of the requests that hold too much together."""
         members: dict[int, list[int]] = {}
         for index in workspace.live_indices:
             members.setdefault(self._request_of(workspace.batch_position(index)), []).append(index)
@@ -301,8 +301,8 @@ class _Need:
         workspace, shapes, specs, working: see :class:`penstock.schema.workspace.Allowance`.
 
     Attributes:
-        lasting: of the outputs.
-        passing: of what is in use at a time while they are computed.
+        output_bytes: of the outputs.
+        scratch_bytes: of what is in use at a time while they are computed.
     """
 
     def __init__(
@@ -320,10 +320,10 @@ class _Need:
             for index, shape in enumerate(column):
                 self._outputs[index] += math.prod(shape) * itemsize
         self._working = working or [0] * len(self._outputs)
-        self.lasting, self.passing = self._split(range(len(self._outputs)))
+        self.output_bytes, self.scratch_bytes = self._split(range(len(self._outputs)))
 
     def of(self, indices: Sequence[int]) -> int:
-        """The bytes that some samples need."""
+        """Return the bytes that some samples need."""
         return sum(self._split(indices))
 
     def _split(self, indices: Sequence[int]) -> tuple[int, int]:
@@ -335,7 +335,7 @@ class _Need:
         return sum(outputs), sum(heapq.nlargest(self._threads, working))
 
     def beyond(self, limit: float) -> dict[int, LimitError]:
-        """The samples that need more than this alone."""
+        """Return the samples that need more than this alone."""
         return {
             index: self._error(index, limit)
             for index, (output, working) in enumerate(zip(self._outputs, self._working))
@@ -345,7 +345,7 @@ class _Need:
     def _error(self, index: int, limit: float) -> LimitError:
         parts = []
         if self._outputs[index]:
-            shapes = " and ".join("x".join(map(str, own[index])) or "1" for own in self._shapes)
+            shapes = " and ".join("x".join(map(str, lists[index])) or "1" for lists in self._shapes)
             parts.append(f"{self._outputs[index]} bytes for its result of {shapes}")
         if self._working[index]:
             parts.append(f"{self._working[index]} bytes while it is computed")
@@ -353,7 +353,7 @@ class _Need:
 
 
 def machine_memory() -> int:
-    """The bytes of memory that this process may use: the machine's, or what its container (cgroup) allows."""
+    """Return the bytes of memory that this process may use: the machine's, or what its container (cgroup) allows."""
     return min([_total_memory(), *_cgroup_limits()])
 
 
@@ -365,7 +365,7 @@ def _total_memory() -> int:
 
 
 def _cgroup_limits() -> Iterator[int]:
-    """The limits of this process's cgroup and those above it, in version 2 and 1."""
+    """Yield the limits of this process's cgroup and those above it, in version 2 and 1."""
     for line in _CGROUPS.read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
@@ -374,8 +374,8 @@ def _cgroup_limits() -> Iterator[int]:
         root, name = (_CGROUP_ROOT / "memory", "memory.limit_in_bytes") if controllers else (_CGROUP_ROOT, "memory.max")
         # In a container, the path may be that outside of it.
         folder = root / path.lstrip("/")
-        for own in (folder, *folder.parents):
-            if own.is_relative_to(root) and (own / name).is_file():
-                text = (own / name).read_text().strip()
+        for group in (folder, *folder.parents):
+            if group.is_relative_to(root) and (group / name).is_file():
+                text = (group / name).read_text().strip()
                 if text != "max":
                     yield int(text)

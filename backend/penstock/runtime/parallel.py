@@ -43,7 +43,7 @@ class ParallelSource(Source):
         self.no_copy = True
         self._workers: list[Worker] = []
         self._pending: deque[_Batch] = deque()
-        self._turn = 0
+        self._next_worker = 0
         self._scheduled = self._scheduled_samples = 0
         # The round through the source: prefetched calls belong to one, and end with it.
         self._round = 0
@@ -60,7 +60,7 @@ class ParallelSource(Source):
             raise TypeError(f"Parallel external source with {what} must be run in a batch mode: with `batch=True`")
 
     def start(self, settings: PipelineSettings) -> None:
-        """Starts the worker processes; an iterable has one, since it has an order."""
+        """Start the worker processes; an iterable has one, since it has an order."""
         if self._workers:
             return
         context = get_context(settings.py_start_method)
@@ -70,7 +70,7 @@ class ParallelSource(Source):
         self._max_batch_size = settings.batch_size or 1
 
     def _loader(self, settings: PipelineSettings) -> Callable[[], Callable[..., object]]:
-        """The factory of the callback in the worker."""
+        """Return the factory of the callback in the worker."""
         if settings.py_start_method == "fork":
             return _Inherited(self.source, self.cycle)
         dumps, loads = _pickler_functions(settings.py_callback_pickler)
@@ -106,7 +106,7 @@ class ParallelSource(Source):
     def _schedule(self, batch_size: int, epoch: int) -> None:
         batch = _Batch()
         if self.batch or self.is_iterable:
-            worker = self._turn = (self._turn + 1) % len(self._workers)
+            worker = self._next_worker = (self._next_worker + 1) % len(self._workers)
             calls = self._batch_calls(batch_size, epoch)
             batch.parts.append((worker, self._workers[worker].send(calls, self._round)))
         else:
@@ -126,20 +126,20 @@ class ParallelSource(Source):
         return [(BatchInfo(self._scheduled, epoch) if self.batch_info else self._scheduled,)]
 
     def reset(self) -> None:
-        """Starts a new epoch; iterables not at their end continue."""
+        """Start a new epoch; iterables not at their end continue."""
         if not self.is_iterable:
             self._drop_pending()
             self._scheduled = self._scheduled_samples = 0
         super().reset()
 
     def restart(self, settings: PipelineSettings) -> None:
-        """Begins anew, with new workers: one of them may have died, and those of iterables are amid their data."""
+        """Begin anew, with new workers: one of them may have died, and those of iterables are amid their data."""
         self.close()
         self._scheduled = self._scheduled_samples = 0
         self.start(settings)
 
     def _drop_pending(self) -> None:
-        """Drops batches prepared beyond the end of the epoch."""
+        """Drop batches prepared beyond the end of the epoch."""
         self._round += 1
         while self._pending:
             for worker, slot in self._pending.popleft().parts:
@@ -154,7 +154,7 @@ class ParallelSource(Source):
         self.sample = self._scheduled_samples = iterations * batch_size
 
     def pids(self) -> list[int]:
-        """The ids of the running worker processes."""
+        """Return the ids of the running worker processes."""
         return [worker.process.pid for worker in self._workers]
 
     def shared_memory(self) -> tuple[list[int], list[int]]:
@@ -164,7 +164,7 @@ class ParallelSource(Source):
         return sizes, [size // per_sample for size in sizes]
 
     def close(self) -> None:
-        """Ends the workers."""
+        """End the workers."""
         for worker in self._workers:
             worker.close()
         self._workers = []
@@ -222,13 +222,13 @@ class RunningWorkers:
         return [pid for source in self._sources for pid in source.pids()]
 
     def close(self) -> None:
-        """Ends them."""
+        """End them."""
         for source in self._sources:
             source.close()
 
 
 def check_workers(sources: Sequence[Source], workers: object) -> None:
-    """Raises RuntimeError for parallel sources without workers; warns if there are more workers than can be used."""
+    """Raise RuntimeError for parallel sources without workers; warn if there are more workers than can be used."""
     parallel = [source for source in sources if isinstance(source, ParallelSource)]
     if not parallel:
         return
@@ -255,8 +255,8 @@ def _pickler_functions(pickler: object) -> tuple[Callable[[object], bytes], Call
     """Functions that serialize a callback, and restore it in the worker, where pickle alone cannot."""
     if pickler is None:
         return pickling.dumps, pickling.loads
-    given = pickler if isinstance(pickler, (tuple, list)) else (pickler,)
-    module, dumping, loading = (*given, {}, {})[:3]
+    parts = pickler if isinstance(pickler, (tuple, list)) else (pickler,)
+    module, dumping, loading = (*parts, {}, {})[:3]
     return functools.partial(module.dumps, **dumping), functools.partial(module.loads, **loading)
 
 

@@ -124,7 +124,7 @@ class Plan:
         return [step for step in self.steps if isinstance(step, Step)]
 
     def named_operators(self) -> Iterator[tuple[str, Operator]]:
-        """The operators as written, by node name, including those that run as parts of fused ones."""
+        """Return the operators as written, by node name, including those that run as parts of fused ones."""
         return self._named(self.steps)
 
     @staticmethod
@@ -135,7 +135,7 @@ class Plan:
                 yield from parts or [(step.node.name, step.operator)]
 
     def states(self, steps: Sequence[Step | Transfer] | None = None) -> dict[str, object]:
-        """The state of each operator that has one, by name: of all operators, or of those in ``steps``."""
+        """Return the state of each operator that has one, by name: of all operators, or of those in ``steps``."""
         states = {name: operator.state() for name, operator in self._named(self.steps if steps is None else steps)}
         return {name: state for name, state in states.items() if state is not None}
 
@@ -176,7 +176,7 @@ class Plan:
         return slot
 
     def _schedule_early_steps(self) -> None:
-        """Moves the steps that don't depend on those started early before the others."""
+        """Move the steps that don't depend on those started early before the others."""
         self.prepared: list[Step | Transfer] = []
         self.waiting: list[Step | Transfer] = []
         pending: set[int] = set()
@@ -201,7 +201,7 @@ class Plan:
 
 
 def _touched(step: Step | Transfer) -> tuple[list[int], list[int]]:
-    """The slots that a step needs, and those that it fills."""
+    """Return the slots that a step needs, and those that it fills."""
     if isinstance(step, Step):
         return [*step.inputs, *step.arguments.values()], step.outputs
     return [step.source], [step.target]
@@ -215,7 +215,7 @@ def construct(
     num_threads: int = 1,
     device_id: int | None = None,
 ) -> Operator:
-    """Constructs a node's operator; errors name the user's line."""
+    """Construct a node's operator; errors name the user's line."""
     try:
         operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, seed, op.schema, files)
         operator.bind(op.payload)
@@ -230,14 +230,14 @@ def construct(
 
 
 def _seeds_by_name(graph: Graph, written: Graph, seed: int) -> dict[str, int]:
-    """The seeds of the random operators of ``graph``, and of those fused in it, in the order of the original graph."""
+    """Return the seeds of the random operators of ``graph``, and of those fused in it, in the order of the original graph."""
     left = {op.name for fused in graph.operators for op in (fused, *fused.steps)}
     seeds = operator_seeds([op for op in written.operators if op.name in left], seed)
-    return {op.name: own for op, own in seeds.items()}
+    return {op.name: value for op, value in seeds.items()}
 
 
 def operator_seeds(operators: Sequence[OpNode], seed: int) -> dict[OpNode, int]:
-    """The seeds of the operators that draw random numbers.
+    """Return the seeds of the operators that draw random numbers.
 
     Operators without a seed from the user take one slot each of a sequence derived from the pipeline's seed, in graph
     order; the instances of one call share the first one's seed.
@@ -249,14 +249,14 @@ def operator_seeds(operators: Sequence[OpNode], seed: int) -> dict[OpNode, int]:
     slots = seed_slots(seed)
     seeds: dict[OpNode, int] = {}
     group_seeds: dict[object, int] = {}
-    taken = 0
+    assigned = 0
     for op in operators:
         if not op.schema.random:
             continue
-        given = op.arguments.get("seed")
-        if given is not None:
-            seeds[op] = given
+        explicit_seed = op.arguments.get("seed")
+        if explicit_seed is not None:
+            seeds[op] = explicit_seed
             continue
-        seeds[op] = group_seeds.setdefault(op.group, slots[taken % len(slots)])
-        taken += 1
+        seeds[op] = group_seeds.setdefault(op.group, slots[assigned % len(slots)])
+        assigned += 1
     return seeds

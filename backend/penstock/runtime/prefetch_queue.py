@@ -26,7 +26,7 @@ _with_threads: weakref.WeakSet[PrefetchQueue] = weakref.WeakSet()
 
 @atexit.register
 def finish_batches() -> None:
-    """Ends the threads of all queues: one inside a C++ library would abort the interpreter at its exit."""
+    """End the threads of all queues: one inside a C++ library would abort the interpreter at its exit."""
     for prefetching in list(_with_threads):
         prefetching.finish(_EXIT_SECONDS)
 
@@ -67,7 +67,7 @@ class PrefetchQueue:
     # -- the consumer's side -----------------------------------------------------------------------------------------
 
     def schedule(self, completes: bool) -> None:
-        """Has the thread start the next batch, which it also completes by itself; see :meth:`BatchQueue.schedule`."""
+        """Schedule the next batch, which the thread starts and completes; see :meth:`BatchQueue.schedule`."""
         if self._closed.is_set():
             self._results.put(_closed_while_waiting())
             return
@@ -80,7 +80,7 @@ class PrefetchQueue:
         self._events.put(_Event.SCHEDULED)
 
     def next_result(self) -> Result:
-        """The result of the oldest batch; waits for it, and raises what its run raised."""
+        """Return the result of the oldest batch; waits for it, and raises what its run raised."""
         executor = self._executor
         if executor.trace is not None:
             executor.trace.consumed(self._results.qsize())
@@ -94,14 +94,14 @@ class PrefetchQueue:
             del result
 
     def close(self, timeout: float | None = None) -> None:
-        """Ends the thread, which drops its batches and releases the executor; see :meth:`BatchQueue.close`."""
+        """End the thread, which drops its batches and releases the executor; see :meth:`BatchQueue.close`."""
         self.finish(timeout)
         if self._thread is None:
             self._drop()
             self._executor.release()
 
     def finish(self, timeout: float | None = None) -> None:
-        """Ends the thread after its current batch, without waiting for data any longer."""
+        """End the thread after its current batch, without waiting for data any longer."""
         self._finishing = True
         self._executor.wake_inputs()
         thread = self._thread
@@ -127,7 +127,7 @@ class PrefetchQueue:
             self._executor.release()
 
     def _next_event(self) -> bool:
-        """Starts the batch that is scheduled next, or completes one; returns False when the thread should end."""
+        """Start the batch that is scheduled next, or complete one; return False when the thread should end."""
         try:
             with self._executor.span("consumer", Kind.NO_DEMAND):
                 event = self._events.get(timeout=_IDLE_SECONDS if self._started else None)
@@ -143,7 +143,7 @@ class PrefetchQueue:
         return event is not _Event.ENDED
 
     def _start(self) -> None:
-        """Starts the next batch."""
+        """Start the next batch."""
         executor = self._executor
         if self._started and not executor.has_data():
             # The feeding thread may be waiting for the batch in flight.
@@ -169,7 +169,7 @@ class PrefetchQueue:
             self._results.put(error)
 
     def _drop(self) -> None:
-        """Drops batches that nobody will take; errors stay, without frames, which refer to this queue."""
+        """Drop batches that nobody will take; errors stay, without frames, which refer to this queue."""
         self._executor.drop(self._started)
         errors = []
         with contextlib.suppress(queue.Empty):

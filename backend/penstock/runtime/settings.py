@@ -25,7 +25,7 @@ class StreamPolicy(Enum):
 
 
 class OperatorConcurrency(Enum):
-    """Which operators may run at the same time; without effect, as samples run in parallel rather than operators."""
+    """The operators that may run concurrently; without effect, as samples run in parallel rather than operators."""
 
     NONE = 2
     BACKEND = 4
@@ -108,25 +108,25 @@ class PipelineSettings:
         return max(self.depths) if self.exec_pipelined and self.exec_async else 0
 
     def output_dtypes(self, count: int) -> list[DALIDataType | None]:
-        """The declared types of the outputs."""
+        """Return the declared types of the outputs."""
         return _broadcast("output_dtype", self.output_dtype, count)
 
     def output_ndims(self, count: int) -> list[int | None]:
-        """The declared ranks of the outputs."""
+        """Return the declared ranks of the outputs."""
         return _broadcast("output_ndim", self.output_ndim, count)
 
     def output_layouts(self, count: int) -> list[str | None]:
-        """The declared layouts of the outputs."""
+        """Return the declared layouts of the outputs."""
         return _broadcast("output_layout", self.output_layout, count)
 
     def check_output_counts(self, count: int) -> None:
-        """Raises RuntimeError unless what is declared of the outputs is of ``count`` outputs."""
+        """Raise RuntimeError unless what is declared of the outputs is of ``count`` outputs."""
         self.output_dtypes(count)
         self.output_ndims(count)
         self.output_layouts(count)
 
     def check(self) -> None:
-        """Raises unless the settings allow the pipeline to run."""
+        """Raise unless the settings allow the pipeline to run."""
         if self.batch_size is None:
             raise ValueError("The batch size must be set.")
         if self.batch_size <= 0:
@@ -145,7 +145,7 @@ class PipelineSettings:
             )
 
     def check_integers(self) -> None:
-        """Raises TypeError for settings that are not integers, or out of range."""
+        """Raise TypeError for settings that are not integers, or out of range."""
         for name, bits in (
             ("batch_size", 31),
             ("num_threads", 31),
@@ -160,11 +160,11 @@ class PipelineSettings:
             raise TypeError(f"`bytes_per_sample` must not be negative, got {self.bytes_per_sample}")
 
     def decoding(self) -> Decoding:
-        """How untrusted data is decoded."""
+        """Return how untrusted data is decoded."""
         return Decoding.by_settings(self.limits, self.isolate_decoders, self.num_threads or 1)
 
     def affinity(self) -> list[int] | None:
-        """The CPU cores to bind threads to; None if they are not bound."""
+        """Return the CPU cores to bind threads to; None if they are not bound."""
         if not self.set_affinity:
             return None
         mask = os.environ.get("DALI_AFFINITY_MASK", "")
@@ -172,12 +172,12 @@ class PipelineSettings:
 
 
 def declared_limits(**limits: object) -> Limits:
-    """The limits ``max_pixels``, ``max_bytes`` and ``max_frames`` from the user's values; may raise ValueError."""
+    """Return the limits ``max_pixels``, ``max_bytes`` and ``max_frames`` from the user's values; may raise ValueError."""
     return Limits(**{name.removeprefix("max_"): _checked_limit(name, limit) for name, limit in limits.items()})
 
 
 def _checked_limit(name: str, limit: object) -> int | None:
-    """A limit as an integer; raises ValueError for an invalid one."""
+    """Return a limit as an integer; raises ValueError for an invalid one."""
     if limit is None:
         return None
     if isinstance(limit, bool) or not hasattr(limit, "__index__") or int(limit) < 1:
@@ -205,18 +205,18 @@ _DESCRIBED = {
 
 def _check_outputs(name: str, value: object, kind: type) -> None:
     several = isinstance(value, (list, tuple))
-    colon, place = ("", " in the list.") if several else (":", ".")
+    colon, location = ("", " in the list.") if several else (":", ".")
     item: object
     for item in value if isinstance(value, (list, tuple)) else [value]:
         if item is None:
             continue
         if not isinstance(item, kind):
             described = _DESCRIBED[kind].format(types=as_imported("penstock.types"))
-            raise TypeError(f"`{name}` must be either: {described} or None. Found type{colon} {type(item)}{place}")
+            raise TypeError(f"`{name}` must be either: {described} or None. Found type{colon} {type(item)}{location}")
         if isinstance(item, int) and kind is int and item < 0:
-            raise ValueError(f"`{name}` must be non-negative. Found value{colon} {item}{place}")
+            raise ValueError(f"`{name}` must be non-negative. Found value{colon} {item}{location}")
         if item == DALIDataType.NO_TYPE and kind is DALIDataType:
-            raise ValueError(f"`{name}` can't be a types.NO_TYPE. Found{'' if several else ' value:'} {item}{place}")
+            raise ValueError(f"`{name}` can't be a types.NO_TYPE. Found{'' if several else ' value:'} {item}{location}")
 
 
 def _broadcast(name: str, value: object, count: int) -> list[Any]:

@@ -15,11 +15,11 @@ import numpy as np
 from penstock.tensors.tensor import host_view
 
 _ALIGNMENT = 64
-_GROWTH = 1.25
+_GROWTH_FACTOR = 1.25
 
 
 @dataclass(frozen=True)
-class Placed:
+class SharedArray:
     """An array in shared memory."""
 
     offset: int
@@ -35,18 +35,18 @@ class Arrays:
         self._arrays: list[tuple[int, np.ndarray]] = []
 
     def place(self, data: object) -> Any:
-        """The same lists and tuples, with places instead of arrays; raises TypeError for other data."""
+        """Return the same lists and tuples, with places instead of arrays; raises TypeError for other data."""
         if isinstance(data, (list, tuple)):
             return type(data)(self.place(item) for item in data)
         view = _checked_view(data)
         array = np.ascontiguousarray(view)
-        placed = Placed(self.size, np.shape(view), array.dtype.str)
+        placed = SharedArray(self.size, np.shape(view), array.dtype.str)
         self._arrays.append((self.size, array))
         self.size = _aligned(self.size + array.nbytes)
         return placed
 
     def write(self, memory: SharedMemory) -> bool:
-        """Copies the arrays to their places, from the memory's beginning; returns whether it had to grow."""
+        """Copy the arrays to their places, from the memory's beginning; returns whether it had to grow."""
         grown = memory.reserve(self.size)
         for offset, array in self._arrays:
             memory.bytes[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
@@ -54,7 +54,7 @@ class Arrays:
 
 
 def fetched(data: Any, memory: np.ndarray | None) -> Any:
-    """The nested data, with arrays as views of the memory in which they are placed."""
+    """Return the nested data, with arrays as views of the memory in which they are placed."""
     if isinstance(data, (list, tuple)):
         return type(data)(fetched(item, memory) for item in data)
     dtype = np.dtype(data.dtype)
@@ -65,7 +65,7 @@ def fetched(data: Any, memory: np.ndarray | None) -> Any:
 
 
 def mapped(descriptor: int, size: int) -> np.ndarray:
-    """The bytes of memory that another process shares; they stay when the descriptor is closed."""
+    """Return the bytes of memory that another process shares; they stay when the descriptor is closed."""
     return np.frombuffer(mmap.mmap(descriptor, size), np.uint8)
 
 
@@ -80,10 +80,10 @@ class SharedMemory:
             self._allocate(size)
 
     def reserve(self, size: int) -> bool:
-        """Grows the memory if needed, without its contents; returns whether it is new, with another descriptor."""
+        """Grow the memory if needed, without its contents; return whether it is new, with another descriptor."""
         if size <= self.size:
             return False
-        self._allocate(max(int(size * _GROWTH), mmap.PAGESIZE))
+        self._allocate(max(int(size * _GROWTH_FACTOR), mmap.PAGESIZE))
         return True
 
     def _allocate(self, size: int) -> None:
@@ -94,7 +94,7 @@ class SharedMemory:
         self.bytes = mapped(self.descriptor, size)
 
     def close(self) -> None:
-        """Closes the descriptor; the memory is freed when no process refers to it any longer."""
+        """Close the descriptor; the memory is freed when no process refers to it any longer."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
         self.descriptor = -1

@@ -62,7 +62,7 @@ def _cycle_mode(cycle: object) -> str | None:
 
 
 def accepted_positional(function: Callable[..., object]) -> int:
-    """The number of positional arguments a callback takes: 0 or 1."""
+    """Return the number of positional arguments a callback takes: 0 or 1."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -80,7 +80,7 @@ def accepted_positional(function: Callable[..., object]) -> int:
 
 
 def _forbidden(parameters: Sequence[Parameter]) -> str:
-    """What of a callback's parameters cannot be given; empty if all can."""
+    """Return the names of a callback's parameters that cannot be passed; empty if all can."""
     for parameter in parameters:
         if parameter.kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
             stars = "*" * (parameter.kind == Parameter.VAR_POSITIONAL) + "**" * (
@@ -145,7 +145,7 @@ class Source:
         return _Cycle(begin, mode == "raise")
 
     def fetch(self, batch_size: int, epoch: int) -> list[object]:
-        """The data of the next step, one item for each output; raises StopIteration at the end.
+        """Return the data of the next step, one item for each output; raises StopIteration at the end.
 
         Args:
             batch_size: the number of samples to request, if the callback returns one at a time.
@@ -188,7 +188,7 @@ class Source:
         return list(data)[: self.num_outputs]
 
     def skip(self, iterations: int, batch_size: int) -> None:
-        """Continues as if ``iterations`` steps of the epoch were done: counted for callbacks, consumed from iterables."""
+        """Continue as if ``iterations`` steps of the epoch were done: counted for callbacks, consumed from iterables."""
         self.iteration = iterations
         self.sample = iterations * batch_size
         if not self.is_iterable:
@@ -197,17 +197,17 @@ class Source:
             self.call()
 
     def restart(self, settings: PipelineSettings) -> None:
-        """Begins anew, wherever it is; an iterator, which cannot, goes on."""
+        """Begin anew, wherever it is; an iterator, which cannot, goes on."""
         if self.is_iterable:
             self.call = self._iterating(_cycle_mode(self.cycle)).__next__
 
     def reset(self) -> None:
-        """Starts a new epoch: counting restarts."""
+        """Start a new epoch: counting restarts."""
         self.iteration = self.sample = 0
 
 
 def fetch_all(sources: Sequence[Source], batch_size: int, epoch: int) -> list[tuple[Source, list[object]]]:
-    """The data of the next step of each source.
+    """Return the data of the next step of each source.
 
     Raises:
         StopIteration: one of them is at its end. All have advanced, so that those which cycle stay in step.

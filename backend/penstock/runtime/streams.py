@@ -28,13 +28,13 @@ class PipelineStream:
         self._events: list[Event] = []
 
     def give(self, stream: Stream) -> None:
-        """Has later work run on another's stream."""
+        """Run later work on the stream of another."""
         if self._stream is not stream:
             self.release()
             self._stream, self._is_given = stream, True
 
-    def taken(self) -> Stream:
-        """The CuPy stream; the device is the current one."""
+    def acquired(self) -> Stream:
+        """Return the CuPy stream; the device is the current one."""
         if self._stream is None:
             self._stream = take_stream(self.device_id)
         return self._stream
@@ -50,22 +50,22 @@ class PipelineStream:
         """The CuPy stream."""
         if self._stream is None:
             with AsCurrent(self):
-                return self.taken()
+                return self.acquired()
         return self._stream
 
     def event(self, block: bool) -> Event:
-        """An event after the work that was submitted so far, on the current device; ``block``: a thread that waits for it sleeps."""
-        stream = self.taken()
+        """Return an event after the work that was submitted so far, on the current device; ``block``: a thread that waits for it sleeps."""
+        stream = self.acquired()
         if self._events and not block:
             return stream.record(self._events.pop())
         return stream.record(require_cupy().cuda.Event(block=block, disable_timing=True))
 
     def take_back(self, event: Event) -> None:
-        """Has later work use an event for which threads do not sleep, and for which nobody will wait any more."""
+        """Take back an event that does not block and that nobody waits for any more, to record it again."""
         self._events.append(event)
 
     def release(self) -> None:
-        """Leaves the stream to other pipelines."""
+        """Leave the stream to other pipelines."""
         if self._stream is not None and not self._is_given:
             give_back(self.device_id, self._stream)
         self._stream, self._is_given = None, False
@@ -80,14 +80,14 @@ class AsCurrent(AbstractContextManager[None]):
         self._stream = stream
 
     def __enter__(self) -> None:
-        own = self._stream
+        pipeline_stream = self._stream
         # As CuPy's device does, which would be made for each batch.
-        runtime = self._runtime = own.runtime
+        runtime = self._runtime = pipeline_stream.runtime
         self._before = runtime.getDevice()
-        if self._before != own.device_id:
-            runtime.setDevice(own.device_id)
+        if self._before != pipeline_stream.device_id:
+            runtime.setDevice(pipeline_stream.device_id)
         try:
-            self._entered = own.taken()
+            self._entered = pipeline_stream.acquired()
             self._entered.__enter__()
         except BaseException:
             runtime.setDevice(self._before)

@@ -14,7 +14,7 @@ from penstock.graph import OpNode
 from penstock.schema.tolerance import ON_ERROR, RAISE, REPLACE
 
 _log = logging.getLogger(__name__)
-_MOST_LISTED: Final = 1000
+_MAX_LISTED_SAMPLES: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,16 @@ class SkippedSamples:
     """The samples that a pipeline skipped or replaced; iterating yields the latest thousand.
 
     Args:
-        most: the largest number tolerated; None: any number.
+        max_skipped: the largest number tolerated; None: any number.
 
     Attributes:
         count: the number so far.
     """
 
-    def __init__(self, most: int | None = None) -> None:
-        self._most = most
+    def __init__(self, max_skipped: int | None = None) -> None:
+        self._max_skipped = max_skipped
         self.count = 0
-        self._latest: deque[SkippedSample] = deque(maxlen=_MOST_LISTED)
+        self._latest: deque[SkippedSample] = deque(maxlen=_MAX_LISTED_SAMPLES)
 
     def __iter__(self) -> Iterator[SkippedSample]:
         return iter(list(self._latest))
@@ -60,7 +60,7 @@ class SkippedSamples:
         return self.count
 
     def add(self, sample: SkippedSample) -> None:
-        """Counts a sample; raises TooManyErrorsError if there are more than are tolerated."""
+        """Count a sample; raise TooManyErrorsError if there are more than are tolerated."""
         self.count += 1
         self._latest.append(sample)
         _log.warning(
@@ -68,28 +68,28 @@ class SkippedSamples:
             *(sample.sample, sample.iteration, "replaced" if sample.replaced else "skipped"),
             *(sample.source, sample.reason),
         )
-        if self._most is not None and self.count > self._most:
+        if self._max_skipped is not None and self.count > self._max_skipped:
             raise TooManyErrorsError(
-                f"{self.count} samples could not be read, and `max_errors` of the pipeline allows {self._most}. "
+                f"{self.count} samples could not be read, and `max_errors` of the pipeline allows {self._max_skipped}. "
                 f"The latest: {sample.source or f'sample {sample.sample}'}: {sample.reason}"
             )
 
 
 def policy_of(node: OpNode, default: str) -> str:
-    """The policy for samples that fail in an operator."""
+    """Return the policy for samples that fail in an operator."""
     if ON_ERROR.name not in node.schema.all_arguments:
         return RAISE
     return str(node.arguments.get(ON_ERROR.name) or default)
 
 
 def tolerated(nodes: Iterator[OpNode], default: str) -> bool:
-    """Whether failures in any of the operators, or of those fused in them, are tolerated."""
+    """Return whether failures in any of the operators, or of those fused in them, are tolerated."""
     written = chain.from_iterable((node, *node.steps) for node in nodes)
     return any(policy_of(node, default) != RAISE for node in written)
 
 
 def policy_for(node: OpNode, error: PenstockError, default: str) -> str:
-    """The policy for a sample that failed with this error: that of the operator that raised it, even if that was
+    """Return the policy for a sample that failed with this error: that of the operator that raised it, even if that was
     fused."""
     if not isinstance(error, OperatorError):
         return RAISE
@@ -100,13 +100,13 @@ def policy_for(node: OpNode, error: PenstockError, default: str) -> str:
 
 
 def kept_samples(size: int, failed: dict[int, str]) -> list[int]:
-    """The samples of a batch to return, by position; ``failed``: the policies of failed positions.
+    """Return the samples of a batch to return, by position; ``failed``: the policies of failed positions.
 
     A sample to replace becomes the last good one before it, or else the first good one; if there is none, it is
     skipped.
     """
     good = [position for position in range(size) if position not in failed]
-    kept: list[int] = []
+    positions: list[int] = []
     last = good[0] if good else None
     for position in range(size):
         if position not in failed:
@@ -114,5 +114,5 @@ def kept_samples(size: int, failed: dict[int, str]) -> list[int]:
         elif failed[position] != REPLACE:
             continue
         if last is not None:
-            kept.append(last)
-    return kept
+            positions.append(last)
+    return positions

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What a thread is doing during a span."""
+    """The activity of a thread during a span."""
 
     OPERATOR = "operator"
     SAMPLE = "sample"
@@ -105,7 +105,7 @@ class Summary:
     batches: int
 
     def advice(self) -> list[str]:
-        """What to change for more throughput, the most effective first."""
+        """Return advice for more throughput, the most effective first."""
         if not self.batches or not self.operators:
             return ["Nothing ran: there is no advice."]
         waited = (self.blocked + self.source) / self.elapsed
@@ -219,7 +219,7 @@ class Trace:
             self._events.append((self._titles[name], first, last))
 
     def parallel(self, parallel: Parallel, name: str) -> Parallel:
-        """A wrapper of ``parallel`` that records each task as a sample of the operator ``name``."""
+        """Return a wrapper of ``parallel`` that records each task as a sample of the operator ``name``."""
 
         def recorded(task: Callable[[int], None], count: int, costs: Sequence[int] | None = None) -> None:
             def run(index: int) -> None:
@@ -231,11 +231,11 @@ class Trace:
         return recorded
 
     def consumed(self, fill: int) -> None:
-        """Records that the consumer requested a batch while ``fill`` finished ones were queued."""
+        """Record that the consumer requested a batch while ``fill`` finished ones were queued."""
         self._fills.append(fill)
 
     def clear(self) -> None:
-        """Discards everything recorded, for instance after the warm-up batches, which compile kernels."""
+        """Discard everything recorded, for instance after the warm-up batches, which compile kernels."""
         self.spans.clear()
         self._fills.clear()
         self._events.clear()
@@ -243,7 +243,7 @@ class Trace:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def summary(self) -> Summary:
-        """The recorded times in numbers."""
+        """Return the recorded times in numbers."""
         spans = list(self.spans)
         elapsed = max((one.start + one.wall for one in spans), default=0.0) - min(
             (one.start for one in spans), default=0.0
@@ -285,7 +285,7 @@ class Trace:
         return sorted(found.values(), key=lambda times: max(times.wall, times.gpu or 0.0), reverse=True)
 
     def write(self, path: str | Path) -> None:
-        """Writes the trace in Chrome's format (JSON), for https://ui.perfetto.dev and chrome://tracing."""
+        """Write the trace in Chrome's format (JSON), for https://ui.perfetto.dev and chrome://tracing."""
         spans = list(self.spans)
         numbers = {name: number for number, name in enumerate(dict.fromkeys(one.thread for one in spans))}
         begin = min((one.start for one in spans), default=0.0)
@@ -316,7 +316,7 @@ def titles(operators: Sequence[OpNode]) -> dict[str, str]:
 
 
 def _outermost(spans: Sequence[Span]) -> Iterator[Span]:
-    """The spans that are not inside another one of their thread."""
+    """Yield the spans that are not inside another one of their thread."""
     ends: dict[str, float] = {}
     for one in sorted(spans, key=lambda span: (span.start, -span.wall)):
         if one.start >= ends.get(one.thread, float("-inf")):

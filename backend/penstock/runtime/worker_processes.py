@@ -96,14 +96,14 @@ def _received_descriptor(channel: Any) -> int:
 
 
 def _work(call: Callable[..., object], task: _Task, memory: SharedMemory) -> tuple[object, bool]:
-    """Makes the calls and puts their arrays into memory; returns the locations, and whether the memory is new."""
+    """Make the calls and put their arrays into memory; return the locations, and whether the memory is new."""
     arrays = Arrays()
     results = [arrays.place(call(*arguments)) for arguments in task.calls]
     return results, arrays.write(memory)
 
 
 def _portable(error: BaseException) -> tuple[object, str]:
-    """The error itself if it can be pickled, and as text."""
+    """Return the error itself if it can be pickled, and as text."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -131,24 +131,24 @@ class Worker:
             theirs.close()
         # The bytes of each slot, lent to the arrays of the slot's last task.
         self.memories: dict[int, LentMemory] = {}
-        self._awaited: set[int] = set()
+        self._pending_tasks: set[int] = set()
 
     def send(self, calls: Sequence[tuple[object, ...]], number: int) -> int:
         """Requests these calls; returns the slot for their results, one whose previous results are not in use."""
-        slot = next(slot for slot in itertools.count() if slot not in self._awaited and not self._in_use(slot))
+        slot = next(slot for slot in itertools.count() if slot not in self._pending_tasks and not self._in_use(slot))
         try:
             self.channel.send(_Task(calls, slot, number))
         except (BrokenPipeError, OSError):
             raise self._death() from None
-        self._awaited.add(slot)
+        self._pending_tasks.add(slot)
         return slot
 
     def _in_use(self, slot: int) -> bool:
         return slot in self.memories and not self.memories[slot].is_free()
 
     def receive(self, slot: int) -> Any:
-        """The results of the oldest task; raises its callback's error, or WorkerError if the worker died."""
-        self._awaited.discard(slot)
+        """Return the results of the oldest task; raises its callback's error, or WorkerError if the worker died."""
+        self._pending_tasks.discard(slot)
         ready = connection.wait([self.channel, self.process.sentinel])
         if self.channel not in ready and not self.channel.poll():
             raise self._death()

@@ -12,12 +12,12 @@ from time import perf_counter
 from typing import Protocol
 
 # Below this many elements in total, waking a thread costs more than it saves.
-_WORTH_WAKING = 4096
+_MIN_ELEMENTS_TO_WAKE_THREADS = 4096
 # Seconds: tasks that are shorter keep threads waiting for the GIL, which each takes between two tasks.
-_WORTH_SHARING = 15e-6
+_MIN_SECONDS_TO_SHARE_TASK = 15e-6
 # Batches whose first tasks are timed: the first ones, as kernels may be compiled in them, and then one in so many.
-_FIRST_TIMED, _TIMED_EVERY = 3, 64
-_TIMED_SECONDS = 200e-6
+_NUM_FIRST_TIMED_BATCHES, _TIMED_BATCH_INTERVAL = 3, 64
+_MAX_TIMING_SECONDS = 200e-6
 
 
 class Pace:
@@ -32,14 +32,14 @@ class Pace:
         self._batches = 0
 
     def is_due(self) -> bool:
-        """Whether the first tasks of the next batch are to be timed."""
+        """Return whether the first tasks of the next batch are to be timed."""
         self._batches += 1
-        return self._batches <= _FIRST_TIMED or self._batches % _TIMED_EVERY == 0
+        return self._batches <= _NUM_FIRST_TIMED_BATCHES or self._batches % _TIMED_BATCH_INTERVAL == 0
 
     def note(self, seconds: float, cost: int) -> None:
-        """Learns how long work of some cost took."""
+        """Learn how long work of some cost took."""
         new = seconds / max(cost, 1)
-        self.seconds = min(self.seconds, new) if self._batches <= _FIRST_TIMED else new
+        self.seconds = min(self.seconds, new) if self._batches <= _NUM_FIRST_TIMED_BATCHES else new
 
 
 class Parallel(Protocol):
@@ -64,7 +64,7 @@ class _Job:
         self._errors: list[tuple[int, BaseException]] = []
 
     def work(self) -> None:
-        """Processes indices until none is left."""
+        """Process indices until none is left."""
         while (turn := next(self._taken)) < self._count:
             index = self._order[turn]
             try:
@@ -75,11 +75,11 @@ class _Job:
                 self._done.set()
 
     def is_done(self) -> bool:
-        """Whether all indices are processed."""
+        """Return whether all indices are processed."""
         return self._done.is_set()
 
     def wait(self) -> None:
-        """Works as long as there is an index left, and returns when all are processed; raises the error of the first one
+        """Work as long as there is an index left, and return when all are processed; raise the error of the first one
         that failed."""
         self.work()
         self._done.wait()
@@ -98,13 +98,13 @@ def _nothing(_: int) -> None:
 
 
 def _timed(task: Callable[[int], None], count: int, costs: Sequence[int], pace: Pace) -> int:
-    """Runs tasks for a while, and notes how long they took; returns how many."""
-    begin, taken, done = perf_counter(), 0.0, 0
-    while done < count and taken < _TIMED_SECONDS:
+    """Run tasks for a while, and note how long they took; return how many."""
+    begin, elapsed, done = perf_counter(), 0.0, 0
+    while done < count and elapsed < _MAX_TIMING_SECONDS:
         task(done)
         done += 1
-        taken = perf_counter() - begin
-    pace.note(taken, sum(costs[:done]))
+        elapsed = perf_counter() - begin
+    pace.note(elapsed, sum(costs[:done]))
     return done
 
 
@@ -130,7 +130,7 @@ class WorkerPool:
         costs: Sequence[int] | None = None,
         pace: Pace | None = None,
     ) -> None:
-        """Runs ``task(index)`` for each index below ``count``, the most expensive first.
+        """Run ``task(index)`` for each index below ``count``, the most expensive first.
 
         If it is known how long tasks with such costs take, threads share them only where that saves time.
         """
@@ -145,7 +145,7 @@ class WorkerPool:
     def _run(
         self, task: Callable[[int], None], first: int, count: int, costs: Sequence[int] | None, seconds: float
     ) -> None:
-        """Runs tasks from the ``first`` on."""
+        """Run tasks from the ``first`` on."""
         if not self._is_shared(count - first, None if costs is None else costs[first:], seconds):
             for index in range(first, count):
                 task(index)
@@ -155,16 +155,16 @@ class WorkerPool:
             self.start(task, count, costs).wait()
 
     def _is_shared(self, count: int, costs: Sequence[int] | None, seconds: float) -> bool:
-        """Whether threads share tasks that take ``seconds`` for a unit of cost."""
+        """Return whether threads share tasks that take ``seconds`` for a unit of cost."""
         if self.num_threads == 1 or count < 2:
             return False
         if costs is None:
             return True
         total = sum(costs)
-        return total >= _WORTH_WAKING and seconds * total >= _WORTH_SHARING * count
+        return total >= _MIN_ELEMENTS_TO_WAKE_THREADS and seconds * total >= _MIN_SECONDS_TO_SHARE_TASK * count
 
     def start(self, task: Callable[[int], None], count: int, costs: Sequence[int] | None = None) -> _Job:
-        """The same, on the other threads, until the job that is returned is waited for."""
+        """Return the same, on the other threads, until the job that is returned is waited for."""
         order = sorted(range(count), key=costs.__getitem__, reverse=True) if costs is not None else range(count)
         job = _Job(task, order)
         helpers = min(count, self.num_threads) - 1
@@ -190,7 +190,7 @@ class WorkerPool:
             del job  # releases the last task's data before the next one arrives
 
     def close(self) -> None:
-        """Ends the threads."""
+        """End the threads."""
         for _ in self._threads:
             self._jobs.put(None)
         self._threads = []

@@ -1,4 +1,4 @@
-"""What an operator is: declaration, arguments, registry, base classes.
+"""Operators: declaration, arguments, registry, base classes.
 
 This package knows no concrete operator.
 """

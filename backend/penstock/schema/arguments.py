@@ -175,7 +175,7 @@ class Argument:
         return _SCALARS[self.type.removesuffix("[]")]
 
     def convert(self, value: Any) -> Any:
-        """The user's value as the operator sees it; raises TypeError or ValueError that names what is accepted."""
+        """Return the user's value as the operator sees it; raises TypeError or ValueError that names what is accepted."""
         if isinstance(value, ScalarConstant):
             value = value.value
         if isinstance(value, np.ndarray) and value.size == 1 and value.ndim <= 1:
@@ -201,7 +201,7 @@ class Argument:
             raise kind(f"Argument '{self.name}' expects {self.describe_type()}, got {value!r}: {error}") from error
 
     def deprecation_text(self) -> str:
-        """What a warning says of a deprecated argument; empty where the operator's name is needed for it."""
+        """Return the text of a deprecated argument's warning; empty if that needs the operator's name."""
         if self.deprecated is None or not (self.deprecated.removed or self.deprecated.renamed_to):
             return ""
         if self.deprecated.renamed_to:
@@ -212,7 +212,7 @@ class Argument:
         return f"The argument `{self.name}` is no longer used and will be removed in a future release."
 
     def python_type(self) -> str:
-        """Its type in Python's words: ``float or list of float``."""
+        """Return its type in Python's words: ``float or list of float``."""
         element = self.type.removesuffix("[]")
         word = {"int32": "int", "int64": "int", "uint32": "int", "string": "str", "layout": "str"}.get(element, element)
         return f"{word} or list of {word}" if self.is_list else word
@@ -223,7 +223,7 @@ class Argument:
         return text + (" or a tensor of them" if self.tensor else "")
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Raises RuntimeError unless the samples of a tensor for this list are vectors or scalars, uniform if required."""
+        """Raise RuntimeError unless the samples of a tensor for this list are vectors or scalars, uniform if required."""
         if shapes and len(shapes[0]) > 1 and not self.matrix:
             raise RuntimeError(
                 f"Argument '{self.name}' expects a vector a sample: input with dimension ({len(shapes[0])}) and shape "
@@ -236,7 +236,7 @@ class Argument:
             )
 
     def check_tensor(self, shape: tuple[int, ...], dtype: DALIDataType, stored: np.dtype) -> None:
-        """Raises TypeError or ValueError unless samples of this shape and type, stored in one of numpy's, suit this argument."""
+        """Raise TypeError or ValueError unless samples of this shape and type, stored in one of numpy's, suit this argument."""
         wanted = self.element.tensor_dtype
         if wanted is not None and dtype is not wanted and not (self.any_integer and stored.kind in "iu"):
             raise TypeError(
@@ -250,7 +250,7 @@ class Argument:
             )
 
     def from_tensor(self, value: np.ndarray, dtype: DALIDataType) -> Any:
-        """One sample of a tensor for this argument, with elements of ``dtype``, as the operator sees it."""
+        """Return one sample of a tensor for this argument, with elements of ``dtype``, as the operator sees it."""
         self.check_tensor(value.shape, dtype, value.dtype)
         if self.is_list:
             return value.tolist() if value.ndim == 1 else value.reshape(-1).tolist()
@@ -260,7 +260,7 @@ class Argument:
 
 
 def common_arguments(seedable: bool) -> tuple[Argument, ...]:
-    """The arguments that every operator accepts in addition to its own."""
+    """Return the arguments that every operator accepts in addition to its own."""
     deprecated_seed = Deprecation("1.46", removed=True)
     return (
         Argument("bytes_per_sample_hint", "int32[]", [0], "Accepted for compatibility; buffers grow as needed."),

@@ -14,7 +14,7 @@ GpuSupport: TypeAlias = Literal["", "by host", "kernels"]
 
 
 def public_operators() -> list[tuple[str, Schema]]:
-    """Each operator with a name for users, and its family, in order of both."""
+    """Return each operator with a name for users, and its family, in order of both."""
     return sorted(_public(), key=lambda entry: (entry[0], entry[1].fn_path))
 
 
@@ -25,13 +25,13 @@ def _public() -> Iterator[tuple[str, Schema]]:
 
 
 def family(schema: Schema) -> str:
-    """The package that declares the operator; for operators from elsewhere, the module."""
+    """Return the package that declares the operator; for operators from elsewhere, the module."""
     module = operator_class(schema.name).__module__
     return module.split(".")[2] if module.startswith("penstock.operators.") else module
 
 
 def gpu_support(schema: Schema) -> GpuSupport:
-    """How it runs on a GPU: with its own kernels, or on the host with copies."""
+    """Return how it runs on a GPU: with its own kernels, or on the host with copies."""
     if not {"gpu", "mixed"} & set(schema.devices):
         return ""
     cls = operator_class(schema.name)
@@ -39,10 +39,10 @@ def gpu_support(schema: Schema) -> GpuSupport:
 
 
 def description(schema: Schema) -> str:
-    """The docstring of its class."""
+    """Return the docstring of its class."""
     return inspect.cleandoc(operator_class(schema.name).__doc__ or schema.name)
 
 
 def summary(schema: Schema) -> str:
-    """The first line of its description."""
+    """Return the first line of its description."""
     return description(schema).partition("\n")[0]

@@ -152,7 +152,7 @@ class Schema:
     @property
     def touches_files(self) -> bool:
         """Whether its results depend on files that its arguments or inputs name."""
-        return bool(self.path_arguments) or any(own.path for own in self.inputs)
+        return bool(self.path_arguments) or any(declared_input.path for declared_input in self.inputs)
 
     @cached_property
     def all_arguments(self) -> dict[str, Argument]:
@@ -201,7 +201,7 @@ class Schema:
         return self.fn or ".".join((*self.module, snake_case(self.class_name)))
 
     def unknown_argument(self, name: str) -> KeyError:
-        """The error about an argument that the operator does not have."""
+        """Return the error about an argument that the operator does not have."""
         near = did_you_mean(name, self.all_arguments)
         return KeyError(f'Argument "{name}" is not defined for operator "{self.name}".{near}')
 
@@ -214,7 +214,7 @@ class Schema:
         return self.max_inputs if self.variadic else len(self.inputs)
 
     def fitting_layout(self, index: int, layout: str, ndim: int) -> str:
-        """The layout of an input; for data without one (``""``), the first declared layout of its rank.
+        """Return the layout of an input; for data without one (``""``), the first declared layout of its rank.
 
         Raises:
             ValueError: the operator does not accept the layout or the rank.
@@ -222,7 +222,7 @@ class Schema:
         declared = self.input(index).layouts
         if not declared or layout in declared:
             return layout
-        fitting = None if layout else next((own for own in declared if len(own) == ndim), None)
+        fitting = None if layout else next((candidate for candidate in declared if len(candidate) == ndim), None)
         if fitting is None:
             what = f'The layout "{layout}"' if layout else f"The number of dimensions {ndim}"
             raise ValueError(
@@ -239,5 +239,5 @@ class Schema:
         return inputs if self.output_per_input else self.outputs
 
     def output_device(self, device: str, index: int) -> str:
-        """Where an output lies, ``cpu`` or ``gpu``, of the operator on a device."""
+        """Return where an output lies, ``cpu`` or ``gpu``, of the operator on a device."""
         return "cpu" if device == "cpu" or index in self.host_outputs else "gpu"

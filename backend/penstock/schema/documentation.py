@@ -33,7 +33,7 @@ class MemberDefault:
 
 
 def shown_arguments(schema: Schema) -> list[Argument]:
-    """The documented arguments, required ones first."""
+    """Return the documented arguments, required ones first."""
     shown = [a for a in schema.all_arguments.values() if not a.hidden and not a.name.startswith("_")]
     return sorted(shown, key=lambda a: not a.required)
 
@@ -48,24 +48,24 @@ def _annotation(argument: Argument) -> str:
 
 
 def signature(schema: Schema) -> inspect.Signature:
-    """The signature of the operator's function: ``device`` and ``name``, then its arguments, without deprecated ones."""
+    """Return the signature of the operator's function: ``device`` and ``name``, then its arguments, without deprecated ones."""
     return inspect.Signature([*_input_parameters(schema), *_keyword_parameters(schema, required=True)])
 
 
 def constructor_signature(schema: Schema) -> inspect.Signature:
-    """The signature of the operator's class: no argument is required, as the call may provide it."""
+    """Return the signature of the operator's class: no argument is required, as the call may provide it."""
     return inspect.Signature(_keyword_parameters(schema, required=False))
 
 
 def call_signature(schema: Schema) -> inspect.Signature:
-    """The signature of calling an instance: the arguments that the constructor did not get."""
+    """Return the signature of calling an instance: the arguments that the constructor did not get."""
     return inspect.Signature([*_input_parameters(schema), *_keyword_parameters(schema, required=False)])
 
 
 def with_self(signature: inspect.Signature) -> inspect.Signature:
-    """The signature of a method."""
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    return signature.replace(parameters=[own, *signature.parameters.values()])
+    """Return the signature of a method."""
+    self_parameter = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    return signature.replace(parameters=[self_parameter, *signature.parameters.values()])
 
 
 def _input_parameters(schema: Schema) -> list[inspect.Parameter]:
@@ -104,7 +104,7 @@ def _shown_default(value: object) -> object:
 
 
 def docstring(schema: Schema) -> str:
-    """A description of the operator, its devices, inputs and arguments."""
+    """Return a description of the operator, its devices, inputs and arguments."""
     lines = [description(schema), "", f"Runs on: {', '.join(schema.devices)}."]
     if schema.sequences:
         lines.append("Sequences (a leading F dimension) are processed frame by frame.")

@@ -1,4 +1,4 @@
-"""What an operator that starts a batch early tells the runtime."""
+"""Scheduling hints from operators that start a batch early."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class EarlyStart(NamedTuple):
-    """What starting a batch showed, from which the runtime schedules the next ones.
+    """Measurements of an early start, by which the runtime schedules the next batches.
 
     Attributes:
         batches_ahead: how many batches beyond the prefetch depth are worth starting early.
@@ -17,5 +17,5 @@ class EarlyStart(NamedTuple):
     occupies_host: bool = False
 
     def joined(self, other: EarlyStart) -> EarlyStart:
-        """What two operators of one pipeline showed together."""
+        """Return the early start that suits two operators of a pipeline."""
         return EarlyStart(max(self.batches_ahead, other.batches_ahead), self.occupies_host or other.occupies_host)

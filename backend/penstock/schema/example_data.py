@@ -44,7 +44,7 @@ class ExampleSamples:
     bad: np.ndarray | None = None
 
     def with_bad_sample(self, index: int) -> ExampleSamples:
-        """The same samples with a bad one at ``index``, if there is one."""
+        """Return the same samples with a bad one at ``index``, if there is one."""
         bad = self.bad
         return self if bad is None else replace(self, make=lambda i: bad if i == index else self.make(i))
 
@@ -74,7 +74,7 @@ def pictures(layout: str = "", **extents: tuple[int, ...]) -> ExampleSamples:
     def make(index: int) -> np.ndarray:
         shape = tuple(sizes[letter][index % len(sizes[letter])] for letter in layout)
         rng = np.random.default_rng([index, *map(ord, layout)])
-        waves = sum(np.sin(places / (2 + axis) + index) for axis, places in enumerate(np.indices(shape)))
+        waves = sum(np.sin(positions / (2 + axis) + index) for axis, positions in enumerate(np.indices(shape)))
         return (255 * ((waves / len(shape) + 1) * 0.35 + 0.3 * rng.random(shape))).astype(np.uint8)
 
     return ExampleSamples(make, layout)
@@ -97,7 +97,7 @@ def random_arrays(
 
 
 def fixed_arrays(*samples: object, dtype: type[np.generic] = np.float32, layout: str = "") -> MakeSamples:
-    """The given arrays, through which the samples cycle."""
+    """Return the given arrays, through which the samples cycle."""
     arrays = [np.array(sample, dtype) for sample in samples]
     return lambda _: ExampleSamples(lambda index: arrays[index % len(arrays)].copy(), layout)
 
@@ -135,7 +135,7 @@ def _photo(index: int) -> np.ndarray:
 
 
 def photo_files(layout: str = "") -> ExampleSamples:
-    """The same pictures as encoded files."""
+    """Return the same pictures as encoded files."""
     return ExampleSamples(_photo_file)
 
 
@@ -148,7 +148,7 @@ def _photo_file(index: int) -> np.ndarray:
 
 
 def mosaics(layout: str = "") -> ExampleSamples:
-    """The same pictures as Bayer mosaics: red, green or blue for each pixel, in the pattern RGGB."""
+    """Return the same pictures as Bayer mosaics: red, green or blue for each pixel, in the pattern RGGB."""
     return ExampleSamples(_mosaic, "HW")
 
 
@@ -157,7 +157,7 @@ def _mosaic(index: int) -> np.ndarray:
 
 
 def mosaic_of(photo: np.ndarray) -> np.ndarray:
-    """The Bayer mosaic of a photo, in the pattern RGGB."""
+    """Return the Bayer mosaic of a photo, in the pattern RGGB."""
     mosaic = photo[..., 1].copy()
     mosaic[::2, ::2] = photo[::2, ::2, 0]
     mosaic[1::2, 1::2] = photo[1::2, 1::2, 2]
@@ -189,7 +189,7 @@ def spectrograms(layout: str = "") -> ExampleSamples:
 
 
 def decibels(layout: str = "") -> ExampleSamples:
-    """The same spectrograms in decibels."""
+    """Return the same spectrograms in decibels."""
 
     def make(index: int) -> np.ndarray:
         return (10 * np.log10(np.maximum(spectrograms().make(index), 1e-8))).astype(np.float32)
@@ -215,5 +215,5 @@ class Example:
 
 
 def on_photo(title: str = "", /, **arguments: object) -> Example:
-    """A call on a photograph, for the reference."""
+    """Return a call on a photograph, for the reference."""
     return Example(arguments, (photos,), title=title)

@@ -37,7 +37,7 @@ class NoExampleError(LookupError):
 
 
 def example_value(argument: Argument) -> object:
-    """A valid value of an argument other than its default: its example, or one suggested by its type and default."""
+    """Return a valid value of an argument other than its default: its example, or one suggested by its type and default."""
     if argument.example is not None:
         return argument.example
     if argument.choices:
@@ -72,7 +72,7 @@ def _no_example(argument: Argument) -> NoExampleError:
 
 
 def why_unswept(schema: Schema) -> str:
-    """Why the operator's calls cannot be generated; empty if they can."""
+    """Return why the operator's calls cannot be generated; empty if they can."""
     if schema.absent:
         return schema.absent
     if schema.fuses is not None:
@@ -85,13 +85,13 @@ def why_unswept(schema: Schema) -> str:
 
 
 def examples(schema: Schema) -> Iterator[Call]:
-    """The calls that the schema declares, at least one, the simplest first."""
+    """Yield the calls that the schema declares, at least one, the simplest first."""
     for number, example in enumerate(schema.examples or (Example(),)):
         yield _call(schema, example, example.title or (f"example {number + 1}" if number else "example"))
 
 
 def shown_calls(schema: Schema) -> list[Call]:
-    """The calls that the reference shows: those declared for it, or the simplest call, on a photograph if possible.
+    """Return the calls that the reference shows: those declared for it, or the simplest call, on a photograph if possible.
 
     Raises:
         NoExampleError: the schema declares none, and none can be generated.
@@ -108,7 +108,7 @@ def _on_photo(schema: Schema, example: Example) -> Example:
 
 
 def _call(schema: Schema, example: Example, name: str, layout: str = "") -> Call:
-    """The call of an example; its first input may have another layout."""
+    """Return the call of an example; its first input may have another layout."""
     required = [
         argument for argument in schema.arguments if argument.required and argument.name not in example.arguments
     ]
@@ -117,31 +117,31 @@ def _call(schema: Schema, example: Example, name: str, layout: str = "") -> Call
     declared = [schema.input(index) for index in range(count)]
     if count:
         layout = layout or example.layout or next(iter(declared[0].layouts), "")
-    makers = [*example.inputs, *(own.example for own in declared[len(example.inputs) :])]
-    return Call(name, arguments, tuple(make(_like(layout, own.layouts)) for make, own in zip(makers, declared)))
+    makers = [*example.inputs, *(item.example for item in declared[len(example.inputs) :])]
+    return Call(name, arguments, tuple(make(_like(layout, item.layouts)) for make, item in zip(makers, declared)))
 
 
 def settable_arguments(schema: Schema) -> list[Argument]:
-    """The operator's own, documented arguments that calls may set."""
+    """Return the operator's own, documented arguments that calls may set."""
     return [a for a in schema.arguments if not (a.hidden or a.deprecated or a.exempt)]
 
 
 def argument_call(schema: Schema, argument: Argument) -> Call:
-    """A call that sets the argument: the first example that does, or the simplest call with it.
+    """Return a call that sets the argument: the first example that does, or the simplest call with it.
 
     Raises:
         NoExampleError: its declaration must provide a valid value.
     """
     declared = list(examples(schema))
-    given = next((call for call in declared if argument.name in call.arguments), None)
-    if given is not None:
-        return given
+    example_call = next((call for call in declared if argument.name in call.arguments), None)
+    if example_call is not None:
+        return example_call
     first = declared[0]
     return Call(argument.name, {**first.arguments, argument.name: example_value(argument)}, first.inputs)
 
 
 def choice_calls(schema: Schema) -> Iterator[Call]:
-    """A call for each value of each argument with ``choices``."""
+    """Yield a call for each value of each argument with ``choices``."""
     for argument in settable_arguments(schema):
         for choice in argument.choices:
             call = argument_call(schema, argument)
@@ -149,13 +149,13 @@ def choice_calls(schema: Schema) -> Iterator[Call]:
 
 
 def layout_call(schema: Schema, layout: str) -> Call:
-    """The first example whose first input is in that layout, or the simplest in it."""
+    """Return the first example whose first input is in that layout, or the simplest in it."""
     declared = schema.examples or (Example(),)
-    return _call(schema, next((own for own in declared if own.layout == layout), declared[0]), layout, layout)
+    return _call(schema, next((item for item in declared if item.layout == layout), declared[0]), layout, layout)
 
 
 def _like(layout: str, accepted: tuple[str, ...]) -> str:
-    """The layout if it is accepted, else the first accepted one that agrees with it in having frames."""
+    """Return the layout if it is accepted, else the first accepted one that agrees with it in having frames."""
     if not accepted or layout in accepted:
         return layout
-    return next((own for own in accepted if own.startswith("F") == layout.startswith("F")), accepted[0])
+    return next((item for item in accepted if item.startswith("F") == layout.startswith("F")), accepted[0])

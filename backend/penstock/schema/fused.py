@@ -34,7 +34,7 @@ AT_ONCE = "fused"
 
 
 class FusedNode(Protocol):
-    """What a fused operator needs to know about each node it replaces."""
+    """The description of a node that a fused operator replaces."""
 
     name: str
     device: str
@@ -46,18 +46,18 @@ class FusedNode(Protocol):
 
 
 def fused_argument(position: int, name: str) -> str:
-    """The name of a fused operator's argument in the combined arguments; sorted, they are in the steps' order."""
+    """Return the name of a fused operator's argument in the combined arguments; sorted, they are in the steps' order."""
     return f"{position:04}:{name}"
 
 
 def split_argument(full: str) -> tuple[int, str]:
-    """The position and the name combined by :func:`fused_argument`."""
+    """Return the position and the name combined by :func:`fused_argument`."""
     position, _, name = full.partition(":")
     return int(position), name
 
 
 def further_input(number: int) -> str:
-    """The name of a further positional input in an operator's arguments; sorted, inputs come first."""
+    """Return the name of a further positional input in an operator's arguments; sorted, inputs come first."""
     return f"#{number}"
 
 
@@ -103,7 +103,7 @@ class ArrayOperator(Operator[State, Plan, Plans]):
     """
 
     def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
-        """Fills ``target`` from ``source``, which replaces the sample's data; they do not overlap."""
+        """Fill ``target`` from ``source``, which replaces the sample's data; they do not overlap."""
         raise NotImplementedError(f"{type(self).__name__} computes from the sample's own data only")
 
     def compute(self, sample: Sample) -> None:
@@ -124,7 +124,7 @@ class FusedOperator(Operator):
     nests = False
 
     def bind(self, payload: Any) -> None:
-        """Receives the nodes of the steps, and their operators."""
+        """Receive the nodes of the steps, and their operators."""
         self.nodes: Sequence[FusedNode]
         self.operators: Sequence[Operator]
         self.nodes, self.operators = payload
@@ -132,36 +132,36 @@ class FusedOperator(Operator):
         self.counts: Counter[str] = Counter()
 
     def take_counts(self) -> Counter[str]:
-        """The counts since the previous call."""
-        taken = self.counts.copy()
+        """Return the counts since the previous call."""
+        changes = self.counts.copy()
         self.counts.clear()
-        return taken
+        return changes
 
     # -- implemented by concrete operators -------------------------------------------------------------------------
 
     @classmethod
     def takes(cls, operators: Sequence[Operator]) -> bool:
-        """Whether operators with these arguments can ever be computed at once."""
+        """Return whether operators with these arguments can ever be computed at once."""
         return True
 
     @classmethod
     def joins(cls, operator: Operator, is_first: bool) -> bool:
-        """Whether the operator can join a chain that no schema lists; ``is_first``: as its first."""
+        """Return whether the operator can join a chain that no schema lists; ``is_first``: as its first."""
         return False
 
     @classmethod
     def exceptions(cls, operators: Sequence[Operator]) -> tuple[str, ...]:
-        """The data for which these operators run step by step nevertheless, for users."""
+        """Return the data for which these operators run step by step nevertheless, for users."""
         return ()
 
     def check_input(self, batch: TensorList) -> None:
-        """Raises NotFusable for data that cannot, or need not, be computed at once."""
+        """Raise NotFusable for data that cannot, or need not, be computed at once."""
 
     def check_batch(self, steps: Sequence[Workspace]) -> None:
-        """Raises NotFusable if this batch, whose shapes are inferred, cannot be computed at once."""
+        """Raise NotFusable if this batch, whose shapes are inferred, cannot be computed at once."""
 
     def compute_together(self, steps: Sequence[Workspace]) -> tuple[Sequence[int], ComputeSample]:
-        """Computes what compiled code takes of a batch on the CPU.
+        """Compute what compiled code takes of a batch on the CPU.
 
         Nothing fails here: samples that would are left to be computed one by one.
 
@@ -171,7 +171,7 @@ class FusedOperator(Operator):
         return range(steps[-1].batch_size), self.compute_fused
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
-        """Computes the last step's output of one sample, on the CPU.
+        """Compute the last step's output of one sample, on the CPU.
 
         Raises:
             FirstStepFailed: with the first step's error. After any other error, the steps run one by one.
@@ -180,11 +180,11 @@ class FusedOperator(Operator):
         raise NotImplementedError
 
     def compute_fused_batch(self, steps: Sequence[Workspace]) -> None:
-        """Computes the last step's outputs of the batch, on the current CuPy stream."""
+        """Compute the last step's outputs of the batch, on the current CuPy stream."""
         raise NotImplementedError
 
     def run_planned(self, workspace: Workspace) -> bool:
-        """Computes a batch on the GPU whose steps need not be asked one by one; returns whether it could.
+        """Compute a batch on the GPU whose steps need not be asked one by one; return whether it could.
 
         Nothing has failed so far, and nothing may fail here: what is out of range is left to the steps.
         """
@@ -219,7 +219,7 @@ class FusedOperator(Operator):
         steps = [self.step(workspace, position) for position in range(len(self.operators))]
         steps[0].inputs = list(workspace.inputs)
         try:
-            self._run_at_once(workspace, steps)
+            self._run_combined(workspace, steps)
             return
         except NotFusable as reason:
             self.counts[str(reason)] += workspace.batch_size
@@ -229,10 +229,10 @@ class FusedOperator(Operator):
         self._run_in_turn(workspace)
 
     def _runs_on_gpu(self, workspace: Workspace) -> bool:
-        """Computes a batch by repeating launches, or without asking the steps one by one; returns whether it could."""
+        """Compute a batch by repeating launches, or without asking the steps one by one; return whether it could."""
         return self.gpu_launches.repeat(self, workspace) or (not workspace.failures and self.run_planned(workspace))
 
-    def _run_at_once(self, workspace: Workspace, steps: Sequence[_Step]) -> None:
+    def _run_combined(self, workspace: Workspace, steps: Sequence[_Step]) -> None:
         self.check_input(workspace.inputs[0])
         shapes, spec = self._infer_steps(steps)
         self.check_batch(steps)
@@ -255,7 +255,7 @@ class FusedOperator(Operator):
             operator.finish(step)
 
     def _infer_steps(self, steps: Sequence[_Step]) -> tuple[list[Shape], OutputSpec]:
-        """The shapes and type of the output; each step's samples get their plans.
+        """Return the shapes and type of the output; each step's samples get their plans.
 
         Raises:
             NotFusable: a step rejects its input; it will do so again in turn, when the previous steps are done.
@@ -309,7 +309,7 @@ class FusedOperator(Operator):
                 in_turn.append(index)
 
         try:
-            last.parallel(lambda place: task(others[place]), len(others), [_volume(shapes[index]) for index in others])
+            last.parallel(lambda at: task(others[at]), len(others), [_volume(shapes[index]) for index in others])
         except SampleFailure:
             if not in_turn:
                 raise
@@ -318,7 +318,7 @@ class FusedOperator(Operator):
         self.counts.update(reason for reason in reasons if reason is not None)
 
     def _compute_sample(self, samples: Sequence[Sample], compute: ComputeSample) -> str:
-        """Computes a sample; returns how, for the counts."""
+        """Compute a sample; return how, for the counts."""
         try:
             compute(samples)
         except NotFusable as reason:
@@ -327,7 +327,7 @@ class FusedOperator(Operator):
         return AT_ONCE
 
     def _compute_in_turn(self, samples: Sequence[Sample]) -> None:
-        """Computes one sample step by step."""
+        """Compute one sample step by step."""
         for position, (operator, sample) in enumerate(zip(self.operators, samples)):
             if position + 1 < len(samples):
                 following, index = samples[position + 1], sample.index
@@ -357,18 +357,18 @@ class FusedOperator(Operator):
         workspace.outputs, workspace.failures = inputs, failures
 
     def call_step(
-        self, position: int, function: Callable[_Given, _Result], *given: _Given.args, **named: _Given.kwargs
+        self, position: int, function: Callable[_Given, _Result], *args: _Given.args, **named: _Given.kwargs
     ) -> _Result:
-        """Calls a function of the step at this position, which errors that concern no sample then name."""
+        """Call a function of the step at this position, which errors that concern no sample then name."""
         try:
-            return function(*given, **named)
+            return function(*args, **named)
         except SampleFailure:
             raise
         except Exception as error:
             raise _blamed_on(self.nodes[position], error, None) from error
 
     def step(self, workspace: Workspace, position: int) -> _Step:
-        """The workspace as one of the operators sees it, without its inputs yet."""
+        """Return the workspace as one of the operators sees it, without its inputs yet."""
         step = _Step.__new__(_Step)
         step.__dict__ = vars(workspace).copy()
         step.node = self.nodes[position]
@@ -392,6 +392,6 @@ def _volume(shape: Shape) -> int:
 
 
 def without_data(spec: OutputSpec, shapes: Sequence[Shape], device: str) -> Any:
-    """A batch with types and shapes but no data, for inference before the previous operator has run."""
+    """Return a batch with types and shapes but no data, for inference before the previous operator has run."""
     kind = TensorListCPU if device == "cpu" else TensorListGPU
     return kind.without_data(shapes, spec.layout, spec.dtype, spec.ndim)

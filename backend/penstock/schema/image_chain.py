@@ -47,16 +47,16 @@ class Pixels:
     origin: tuple[int, ...]
 
     def part(self, region: Region) -> np.ndarray:
-        """A view of a region that lies within this part."""
+        """Return a view of a region that lies within this part."""
         pairs = zip(region.anchor, region.extents, self.origin)
         return self.array[tuple(slice(a - o, a - o + e) for a, e, o in pairs)]
 
     def contiguous(self, region: Region) -> np.ndarray:
-        """A region that lies within this part, as a contiguous array."""
+        """Return a region that lies within this part, as a contiguous array."""
         return np.ascontiguousarray(self.part(region))
 
     def seen_from(self, anchor: tuple[int, ...]) -> Pixels:
-        """The same elements, with positions relative to ``anchor``."""
+        """Return the same elements, with positions relative to ``anchor``."""
         return Pixels(self.array, tuple(o - a for o, a in zip(self.origin, anchor)))
 
 
@@ -77,15 +77,15 @@ class Stage:
     shape: Shape
 
     def covers(self, window: Region) -> Region:
-        """The part of the output that has to be computed to get ``window``."""
+        """Return the part of the output that has to be computed to get ``window``."""
         return Region.whole(self.shape) if self.is_whole else window
 
     def reads(self, window: Region) -> Region:
-        """The part of the input that ``window`` of the output, as returned by :meth:`covers`, depends on."""
+        """Return the part of the input that ``window`` of the output, as returned by :meth:`covers`, depends on."""
         return window
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
-        """Computes a part of the output on the CPU, equal to the result of the operator's own ``compute``.
+        """Compute a part of the output on the CPU, equal to the result of the operator's own ``compute``.
 
         Args:
             sample: in this step; its data may be absent.
@@ -122,7 +122,7 @@ class Placement(Stage):
         return self.is_inside and not self.converts and not any(self.mirrored)
 
     def source_region(self, window: Region) -> Region:
-        """The region of the input, possibly partly outside it, for a part of the output."""
+        """Return the region of the input, possibly partly outside it, for a part of the output."""
         starts = (
             base + (extent - start - size if mirrored else start)
             for base, extent, start, size, mirrored in zip(
@@ -144,16 +144,16 @@ class Sampling(Stage):
     """Each element of the output is computed from several of the input, in the geometry of an image."""
 
     def narrowed(self, placement: Placement) -> Sampling | None:
-        """A sampling that yields just what ``placement``, which lies inside, takes of this one's output; None if
+        """Return a sampling that yields just what ``placement``, which lies inside, takes of this one's output; None if
         impossible."""
         return None
 
     def stored_by(self, store: Store) -> Stage | None:
-        """A single stage equivalent to this one followed by ``store``; None if there is none."""
+        """Return a single stage equivalent to this one followed by ``store``; None if there is none."""
         return None
 
     def following(self, store: Store) -> Stage | None:
-        """A single stage equivalent to ``store`` followed by this one; None if there is none."""
+        """Return a single stage equivalent to ``store`` followed by this one; None if there is none."""
         return None
 
 
@@ -172,7 +172,7 @@ class Store(Stage):
 
 
 class _PlannedBatch(NamedTuple):
-    """What an operator planned for a batch.
+    """The plans of an operator for a batch.
 
     Attributes:
         kinds, shapes: of its input.
@@ -206,7 +206,7 @@ class ChainOperator(Operator[State, Plan, Plans]):
     _last_recorded: tuple[object, StageRecords | None] = (None, None)
 
     def joins_chain(self) -> bool:
-        """Whether its arguments allow it to join a chain."""
+        """Return whether its arguments allow it to join a chain."""
         return True
 
     def infer_shapes(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
@@ -224,7 +224,7 @@ class ChainOperator(Operator[State, Plan, Plans]):
         return outputs
 
     def recorded(self, workspace: Workspace[State, Plan, Plans]) -> StageRecords | None:
-        """What :meth:`stage_records` returns for a batch, or returned for the last one if that was planned at once with it."""
+        """Return :meth:`stage_records` for a batch, reusing the last result if the plans are the same."""
         plans, stage = self._last_recorded
         if plans is not workspace.plans:
             stage = self.stage_records(workspace)
@@ -232,7 +232,7 @@ class ChainOperator(Operator[State, Plan, Plans]):
         return stage
 
     def stage_records(self, workspace: Workspace[State, Plan, Plans]) -> StageRecords | None:
-        """The stages of a batch whose shapes are inferred, and of which no sample has failed; its data may be absent.
+        """Return the stages of a batch whose shapes are inferred, and of which no sample has failed; its data may be absent.
 
         Returns None if this batch has to be computed sample by sample.
         """
@@ -243,12 +243,12 @@ class ChainOperator(Operator[State, Plan, Plans]):
             super().compute_samples(workspace, shapes)
 
     def stage_key(self, sample: Sample[State, Plan, Plans]) -> Hashable | None:
-        """A key that is equal for samples of equal shapes with equal stages, while their plans live; None if
+        """Return a key that is equal for samples of equal shapes with equal stages, while their plans live; None if
         unknown."""
         return id(sample.plan) if self.plans_by_shape or sample.plan is None else None
 
     def stage(self, sample: Sample[State, Plan, Plans]) -> Stage:
-        """The stage of a sample whose shapes are inferred; it must not keep a reference to the sample.
+        """Return the stage of a sample whose shapes are inferred; it must not keep a reference to the sample.
 
         Raises:
             NotFusable: the sample must be computed step by step.
@@ -260,15 +260,15 @@ class PixelSource(Operator[State, Plan, Plans]):
     """Base of operators that produce images (H, W, C) and can produce just a part of one: the decoders."""
 
     def begins_chain(self) -> bool:
-        """Whether decoding as the first step of a chain pays off."""
+        """Return whether decoding as the first step of a chain pays off."""
         return True
 
     def decode_into(self, sample: Sample[State, Plan, Plans], output: np.ndarray) -> None:
-        """Decodes a whole image."""
+        """Decode a whole image."""
         raise NotImplementedError
 
     def decode_part(self, sample: Sample[State, Plan, Plans], part: Region) -> np.ndarray | None:
-        """Decodes a part (in H, W) of what :meth:`decode_into` gives, into memory that this thread reuses for its next
+        """Decode a part (in H, W) of what :meth:`decode_into` gives, into memory that this thread reuses for its next
         image.
 
         Returns None if the part has to be cut out of the whole image, or if that is faster.
@@ -282,7 +282,7 @@ class PixelSource(Operator[State, Plan, Plans]):
         targets: np.ndarray,
         work: Callable[[Files, int, np.ndarray, np.ndarray, Bench], None],
     ) -> Sequence[int]:
-        """Has compiled code decode parts of a batch's images, and compute what follows of each.
+        """Decode parts of a batch's images in compiled code, and run the chain's stages on each.
 
         Args:
             workspace: of the batch.
@@ -298,12 +298,12 @@ class PixelSource(Operator[State, Plan, Plans]):
         return range(workspace.batch_size)
 
     def decode_part_into(self, sample: Sample[State, Plan, Plans], part: Region, output: np.ndarray) -> bool:
-        """Decodes a part (in H, W) of the image directly into ``output``; returns whether that was possible."""
+        """Decode a part (in H, W) of the image directly into ``output``; return whether that was possible."""
         return False
 
 
 def launch_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace]) -> bool:
-    """Has the core compute a batch on the CPU; returns whether it could.
+    """Compute a batch on the CPU in the core; return whether it could.
 
     Args:
         operators: of a chain, or a single one.
@@ -314,7 +314,7 @@ def launch_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace])
 
 
 def plan_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace], in_memory: bool = True) -> Chain | None:
-    """A batch on the CPU as a chain for the core; None if it has to be computed otherwise.
+    """Return a batch on the CPU as a chain for the core; None if it has to be computed otherwise.
 
     Args:
         operators, steps: as in :func:`launch_chain`.

@@ -41,24 +41,24 @@ class InputOperator(Operator):
     def setup(self) -> None:
         # Guards the fed batches; entered for each of them, it is quicker than the condition that one arrived.
         self._lock = threading.RLock()
-        self._fed = threading.Condition(self._lock)
+        self._data_available = threading.Condition(self._lock)
         self.taken: object = None
 
     def feed(self, batch: TensorList, ticket: object = None) -> None:
-        """Queues a batch for a later run, which sets :attr:`taken` to its ticket."""
+        """Queue a batch for a later run, which sets :attr:`taken` to its ticket."""
         with self._lock:
             self._add(FedBatch(batch, ticket))
             if self.args["blocking"]:
                 # No run waits otherwise.
-                self._fed.notify_all()
+                self._data_available.notify_all()
 
     @abstractmethod
     def _add(self, fed: FedBatch) -> None:
-        """Queues a fed batch."""
+        """Queue a fed batch."""
 
     @abstractmethod
     def drop(self) -> None:
-        """Discards everything that was fed."""
+        """Discard everything that was fed."""
 
     @property
     @abstractmethod
@@ -67,15 +67,15 @@ class InputOperator(Operator):
 
     @abstractmethod
     def has_data(self) -> bool:
-        """Whether a run would find data."""
+        """Return whether a run would find data."""
 
     def wait_for_data(self, cancelled: Callable[[], bool]) -> None:
-        """Waits for data if the operator is blocking, unless cancelled; see :meth:`wake`."""
+        """Wait for data if the operator is blocking, unless cancelled; see :meth:`wake`."""
         if self.args["blocking"]:
-            with self._fed:
-                self._fed.wait_for(lambda: self.has_data() or cancelled())
+            with self._data_available:
+                self._data_available.wait_for(lambda: self.has_data() or cancelled())
 
     def wake(self) -> None:
-        """Makes waiting threads check whether they were cancelled."""
-        with self._fed:
-            self._fed.notify_all()
+        """Make waiting threads check whether they were cancelled."""
+        with self._data_available:
+            self._data_available.notify_all()

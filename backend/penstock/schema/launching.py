@@ -33,7 +33,7 @@ class GpuLaunches:
         self.programs: Programs | None = None
 
     def repeat(self, operator: Launched, workspace: Workspace) -> bool:
-        """Repeats on the GPU the launches recorded for an earlier batch of this kind; returns whether there were any."""
+        """Repeat on the GPU the launches recorded for an earlier batch of this kind; return whether there were any."""
         if workspace.device == "cpu" or not operator.repeatable or workspace.failures:
             return False
         if self.programs is None:
@@ -43,7 +43,7 @@ class GpuLaunches:
         return self.programs.run(workspace, lambda: operator.run_values(workspace), operator.varying_arguments)
 
     def record(self, operator: Launched, workspace: Workspace, compute_batch: Callable[[Workspace], None]) -> None:
-        """Runs ``compute_batch`` on the GPU, and records its launches for batches of the same kind where that is possible."""
+        """Run ``compute_batch`` on the GPU, and record its launches for batches of the same kind where that is possible."""
         recorded = (
             self.programs is not None
             and not workspace.failures

@@ -24,7 +24,7 @@ class Library:
     extra: str
 
     def missing(self) -> str:
-        """Why it cannot be loaded, and how to fix that; empty if it can."""
+        """Return why it cannot be loaded, and how to fix that; empty if it can."""
         try:
             importlib.import_module(self.module)
         except (ImportError, OSError) as error:

@@ -26,15 +26,15 @@ def written_out(path: str) -> Callable[[T], T]:
     A path in ``ops`` ends with the name of the operator's schema.
     """
 
-    def keep(own: T) -> T:
-        _written_out[path] = own
-        return own
+    def register(function: T) -> T:
+        _written_out[path] = function
+        return function
 
-    return keep
+    return register
 
 
 def find_written_out(path: str) -> object:
-    """The hand-written replacement for an operator, or None."""
+    """Return the hand-written replacement for an operator, or None."""
     return _written_out.get(path)
 
 
@@ -53,13 +53,13 @@ class Namespace:
         self._make = make
         # The names of operators, by those of their modules and their own there.
         self._listed: dict[str, dict[str, str]] = defaultdict(dict)
-        self._made: dict[str, object] = {}
+        self._loaded: dict[str, object] = {}
         _namespaces[root] = self
         subscribe(self._list)
 
     def _list(self, entry: Entry) -> None:
         path, _, name = self._path_of(entry).rpartition(".")
-        outdated = self._made.pop(entry.name, None)
+        outdated = self._loaded.pop(entry.name, None)
         for listed in (path, f"{path}.hidden".removeprefix(".")) if entry.is_unlisted else (path,):
             module = submodule(self._root, listed)
             self._listed[module.__name__][name] = entry.name
@@ -67,7 +67,7 @@ class Namespace:
                 vars(module).pop(name, None)
 
     def find(self, module: str, name: str) -> Any:
-        """What the module has by that name.
+        """Return the module's member of that name.
 
         Raises:
             AttributeError: nothing, with a suggestion.
@@ -80,12 +80,12 @@ class Namespace:
         if operator is None:
             no_such_operator(module, name)
         # One object for all places and threads.
-        made = self._made.setdefault(operator, self._make(find_schema(operator)))
+        made = self._loaded.setdefault(operator, self._make(find_schema(operator)))
         setattr(sys.modules[module], name, made)
         return made
 
     def names(self, module: str) -> list[str]:
-        """What the module has, made or not."""
+        """Return the names of the module's members, created or not."""
         return sorted({*vars(sys.modules[module]), *self._listed[module]})
 
 
@@ -93,7 +93,7 @@ _namespaces: dict[str, Namespace] = {}
 
 
 def _namespace_of(module: str) -> Namespace | None:
-    return next((own for root, own in _namespaces.items() if module.startswith(root + ".")), None)
+    return next((namespace for root, namespace in _namespaces.items() if module.startswith(root + ".")), None)
 
 
 class _Family(ModuleType):
@@ -113,7 +113,7 @@ class _Family(ModuleType):
 
 
 def no_such_operator(module: str, name: str) -> NoReturn:
-    """Raises AttributeError, suggesting the closest operator of the module or its submodules."""
+    """Raise AttributeError, suggesting the closest operator of the module or its submodules."""
     text = f"module {as_imported(module)!r} has no attribute {name!r}"
     if name.startswith("__"):
         raise AttributeError(text)
@@ -129,7 +129,7 @@ def no_such_operator(module: str, name: str) -> NoReturn:
 
 
 def submodule(root: str, path: str) -> ModuleType:
-    """The module ``root.path``, created if it does not exist, and importable."""
+    """Return the module ``root.path``, created if it does not exist, and importable."""
     module = sys.modules[root]
     for part in path.split(".") if path else ():
         name = f"{module.__name__}.{part}"

@@ -30,7 +30,7 @@ class NetworkTensor:
         return f"`{self.name}`, {dtype_name(self.dtype)} of shape ({dims})"
 
     def accepts(self, shape: Sequence[int]) -> bool:
-        """Whether an array of this shape may be the tensor."""
+        """Return whether an array of this shape may be the tensor."""
         return len(shape) == len(self.dims) and all(
             dim == extent for dim, extent in zip(self.dims, shape) if isinstance(dim, int)
         )

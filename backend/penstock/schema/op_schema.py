@@ -54,27 +54,27 @@ class OpSchema:
         self._schema = schema
 
     def Name(self) -> str:
-        """The name with its modules, joined by ``__``."""
+        """Return the name with its modules, joined by ``__``."""
         return self._schema.name
 
     def OperatorName(self) -> str:
-        """The name of the class in ``ops``."""
+        """Return the name of the class in ``ops``."""
         return self._schema.class_name
 
     def ModulePath(self) -> list[str]:
-        """The modules below ``ops`` and ``fn``."""
+        """Return the modules below ``ops`` and ``fn``."""
         return list(self._schema.module)
 
     def MaxNumInput(self) -> int:
-        """The largest number of inputs."""
+        """Return the largest number of inputs."""
         return self._schema.max_input_count
 
     def MinNumInput(self) -> int:
-        """The smallest number of inputs."""
+        """Return the smallest number of inputs."""
         return self._schema.min_input_count
 
     def GetInputDevice(self, index: int, actual_device: str | None, operator_device: str | None) -> str | None:
-        """Where an operator on one device takes an input from that is on another; None where that is not known."""
+        """Return where an operator on one device takes an input from that is on another; None where that is not known."""
         wanted = self._schema.input(index).device
         if wanted == "cpu":
             return "cpu"
@@ -85,7 +85,7 @@ class OpSchema:
         return "cpu" if operator_device == "mixed" and not wanted else operator_device
 
     def GetArgumentNames(self, include_hidden: bool = False) -> list[str]:
-        """The names of its arguments, in alphabetical order."""
+        """Return the names of its arguments, in alphabetical order."""
         return [name for name, argument in self._arguments.items() if include_hidden or not argument.hidden]
 
     @property
@@ -98,53 +98,53 @@ class OpSchema:
         }
 
     def _argument(self, name: str) -> Argument:
-        """Raises KeyError for an unknown name."""
+        """Raise KeyError for an unknown name."""
         try:
             return (_INSTANCE_ARGUMENTS | self._arguments)[name]
         except KeyError:
             raise KeyError(f'Argument "{name}" is not defined for operator "{self.Name()}".') from None
 
     def HasArgument(self, name: str) -> bool:
-        """Whether it has an argument with that name."""
+        """Return whether it has an argument with that name."""
         return name in self._arguments
 
     def IsArgumentOptional(self, name: str) -> bool:
-        """Whether it has the argument, and doesn't require it."""
+        """Return whether it has the argument, and doesn't require it."""
         return (name in _INSTANCE_ARGUMENTS or self.HasArgument(name)) and not self._argument(name).required
 
     def IsTensorArgument(self, name: str) -> bool:
-        """Whether the argument may be computed in the graph."""
+        """Return whether the argument may be computed in the graph."""
         return self.HasArgument(name) and self._argument(name).tensor
 
     def ArgSupportsPerFrameInput(self, name: str) -> bool:
-        """Whether the argument may have a value for each frame of a sequence."""
+        """Return whether the argument may have a value for each frame of a sequence."""
         return self.HasArgument(name) and self._argument(name).per_frame
 
     def HasArgumentDefaultValue(self, name: str) -> bool:
-        """Whether the argument has a default value."""
+        """Return whether the argument has a default value."""
         argument = self._argument(name)
         has_none = argument.required or argument.default is None or _is_without_effect(argument)
         return not has_none
 
     def GetArgumentDefaultValueString(self, name: str) -> str:
-        """The argument's default value, in Python syntax."""
+        """Return the argument's default value, in Python syntax."""
         if not self.HasArgumentDefaultValue(name):
             raise ValueError(f'Argument "{name}" in operator "{self.Name()}" has no default value.')
         default = self._argument(name).default
         return str(int(default)) if isinstance(default, enum.IntEnum) else repr(default)
 
     def GetArgumentType(self, name: str) -> DALIDataType:
-        """The type of the argument; for lists, the list's type."""
+        """Return the type of the argument; for lists, the list's type."""
         argument = self._argument(name)
         element = argument.type.removesuffix("[]")
         return DALIDataType.__members__[(_LIST_TYPES if argument.is_list else _TYPES).get(element, "NO_TYPE")]
 
     def IsDeprecatedArg(self, name: str) -> bool:
-        """Whether the argument is deprecated."""
+        """Return whether the argument is deprecated."""
         return self.HasArgument(name) and self._argument(name).deprecated is not None
 
     def DeprecatedArgInfo(self, name: str) -> dict[str, object]:
-        """How the argument was deprecated."""
+        """Return how the argument was deprecated."""
         argument = self._argument(name)
         if argument.deprecated is None:
             raise ValueError(f'No deprecation info for argument "{name}" found.')
@@ -156,51 +156,51 @@ class OpSchema:
         }
 
     def HasInputDox(self) -> bool:
-        """Whether its inputs are documented by name."""
+        """Return whether its inputs are documented by name."""
         return bool(self._schema.inputs)
 
     def GetInputName(self, index: int) -> str:
-        """The name of an input."""
+        """Return the name of an input."""
         return self._schema.input(index).name
 
     def GetInputType(self, index: int) -> str:
-        """The type of an input: always a batch."""
+        """Return the type of an input: always a batch."""
         return "TensorList"
 
     def GetInputDox(self, index: int) -> str:
-        """The documentation of an input."""
+        """Return the documentation of an input."""
         return self._schema.input(index).doc
 
     def GetSupportedLayouts(self, index: int) -> list[TensorLayout]:
-        """The layouts that an input accepts; empty: any."""
+        """Return the layouts that an input accepts; empty: any."""
         return [TensorLayout(layout) for layout in self._schema.input(index).layouts]
 
     def AllowsSequences(self) -> bool:
-        """Whether it accepts sequences."""
-        return self._schema.sequences or any("F" in layout for own in self._schema.inputs for layout in own.layouts)
+        """Return whether it accepts sequences."""
+        return self._schema.sequences or any("F" in layout for item in self._schema.inputs for layout in item.layouts)
 
     def IsSequenceOperator(self) -> bool:
-        """Whether it accepts only sequences; never the case here."""
+        """Return whether it accepts only sequences; never the case here."""
         return False
 
     def IsAbstract(self) -> bool:
-        """Whether it is a declaration without an operator; never the case here."""
+        """Return whether it is a declaration without an operator; never the case here."""
         return False
 
     def IsInternal(self) -> bool:
-        """Whether it is for internal use."""
+        """Return whether it is for internal use."""
         return self._schema.hidden and self.Name().startswith("_")
 
     def HasRandomStateArg(self) -> bool:
-        """Whether it accepts the state of its random stream."""
+        """Return whether it accepts the state of its random stream."""
         return self._schema.random and "readers" not in self._schema.module
 
     def IsDeprecated(self) -> bool:
-        """Whether the operator is deprecated."""
+        """Return whether the operator is deprecated."""
         return bool(self._schema.deprecated_since)
 
     def DeprecatedInFavorOf(self) -> str:
-        """The name of the operator to use instead."""
+        """Return the name of the operator to use instead."""
         return self._schema.deprecated_in_favor_of
 
     def DeprecationMessage(self) -> str:
@@ -208,65 +208,65 @@ class OpSchema:
         return self._schema.deprecation_note
 
     def DeprecatedInVersion(self) -> str:
-        """The version of DALI that deprecated it."""
+        """Return the version of DALI that deprecated it."""
         return self._schema.deprecated_since
 
     def IsDocHidden(self) -> bool:
-        """Whether the documentation omits it."""
+        """Return whether the documentation omits it."""
         return self._schema.hidden
 
     def IsDocPartiallyHidden(self) -> bool:
-        """Whether only its parts in ``ops`` or in ``fn`` are documented; never the case here."""
+        """Return whether only its parts in ``ops`` or in ``fn`` are documented; never the case here."""
         return False
 
     def IsStateful(self) -> bool:
-        """Whether its results depend on earlier runs."""
+        """Return whether its results depend on earlier runs."""
         return self._schema.stateful
 
     def IsNoPrune(self) -> bool:
-        """Whether it stays even if nothing uses its outputs."""
+        """Return whether it stays even if nothing uses its outputs."""
         return self._schema.no_prune
 
     def SupportsVolumetric(self) -> bool:
-        """Whether it accepts volumes."""
+        """Return whether it accepts volumes."""
         return self._schema.volumetric
 
     def HasRandomSeedArg(self) -> bool:
-        """Whether it draws random numbers from a seed."""
+        """Return whether it draws random numbers from a seed."""
         return self._schema.random
 
     def GetSupportedBackends(self) -> list[str]:
-        """The devices it runs on."""
+        """Return the devices it runs on."""
         return list(self._schema.devices)
 
     def Dox(self) -> str:
-        """Its documentation."""
+        """Return its documentation."""
         from penstock.schema.documentation import docstring
 
         return docstring(self._schema)
 
     def AliasFor(self) -> str:
-        """The operator that it is another name of: none."""
+        """Return the operator that it is another name of: none."""
         return ""
 
     def AppendKwargsSection(self) -> bool:
-        """Whether the documentation of its arguments follows one of its own: never the case here."""
+        """Return whether the documentation of its arguments follows one of its own: never the case here."""
         return False
 
     def HasCallDox(self) -> bool:
-        """Whether calls have documentation of their own: never the case here."""
+        """Return whether calls have documentation of their own: never the case here."""
         return False
 
     def GetCallDox(self) -> str:
-        """Raises RuntimeError: there is none."""
+        """Raise RuntimeError: there is none."""
         raise RuntimeError("__call__ docstring was not set")
 
     def CanUseAutoInputDox(self) -> bool:
-        """Whether inputs can be documented by their number."""
+        """Return whether inputs can be documented by their number."""
         return self.MaxNumInput() <= 1
 
     def GetCallSignatureInputs(self) -> str:
-        """The inputs as in a signature.
+        """Return the inputs as in a signature.
 
         Raises:
             RuntimeError: they have no names.
@@ -279,41 +279,41 @@ class OpSchema:
         )
 
     def HasOutputFn(self) -> bool:
-        """Whether the number of outputs depends on inputs or arguments."""
+        """Return whether the number of outputs depends on inputs or arguments."""
         schema = self._schema
         return schema.output_per_input or callable(schema.outputs)
 
     def CalculateOutputs(self, spec: OpSpec) -> int:
-        """The number of outputs of a specification."""
+        """Return the number of outputs of a specification."""
         return self._schema.count_outputs(spec._arguments, spec.NumRegularInput())
 
     def CalculateAdditionalOutputs(self, spec: OpSpec) -> int:
-        """The number of outputs that users do not see: none."""
+        """Return the number of outputs that users do not see: none."""
         return 0
 
     def CalculateOutputNDim(self, idx: int, spec: OpSpec) -> int | None:
-        """The rank of an output; None: it is known when the operator runs."""
+        """Return the rank of an output; None: it is known when the operator runs."""
         return None
 
     def CalculateOutputDType(self, idx: int, spec: OpSpec) -> DALIDataType | None:
-        """The type of an output; None: it is known when the operator runs."""
+        """Return the type of an output; None: it is known when the operator runs."""
         return None
 
     def CalculateOutputLayout(self, idx: int, spec: OpSpec) -> TensorLayout | None:
-        """The layout of an output; None: it is known when the operator runs."""
+        """Return the layout of an output; None: it is known when the operator runs."""
         return None
 
     def SupportsInPlace(self, spec: OpSpec) -> bool:
-        """Whether an output may be the input's memory: never the case here."""
+        """Return whether an output may be the input's memory: never the case here."""
         return False
 
     def CheckArgs(self, spec: OpSpec) -> None:
-        """Raises RuntimeError if the operator has no such argument as is given, or needs one that is not."""
-        given = {*spec._arguments, *(edge.argument for edge in spec._inputs)} - {""}
-        unknown = sorted(given - self._schema.all_arguments.keys() - _INSTANCE_ARGUMENTS.keys())
+        """Raise RuntimeError if the operator has no such argument as is given, or needs one that is not."""
+        provided = {*spec._arguments, *(edge.argument for edge in spec._inputs)} - {""}
+        unknown = sorted(provided - self._schema.all_arguments.keys() - _INSTANCE_ARGUMENTS.keys())
         if unknown:
             raise RuntimeError(f'Operator "{self.Name()}" has no argument "{unknown[0]}"')
-        missing = [name for name, argument in self._arguments.items() if argument.required and name not in given]
+        missing = [name for name, argument in self._arguments.items() if argument.required and name not in provided]
         if missing:
             names = ", ".join(f'"{name}"' for name in missing)
             raise RuntimeError(
@@ -321,7 +321,7 @@ class OpSchema:
             )
 
     def GetArgumentDox(self, name: str) -> str:
-        """The documentation of an argument."""
+        """Return the documentation of an argument."""
         return self._argument(name).doc
 
 
@@ -349,7 +349,7 @@ class _Edge:
 
 
 class OpSpec:
-    """What an operator was constructed with: ``print(ops.Resize(size=3).spec)``.
+    """The arguments an operator was constructed with: ``print(ops.Resize(size=3).spec)``.
 
     Args:
         schema: the operator's declaration, or its name.
@@ -371,13 +371,13 @@ class OpSpec:
         self._outputs: list[_Edge] = []
 
     def copy(self) -> OpSpec:
-        """The same, to be changed on its own."""
+        """Return the same, to be changed on its own."""
         twin = OpSpec(self._schema, self._shown.get("device"), dict(self._arguments))
         twin._inputs, twin._outputs = [*self._inputs], [*self._outputs]
         return twin
 
     def AddArg(self, name: str, value: object) -> OpSpec:
-        """Gives the operator an argument.
+        """Give the operator an argument.
 
         Raises:
             RuntimeError: it has one of that name already.
@@ -388,7 +388,7 @@ class OpSpec:
         return self
 
     def AddArgEmptyList(self, name: str, dtype: DALIDataType) -> OpSpec:
-        """Gives the operator an argument that is an empty list of a type."""
+        """Give the operator an argument that is an empty list of a type."""
         return self.AddArg(name, [])
 
     def AddInput(
@@ -399,7 +399,7 @@ class OpSpec:
         dtype: DALIDataType | None = None,
         layout: str | None = None,
     ) -> OpSpec:
-        """Gives the operator an input, before all arguments that are computed.
+        """Give the operator an input, before all arguments that are computed.
 
         Raises:
             RuntimeError: one of these is given already.
@@ -417,7 +417,7 @@ class OpSpec:
         dtype: DALIDataType | None = None,
         layout: str | None = None,
     ) -> OpSpec:
-        """Gives the operator an argument that is computed."""
+        """Give the operator an argument that is computed."""
         self._inputs.append(_Edge(inp_name, "cpu", arg_name, ndim, dtype, layout))
         return self
 
@@ -427,23 +427,23 @@ class OpSpec:
         return self
 
     def NumInput(self) -> int:
-        """The number of inputs, with arguments that are computed."""
+        """Return the number of inputs, with arguments that are computed."""
         return len(self._inputs)
 
     def NumRegularInput(self) -> int:
-        """The number of inputs, without arguments that are computed."""
+        """Return the number of inputs, without arguments that are computed."""
         return sum(not edge.argument for edge in self._inputs)
 
     def NumOutput(self) -> int:
-        """The number of outputs that are named."""
+        """Return the number of outputs that are named."""
         return len(self._outputs)
 
     def InputName(self, idx: int) -> str:
-        """The name of an input."""
+        """Return the name of an input."""
         return self._inputs[idx].name
 
     def InputDevice(self, idx: int) -> str:
-        """Where an input is."""
+        """Return where an input is."""
         return self._inputs[idx].device
 
     def InputDesc(self, idx: int) -> tuple[str, str, int | None, DALIDataType | None, TensorLayout | None]:
@@ -451,11 +451,11 @@ class OpSpec:
         return self._inputs[idx].described
 
     def OutputName(self, idx: int) -> str:
-        """The name of an output."""
+        """Return the name of an output."""
         return self._outputs[idx].name
 
     def OutputDevice(self, idx: int) -> str:
-        """Where an output is."""
+        """Return where an output is."""
         return self._outputs[idx].device
 
     def OutputDesc(self, idx: int) -> tuple[str, str, int | None, DALIDataType | None, TensorLayout | None]:
@@ -463,20 +463,20 @@ class OpSpec:
         return self._outputs[idx].described
 
     def RenameInput(self, idx: int, name: str) -> None:
-        """Gives an input another name."""
+        """Give an input another name."""
         self._inputs[idx] = replace(self._inputs[idx], name=name)
 
     def RenameOutput(self, idx: int, name: str) -> None:
-        """Gives an output another name."""
+        """Give an output another name."""
         self._outputs[idx] = replace(self._outputs[idx], name=name)
 
     def InferOutputMetadata(self) -> None:
-        """Does nothing: what outputs are is known when the operator runs."""
+        """Do nothing: what outputs are is known when the operator runs."""
 
     def __repr__(self) -> str:
         edges = [[f"    {edge.name}_{edge.device}" for edge in each] for each in (self._inputs, self._outputs)]
-        given = {name: value for name, value in self._arguments.items() if value is not None}
-        arguments = [f"    {name}: {value}" for name, value in (self._shown | given).items()]
+        set_arguments = {name: value for name, value in self._arguments.items() if value is not None}
+        arguments = [f"    {name}: {value}" for name, value in (self._shown | set_arguments).items()]
         lines = (f"OpSpec for {self._schema.name}:", "  Inputs:", *edges[0], "  Outputs:", *edges[1], "  Arguments:")
         return "\n".join([*lines, *arguments]) + "\n"
 
@@ -505,7 +505,7 @@ class Described:
 
 
 def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
-    """The schema of the operator ``name``.
+    """Return the schema of the operator ``name``.
 
     Raises:
         KeyError: there is no such operator.
@@ -517,7 +517,7 @@ def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
 
 
 def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
-    """The schema of the operator ``name``, or None if there is no such operator."""
+    """Return the schema of the operator ``name``, or None if there is no such operator."""
     try:
         schema = find_schema(name)
     except KeyError:
@@ -526,6 +526,6 @@ def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
 
 
 def GetSchemaAndTarget(name: str) -> tuple[OpSchema, OpSchema]:
-    """The schema of the operator ``name``, and the one it stands for: an old name has a schema of its own."""
+    """Return the schema of the operator ``name``, and the one it stands for: an old name has a schema of its own."""
     schema = GetSchema(name)
     return schema, schema

@@ -11,7 +11,7 @@ A run on a batch has three steps, which concrete operators implement:
 Operators that don't work this way (sources, operators on whole batches, zero-copy relabelling) override
 ``run(workspace)`` and set ``workspace.outputs`` themselves.
 
-What passes between the steps is typed: in ``Operator[State, Plan]``, ``describe`` leaves a ``State`` in the workspace
+Data passed between the steps is typed: in ``Operator[State, Plan]``, ``describe`` leaves a ``State`` in the workspace
 and ``infer`` a ``Plan`` in each sample; in ``Operator[State, Plan, Plans]``, ``infer_batch`` returns the plans as
 ``Plans``. A plain ``Operator`` passes nothing on.
 """
@@ -87,14 +87,14 @@ class Operator(Generic[State, Plan, Plans]):
         schema: Schema | None = None,
         files: Files = ANYWHERE,
     ) -> None:
-        given = dict(arguments or {})
+        explicit = dict(arguments or {})
         if schema is not None:
             # An alias has its own schema, whose defaults may differ.
             self.schema = schema  # type: ignore[misc]
         self.device = device
-        self.explicit = frozenset(given)
+        self.explicit = frozenset(explicit)
         self.tensor_arguments = frozenset(tensor_arguments)
-        self.args: dict[str, Any] = {name: a.default for name, a in self.schema.all_arguments.items()} | given
+        self.args: dict[str, Any] = {name: a.default for name, a in self.schema.all_arguments.items()} | explicit
         self.seed = seed
         self.files = files
         for name in self.schema.path_arguments:
@@ -121,7 +121,7 @@ class Operator(Generic[State, Plan, Plans]):
         alone."""
 
     def bind(self, payload: object) -> None:
-        """Receives what the operator needs in addition to arguments: a callback, a source."""
+        """Receive what the operator needs in addition to arguments: a callback, a source."""
 
     def connect(self, num_inputs: int, num_threads: int, device_id: int | None) -> None:
         """Called after :meth:`setup`, when the pipeline is built: prepares what depends on the pipeline.
@@ -133,15 +133,15 @@ class Operator(Generic[State, Plan, Plans]):
         """
 
     def describe(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[OutputSpec]:
-        """The outputs' dtypes and layouts for this batch; raises if the inputs' types are not supported."""
+        """Return the outputs' dtypes and layouts for this batch; raises if the inputs' types are not supported."""
         raise NotImplementedError(f"{type(self).__name__} must say what its outputs are")
 
     def infer(self, sample: Sample[State, Plan, Plans]) -> Any:
-        """The outputs' shapes for one sample: a list of tuples, or just the tuple if there is one output."""
+        """Return the outputs' shapes for one sample: a list of tuples, or just the tuple if there is one output."""
         raise NotImplementedError(f"{type(self).__name__} must infer its outputs' shapes")
 
     def infer_batch(self, samples: Samples[State, Plan, Plans]) -> tuple[np.ndarray | Sequence[np.ndarray], Plans]:
-        """The outputs' shapes, int64 with a row for each sample, and the samples' plans; replaces :meth:`infer`.
+        """Return the outputs' shapes, int64 with a row for each sample, and the samples' plans; replaces :meth:`infer`.
 
         Returns one array, or one for each output. If it raises, all samples that it hasn't isolated itself
         (``workspace.fail``) are inferred one by one: so only those at fault fail, and samples that can't share an array
@@ -150,16 +150,16 @@ class Operator(Generic[State, Plan, Plans]):
         raise NotImplementedError(f"{type(self).__name__} infers sample by sample")
 
     def working_bytes(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[int]:
-        """The host memory that computing each sample of a batch, whose shapes are inferred, takes besides its outputs; empty if
+        """Return the host memory that computing each sample of a batch, whose shapes are inferred, takes besides its outputs; empty if
         that is little. Failed samples take 0."""
         return ()
 
     def compute(self, sample: Sample[State, Plan, Plans]) -> None:
-        """Fills the outputs of one sample, on the CPU."""
+        """Fill the outputs of one sample, on the CPU."""
         raise NotImplementedError(f"{type(self).__name__} does not run on CPU")
 
     def compute_batch(self, workspace: Workspace[State, Plan, Plans]) -> None:
-        """Fills the outputs of the whole batch, on the current CuPy stream.
+        """Fill the outputs of the whole batch, on the current CuPy stream.
 
         The default copies the data to the host, computes there, and copies the results back.
         """
@@ -181,13 +181,13 @@ class Operator(Generic[State, Plan, Plans]):
             copy_batch(batch, frames)
 
     def run_values(self, workspace: Workspace) -> dict[str, np.generic | np.ndarray]:
-        """The kernels' arguments that differ between batches of the same kind, by name (``launch.RunValue``)."""
+        """Return the kernels' arguments that differ between batches of the same kind, by name (``launch.RunValue``)."""
         return {}
 
     # -- shared by all operators -------------------------------------------------------------------------------
 
     def input_layout(self, workspace: Workspace, index: int = 0) -> str:
-        """The layout of an input; for data without one, the first declared layout of its rank.
+        """Return the layout of an input; for data without one, the first declared layout of its rank.
 
         Raises:
             ValueError: the operator does not accept the layout or the rank.
@@ -199,11 +199,11 @@ class Operator(Generic[State, Plan, Plans]):
         return self.schema.fitting_layout(index, layout, batch.ndim())
 
     def given(self, name: str) -> bool:
-        """Whether the user gave the argument, as a constant or as a tensor."""
+        """Return whether the user gave the argument, as a constant or as a tensor."""
         return name in self.explicit or name in self.tensor_arguments
 
     def run(self, workspace: Workspace) -> None:
-        """Runs the operator on a batch: describe, infer, allocate, compute."""
+        """Run the operator on a batch: describe, infer, allocate, compute."""
         if self.admit(workspace):
             self.run_batch(workspace)
         elif self._has_frames(workspace):
@@ -239,7 +239,7 @@ class Operator(Generic[State, Plan, Plans]):
         return True
 
     def described(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[OutputSpec]:
-        """What :meth:`describe` returns for a batch, or returned for the last one if that was of the same kind."""
+        """Return the result of :meth:`describe` for a batch, reused if the last batch was of the same kind."""
         if not self.described_by_kind:
             return self.describe(workspace)
         kinds, (known, specs, state) = workspace.admitted or workspace.kinds(), self._described
@@ -251,7 +251,7 @@ class Operator(Generic[State, Plan, Plans]):
         return specs
 
     def check_inputs(self, workspace: Workspace) -> None:
-        """Names the dimensions of inputs without a layout; raises for unsupported layouts, ranks and lists."""
+        """Name the dimensions of inputs without a layout; raise for unsupported layouts, ranks and lists."""
         if self.schema.sequences:
             workspace.inputs = [self._frames_named(batch, index) for index, batch in enumerate(workspace.inputs)]
         if any(map(_holds_frames, workspace.arguments.values())):
@@ -262,7 +262,7 @@ class Operator(Generic[State, Plan, Plans]):
         self._check_lists(workspace)
 
     def sees_frames(self, workspace: Workspace) -> bool:
-        """Whether samples, or the values of arguments, are unfolded into frames."""
+        """Return whether samples, or the values of arguments, are unfolded into frames."""
         return self.schema.sequences and (
             self._has_frames(workspace) or any(map(_holds_frames, workspace.arguments.values()))
         )
@@ -274,27 +274,27 @@ class Operator(Generic[State, Plan, Plans]):
         return False
 
     def prepare(self, workspace: Workspace) -> None:
-        """Has threads read what :meth:`begin` is to know; called before it with the same workspace, if there is something to do
+        """Start background reads that :meth:`begin` needs; called before it with the same workspace, if there is something to do
         meanwhile."""
 
     def begin(self, workspace: Workspace) -> EarlyStart:
-        """Starts a batch that a later :meth:`run` with the same workspace completes; may leave a value in
+        """Start a batch that a later :meth:`run` with the same workspace completes; may leave a value in
         ``workspace.begun``. Returns what the runtime should know of it."""
         raise NotImplementedError(f"{type(self).__name__} begins nothing early")
 
     def is_ready(self, workspace: Workspace) -> bool:
-        """Whether :meth:`run` would not have to wait for what :meth:`begin` started."""
+        """Return whether :meth:`run` would not have to wait for what :meth:`begin` started."""
         return True
 
     def finish(self, workspace: Workspace) -> None:
         """Called after a batch, however it was computed: advances state that changes from batch to batch."""
 
     def parts(self) -> Iterable[tuple[str, Operator]]:
-        """The operators that it replaces, by node name; empty unless it is a fused operator."""
+        """Return the operators that it replaces, by node name; empty unless it is a fused operator."""
         return ()
 
     def _frames_named(self, batch: Any, index: int) -> object:
-        """An input; without a layout it gets the first declared one of its rank, if that has frames."""
+        """Return an input; without a layout it gets the first declared one of its rank, if that has frames."""
         if batch.layout():
             return batch
         fitting = (layout for layout in self.schema.input(index).layouts if len(layout) == batch.ndim())
@@ -305,12 +305,12 @@ class Operator(Generic[State, Plan, Plans]):
         return self.schema.sequences and argument.per_frame
 
     def _argument_batch(self, name: str, batch: Any) -> Any:
-        """The values of an argument, without a layout if they are not meant per frame."""
+        """Return the values of an argument, without a layout if they are not meant per frame."""
         per_frame = self._is_per_frame(self.schema.all_arguments[name])
         return batch if per_frame or not _holds_frames(batch) else batch.relabelled(layout="")
 
     def _check_layouts(self, workspace: Workspace) -> None:
-        """Raises ValueError for inputs whose layout or rank isn't declared, before any other check."""
+        """Raise ValueError for inputs whose layout or rank isn't declared, before any other check."""
         for index, batch in enumerate(workspace.inputs):
             declared = self.schema.input(index).layouts
             # For sequences only the layout of their frames may be declared.
@@ -318,7 +318,7 @@ class Operator(Generic[State, Plan, Plans]):
                 self.input_layout(workspace, index)
 
     def _check_lists(self, workspace: Workspace) -> None:
-        """Raises RuntimeError for tensors whose shapes don't fit their list arguments."""
+        """Raise RuntimeError for tensors whose shapes don't fit their list arguments."""
         for name, batch in workspace.arguments.items():
             argument = self.schema.all_arguments.get(name)
             if argument is not None and argument.is_list:
@@ -336,22 +336,22 @@ class Operator(Generic[State, Plan, Plans]):
         return any(map(_holds_frames, workspace.inputs))
 
     def run_batch(self, workspace: Workspace) -> None:
-        """Runs the operator on samples that need no unfolding."""
+        """Run the operator on samples that need no unfolding."""
         if workspace.device != "cpu" and self.gpu_launches.repeat(self, workspace):
             return
         specs = self.described(workspace)
         shapes = self.infer_samples(workspace, specs)
         outputs: list[Any] = []
         workspace.outputs = outputs
-        for own, spec in zip(shapes, specs):
-            outputs.append(workspace.allocate(own, spec, len(outputs)))
+        for sample_shapes, spec in zip(shapes, specs):
+            outputs.append(workspace.allocate(sample_shapes, spec, len(outputs)))
         if workspace.device == "cpu":
             self.compute_samples(workspace, shapes[0] if shapes else [])
         elif workspace.live_indices:
             self.gpu_launches.record(self, workspace, self.compute_batch)
 
     def constant_values(self, name: str) -> np.ndarray:
-        """A constant numeric argument, float64 of shape (1, values); empty if it is absent."""
+        """Return a constant numeric argument, float64 of shape (1, values); empty if it is absent."""
         known = self._constants.get(name)
         if known is None:
             value = self.args[name]
@@ -359,12 +359,12 @@ class Operator(Generic[State, Plan, Plans]):
         return known
 
     def infer_samples(self, workspace: Workspace[State, Plan, Plans], specs: Sequence[OutputSpec]) -> list[list[Shape]]:
-        """The shapes of each output for each sample; leaves the samples in the workspace. Failed ones get empty
+        """Return the shapes of each output for each sample; leaves the samples in the workspace. Failed ones get empty
         shapes, and so do those that would take too much memory."""
         return plan_within_allowance(self, workspace, specs)
 
     def infer_shapes(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
-        """The shapes of each output for each sample, however large; leaves the samples in the workspace."""
+        """Return the shapes of each output for each sample, however large; leaves the samples in the workspace."""
         return BatchPlanning(self, workspace).shapes(num_outputs)
 
     @functools.cached_property
@@ -375,20 +375,20 @@ class Operator(Generic[State, Plan, Plans]):
     def align_frames(
         self, workspace: Workspace, shapes: list[list[Shape]], lengths: Sequence[int]
     ) -> list[list[Shape]]:
-        """The shapes of each output for each frame; ``lengths``: the number of frames in each sequence.
+        """Return the shapes of each output for each frame; ``lengths``: the number of frames in each sequence.
 
         For operators whose frames may differ in shape, which the frames of one sequence must not.
         """
         return shapes
 
     def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
-        """Computes the samples on the pool's threads, the most expensive first."""
+        """Compute the samples on the pool's threads, the most expensive first."""
         self.compute_some(workspace, range(workspace.batch_size), shapes)
 
     def compute_some(
         self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], shapes: Sequence[Shape]
     ) -> None:
-        """Does so with the samples at these positions; ``shapes`` are those of all samples."""
+        """Do so with the samples at these positions; ``shapes`` are those of all samples."""
 
         def task(number: int) -> None:
             index = indices[number]
@@ -409,18 +409,18 @@ class Operator(Generic[State, Plan, Plans]):
         return self.device == "gpu" and (kind.compute_batch, kind.run) != (Operator.compute_batch, Operator.run)
 
     def pending_batch_size(self) -> int | None:
-        """The number of samples in the next batch of a source; None for other operators."""
+        """Return the number of samples in the next batch of a source; None for other operators."""
         return None
 
     def state(self) -> Any:
-        """What a checkpoint must hold to continue from here, as JSON-compatible data; None if nothing."""
+        """Return the state to checkpoint, as JSON-compatible data; None if there is none."""
         return None
 
     def restore(self, state: object) -> None:
-        """Continues from a state returned by :meth:`state`."""
+        """Continue from a state returned by :meth:`state`."""
 
     def reset(self) -> None:
-        """Begins a new epoch."""
+        """Begin a new epoch."""
 
 
 def _holds_frames(batch: Any) -> bool:

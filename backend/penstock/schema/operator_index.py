@@ -1,4 +1,4 @@
-"""Which module of a package declares which operator, so that each is loaded when it is first asked for.
+"""An index of the modules that declare a package's operators, so that each is loaded on first use.
 
 The index is a file in the package, derived from the operators' declarations when the package is built or set up, as the type stubs
 are. It is used only as long as all files of the package have the sizes that they had then.
@@ -40,12 +40,12 @@ class Entry(NamedTuple):
 
 
 def entry_of(schema: Schema, module: str) -> Entry:
-    """The entry of an operator that a module declares."""
+    """Return the entry of an operator that a module declares."""
     return Entry(schema.name, module, schema.fn_path, schema.class_path, schema.is_unlisted, schema.fuses is not None)
 
 
 def index_text(folder: Path, entries: Iterable[Entry]) -> str:
-    """What the file says of the operators that a package in ``folder`` declares."""
+    """Return the text of the index of a package in ``folder``, with entries for its operators."""
     lines = [
         f'{{"fields": {json.dumps(Entry._fields)},',
         f'"sizes": {json.dumps(_sizes(str(folder)), sort_keys=True)},',
@@ -57,7 +57,7 @@ def index_text(folder: Path, entries: Iterable[Entry]) -> str:
 
 
 def read_index(folder: str) -> list[Entry] | None:
-    """The operators of the package in ``folder``, or None if there is no index of what it contains now."""
+    """Return the operators of the package in ``folder``, or None if there is no index of what it contains now."""
     try:
         with open(os.path.join(folder, FILE_NAME), encoding="utf-8") as file:
             index = json.load(file)
@@ -69,7 +69,7 @@ def read_index(folder: str) -> list[Entry] | None:
 
 
 def _sizes(folder: str, below: str = "") -> dict[str, int]:
-    """The sizes in bytes of all modules in a folder, by their paths."""
+    """Return the sizes in bytes of all modules in a folder, by their paths."""
     sizes: dict[str, int] = {}
     with os.scandir(folder) as entries:
         for entry in entries:

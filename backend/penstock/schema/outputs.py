@@ -25,13 +25,13 @@ class Destination(Protocol):
     """Memory of someone else's for a batch that a pipeline returns, so that it need not be copied there."""
 
     def allocate(self, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> TensorListCPU | None:
-        """An uninitialized batch in it; None if these shapes do not go there."""
+        """Return an uninitialized batch in it; None if these shapes do not go there."""
 
 
 def allocate_batch(
     shapes: Sequence[Shape], spec: OutputSpec, device: str, pool: HostPool | None, destination: Destination | None
 ) -> Any:
-    """An uninitialized batch.
+    """Return an uninitialized batch.
 
     Args:
         shapes: of its samples; the rank of a batch without any is that of ``spec``.

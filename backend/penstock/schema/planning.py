@@ -53,19 +53,19 @@ class PlanCache:
         return sum(map(len, self._plans.values()))
 
     def of(self, workspace: Workspace) -> _Known[Any]:
-        """The known samples of a batch's types and layouts, by :meth:`Sample.key`."""
+        """Return the known samples of a batch's types and layouts, by :meth:`Sample.key`."""
         batches = [*workspace.inputs, *workspace.arguments.values()]
         plans = self._plans.setdefault(tuple((batch.dtype, batch.layout()) for batch in batches), {})
         if len(plans) > MAX_CACHED_PLANS:
             plans.clear()
         return plans
 
-    def is_worth_asking(self, workspace: Workspace) -> bool:
-        """Whether to look samples up: rarely, if recent batches never had known ones."""
+    def is_enabled(self, workspace: Workspace) -> bool:
+        """Return whether to look samples up: rarely, if recent batches never had known ones."""
         return self._misses < _MAX_MISSES or workspace.iteration % _RETRY_INTERVAL == 0
 
-    def note(self, found: bool) -> None:
-        """Notes whether a batch had known samples, or may have them."""
+    def record_lookup(self, found: bool) -> None:
+        """Note whether a batch had known samples, or may have them."""
         self._misses = 0 if found else self._misses + 1
 
 
@@ -86,11 +86,11 @@ class BatchPlanning(Generic[State, Plan, Plans]):
         self._inferred: list[Sequence[Shape] | None] = [None] * workspace.batch_size
 
     def shapes(self, num_outputs: int) -> list[list[Shape]]:
-        """The shapes of each output for each sample; failed samples get empty shapes of the same rank."""
+        """Return the shapes of each output for each sample; failed samples get empty shapes of the same rank."""
         operator, workspace = self._operator, self._workspace
         if operator.plans_by_shape and _is_uniform(workspace):
             return self._shapes_of_equal_samples(num_outputs)
-        by_shape = operator.plans_by_shape and operator.plan_cache.is_worth_asking(workspace)
+        by_shape = operator.plans_by_shape and operator.plan_cache.is_enabled(workspace)
         if operator.plans_in_arrays and (workspace.device != "cpu" or not by_shape):
             workspace.samples = PlannedSamples(operator, workspace)
         else:
@@ -108,7 +108,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
         return [self._column(output) for output in range(num_outputs)]
 
     def _plan(self, indices: Sequence[int]) -> list[list[Shape]] | None:
-        """Plans samples one by one or together, whichever the operator implements; see :meth:`_plan_together`."""
+        """Plan samples one by one or together, whichever the operator implements; see :meth:`_plan_together`."""
         operator, workspace = self._operator, self._workspace
         if operator.plans_in_arrays:
             return self._plan_together(indices)
@@ -123,7 +123,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
         return None
 
     def _plan_together(self, indices: Sequence[int]) -> list[list[Shape]] | None:
-        """Plans samples in arrays; returns the shapes of each output if they are those of all samples of the batch."""
+        """Plan samples in arrays; return the shapes of each output if they are those of all samples of the batch."""
         if not indices:
             return None
         workspace, inferred = self._workspace, self._inferred
@@ -155,7 +155,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
         return None
 
     def _plan_apart(self, indices: Sequence[int]) -> None:
-        """Plans samples one by one, after planning them together failed."""
+        """Plan samples one by one, after planning them together failed."""
         workspace = self._workspace
         parts: dict[int, Plans] = {}
         for index in indices:
@@ -169,7 +169,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
                 workspace.samples.hold(list(parts), workspace.plans)
 
     def _plan_by_shape(self) -> None:
-        """Plans one of each group of equal samples, unless an earlier batch had an equal one."""
+        """Plan one of each group of equal samples, unless an earlier batch had an equal one."""
         workspace, inferred, cache = self._workspace, self._inferred, self._operator.plan_cache
         known = cache.of(workspace)
         missing: dict[object, list[Sample[State, Plan, Plans]]] = {}
@@ -179,12 +179,12 @@ class BatchPlanning(Generic[State, Plan, Plans]):
                 continue
             count += 1
             key = sample.key()
-            own = known.get(key)
-            if own is None:
+            cached = known.get(key)
+            if cached is None:
                 missing.setdefault(key, []).append(sample)
             else:
-                inferred[sample.index], sample.held = own
-        cache.note(len(missing) < count or not workspace.arguments)
+                inferred[sample.index], sample.held = cached
+        cache.record_lookup(len(missing) < count or not workspace.arguments)
         self._plan([alike[0].index for alike in missing.values()])
         for key, (first, *others) in missing.items():
             shapes = inferred[first.index]
@@ -197,27 +197,27 @@ class BatchPlanning(Generic[State, Plan, Plans]):
                 inferred[sample.index], sample.held = shapes, first.held
 
     def _shapes_of_equal_samples(self, num_outputs: int) -> list[list[Shape]]:
-        """Plans one sample for all of a batch whose samples are equal, unless an earlier batch had an equal one."""
+        """Plan one sample for all of a batch whose samples are equal, unless an earlier batch had an equal one."""
         workspace = self._workspace
         count, known = workspace.batch_size, self._operator.plan_cache.of(workspace)
         samples: PlannedSamples[State, Plan, Plans] = PlannedSamples(self._operator, workspace)
         workspace.samples = samples
         key = tuple(batch.shapes[0] for batch in workspace.inputs)
-        own = known.get(key)
-        if own is None:
+        cached = known.get(key)
+        if cached is None:
             self._plan([0])
             shapes, first = self._inferred[0], samples[0]
             if shapes is None or first is None:
                 # Equal samples fail alike.
                 self._plan(range(1, count))
                 return [self._column(output) for output in range(num_outputs)]
-            own = known[key] = shapes, first.held
-        shapes, held = own
+            cached = known[key] = shapes, first.held
+        shapes, held = cached
         samples.share(held)
         return [[tuple(shapes[output])] * count for output in range(num_outputs)]
 
     def _column(self, output: int) -> list[Shape]:
-        """One output's shapes for all samples."""
+        """Return one output's shapes for all samples."""
         ndim = next((len(shapes[output]) for shapes in self._inferred if shapes is not None), 1)
         empty = (0,) * max(ndim, 1)
         return [empty if shapes is None else tuple(shapes[output]) for shapes in self._inferred]
@@ -226,7 +226,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
 def plan_within_allowance(
     operator: Planned, workspace: Workspace[State, Plan, Plans], specs: Sequence[OutputSpec]
 ) -> list[list[Shape]]:
-    """Plans a batch, of which samples fail that would take too much memory.
+    """Plan a batch, of which samples fail that would take too much memory.
 
     Args:
         operator: of which the batch is.
@@ -251,7 +251,7 @@ def plan_within_allowance(
 
 
 def _is_uniform(workspace: Workspace) -> bool:
-    """Whether the samples of a batch are equal in shapes and arguments, without looking at each."""
+    """Return whether the samples of a batch are equal in shapes and arguments, without looking at each."""
     return (
         not workspace.arguments
         and not workspace.failures

@@ -34,7 +34,7 @@ class PlanColumns(Sequence[Plan]):
 
     @abstractmethod
     def row(self, number: int) -> Plan:
-        """One sample's plan."""
+        """Return one sample's plan."""
 
     @overload
     def __getitem__(self, rows: int) -> Plan: ...
@@ -51,8 +51,8 @@ class PlanColumns(Sequence[Plan]):
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """The plans of all parts, concatenated."""
-        columns = {own.name: _joined([getattr(part, own.name) for part in parts]) for own in fields(cls)}
+        """Return the plans of all parts, concatenated."""
+        columns = {column.name: _joined([getattr(part, column.name) for part in parts]) for column in fields(cls)}
         return cls(**columns)
 
 

@@ -20,7 +20,7 @@ class PointwiseOperator(ChainOperator[State, Plan, Plans]):
     group: int = 1
 
     def is_pointwise(self) -> bool:
-        """Whether its arguments make it pointwise, for one input."""
+        """Return whether its arguments make it pointwise, for one input."""
         return True
 
     def joins_chain(self) -> bool:
@@ -30,7 +30,7 @@ class PointwiseOperator(ChainOperator[State, Plan, Plans]):
         return ElementMap(self, sample.shapes[0])
 
     def compute_elements(self, sample: Sample[State, Plan, Plans], source: np.ndarray, target: np.ndarray) -> None:
-        """Computes, on the CPU, the result of :meth:`compute` for some elements: contiguous arrays of shape (n,).
+        """Compute, on the CPU, the result of :meth:`compute` for some elements: contiguous arrays of shape (n,).
 
         Args:
             sample: with inferred shapes; its data may be absent.

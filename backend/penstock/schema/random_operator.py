@@ -56,19 +56,19 @@ class RandomOperator(Operator[State, Plan, Plans]):
         self._produced += workspace.batch_size
 
     def stream(self, sample: Sample) -> Stream:
-        """The random stream of a sample of the current batch."""
+        """Return the random stream of a sample of the current batch."""
         return self.stream_of(sample.workspace, sample.index)
 
     def stream_of(self, workspace: Workspace, index: int) -> Stream:
-        """The random stream of sample ``index`` of the current batch."""
+        """Return the random stream of sample ``index`` of the current batch."""
         return self._stream_at(workspace, self.stream_index(workspace, index))
 
     def stream_index(self, workspace: Workspace, index: int) -> int:
-        """The index of a sample's stream among the batch's."""
+        """Return the index of a sample's stream among the batch's."""
         return index if workspace.owners is None else workspace.owners[index]
 
     def first_stream(self, workspace: Workspace) -> Stream:
-        """The first of the batch's streams; the others follow by index."""
+        """Return the first of the batch's streams; the others follow by index."""
         return self._stream_at(workspace, 0)
 
     def run_values(self, workspace: Workspace) -> dict[str, np.generic | np.ndarray]:
@@ -82,13 +82,13 @@ class RandomOperator(Operator[State, Plan, Plans]):
         return sample_stream(self.seed, self._produced, index)
 
     def streams(self, workspace: Workspace, indices: Sequence[int]) -> Streams:
-        """The streams of some samples of the current batch."""
+        """Return the streams of some samples of the current batch."""
         first, owners = self._stream_at(workspace, 0), workspace.owners
         if owners is None and indices == range(len(indices)):
             steps = _steps(len(indices))
         else:
-            own = np.array(indices if owners is None else [owners[index] for index in indices], np.uint64)
-            steps = np.uint64(SAMPLE_STRIDE) * own
+            positions = np.array(indices if owners is None else [owners[index] for index in indices], np.uint64)
+            steps = np.uint64(SAMPLE_STRIDE) * positions
         return Streams(first.key, first.stream + steps, first.start)
 
     def state(self) -> Any:

@@ -13,7 +13,7 @@ _DALI, _OPENCV = "dali", "opencv"
 
 
 def opencv_reference(doc: str) -> Argument:
-    """The argument.
+    """Return the argument.
 
     Args:
         doc: what OpenCV computes, and from what.
@@ -28,7 +28,7 @@ def opencv_reference(doc: str) -> Argument:
 
 
 def follows_opencv(operator: Operator) -> bool:
-    """Whether an operator is to compute what OpenCV does.
+    """Return whether an operator is to compute what OpenCV does.
 
     Raises:
         ValueError: ``reference`` has no such value.
@@ -40,7 +40,7 @@ def follows_opencv(operator: Operator) -> bool:
 
 
 def check_opencv_types(workspace: Workspace, accepted: Collection[DALIDataType], output: DALIDataType) -> None:
-    """Checks the types of the first input and of the output for OpenCV.
+    """Check the types of the first input and of the output for OpenCV.
 
     Raises:
         RuntimeError: OpenCV's function does not take the input's type, or gives another one.

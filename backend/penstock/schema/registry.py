@@ -32,15 +32,15 @@ def register_operator(cls: T) -> T:
     schema = cls.schema
     _add(schema, cls)
     for alias in schema.aliases:
-        own = {a.name: a for a in schema.arguments} | {a.name: a for a in alias.arguments}
+        x = {a.name: a for a in schema.arguments} | {a.name: a for a in alias.arguments}
         _add(
             replace(
                 schema,
                 name=alias.name,
                 fn=alias.fn,
                 aliases=(),
-                inputs=_numbered(schema.inputs),
-                arguments=tuple(own.values()),
+                inputs=_with_numbered_names(schema.inputs),
+                arguments=tuple(x.values()),
                 hidden=True,
                 deprecated_since=alias.deprecated_since,
                 deprecation_note="",
@@ -51,9 +51,9 @@ def register_operator(cls: T) -> T:
     return cls
 
 
-def _numbered(inputs: tuple[Input, ...]) -> tuple[Input, ...]:
-    """The inputs of an old name, which has numbers in place of their names if there are several, as in DALI."""
-    return tuple(replace(own, name=f"input_{index}") for index, own in enumerate(inputs)) if len(inputs) > 1 else inputs
+def _with_numbered_names(inputs: tuple[Input, ...]) -> tuple[Input, ...]:
+    """Return the inputs of an old name, which has numbers in place of their names if there are several, as in DALI."""
+    return tuple(replace(one, name=f"input_{index}") for index, one in enumerate(inputs)) if len(inputs) > 1 else inputs
 
 
 def _add(schema: Schema, cls: type[Operator]) -> None:
@@ -74,7 +74,7 @@ def _announce(entry: Entry) -> None:
 
 
 def subscribe(listener: Callable[[Entry], None]) -> None:
-    """Calls ``listener`` for every operator known so far, loaded or not, and for each offered or registered later."""
+    """Call ``listener`` for every operator known so far, loaded or not, and for each offered or registered later."""
     _listeners.append(listener)
     for entry in list(_offered.values()):
         listener(entry)
@@ -84,7 +84,7 @@ def subscribe(listener: Callable[[Entry], None]) -> None:
 
 @functools.cache
 def offer_package(package_name: str) -> None:
-    """Makes the operators of a package known: each is loaded when it is first asked for, or all now if nothing lists them."""
+    """Make the operators of a package known: each is loaded when it is first asked for, or all now if nothing lists them."""
     entries = read_index(importlib.import_module(package_name).__path__[0])
     if entries is None:
         load_package(package_name)
@@ -97,7 +97,7 @@ def offer_package(package_name: str) -> None:
 
 @functools.cache
 def load_package(package_name: str) -> None:
-    """Imports every public module of a package, so that the operators declared there register themselves."""
+    """Import every public module of a package, so that the operators declared there register themselves."""
     package = importlib.import_module(package_name)
     for module in pkgutil.walk_packages(package.__path__, package_name + "."):
         # Operators import private modules themselves, some of them lazily: kernels load numba.
@@ -112,13 +112,13 @@ def _load(entry: Entry) -> None:
 
 
 def load_offered() -> None:
-    """Loads all operators that are known."""
+    """Load all operators that are known."""
     for entry in list(_offered.values()):
         _load(entry)
 
 
 def find_schema(name: str) -> Schema:
-    """The schema called ``name``; raises KeyError, with suggestions, if there is none."""
+    """Return the schema called ``name``; raises KeyError, with suggestions, if there is none."""
     offered = _offered.get(name)
     if offered is not None:
         _load(offered)
@@ -131,19 +131,19 @@ def find_schema(name: str) -> Schema:
 
 
 def operator_class(name: str) -> type[Operator]:
-    """The class of the operator with schema ``name``."""
+    """Return the class of the operator with schema ``name``."""
     find_schema(name)
     return _classes[name]
 
 
 def all_schemas() -> Iterator[Schema]:
-    """All schemas, including aliases, in order of name."""
+    """Return all schemas, including aliases, in order of name."""
     load_offered()
     return iter([_schemas[name] for name in sorted(_schemas)])
 
 
 def fusing_schemas(by: str) -> list[Schema]:
-    """The schemas of the fused operators that the pass ``by`` inserts, in order of name."""
+    """Return the schemas of the fused operators that the pass ``by`` inserts, in order of name."""
     for entry in list(_offered.values()):
         if entry.fuses:
             _load(entry)

@@ -17,7 +17,7 @@ _Given = ParamSpec("_Given")
 
 
 def values_of(argument: Argument, batch: TensorListCPU, indices: Sequence[int]) -> np.ndarray:
-    """The numbers that a tensor has for an argument, a row for each of some samples of the batch.
+    """Return the numbers that a tensor has for an argument, a row for each of some samples of the batch.
 
     Raises:
         ValueError: the samples have different numbers of values.
@@ -65,11 +65,11 @@ class Samples(Generic[State, Plan, Plans]):
         return len(self.indices) == self.workspace.batch_size
 
     def of(self, rows: Sequence[object]) -> Sequence[Any]:
-        """Selects these samples' entries of a list with one for each sample of the batch."""
+        """Select these samples' entries of a list with one for each sample of the batch."""
         return rows if self.are_all else [rows[index] for index in self.indices]
 
     def shapes(self, number: int = 0) -> np.ndarray:
-        """The shapes of an input, int64 of shape (samples, dimensions)."""
+        """Return the shapes of an input, int64 of shape (samples, dimensions)."""
         batch = self.workspace.inputs[number]
         if len(self.indices) == len(batch.shapes):
             shapes: np.ndarray = batch.shape_array()
@@ -77,7 +77,7 @@ class Samples(Generic[State, Plan, Plans]):
         return np.array(self.of(batch.shapes), np.int64).reshape(len(self), -1)
 
     def given(self, name: str) -> bool:
-        """Whether the user gave the argument, as a constant or as a tensor."""
+        """Return whether the user gave the argument, as a constant or as a tensor."""
         return name in self.workspace.arguments or name in self._operator.explicit
 
     def derived(
@@ -85,25 +85,25 @@ class Samples(Generic[State, Plan, Plans]):
         names: Collection[str],
         key: Hashable,
         work: Callable[_Given, Derived],
-        *given: _Given.args,
+        *args: _Given.args,
         **named: _Given.kwargs,
     ) -> Derived:
-        """The result of ``work(*given, **named)``, which depends on some arguments and on ``key``; cached across batches if they are
+        """Return the result of ``work(*given, **named)``, which depends on some arguments and on ``key``; cached across batches if they are
         constant."""
         if not self.workspace.arguments.keys().isdisjoint(names):
-            return work(*given, **named)
+            return work(*args, **named)
         known = self._operator.known
         if key not in known:
-            known[key] = work(*given, **named)
+            known[key] = work(*args, **named)
         derived: Derived = known[key]
         return derived
 
     def constant(self, name: str) -> Any:
-        """The value of a constant argument."""
+        """Return the value of a constant argument."""
         return self._operator.args[name]
 
     def values(self, name: str) -> np.ndarray:
-        """A numeric argument's values, float64 of shape (samples, values) or, if constant, (1, values).
+        """Return a numeric argument's values, float64 of shape (samples, values) or, if constant, (1, values).
 
         Raises:
             ValueError: the samples have different numbers of values.
@@ -115,7 +115,7 @@ class Samples(Generic[State, Plan, Plans]):
         return values_of(argument, batch, self.indices).astype(np.float64, copy=False)
 
     def lists(self, name: str) -> list[Any]:
-        """An argument's value for each sample, as :class:`Sample` gives it."""
+        """Return an argument's value for each sample, as :class:`Sample` gives it."""
         batch = self.workspace.arguments.get(name)
         if batch is None:
             return [self.constant(name)] * len(self)
@@ -123,11 +123,11 @@ class Samples(Generic[State, Plan, Plans]):
         return [argument.from_tensor(batch.samples[index], batch.dtype) for index in self.indices]
 
     def scalars(self, name: str) -> np.ndarray:
-        """A numeric argument's single value for each sample, float64 of shape (samples,) or, if constant, (1,)."""
+        """Return a numeric argument's single value for each sample, float64 of shape (samples,) or, if constant, (1,)."""
         return self.values(name)[:, 0]
 
     def per_axis(self, name: str, count: int) -> np.ndarray:
-        """A numeric argument's value for each of ``count`` axes, float64: a row for each sample or, if constant, one row.
+        """Return a numeric argument's value for each of ``count`` axes, float64: a row for each sample or, if constant, one row.
 
         One constant, or numbers without dimensions from the graph, are for all axes.
 
@@ -144,7 +144,7 @@ class Samples(Generic[State, Plan, Plans]):
         return values
 
     def tensors(self, name: str) -> np.ndarray | None:
-        """A tensor argument's arrays, stacked; None if the argument is constant or absent.
+        """Return a tensor argument's arrays, stacked; None if the argument is constant or absent.
 
         Raises:
             ValueError: their shapes differ.

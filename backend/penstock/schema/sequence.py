@@ -35,7 +35,7 @@ class RunsOverFrames(Launched, Protocol):
 
 
 def run_over_frames(operator: RunsOverFrames, workspace: Workspace) -> None:
-    """Runs ``operator`` on the frames of the workspace's sequences."""
+    """Run ``operator`` on the frames of the workspace's sequences."""
     if operator.gpu_launches.repeat(operator, workspace):
         return
     lengths = _sequence_lengths(workspace)
@@ -89,7 +89,7 @@ def run_over_frames(operator: RunsOverFrames, workspace: Workspace) -> None:
 
 
 def run_over_inner_frames(operator: RunsOverFrames, workspace: Workspace) -> None:
-    """Runs ``operator``, whose arguments have values per frame, on inputs with frames after channels (CF...).
+    """Run ``operator``, whose arguments have values per frame, on inputs with frames after channels (CF...).
 
     Raises:
         RuntimeError: the inputs have no frames.
@@ -108,7 +108,7 @@ def run_over_inner_frames(operator: RunsOverFrames, workspace: Workspace) -> Non
 
 
 def _swapped(batch: TensorList) -> object:
-    """The batch with its first two dimensions swapped."""
+    """Return the batch with its first two dimensions swapped."""
     layout = batch.layout()
     samples = [sample.swapaxes(0, 1).copy() for sample in batch.samples]
     return type(batch).of_samples(samples, layout[1::-1] + layout[2:], batch.dtype, batch.ndim())
@@ -139,7 +139,7 @@ def _sequence_lengths(workspace: Workspace) -> list[int]:
 
 
 def _unfold(batch: TensorList, lengths: list[int], always: bool = False) -> object:
-    """The frames of all samples as one batch; a batch without a leading F is repeated for each frame."""
+    """Return the frames of all samples as one batch; a batch without a leading F is repeated for each frame."""
     if not (always or batch.layout().startswith("F")):
         return batch.repeated(lengths)
     _check_lengths(batch, lengths)
@@ -147,7 +147,7 @@ def _unfold(batch: TensorList, lengths: list[int], always: bool = False) -> obje
 
 
 def _unfold_values(batch: TensorList, lengths: list[int]) -> Any:
-    """An argument's value for each frame; a single value of a sample is repeated."""
+    """Return an argument's value for each frame; a single value of a sample is repeated."""
     if not batch.layout().startswith("F"):
         return batch.repeated(lengths)
     if all(len(sample) == 1 for sample in batch.samples):
@@ -166,13 +166,13 @@ def _check_lengths(batch: TensorList, lengths: list[int]) -> None:
         _check_length(index, shape[0], length)
 
 
-def _check_length(index: int, given: int, length: int) -> None:
-    if given != length:
-        raise ValueError(f"{given} values were given for the {length} frames of sample #{index}")
+def _check_length(index: int, count: int, length: int) -> None:
+    if count != length:
+        raise ValueError(f"{count} values were given for the {length} frames of sample #{index}")
 
 
-def _fold_shapes(shapes: list[Shape], lengths: list[int], given: list[Shape]) -> list[Shape]:
-    """The shapes of sequences of frames of ``shapes``; those without frames keep the extents ``given``."""
+def _fold_shapes(shapes: list[Shape], lengths: list[int], frame_shapes: list[Shape]) -> list[Shape]:
+    """Return the shapes of sequences of frames of ``shapes``; those without frames keep the extents ``frame_shapes``."""
     folded: list[Shape] = []
     start = 0
     for index, length in enumerate(lengths):
@@ -180,5 +180,5 @@ def _fold_shapes(shapes: list[Shape], lengths: list[int], given: list[Shape]) ->
         start += length
         if any(shape != of_sequence[0] for shape in of_sequence):
             raise ValueError(f"Frames of one sequence would have different shapes: {sorted(set(of_sequence))}")
-        folded.append((length, *(of_sequence[0] if of_sequence else given[index])))
+        folded.append((length, *(of_sequence[0] if of_sequence else frame_shapes[index])))
     return folded

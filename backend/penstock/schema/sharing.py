@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 def run_in_order(task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
-    """Runs ``task`` for each index on the calling thread, in place of a pool."""
+    """Run ``task`` for each index on the calling thread, in place of a pool."""
     for index in range(count):
         task(index)
 
@@ -16,10 +16,10 @@ class Started(Protocol):
     """Work that was started on other threads."""
 
     def is_done(self) -> bool:
-        """Whether there is nothing to wait for."""
+        """Return whether there is nothing to wait for."""
 
     def wait(self) -> None:
-        """Works as well until nothing is left to start, and waits for the rest; raises what was raised first."""
+        """Work as well until nothing is left to start, and wait for the rest; raise what was raised first."""
 
 
 class Postponed:

@@ -20,6 +20,6 @@ ON_ERROR = Argument(
 
 
 def check_policy(policy: str) -> None:
-    """Raises ValueError for a policy that does not exist."""
+    """Raise ValueError for a policy that does not exist."""
     if policy not in POLICIES:
         raise ValueError(f"`on_error` is {policy!r}; use one of {', '.join(POLICIES)}")

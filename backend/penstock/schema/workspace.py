@@ -1,4 +1,4 @@
-"""What an operator receives when it runs: a batch, and its samples, what it runs with, and where its outputs go."""
+"""Workspaces: the batch and samples that an operator receives, the means to run on them, and its outputs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOTHING: Any = None
 
 
 class Allowance(Protocol):
-    """What a batch may take of memory."""
+    """The memory allowance of a batch."""
 
     def refused(
         self,
@@ -38,7 +38,7 @@ class Allowance(Protocol):
         specs: Sequence[OutputSpec],
         working: Sequence[int],
     ) -> dict[int, LimitError]:
-        """The errors of samples whose outputs may not be allocated, by their index in the workspace; notes the others.
+        """Return the errors of samples whose outputs may not be allocated, by their index in the workspace; notes the others.
 
         Args:
             workspace: of the operator.
@@ -48,7 +48,7 @@ class Allowance(Protocol):
         """
 
     def claim(self, workspace: Workspace, size: int) -> None:
-        """Notes an output of ``size`` bytes; raises LimitError if it may not be allocated."""
+        """Note an output of ``size`` bytes; raise LimitError if it may not be allocated."""
 
 
 @dataclass
@@ -115,8 +115,8 @@ class Workspace(Generic[State, Plan, Plans]):
     transient: bool = False
     admitted: tuple[object, ...] | None = None
 
-    def anew(self, inputs: Sequence[object], arguments: dict[str, TensorListCPU], batch_size: int) -> Self:
-        """The workspace of another batch of the same operator, of which the rest is to be set."""
+    def copy_for_batch(self, inputs: Sequence[object], arguments: dict[str, TensorListCPU], batch_size: int) -> Self:
+        """Return the workspace of another batch of the same operator, of which the rest is to be set."""
         other = type(self).__new__(type(self))
         other.__dict__ = vars(self).copy()
         other.inputs, other.arguments, other.batch_size = inputs, arguments, batch_size
@@ -124,14 +124,14 @@ class Workspace(Generic[State, Plan, Plans]):
         return other
 
     def kinds(self) -> tuple[object, ...] | None:
-        """The types, ranks and layouts of the inputs and of the arguments, which tell what can be done with the batch; None if one of
+        """Return the types, ranks and layouts of the inputs and of the arguments, which tell what can be done with the batch; None if one of
         these is empty, so that it may be of any type and rank.
         """
-        given = [*self.inputs, *self.arguments.values()] if self.arguments else self.inputs
-        return tuple(map(kind_of, given)) if all(map(_SHAPES, given)) else None
+        batches = [*self.inputs, *self.arguments.values()] if self.arguments else self.inputs
+        return tuple(map(kind_of, batches)) if all(map(_SHAPES, batches)) else None
 
     def allocate(self, shapes: Sequence[Shape], spec: OutputSpec, output: int | None = None) -> Any:
-        """An uninitialized batch on the operator's device.
+        """Return an uninitialized batch on the operator's device.
 
         Args:
             output: which of the operator's outputs it will be, if it will be one as it is.
@@ -156,13 +156,13 @@ class Workspace(Generic[State, Plan, Plans]):
         return [sample.index for sample in self.live]
 
     def batch_position(self, index: int) -> int:
-        """The position of a sample, or of its sequence, in the pipeline's batch."""
+        """Return the position of a sample, or of its sequence, in the pipeline's batch."""
         if self.sequences is not None and self.owners is not None:
             return self.sequences.batch_position(self.owners[index])
         return index if self.positions is None else self.positions[index]
 
     def fail(self, index: int, error: BaseException) -> None:
-        """Sets a failing sample aside, or raises with its index (of a frame: with its sequence's) if the run doesn't isolate failures."""
+        """Set a failing sample aside, or raise with its index (of a frame: with its sequence's) if the run doesn't isolate failures."""
         if not self.isolate:
             if self.sequences is not None and self.owners is not None:
                 self.sequences.fail(self.owners[index], error)
@@ -172,7 +172,7 @@ class Workspace(Generic[State, Plan, Plans]):
             self.samples[index] = None
 
     def end(self) -> None:
-        """Lets go of what may refer to the workspace itself, whose buffers would else be in use until the next garbage collection."""
+        """Let go of what may refer to the workspace itself, whose buffers would else be in use until the next garbage collection."""
         self.samples = []
         self.begun = None
         self.state, self.plans = _NOTHING, _NOTHING
@@ -188,7 +188,7 @@ class SampleFailure(Exception):
 
 
 class HasArguments(Protocol):
-    """What samples need of their operator; see :class:`Operator`."""
+    """The part of an operator that samples need; see :class:`Operator`."""
 
     args: dict[str, Any]
     explicit: frozenset[str]
@@ -236,7 +236,7 @@ class Sample(Generic[State, Plan, Plans]):
         self.held = OwnPlan(plan)
 
     def key(self) -> Any:
-        """A key that is equal for samples with equal shapes and argument values."""
+        """Return a key that is equal for samples with equal shapes and argument values."""
         arguments = self._workspace.arguments
         if not arguments:
             return tuple(self.shapes)
@@ -250,12 +250,12 @@ class Sample(Generic[State, Plan, Plans]):
         return self._operator.schema.all_arguments[name].from_tensor(batch.samples[self.index], batch.dtype)
 
     def tensor_argument(self, name: str) -> np.ndarray | None:
-        """A tensor argument's array for this sample, in its own shape; None if the argument is constant or absent."""
+        """Return a tensor argument's array for this sample, in its own shape; None if the argument is constant or absent."""
         batch = self._workspace.arguments.get(name)
         return None if batch is None else batch.samples[self.index]
 
     def given(self, name: str) -> bool:
-        """Whether the user gave the argument, as a constant or as a tensor."""
+        """Return whether the user gave the argument, as a constant or as a tensor."""
         return name in self._workspace.arguments or name in self._operator.explicit
 
     @property
@@ -286,18 +286,18 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
         self, operator: HasArguments, workspace: Workspace[State, Plan, Plans], plans: Plans | None = None
     ) -> None:
         self._operator, self._workspace = operator, workspace
-        self._made: dict[int, Sample[State, Plan, Plans] | None] = dict.fromkeys(workspace.failures)
+        self._samples_by_index: dict[int, Sample[State, Plan, Plans] | None] = dict.fromkeys(workspace.failures)
         self._count = workspace.batch_size
         self._plans = plans
         self._rows: Sequence[int] = () if plans is None else range(self._count)
         self._shared: OwnPlan[Plan] | PlanRow[Plan] | None = None
 
     def share(self, held: OwnPlan[Plan] | PlanRow[Plan] | None) -> None:
-        """Gives all samples, none of which is made yet, the same plan."""
+        """Give all samples, none of which is made yet, the same plan."""
         self._shared = held
 
     def hold(self, indices: Sequence[int], plans: Plans) -> None:
-        """Gives the samples at these positions their plans, which are the rows of ``plans``."""
+        """Give the samples at these positions their plans, which are the rows of ``plans``."""
         self._plans = plans
         if len(indices) == self._count:
             self._rows = range(self._count)
@@ -306,25 +306,25 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
             for row, index in enumerate(indices):
                 rows[index] = row
             self._rows = rows
-        for row, index in enumerate(indices) if self._made else ():
-            sample = self._made.get(index)
+        for row, index in enumerate(indices) if self._samples_by_index else ():
+            sample = self._samples_by_index.get(index)
             if sample is not None:
                 sample.held = PlanRow(plans, row)
 
     @property
     def live_indices(self) -> list[int]:
         """The positions of the samples that have not failed."""
-        made = self._made
+        made = self._samples_by_index
         return [index for index in range(self._count) if made.get(index, self) is not None]
 
     def _get(self, index: int) -> Sample[State, Plan, Plans] | None:
-        if index not in self._made:
-            sample = self._made[index] = Sample(self._operator, self._workspace, index)
+        if index not in self._samples_by_index:
+            sample = self._samples_by_index[index] = Sample(self._operator, self._workspace, index)
             if self._rows and self._rows[index] >= 0 and self._plans is not None:
                 sample.held = PlanRow(self._plans, self._rows[index])
             else:
                 sample.held = self._shared
-        return self._made[index]
+        return self._samples_by_index[index]
 
     def __len__(self) -> int:
         return self._count
@@ -345,4 +345,4 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
         return self._get(positions) if isinstance(positions, int) else list(map(self._get, positions))
 
     def __setitem__(self, index: int, sample: Sample[State, Plan, Plans] | None) -> None:
-        self._made[range(self._count)[index]] = sample
+        self._samples_by_index[range(self._count)[index]] = sample

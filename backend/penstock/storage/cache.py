@@ -21,28 +21,28 @@ _log = logging.getLogger(__name__)
 _MAGIC: Final = b"penstck1"
 _HEAD: Final = struct.Struct("<8sdQI")
 # The names by which stores report what changes with an object's contents. The size alone is not enough.
-_TELLING: Final = (
+_VERSION_FIELDS: Final = (
     "ETag", "etag", "Content-MD5", "content_md5", "Digest", "md5Hash", "crc32c", "generation", "VersionId",
     "Last-Modified", "LastModified", "last_modified", "updated", "mtime", "created",
 )  # fmt: skip
 # Objects whose version is remembered.
-_REMEMBERED: Final = 100_000
+_MAX_REMEMBERED_OBJECTS: Final = 100_000
 # A file that has been in writing for this many seconds belongs to a process that died.
-_ABANDONED: Final = 3600
+_ABANDONED_SECONDS: Final = 3600
 
 
-class Told(NamedTuple):
-    """What a store reported about an object.
+class ObjectInfo(NamedTuple):
+    """A store's information about an object.
 
     Attributes:
         version: changes with the object's contents; empty if nothing that was reported does.
         size: in bytes; None if unknown.
-        at: when it was reported, in seconds since 1970.
+        reported_at: when it was reported, in seconds since 1970.
     """
 
     version: bytes
     size: int | None
-    at: float
+    reported_at: float
 
 
 class Cache:
@@ -75,7 +75,7 @@ class Cache:
         self.max_bytes = max_bytes
         self.check_after = check_after
         self.hits = self.misses = 0
-        self._told: dict[str, Told] = {}
+        self._infos: dict[str, ObjectInfo] = {}
         self._warned = False
 
     def piece(
@@ -89,46 +89,46 @@ class Cache:
             fetch: fetches them.
             ask: returns what the store reports about the object; its errors, such as FileNotFoundError, are raised.
         """
-        told = self.told(path, ask)
-        name = _name(path, told, start, count)
-        kept = self._find(name)
-        if kept is not None and kept[0] > told.at:
+        info = self.info(path, ask)
+        name = _name(path, info, start, count)
+        found = self._find(name)
+        if found is not None and found[0] > info.reported_at:
             # Was it the same object when the piece was fetched? It was if the store reports the same before and after.
-            told = self._ask(path, ask)
-            doubtful, name = name, _name(path, told, start, count)
+            info = self._ask(path, ask)
+            doubtful, name = name, _name(path, info, start, count)
             if doubtful != name:
-                self._place(doubtful).unlink(missing_ok=True)
-                kept = self._find(name)
-        if kept is not None and kept[0] <= told.at:
+                self._path_of(doubtful).unlink(missing_ok=True)
+                found = self._find(name)
+        if found is not None and found[0] <= info.reported_at:
             self.hits += 1
-            return kept[1]
+            return found[1]
         self.misses += 1
         piece = fetch()
-        if told.version:
+        if info.version:
             self._keep(name, piece)
         return piece
 
-    def told(self, path: str, ask: Callable[[], Mapping[str, Any]]) -> Told:
-        """What is known about the object; the store is asked if that is older than ``check_after``."""
-        told = self._told.get(path)
-        if told is not None and time.time() - told.at < self.check_after:
-            return told
+    def info(self, path: str, ask: Callable[[], Mapping[str, Any]]) -> ObjectInfo:
+        """Return the object's information, asking the store if it is older than ``check_after``."""
+        info = self._infos.get(path)
+        if info is not None and time.time() - info.reported_at < self.check_after:
+            return info
         return self._ask(path, ask)
 
-    def _ask(self, path: str, ask: Callable[[], Mapping[str, Any]]) -> Told:
-        at = time.time()
-        info = ask()
-        signs = [f"{name}={info[name]}" for name in _TELLING if info.get(name)]
-        size = info.get("size")
-        told = Told("\0".join([*signs, str(size)]).encode() if signs else b"", size, at)
-        if len(self._told) >= _REMEMBERED:
-            self._told.clear()
-        self._told[path] = told
-        return told
+    def _ask(self, path: str, ask: Callable[[], Mapping[str, Any]]) -> ObjectInfo:
+        reported_at = time.time()
+        reply = ask()
+        signs = [f"{name}={reply[name]}" for name in _VERSION_FIELDS if reply.get(name)]
+        size = reply.get("size")
+        info = ObjectInfo("\0".join([*signs, str(size)]).encode() if signs else b"", size, reported_at)
+        if len(self._infos) >= _MAX_REMEMBERED_OBJECTS:
+            self._infos.clear()
+        self._infos[path] = info
+        return info
 
     def _find(self, name: str) -> tuple[float, memoryview] | None:
         """When a piece was fetched, and the piece; None if it is not there or damaged."""
-        path = self._place(name)
+        path = self._path_of(name)
         try:
             content = path.read_bytes()
             os.utime(path)
@@ -152,11 +152,11 @@ class Cache:
                 with temporary.open("wb") as file:
                     file.write(_HEAD.pack(_MAGIC, fetched, len(piece), zlib.crc32(piece)))
                     file.write(piece)
-                place = self._place(name)
-                place.parent.mkdir(mode=0o700, exist_ok=True)
+                target = self._path_of(name)
+                target.parent.mkdir(mode=0o700, exist_ok=True)
                 # Others that count meanwhile could miss it in both folders.
                 with self._ledger():
-                    temporary.replace(place)
+                    temporary.replace(target)
             except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise
@@ -165,11 +165,11 @@ class Cache:
                 _log.warning("remote objects cannot be cached in '%s': %s", self.folder, error)
             self._warned = True
 
-    def _place(self, name: str) -> Path:
+    def _path_of(self, name: str) -> Path:
         return self.folder / name[:2] / name
 
     def _reserve(self, size: int) -> Path | None:
-        """An empty file for so many bytes; None if there is no room, since others are writing."""
+        """Return an empty file for so many bytes; None if there is no room, since others are writing."""
         if size > self.max_bytes:
             return None
         writing = self.folder / "writing"
@@ -198,7 +198,7 @@ class Cache:
             os.close(ledger)
 
     def _make_room(self, size: int) -> int:
-        """Removes the least recently used pieces; returns how many bytes are left in use."""
+        """Remove the least recently used pieces; return how many bytes are left in use."""
         used = 0
         pieces = []
         now = time.time()
@@ -209,21 +209,21 @@ class Cache:
                     if folder.name != "writing":
                         used += status.st_size
                         pieces.append((status.st_mtime_ns, status.st_size, entry.path))
-                    elif now - status.st_mtime > _ABANDONED:
+                    elif now - status.st_mtime > _ABANDONED_SECONDS:
                         os.unlink(entry.path)
                     else:
                         used += int(entry.name.partition("-")[0])
         # A little more than needed, so that not every new piece lists the folder.
         wanted = self.max_bytes - max(size, self.max_bytes // 16)
-        for _, taken, path in sorted(pieces):
+        for _, piece_size, path in sorted(pieces):
             if used <= wanted:
                 break
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
-            used -= taken
+            used -= piece_size
         return used
 
 
-def _name(path: str, told: Told, start: int, count: int) -> str:
-    """The name of a piece, which reveals nothing about the object."""
-    return hashlib.sha256(b"\0".join([path.encode(), told.version, b"%d" % start, b"%d" % count])).hexdigest()
+def _name(path: str, info: ObjectInfo, start: int, count: int) -> str:
+    """Return the name of a piece, which reveals nothing about the object."""
+    return hashlib.sha256(b"\0".join([path.encode(), info.version, b"%d" % start, b"%d" % count])).hexdigest()

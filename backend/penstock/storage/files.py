@@ -37,7 +37,7 @@ class Files:
         return self._roots is not None
 
     def path(self, path: str) -> str:
-        """The path to open a file or folder by; if access is confined, absolute and with links resolved.
+        """Return the path to open a file or folder by; if access is confined, absolute and with links resolved.
 
         Raises:
             ConfinedPathError: it is outside the folders.
@@ -58,7 +58,7 @@ class Files:
         )
 
     def includes(self, path: str) -> bool:
-        """Whether a file or folder may be accessed."""
+        """Return whether a file or folder may be accessed."""
         try:
             self.path(path)
         except ConfinedPathError:
@@ -66,13 +66,13 @@ class Files:
         return True
 
     def check_argument(self, value: str | Sequence[str] | None) -> None:
-        """Raises ConfinedPathError for paths outside the folders that an operator's own folder can't bring inside."""
+        """Raise ConfinedPathError for paths outside the folders that an operator's own folder can't bring inside."""
         for path in [value] if isinstance(value, str) else value or ():
             if is_remote(path) or os.path.isabs(path):
                 self.path(path)
 
     def read(self, path: str, allocate: Allocate = fresh_memory) -> np.ndarray:
-        """The contents of a file, uint8 of shape (n,).
+        """Return the contents of a file, uint8 of shape (n,).
 
         Args:
             path: of the file.
@@ -89,7 +89,7 @@ class Files:
         return _store(path).read(path, allocate)
 
     def read_text(self, path: str) -> str:
-        """The contents of a text file (UTF-8)."""
+        """Return the contents of a text file (UTF-8)."""
         return self.read(path).tobytes().decode("utf-8", "surrogateescape")
 
     def read_range(self, path: str, start: int, size: int, allocate: Allocate = fresh_memory) -> np.ndarray:
@@ -107,26 +107,26 @@ class Files:
         return part
 
     def opened(self, path: str) -> OpenFile:
-        """A local file, opened to read ranges of it; raises OSError if that fails."""
+        """Return a local file, opened to read ranges of it; raises OSError if that fails."""
         return local.opened(self.path(path))
 
     def version(self, path: str) -> tuple[int, ...]:
-        """A key that changes when a local file is rewritten; remote objects are taken to stay as they are."""
+        """Return a key that changes when a local file is rewritten; remote objects are taken to stay as they are."""
         path = self.path(path)
         return () if is_remote(path) else local.version(path)
 
     def size(self, path: str) -> int:
-        """The number of bytes in a file."""
+        """Return the number of bytes in a file."""
         path = self.path(path)
         return _store(path).size(path)
 
     def open(self, path: str) -> BinaryIO:
-        """A file opened for random access; of a remote one, only the ranges that are read are fetched."""
+        """Return a file opened for random access; of a remote one, only the ranges that are read are fetched."""
         path = self.path(path)
         return _store(path).open_file(path)
 
     def list_folder(self, path: str) -> tuple[list[str], list[str]]:
-        """The names of the files and of the folders in a folder, both sorted; raises OSError if it cannot be read."""
+        """Return the names of the files and of the folders in a folder, both sorted; raises OSError if it cannot be read."""
         path = self.path(path)
         entries = _store(path).list_folder(path)
         files = sorted(name for name, is_folder in entries if not is_folder)

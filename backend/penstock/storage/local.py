@@ -19,7 +19,7 @@ def fresh_memory(size: int) -> np.ndarray:
 
 
 def read(path: str, allocate: Allocate = fresh_memory) -> np.ndarray:
-    """The contents of a file, uint8 of shape (n,)."""
+    """Return the contents of a file, uint8 of shape (n,)."""
     # numpy.fromfile takes four times as long for a small file.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -40,12 +40,12 @@ def read_range(path: str, start: int, size: int, allocate: Allocate = fresh_memo
 
 
 def opened(path: str) -> OpenFile:
-    """The file, opened once for all who read it: their last one closes it."""
+    """Return the file, opened once for all who read it: their last one closes it."""
     return _opened(path, version(path))
 
 
 def _read(descriptor: int, start: int, content: np.ndarray) -> np.ndarray:
-    """Fills ``content``; returns the part that was filled, shorter at the file's end."""
+    """Fill ``content``; return the part that was filled, shorter at the file's end."""
     # Files are not memory-mapped: truncating one meanwhile would crash the process.
     done = 0
     while done < content.size:
@@ -57,23 +57,23 @@ def _read(descriptor: int, start: int, content: np.ndarray) -> np.ndarray:
 
 
 def size(path: str) -> int:
-    """The number of bytes in a file."""
+    """Return the number of bytes in a file."""
     return os.path.getsize(path)
 
 
 def open_file(path: str) -> BinaryIO:
-    """The file, opened to be read."""
+    """Return the file, opened to be read."""
     return open(path, "rb")
 
 
 def list_folder(path: str) -> list[tuple[str, bool]]:
-    """The names of a folder's entries, and whether each is a folder."""
+    """Return the names of a folder's entries, and whether each is a folder."""
     with os.scandir(path) as scan:
         return [(entry.name, entry.is_dir()) for entry in scan]
 
 
 def version(path: str) -> tuple[int, ...]:
-    """A key that changes when a file is rewritten."""
+    """Return a key that changes when a file is rewritten."""
     status = os.stat(path)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 

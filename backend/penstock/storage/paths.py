@@ -6,7 +6,7 @@ import os
 
 
 def is_remote(path: str) -> bool:
-    """Whether the path begins with a protocol."""
+    """Return whether the path begins with a protocol."""
     return "://" in path
 
 
@@ -19,12 +19,12 @@ def join(root: str, path: str) -> str:
 
 
 def without_file_protocol(path: str) -> str:
-    """The path without ``file://``."""
+    """Return the path without ``file://``."""
     return path.removeprefix("file://")
 
 
 def is_below(path: str, origin: str) -> bool:
-    """Whether a remote path is ``origin`` or lies below it."""
+    """Return whether a remote path is ``origin`` or lies below it."""
     # Only here, as it is large and most paths are local.
     import urllib.parse
 

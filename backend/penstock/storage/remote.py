@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 # Larger objects are read in pieces of this size, so that a failed request loses little.
-_PIECE: Final = 8 << 20
+_PIECE_BYTES: Final = 8 << 20
 # Errors that a retry can't fix.
-_PERMANENT = (
+_PERMANENT_ERRORS = (
     FileNotFoundError,
     PermissionError,
     IsADirectoryError,
@@ -78,7 +78,7 @@ _retries = Retries()
 
 
 def configure(retries: Retries) -> None:
-    """Sets how this process retries remote reads.
+    """Set how this process retries remote reads.
 
     >>> configure(Retries(attempts=3, timeout=5))  # doctest: +SKIP
     """
@@ -99,7 +99,7 @@ _cache = _cache_of_environment()
 
 
 def use_cache(cache: Cache | None) -> None:
-    """Sets where this process caches remote objects; None: nowhere.
+    """Set where this process caches remote objects; None: nowhere.
 
     Until the first call, the environment variables ``PENSTOCK_CACHE`` and ``PENSTOCK_CACHE_BYTES`` set the folder and its size, so
     that processes started by others, such as servers and Ray's actors, share it.
@@ -111,10 +111,10 @@ def use_cache(cache: Cache | None) -> None:
 
 
 def read(path: str, allocate: object = None) -> np.ndarray:
-    """The contents of an object, uint8 of shape (n,), which may be written to."""
+    """Return the contents of an object, uint8 of shape (n,), which may be written to."""
     pieces: list[bytes | memoryview] = [_first_piece(path)]
-    while len(pieces[-1]) == _PIECE:
-        pieces.append(_cat(path, len(pieces) * _PIECE, _PIECE))
+    while len(pieces[-1]) == _PIECE_BYTES:
+        pieces.append(_cat(path, len(pieces) * _PIECE_BYTES, _PIECE_BYTES))
     return np.frombuffer(bytearray(b"").join(pieces), np.uint8)
 
 
@@ -124,20 +124,20 @@ def read_range(path: str, start: int, size: int, allocate: object = None) -> np.
 
 
 def size(path: str) -> int:
-    """The number of bytes in an object; raises StorageError if the store doesn't report it."""
-    told = _call(path, "info").get("size") if _cache is None else _cache.told(path, lambda: _ask(path)).size
-    if told is None:
+    """Return the number of bytes in an object; raises StorageError if the store doesn't report it."""
+    reported = _call(path, "info").get("size") if _cache is None else _cache.info(path, lambda: _ask(path)).size
+    if reported is None:
         raise StorageError(f"The size of '{path}' is not told by its server")
-    return int(told)
+    return int(reported)
 
 
 def open_file(path: str) -> BinaryIO:
-    """The object as a file that fetches ranges on demand, with a MiB of read-ahead."""
+    """Return the object as a file that fetches ranges on demand, with a MiB of read-ahead."""
     return cast("BinaryIO", io.BufferedReader(_RemoteFile(path), 1 << 20))
 
 
 def list_folder(path: str) -> list[tuple[str, bool]]:
-    """The names of a folder's entries, and whether each is a folder."""
+    """Return the names of a folder's entries, and whether each is a folder."""
     listed = _call(path, "ls", detail=True)
     return [(item["name"].rstrip("/").rpartition("/")[2], item["type"] == "directory") for item in listed]
 
@@ -177,7 +177,7 @@ class _RemoteFile(io.RawIOBase):
 def _first_piece(path: str) -> bytes | memoryview:
     def fetch() -> bytes:
         try:
-            return _fetch(path, 0, _PIECE)
+            return _fetch(path, 0, _PIECE_BYTES)
         except (FileNotFoundError, PermissionError, ImportError, StorageError):
             raise
         except Exception:
@@ -185,24 +185,24 @@ def _first_piece(path: str) -> bytes | memoryview:
             whole: bytes = _call(path, "cat_file")
             return whole
 
-    return _kept(path, 0, _PIECE, fetch)
+    return _cached_or_fetched(path, 0, _PIECE_BYTES, fetch)
 
 
 def _cat(path: str, start: int, count: int) -> bytes | memoryview:
-    return _kept(path, start, count, lambda: _fetch(path, start, count))
+    return _cached_or_fetched(path, start, count, lambda: _fetch(path, start, count))
 
 
-def _kept(path: str, start: int, count: int, fetch: Callable[[], bytes]) -> bytes | memoryview:
-    """What ``fetch`` fetches, or its cached copy."""
+def _cached_or_fetched(path: str, start: int, count: int, fetch: Callable[[], bytes]) -> bytes | memoryview:
+    """Return the result of ``fetch``, or its cached copy."""
     return fetch() if _cache is None else _cache.piece(path, start, count, fetch, lambda: _ask(path))
 
 
 def _ask(path: str) -> dict[str, Any]:
-    """What the store reports about an object now."""
+    """Return the store's current information about an object."""
     # Some file systems remember listed folders, with what they reported about the objects then.
     filesystem(path).invalidate_cache(path)
-    told: dict[str, object] = _call(path, "info")
-    return told
+    reported: dict[str, object] = _call(path, "info")
+    return reported
 
 
 def _fetch(path: str, start: int, count: int) -> bytes:
@@ -217,7 +217,7 @@ def _fetch(path: str, start: int, count: int) -> bytes:
 
 
 def _call(path: str, method: str, count: int = 0, **arguments: object) -> Any:
-    """The result of a method of the path's file system; ``count`` is the number of bytes expected."""
+    """Return the result of a method of the path's file system; ``count`` is the number of bytes expected."""
     system = filesystem(path)
     timeout = _retries.timeout + _retries.seconds_per_mib * count / (1 << 20)
     if not system.async_impl:
@@ -229,7 +229,7 @@ def _call(path: str, method: str, count: int = 0, **arguments: object) -> Any:
 
 
 def _retried(path: str, request: Callable[[], _T]) -> _T:
-    """The result of the request, retried while it fails temporarily."""
+    """Return the result of the request, retried while it fails temporarily."""
     retries, began = _retries, time.monotonic()
     for failures in range(1, retries.attempts + 1):
         try:
@@ -248,13 +248,13 @@ def _retried(path: str, request: Callable[[], _T]) -> _T:
 
 
 def _with_name(path: str, error: Exception) -> Exception:
-    """The error, with the object's name added if its message lacks it."""
+    """Return the error, with the object's name added if its message lacks it."""
     kind = next((kind for kind in (FileNotFoundError, PermissionError) if isinstance(error, kind)), None)
     return error if kind is None or path in str(error) else kind(f"'{path}' cannot be read: {error}")
 
 
 def _is_beyond_the_end(error: BaseException) -> bool:
-    """Whether a range was refused because it starts past the object's end; s3fs reports that as an invalid argument."""
+    """Return whether a range was refused because it starts past the object's end; s3fs reports that as an invalid argument."""
     return getattr(error, "status", None) == _UNSATISFIABLE or getattr(error, "errno", None) == errno.EINVAL
 
 
@@ -268,11 +268,11 @@ def _is_permanent(error: BaseException) -> bool:
     status = getattr(error, "status", None)
     if isinstance(status, int) and 400 <= status < 500:
         return status not in _TEMPORARY_STATUS
-    return isinstance(error, _PERMANENT)
+    return isinstance(error, _PERMANENT_ERRORS)
 
 
 def filesystem(path: str) -> AbstractFileSystem:
-    """The file system of the path's protocol; raises ImportError if its library is not installed."""
+    """Return the file system of the path's protocol; raises ImportError if its library is not installed."""
     try:
         import fsspec
     except ImportError as error:

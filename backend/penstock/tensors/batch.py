@@ -1,4 +1,4 @@
-"""What batches have in common, on the CPU and on the GPU."""
+"""The base class of batches on the CPU and on the GPU."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Shape = tuple[int, ...]
 
 
 def volumes(shapes: Sequence[Shape]) -> list[int]:
-    """The numbers of elements of arrays of these shapes."""
+    """Return the numbers of elements of arrays of these shapes."""
     return list(map(math.prod, shapes))
 
 
 def equally_apart(first: int, step: int, count: int) -> np.ndarray:
-    """The addresses of things that lie one behind the other, int64, each of ``step`` bytes."""
+    """Return the addresses of things that lie one behind the other, int64, each of ``step`` bytes."""
     return np.arange(first, first + step * count, step) if step else np.full(count, first, np.int64)
 
 
 def total_volume(shapes: Sequence[Shape]) -> int:
-    """The number of elements of arrays of these shapes together."""
+    """Return the number of elements of arrays of these shapes together."""
     if shapes and shapes.count(shapes[0]) == len(shapes):
         return len(shapes) * math.prod(shapes[0])
     return sum(map(math.prod, shapes))
@@ -64,7 +64,7 @@ class ShapeRows(Sequence[Shape]):
 
 
 kind_of = operator.attrgetter("_dtype", "_ndim", "_layout")
-"""What all samples of a batch have in common: the type, the number of dimensions and the layout."""
+"""The properties shared by all samples of a batch: type, number of dimensions and layout."""
 _List = TypeVar("_List", bound="TensorList")
 
 
@@ -115,7 +115,7 @@ class TensorList:
         ndim: int | None = None,
         source_infos: Sequence[str] = (),
     ) -> _List:
-        """A batch of arrays that are on this class's device already. Nothing is copied or checked.
+        """Return a batch of arrays that are on this class's device already. Nothing is copied or checked.
 
         ``dtype`` and ``ndim`` describe an empty batch.
         """
@@ -136,7 +136,7 @@ class TensorList:
     def without_data(
         cls: type[_List], shapes: Sequence[Shape], layout: str, dtype: DALIDataType, ndim: int | None
     ) -> _List:
-        """A batch of which no more is known, or needed, than this; its samples are None."""
+        """Return a batch of which no more is known, or needed, than this; its samples are None."""
         self = cls.__new__(cls)
         self.shapes, self._samples = shapes, [None] * len(shapes)
         if type(shapes) is ShapeRows:
@@ -146,7 +146,7 @@ class TensorList:
 
     @classmethod
     def of_dense(cls: type[_List], samples: Sequence[object], shapes: Sequence[Shape], dtype: DALIDataType) -> _List:
-        """A batch of at least one array, each contiguous, on this class's device. Nothing is copied or checked."""
+        """Return a batch of at least one array, each contiguous, on this class's device. Nothing is copied or checked."""
         self = cls.__new__(cls)
         self._samples, self.shapes, self.are_dense = list(samples), shapes, True
         self._dtype, self._ndim = dtype, len(shapes[0])
@@ -156,7 +156,7 @@ class TensorList:
     def of_flat(
         cls: type[_List], samples: Sequence[object], places: np.ndarray, sizes: np.ndarray, dtype: DALIDataType
     ) -> _List:
-        """A batch of contiguous arrays of one dimension on this class's device. Nothing is copied or checked.
+        """Return a batch of contiguous arrays of one dimension on this class's device. Nothing is copied or checked.
 
         Args:
             places, sizes: their addresses and lengths, int64.
@@ -176,7 +176,7 @@ class TensorList:
         ndim: int | None = None,
         dtype: DALIDataType | None = None,
     ) -> _List:
-        """A contiguous batch: ``elements`` is 1-D and holds the samples one after the other.
+        """Return a contiguous batch: ``elements`` is 1-D and holds the samples one after the other.
 
         Args:
             ndim: of a sample, for a batch that may be empty.
@@ -193,7 +193,7 @@ class TensorList:
     def relabelled(
         self: _List, layout: str | None = None, shapes: Sequence[Shape] | None = None, ndim: int | None = None
     ) -> _List:
-        """The same data with another layout, or with other shapes of the same volume.
+        """Return the same data with another layout, or with other shapes of the same volume.
 
         Args:
             ndim: of the new shapes, for a batch that may be empty.
@@ -216,24 +216,24 @@ class TensorList:
         return other
 
     def subset(self: _List, indices: Sequence[int]) -> _List:
-        """The batch of the samples at ``indices``, in that order, sharing memory."""
+        """Return the batch of the samples at ``indices``, in that order, sharing memory."""
         samples = self.samples
         infos = [self.source_infos[i] for i in indices] if self.source_infos else ()
         return type(self).of_samples([samples[i] for i in indices], self._layout, self._dtype, self._ndim, infos)
 
     def made_of(self, start: int, stop: int) -> tuple[int, int]:
-        """The range of the samples that were made of those from ``start`` to ``stop`` of the pipeline's batch."""
+        """Return the range of the samples that were made of those from ``start`` to ``stop`` of the pipeline's batch."""
         if self.positions is None:
             return start, stop
         return bisect_left(self.positions, start), bisect_left(self.positions, stop)
 
     def emptied(self: _List, indices: Collection[int]) -> _List:
-        """The batch with the samples at ``indices`` of size zero, the others sharing memory."""
+        """Return the batch with the samples at ``indices`` of size zero, the others sharing memory."""
         samples = [sample.reshape(-1)[:0] if i in indices else sample for i, sample in enumerate(self.samples)]
         return type(self).of_samples(samples, self._layout, self._dtype, self._ndim, self.source_infos)
 
     def unfolded(self: _List) -> _List:
-        """The slices of all samples along their first dimension as one batch, sharing memory."""
+        """Return the slices of all samples along their first dimension as one batch, sharing memory."""
         shapes = [shape[1:] for shape in self.shapes for _ in range(shape[0])]
         if self.elements is not None:
             other = type(self).of_elements(self.elements, shapes, self._layout[1:], self._ndim - 1)
@@ -246,7 +246,7 @@ class TensorList:
         return other
 
     def repeated(self: _List, counts: Sequence[int]) -> _List:
-        """The batch with each sample repeated, sharing memory."""
+        """Return the batch with each sample repeated, sharing memory."""
         samples = [sample for sample, count in zip(self.samples, counts) for _ in range(count)]
         return type(self).of_samples(samples, self._layout, self._dtype, self._ndim)
 
@@ -270,30 +270,30 @@ class TensorList:
         return self._dtype
 
     def ndim(self) -> int:
-        """The number of dimensions of a sample."""
+        """Return the number of dimensions of a sample."""
         return self._ndim
 
     def layout(self) -> str:
-        """The names of a sample's dimensions, or an empty string."""
+        """Return the names of a sample's dimensions, or an empty string."""
         return self._layout
 
     def set_layout(self, layout: str | None) -> None:
-        """Names the samples' dimensions; None or an empty string removes the names."""
+        """Name the samples' dimensions; None or an empty string removes the names."""
         self._layout = check_layout(layout, self._ndim)
 
     def shape(self) -> list[Shape]:
-        """The samples' shapes, as a list of tuples."""
+        """Return the samples' shapes, as a list of tuples."""
         return list(self.shapes)
 
     def shape_array(self) -> np.ndarray:
-        """The samples' shapes as int64 of shape (batch, ndim), an array of the caller's own."""
+        """Return the samples' shapes as int64 of shape (batch, ndim), an array of the caller's own."""
         known = self._shape_rows
         if known is None or known[0] is not self.shapes:
             known = self._shape_rows = self.shapes, _rows_of(self.shapes, self._ndim)
         return known[1].copy()
 
     def sample_volumes(self) -> np.ndarray:
-        """The number of elements of each sample, int64 of shape (batch,), which others may hold, too."""
+        """Return the number of elements of each sample, int64 of shape (batch,), which others may hold, too."""
         known = self._volumes
         if known is None or known[0] is not self.shapes:
             shapes = self.shapes
@@ -303,7 +303,7 @@ class TensorList:
         return known[1]
 
     def know_volumes(self, other: TensorList) -> None:
-        """Takes over what is known of the volumes of a batch of the same shapes."""
+        """Take over what is known of the volumes of a batch of the same shapes."""
         if other._volumes is not None and other._volumes[0] is other.shapes:
             self._volumes = self.shapes, other._volumes[1]
 
@@ -311,7 +311,7 @@ class TensorList:
         return len(self.shapes)
 
     def source_info(self, index: int) -> str:
-        """The source of a sample (a file's path and the like), or an empty string."""
+        """Return the source of a sample (a file's path and the like), or an empty string."""
         return self.source_infos[index] if self.source_infos else ""
 
     def __getitem__(self, index: int) -> Any:
@@ -325,12 +325,12 @@ class TensorList:
         return (self[i] for i in range(len(self)))
 
     def is_dense_tensor(self) -> bool:
-        """Whether all samples have the same shape, so that the batch can be viewed as one tensor."""
+        """Return whether all samples have the same shape, so that the batch can be viewed as one tensor."""
         shapes = self.shapes
         return not self._scattered and (not shapes or shapes.count(shapes[0]) == len(shapes))
 
     def reinterpret(self, new_type: DALIDataType) -> None:
-        """Views the same bytes as another type of the same size."""
+        """View the same bytes as another type of the same size."""
         target = reinterpreted_dtype(self._dtype, new_type)
         if self.elements is not None:
             self.elements, self._samples = self.elements.view(target), None
@@ -339,7 +339,7 @@ class TensorList:
         self._dtype = new_type
 
     def reset(self) -> None:
-        """Drops the samples."""
+        """Drop the samples."""
         vars(self).clear()
         TensorList.__init__(self)
 
@@ -347,11 +347,11 @@ class TensorList:
         raise NotImplementedError
 
     def as_cpu(self) -> TensorList:
-        """The batch in host memory."""
+        """Return the batch in host memory."""
         raise NotImplementedError
 
     def stacked(self) -> Any:
-        """The samples as one array of the device's library, which shares the batch's memory if the batch is contiguous;
+        """Return the samples as one array of the device's library, which shares the batch's memory if the batch is contiguous;
         raises RuntimeError unless all shapes are equal."""
         if not self.is_dense_tensor():
             raise RuntimeError(
@@ -362,7 +362,7 @@ class TensorList:
         return self.contiguous_elements().reshape((len(self), *shape))
 
     def as_tensor(self) -> Any:
-        """The batch as one tensor with a leading batch dimension.
+        """Return the batch as one tensor with a leading batch dimension.
 
         An empty one has no samples whose extents could be known: the tensor has as many dimensions as a sample.
 
@@ -377,7 +377,7 @@ class TensorList:
         return self._tensor_class.of_array(self.stacked(), "N" + self._layout if self._layout else "", "", self._dtype)
 
     def as_reshaped_tensor(self, shape: Sequence[int]) -> Any:
-        """The batch's elements as one tensor of ``shape``; raises RuntimeError unless the volumes are equal."""
+        """Return the batch's elements as one tensor of ``shape``; raises RuntimeError unless the volumes are equal."""
         self._check_typed()
         elements = self.contiguous_elements()
         if min(shape, default=0) < 0 or math.prod(shape) != elements.size:
@@ -410,10 +410,10 @@ class TensorList:
 
     def _repr_html_(self) -> str:
         """For notebooks: the first samples, as pictures if they are images."""
-        from penstock.tensors.pictures import MOST_SHOWN, batch_html
+        from penstock.tensors.pictures import MAX_SHOWN, batch_html
 
         heading = f"{type(self).__name__}: {len(self)} samples, {self._dtype}, layout '{self._layout}'"
-        shown = self.subset(range(min(len(self), MOST_SHOWN))).as_cpu()
+        shown = self.subset(range(min(len(self), MAX_SHOWN))).as_cpu()
         return batch_html(heading, shown.samples, self._layout, len(self))
 
     def _text(self, samples: Sequence[np.ndarray] | None) -> str:
@@ -423,7 +423,7 @@ class TensorList:
         return sample
 
     def _adopt(self, samples: Sequence[Any], layout: str | None, ndim: int = 0) -> None:
-        """Replaces the contents by these arrays; ``ndim`` is that of a sample if there are none."""
+        """Replace the contents by these arrays; ``ndim`` is that of a sample if there are none."""
         self._ndim = ndim
         if samples:
             self._dtype, self._ndim = from_numpy_dtype(samples[0].dtype), samples[0].ndim
@@ -440,7 +440,7 @@ def _rows_of(shapes: Sequence[Shape], ndim: int) -> np.ndarray:
 
 
 def check_samples(samples: Sequence[Any]) -> None:
-    """Raises TypeError unless all arrays have one type, RuntimeError unless they have one rank."""
+    """Raise TypeError unless all arrays have one type, RuntimeError unless they have one rank."""
     if not samples:
         return
     first = samples[0]
@@ -459,7 +459,7 @@ def check_samples(samples: Sequence[Any]) -> None:
 
 
 def arrays_of(items: Sequence[object], view: Callable[[Any], Any], kind: str) -> tuple[list[Any], str]:
-    """The listed samples as arrays, and their layout; raises TypeError, naming the sample, unless they make a batch.
+    """Return the listed samples as arrays, and their layout; raises TypeError, naming the sample, unless they make a batch.
 
     Args:
         items: arrays, tensors, and what ``view`` takes.
@@ -472,11 +472,11 @@ def arrays_of(items: Sequence[object], view: Callable[[Any], Any], kind: str) ->
             arrays.append(view(item))
         except (TypeError, RuntimeError) as error:
             raise TypeError(f"Object at position {position} cannot be converted to {kind}: {error}") from None
-        own = item.layout() if isinstance(item, Tensor) else ""
+        item_layout = item.layout() if isinstance(item, Tensor) else ""
         if position == 0:
-            layout = own
-        elif (own and own != layout) or arrays[-1].ndim != arrays[0].ndim:
-            what = f"its layout is '{own}'" if own != layout else f"it has {arrays[-1].ndim} dimensions"
+            layout = item_layout
+        elif (item_layout and item_layout != layout) or arrays[-1].ndim != arrays[0].ndim:
+            what = f"its layout is '{item_layout}'" if item_layout != layout else f"it has {arrays[-1].ndim} dimensions"
             raise TypeError(
                 f"Object at position {position} cannot be converted to {kind} of this batch: {what}, but the first one's is "
                 f"'{layout}' of {arrays[0].ndim} dimensions"
@@ -486,7 +486,7 @@ def arrays_of(items: Sequence[object], view: Callable[[Any], Any], kind: str) ->
 
 
 def check_dlpack_list(objects: object) -> None:
-    """Raises TypeError unless this is a list of objects with ``__dlpack__``."""
+    """Raise TypeError unless this is a list of objects with ``__dlpack__``."""
     if not isinstance(objects, list):
         raise TypeError(f"from_dlpack_list() takes a list, which is incompatible with {type(objects).__name__}")
     for position, item in enumerate(objects):

@@ -74,7 +74,7 @@ def _device_count() -> tuple[int, str]:
 
 
 def device_count() -> int:
-    """The number of usable GPUs; 0 also if CuPy or the driver is missing."""
+    """Return the number of usable GPUs; 0 also if CuPy or the driver is missing."""
     return _device_count()[0]
 
 
@@ -89,7 +89,7 @@ class _ForeignStream:
 
 
 def stream_at(address: int, device_id: int) -> Any:
-    """A CuPy stream for the address of a stream that another library created on a device."""
+    """Return a CuPy stream for the address of a stream that another library created on a device."""
     cuda = require_cupy("a CUDA stream").cuda
     if not address:
         return cuda.Stream.null
@@ -100,7 +100,7 @@ def stream_at(address: int, device_id: int) -> Any:
 
 
 # Of CUDA's errors, those after which all calls of a process fail; the runtime and the driver number them alike.
-_LOST = frozenset(
+_DEVICE_LOST_ERRORS = frozenset(
     {
         214,  # uncorrectable ECC error
         220,  # uncorrectable NVLink error
@@ -120,8 +120,8 @@ _LOST = frozenset(
 
 
 def device_lost(error: BaseException) -> DeviceLostError | None:
-    """What to raise in an error's place if it tells that a GPU was lost."""
-    if getattr(error, "status", None) not in _LOST or not type(error).__module__.startswith("cupy"):
+    """Return the error to raise instead of one that reports a lost GPU."""
+    if getattr(error, "status", None) not in _DEVICE_LOST_ERRORS or not type(error).__module__.startswith("cupy"):
         return None
     lost = DeviceLostError(
         f"A GPU was lost: {error}. Nothing runs on it in this process any more; a new process may be able to use it."
@@ -131,7 +131,7 @@ def device_lost(error: BaseException) -> DeviceLostError | None:
 
 
 def find_device_lost() -> DeviceLostError | None:
-    """Waits for the current device; what to raise if it was lost."""
+    """Wait for the current device; what to raise if it was lost."""
     try:
         require_cupy().cuda.runtime.deviceSynchronize()
     except Exception as error:
@@ -144,14 +144,14 @@ DEVICE_VARIABLE = "PENSTOCK_DEVICE"
 
 
 def _hint_to_programs() -> str:
-    """What a program for DALI can do that is run by :mod:`penstock.compat`."""
+    """Return advice for a DALI program that runs under :mod:`penstock.compat`."""
     if as_imported("penstock") == "penstock" or os.environ.get(DEVICE_VARIABLE):
         return ""
     return " `python -m penstock.compat --device cpu PROGRAM` runs a program unchanged on the CPU."
 
 
 def require_device(device_id: int) -> None:
-    """Raises DeviceError, with the reason, if a pipeline cannot use the GPU with this number."""
+    """Raise DeviceError, with the reason, if a pipeline cannot use the GPU with this number."""
     count, why = _device_count()
     if not count:
         raise DeviceError(
@@ -163,7 +163,7 @@ def require_device(device_id: int) -> None:
 
 
 def require_cupy(purpose: str = "this pipeline") -> ModuleType:
-    """The cupy module; raises DeviceError, with the reason, if no GPU can be used."""
+    """Return the cupy module; raises DeviceError, with the reason, if no GPU can be used."""
     count, why = _device_count()
     if not count:
         raise DeviceError(

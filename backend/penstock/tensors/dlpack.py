@@ -26,19 +26,19 @@ class Capsule:
 
 
 def is_capsule(value: object) -> bool:
-    """Whether this is a capsule, such as those of DLPack."""
+    """Return whether this is a capsule, such as those of DLPack."""
     return type(value).__name__ == "PyCapsule"
 
 
 def to_capsule(array: Any) -> Any:
-    """A DLPack capsule of a numpy or CuPy array; a read-only array is copied."""
+    """Return a DLPack capsule of a numpy or CuPy array; a read-only array is copied."""
     if isinstance(array, np.ndarray) and not array.flags.writeable:
         array = array.copy()
     return array.__dlpack__()
 
 
 def from_dlpack(value: object, on_gpu: bool) -> Any:
-    """The array of a DLPack capsule, or of an object with ``__dlpack__``; raises TypeError for anything else."""
+    """Return the array of a DLPack capsule, or of an object with ``__dlpack__``; raises TypeError for anything else."""
     if is_capsule(value):
         value = Capsule(value, (_CUDA, require_cupy().cuda.Device().id) if on_gpu else (_CPU, 0))
     if not hasattr(value, "__dlpack__"):

@@ -36,7 +36,7 @@ _NAMES = (
 
 
 def load_library() -> Any:
-    """The driver's library."""
+    """Return the driver's library."""
     return ctypes.CDLL("libcuda.so.1")
 
 
@@ -47,14 +47,14 @@ def _library() -> Any:
 
 @functools.cache
 def driver() -> Driver:
-    """The addresses of the driver's functions."""
+    """Return the addresses of the driver's functions."""
     library = _library()
     return Driver(*(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in _NAMES))
 
 
 @functools.cache
 def context_of(device_id: int) -> int:
-    """The handle of the context that CUDA's runtime, and so CuPy, uses on a device; it lives as long as the process."""
+    """Return the handle of the context that CUDA's runtime, and so CuPy, uses on a device; it lives as long as the process."""
     device, context = ctypes.c_int(), ctypes.c_void_p()
     library = _library()
     for status in (
@@ -67,6 +67,6 @@ def context_of(device_id: int) -> int:
 
 
 def driver_error(status: int) -> Exception:
-    """The error that CuPy raises where the driver returns this number."""
+    """Return the error that CuPy raises where the driver returns this number."""
     error: Exception = require_cupy().cuda.driver.CUDADriverError(status)
     return error

@@ -10,18 +10,18 @@ import numpy as np
 _INDENT = " " * 4
 _Item = TypeVar("_Item")
 # Long dimensions and large batches show this many items at either end.
-_EDGE = 2
-_SUMMARIZED_FROM = 1000
-_WIDTH = 75
+_EDGE_ITEMS = 2
+_MAX_SHOWN_ELEMENTS = 1000
+_MAX_LINE_CHARACTERS = 75
 
 
 def format_tensor(obj: Any, show_data: bool = True) -> str:
-    """A tensor, of a pipeline or of dynamic mode, as text: its data, unless told otherwise, and its properties."""
+    """Return a tensor, of a pipeline or of dynamic mode, as text: its data, unless told otherwise, and its properties."""
     return str(obj) if show_data else _without_data(obj)
 
 
 def format_batch(obj: Any, show_data: bool = True, indent: str = "") -> str:
-    """A batch, of a pipeline or of dynamic mode, as text, every line but the first indented."""
+    """Return a batch, of a pipeline or of dynamic mode, as text, every line but the first indented."""
     return (str(obj) if show_data else _without_data(obj)).replace("\n", "\n" + indent)
 
 
@@ -34,7 +34,7 @@ def _without_data(shown: Any) -> str:
 def tensor_text(
     name: str, data: np.ndarray | None, dtype: object, layout: str, device: str, shape: Sequence[int]
 ) -> str:
-    """A tensor as text: its data, unless None, and its properties, one per line."""
+    """Return a tensor as text: its data, unless None, and its properties, one per line."""
     return _lines(name, _array_text(data), dtype, layout, device, [f"shape={tuple(shape)}"])
 
 
@@ -46,7 +46,7 @@ def batch_text(
     device: str,
     shapes: Sequence[tuple[int, ...]],
 ) -> str:
-    """A batch as text: its samples, unless None, and its properties, one per line."""
+    """Return a batch as text: its samples, unless None, and its properties, one per line."""
     data = None if samples is None else _samples_text(samples)
     return _lines(name, data, dtype, layout, device, [f"num_samples={len(shapes)}", f"shape=[{_shapes_text(shapes)}]"])
 
@@ -62,11 +62,11 @@ def _lines(name: str, data: str | None, dtype: object, layout: str, device: str,
 
 
 def _array_text(data: np.ndarray | None) -> str | None:
-    return None if data is None else np.array2string(data, prefix=_INDENT, edgeitems=_EDGE)
+    return None if data is None else np.array2string(data, prefix=_INDENT, edgeitems=_EDGE_ITEMS)
 
 
 def _is_large(samples: Sequence[np.ndarray]) -> bool:
-    return len(samples) > 2 * _EDGE + 1 and sum(max(sample.size, 1) for sample in samples) > _SUMMARIZED_FROM
+    return len(samples) > 2 * _EDGE_ITEMS + 1 and sum(max(s.size, 1) for s in samples) > _MAX_SHOWN_ELEMENTS
 
 
 def _samples_text(samples: Sequence[np.ndarray]) -> str:
@@ -79,13 +79,13 @@ def _samples_text(samples: Sequence[np.ndarray]) -> str:
 
 
 def _edges(items: Sequence[_Item]) -> list[_Item | None]:
-    """The first and the last items, with None for those between."""
-    return [*items[:_EDGE], None, *items[-_EDGE:]]
+    """Return the first and the last items, with None for those between."""
+    return [*items[:_EDGE_ITEMS], None, *items[-_EDGE_ITEMS:]]
 
 
 def _shapes_text(shapes: Sequence[tuple[int, ...]]) -> str:
     count = len(shapes)
-    is_long = count > 16 or (count > 2 * _EDGE + 1 and count * len(shapes[0]) > 100)
+    is_long = count > 16 or (count > 2 * _EDGE_ITEMS + 1 and count * len(shapes[0]) > 100)
     texts = ["..." if shape is None else str(shape) for shape in (_edges(shapes) if is_long else shapes)]
     line = ", ".join(texts)
-    return line if len(line) <= _WIDTH else (", \n" + _INDENT + " " * len("shape=[")).join(texts)
+    return line if len(line) <= _MAX_LINE_CHARACTERS else (", \n" + _INDENT + " " * len("shape=[")).join(texts)

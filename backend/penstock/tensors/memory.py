@@ -16,21 +16,21 @@ from operator import attrgetter
 
 import numpy as np
 
-_POOLED_FROM = 64 * 1024
-_ALIGNMENT = 64
-_SMALLEST_STEP = 256
+_MIN_POOLED_BYTES = 64 * 1024
+_ALIGNMENT_BYTES = 64
+_MIN_STEP_BYTES = 256
 
 
 def _aligned_block(size: int) -> np.ndarray:
-    raw = np.empty(size + _ALIGNMENT, np.uint8)
+    raw = np.empty(size + _ALIGNMENT_BYTES, np.uint8)
     # Told by ctypes, as `raw.ctypes` takes NumPy as long as all the rest.
-    start = -ctypes.addressof(ctypes.c_char.from_buffer(raw.data)) % _ALIGNMENT
+    start = -ctypes.addressof(ctypes.c_char.from_buffer(raw.data)) % _ALIGNMENT_BYTES
     return raw[start : start + size]
 
 
 def size_class(size: int) -> int:
-    """The next size with three significant bits: pools then find memory of earlier batches, which had other sizes."""
-    step = max(1 << max(size.bit_length() - 4, 0), _SMALLEST_STEP)
+    """Return the next size with three significant bits: pools then find memory of earlier batches, which had other sizes."""
+    step = max(1 << max(size.bit_length() - 4, 0), _MIN_STEP_BYTES)
     return -(-size // step) * step
 
 
@@ -44,19 +44,19 @@ class BatchMemory:
         self._asked = 0
 
     def begin(self, pool: HostPool | None) -> None:
-        """Starts a batch, which is expected to need slightly more memory than the previous one."""
+        """Start a batch, which is expected to need slightly more memory than the previous one."""
         wanted, self._asked = self._asked + self._asked // 8, 0
         self._block = np.empty(0, np.uint8) if pool is None else pool.take(wanted)
 
     def end(self) -> None:
-        """Leaves the block to the batch's samples."""
+        """Leave the block to the batch's samples."""
         self._block = np.empty(0, np.uint8)
 
     def take(self, size: int) -> np.ndarray:
-        """A 1-D uint8 array of ``size`` bytes, uninitialized, and aligned to 64 bytes if it is part of the block."""
+        """Return a 1-D uint8 array of ``size`` bytes, uninitialized, and aligned to 64 bytes if it is part of the block."""
         with self._lock:
             start = self._asked
-            self._asked += -(-size // _ALIGNMENT) * _ALIGNMENT
+            self._asked += -(-size // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
         part = self._block[start : start + size]
         return part if part.size == size else np.empty(size, np.uint8)
 
@@ -74,11 +74,11 @@ class LentMemory:
         self._borrower: weakref.ref[np.ndarray] | None = None
 
     def is_free(self) -> bool:
-        """Whether nothing refers to the array that was lent last."""
+        """Return whether nothing refers to the array that was lent last."""
         return self._borrower is None or self._borrower() is None
 
     def lend(self, size: int) -> np.ndarray:
-        """The first bytes, as an array that views of it refer to: NumPy follows views no further than to a buffer."""
+        """Return the first bytes, as an array that views of it refer to: NumPy follows views no further than to a buffer."""
         lent = np.frombuffer(self._memory, np.uint8, size)
         self._borrower = weakref.ref(lent)
         return lent
@@ -100,8 +100,8 @@ class HostPool:
         self._blocks: list[LentMemory] = []  # by size
 
     def take(self, size: int) -> np.ndarray:
-        """A 1-D uint8 array of ``size`` bytes, aligned to 64 bytes, uninitialized."""
-        if size < _POOLED_FROM:
+        """Return a 1-D uint8 array of ``size`` bytes, aligned to 64 bytes, uninitialized."""
+        if size < _MIN_POOLED_BYTES:
             return _aligned_block(size)
         with self._lock:
             for block in self._blocks:
@@ -124,7 +124,7 @@ class HostPool:
         return _aligned_block(size)
 
     def _free(self) -> list[int]:
-        """The blocks that nothing refers to, smallest first."""
+        """Return the blocks that nothing refers to, smallest first."""
         return [index for index, block in enumerate(self._blocks) if block.is_free()]
 
     def _drop_free(self) -> None:
@@ -132,7 +132,7 @@ class HostPool:
             del self._blocks[index]
 
     def release(self) -> None:
-        """Returns all unused memory to the system; nothing if some is being taken right now.
+        """Return all unused memory to the system; nothing if some is being taken right now.
 
         It may be this very thread that takes it, if a pipeline is closed because it is collected as garbage.
         """

@@ -13,20 +13,20 @@ from html import escape
 import numpy as np
 
 # Samples of a batch, and frames of a sequence, to show.
-MOST_SHOWN = 16
-_FRAMES = 6
+MAX_SHOWN = 16
+_MAX_SHOWN_FRAMES = 6
 # With fewer values, numbers are easier to read.
-_SHORTEST_SIGNAL, _SHORTEST_SIDE = 64, 8
-_POINTS = 600
+_MIN_SIGNAL_SAMPLES, _MIN_PICTURE_SIDE = 64, 8
+_MAX_CURVE_POINTS = 600
 # 80 dB below the greatest power of a spectrum.
-_SILENCE = 1e-8
+_MIN_RELATIVE_POWER = 1e-8
 _STYLE = "display:inline-block;margin:4px;vertical-align:top;font:11px monospace;text-align:center"
 # Colour stops of spectrograms, from quiet to loud.
 _COLOURS = np.array([[20, 11, 53], [101, 21, 110], [188, 55, 84], [245, 125, 21], [252, 255, 164]], np.float32)
 
 
 def batch_html(heading: str, samples: Sequence[np.ndarray], layout: str, count: int, edge: int = 160) -> str:
-    """A batch in HTML: its first samples side by side.
+    """Return a batch in HTML: its first samples side by side.
 
     Args:
         heading: one line about the batch.
@@ -35,14 +35,14 @@ def batch_html(heading: str, samples: Sequence[np.ndarray], layout: str, count: 
         count: of all samples.
         edge: the longest side of a picture, in pixels.
     """
-    shown = samples[:MOST_SHOWN]
+    shown = samples[:MAX_SHOWN]
     figures = "".join(sample_html(sample, layout, edge, f"#{index} ") for index, sample in enumerate(shown))
     more = f"<div>… {count - len(shown)} more</div>" if count > len(shown) else ""
     return f'<div class="penstock-batch"><code>{escape(heading)}</code><div>{figures}</div>{more}</div>'
 
 
 def sample_html(sample: np.ndarray, layout: str = "", edge: int = 160, label: str = "") -> str:
-    """A sample in HTML: a picture if possible, otherwise numbers, with a one-line description."""
+    """Return a sample in HTML: a picture if possible, otherwise numbers, with a one-line description."""
     body = _picture(sample, layout, edge) or _values(sample)
     shape = "×".join(map(str, sample.shape)) or "scalar"
     what = f"{label}{shape} {sample.dtype}{_range(sample)}"
@@ -50,14 +50,14 @@ def sample_html(sample: np.ndarray, layout: str = "", edge: int = 160, label: st
 
 
 def _picture(sample: np.ndarray, layout: str, edge: int) -> str:
-    """The sample as a picture; empty if it is not one, or Pillow is not installed."""
+    """Return the sample as a picture; empty if it is not one, or Pillow is not installed."""
     if not sample.size or sample.dtype.kind not in "biuf":
         return ""
     if sample.ndim == 1:
         return _curve(sample, edge) if _is_signal(sample) else ""
     frames = _frames(sample, layout)
     try:
-        return "".join(_png(frame, edge) for frame in frames[:_FRAMES])
+        return "".join(_png(frame, edge) for frame in frames[:_MAX_SHOWN_FRAMES])
     except ImportError:
         return ""
 
@@ -70,7 +70,7 @@ def _values(sample: np.ndarray) -> str:
 
 
 def _range(sample: np.ndarray) -> str:
-    """The minimum and maximum of values shown in false colours."""
+    """Return the minimum and maximum of values shown in false colours."""
     if sample.dtype.kind != "f" or sample.size < 2:
         return ""
     low, high = _bounds(sample)
@@ -86,7 +86,7 @@ def _bounds(values: np.ndarray) -> tuple[float, float]:
 
 
 def _frames(sample: np.ndarray, layout: str) -> list[np.ndarray]:
-    """The images (HW, or HWC of three channels; bytes) in a sample; none if it holds no images."""
+    """Return the images (HW, or HWC of three channels; bytes) in a sample; none if it holds no images."""
     if not layout:
         layout = _likely_layout(sample)
     if "H" in layout and "W" in layout and len(layout) == sample.ndim:
@@ -94,16 +94,16 @@ def _frames(sample: np.ndarray, layout: str) -> list[np.ndarray]:
         others = [axis for axis, name in enumerate(layout) if name not in "HWC"]
         order = [*others, *(layout.index(name) for name in f"HW{channels}")]
         images = sample.transpose(order).reshape(-1, *(sample.shape[axis] for axis in order[len(others) :]))
-        return [_as_bytes(_in_colour(image) if channels else image) for image in images[:_FRAMES]]
-    if sample.ndim == 2 and min(sample.shape) >= _SHORTEST_SIDE:
+        return [_as_bytes(_in_colour(image) if channels else image) for image in images[:_MAX_SHOWN_FRAMES]]
+    if sample.ndim == 2 and min(sample.shape) >= _MIN_PICTURE_SIDE:
         # Time goes right, frequency up.
         rows = sample.T if layout == "tf" else sample
-        return [_heat(_as_heard(rows) if {*layout} == {*"ft"} else rows)[::-1]]
+        return [_heat(_decibels_to_colours(rows) if {*layout} == {*"ft"} else rows)[::-1]]
     return []
 
 
 def _likely_layout(sample: np.ndarray) -> str:
-    """The layout of a sample without one, guessed from its shape; empty if it doesn't look like an image."""
+    """Return the layout of a sample without one, guessed from its shape; empty if it doesn't look like an image."""
     if sample.ndim != 3 or sample.dtype.kind not in "buf":
         return ""
     if sample.shape[2] in (1, 3, 4) and min(sample.shape[:2]) > 1:
@@ -119,7 +119,7 @@ def _in_colour(image: np.ndarray) -> np.ndarray:
 
 
 def _as_bytes(image: np.ndarray) -> np.ndarray:
-    """The image in bytes: floats from 0 to 1 or to 255 keep their scale, others are scaled to their range."""
+    """Return the image in bytes: floats from 0 to 1 or to 255 keep their scale, others are scaled to their range."""
     if image.dtype == np.uint8:
         return image
     low, high = _bounds(image)
@@ -130,17 +130,17 @@ def _as_bytes(image: np.ndarray) -> np.ndarray:
 
 
 def _unit(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """The values scaled so that the low bound is 0 and the high one 1; NaN becomes 0."""
+    """Return the values scaled so that the low bound is 0 and the high one 1; NaN becomes 0."""
     scaled = (values.astype(np.float32) - low) / ((high - low) or 1.0)
     return np.clip(np.nan_to_num(scaled, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
 
 
-def _as_heard(spectrum: np.ndarray) -> np.ndarray:
+def _decibels_to_colours(spectrum: np.ndarray) -> np.ndarray:
     """Powers in decibels, floored at silence; a spectrum with negative values is in decibels already."""
     low, high = _bounds(spectrum)
     if low < 0 or high <= 0:
         return spectrum
-    return 10 * np.log10(np.maximum(spectrum.astype(np.float32), high * _SILENCE))
+    return 10 * np.log10(np.maximum(spectrum.astype(np.float32), high * _MIN_RELATIVE_POWER))
 
 
 def _heat(values: np.ndarray) -> np.ndarray:
@@ -169,14 +169,14 @@ def _png(image: np.ndarray, edge: int) -> str:
 
 def _is_signal(sample: np.ndarray) -> bool:
     """Bytes don't count as a signal: they may be encoded data."""
-    return sample.size >= _SHORTEST_SIGNAL and sample.dtype.kind in "if" and sample.dtype.itemsize > 1
+    return sample.size >= _MIN_SIGNAL_SAMPLES and sample.dtype.kind in "if" and sample.dtype.itemsize > 1
 
 
 def _curve(signal: np.ndarray, edge: int) -> str:
-    """The minimum and maximum of each piece of the signal, as an outline."""
+    """Return the minimum and maximum of each piece of the signal, as an outline."""
     width, height = 2 * edge, edge / 2
     unit = _unit(signal, *_bounds(signal))
-    pieces = np.array_split(unit, min(_POINTS, len(unit)))
+    pieces = np.array_split(unit, min(_MAX_CURVE_POINTS, len(unit)))
     across = np.linspace(0, width, len(pieces))
     top = [f"{x:.1f},{(1 - piece.max()) * height:.1f}" for x, piece in zip(across, pieces)]
     bottom = [f"{x:.1f},{(1 - piece.min()) * height:.1f}" for x, piece in zip(across, pieces)]

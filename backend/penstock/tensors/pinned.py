@@ -41,13 +41,13 @@ def _note_fork() -> None:
 
 @functools.cache
 def max_pinned_bytes() -> int:
-    """The bytes of host memory that Penstock page-locks in one process, at most: 8 GiB, or a quarter of the machine's memory."""
+    """Return the bytes of host memory that Penstock page-locks in one process, at most: 8 GiB, or a quarter of the machine's memory."""
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return min(_MAX_PINNED_BYTES, int(_MAX_SHARE * machine))
 
 
 def pinned_bytes() -> int:
-    """The bytes of host memory that Penstock has page-locked in this process."""
+    """Return the bytes of host memory that Penstock has page-locked in this process."""
     return _total
 
 
@@ -114,7 +114,7 @@ def pinned_block(size: int) -> np.ndarray:
 
 
 def is_pinned(address: int) -> bool:
-    """Whether host memory at an address is page-locked, whoever did that."""
+    """Return whether host memory at an address is page-locked, whoever did that."""
     attributes = require_cupy().cuda.runtime.pointerGetAttributes(address)
     return bool(attributes.type == _HOST_MEMORY)
 
@@ -138,7 +138,7 @@ class PinnedPool(HostPool):
         self._forks = _forks
 
     def take(self, size: int) -> np.ndarray:
-        """A 1-D uint8 array of ``size`` bytes, uninitialized; page-locked if it is large, and if that is possible."""
+        """Return a 1-D uint8 array of ``size`` bytes, uninitialized; page-locked if it is large, and if that is possible."""
         if self._forks != _forks:
             return np.empty(size, np.uint8)
         copies_in_flight.forget_done()
@@ -176,19 +176,19 @@ class CopiesInFlight:
         self._copies: list[tuple[Event, object]] = []
 
     def add(self, event: Event, memory: object) -> None:
-        """Keeps memory until an event, which is recorded after a copy and belongs to it alone."""
+        """Keep memory until an event, which is recorded after a copy and belongs to it alone."""
         self.forget_done()
         with self._lock:
             self._copies.append((event, memory))
 
     def forget_done(self) -> None:
-        """Leaves the memory of copies that are done to others."""
+        """Leave the memory of copies that are done to others."""
         if self._copies:
             with self._lock:
                 self._copies = [copy for copy in self._copies if not _is_done(copy[0])]
 
     def wait(self) -> None:
-        """Waits for all copies."""
+        """Wait for all copies."""
         with self._lock:
             copies = list(self._copies)
         for event, _ in copies:

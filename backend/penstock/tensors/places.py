@@ -13,12 +13,12 @@ from penstock.tensors.tensor_list import TensorListCPU
 
 
 def flat_arrays(objects: Sequence[object]) -> tuple[np.ndarray, np.ndarray] | None:
-    """The addresses and lengths, int64, of contiguous NumPy arrays of one dimension and one type; None if one is not.
+    """Return the addresses and lengths, int64, of contiguous NumPy arrays of one dimension and one type; None if one is not.
 
     Args:
         objects: at least one, of any types. Something else must keep them.
     """
-    arrays = [own for own in objects if type(own) is np.ndarray]
+    arrays = [item for item in objects if type(item) is np.ndarray]
     if len(arrays) < len(objects):
         return None
     dtypes = [array.dtype for array in arrays]
@@ -26,7 +26,7 @@ def flat_arrays(objects: Sequence[object]) -> tuple[np.ndarray, np.ndarray] | No
 
 
 def places_of_flat(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
-    """The addresses and lengths of arrays, int64; None if one of them is not contiguous, or not of one dimension.
+    """Return the addresses and lengths of arrays, int64; None if one of them is not contiguous, or not of one dimension.
 
     Args:
         arrays: of any types. Something else must keep them.
@@ -38,7 +38,7 @@ def places_of_flat(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray
 
 
 def places_of_files(batch: TensorListCPU) -> tuple[np.ndarray, np.ndarray] | None:
-    """The addresses and sizes of a batch of files, as :func:`places_of_flat` tells them. The batch must keep them."""
+    """Return the addresses and sizes of a batch of files, as :func:`places_of_flat` tells them. The batch must keep them."""
     if batch.places is not None:
         return batch.places, batch.sample_volumes()
     parts = batch.parts
@@ -53,7 +53,7 @@ def places_of_files(batch: TensorListCPU) -> tuple[np.ndarray, np.ndarray] | Non
 
 
 def places_of_samples(batch: TensorList) -> np.ndarray | None:
-    """The addresses of a batch's samples on the CPU, int64; None if one of them is not contiguous. Something else must keep them."""
+    """Return the addresses of a batch's samples on the CPU, int64; None if one of them is not contiguous. Something else must keep them."""
     if batch.elements is not None:
         elements, shapes = batch.elements, batch.shapes
         first = address(elements)

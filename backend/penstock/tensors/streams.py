@@ -21,7 +21,7 @@ class Event(Protocol):
         """Whether all work before it is done."""
 
     def synchronize(self) -> None:
-        """Waits for it on the host."""
+        """Wait for it on the host."""
 
 
 class Stream(Protocol):
@@ -36,13 +36,13 @@ class Stream(Protocol):
         """The number of its GPU."""
 
     def record(self, event: Event | None = None) -> Event:
-        """An event after the work that it was told so far."""
+        """Return an event recorded after the work queued so far."""
 
     def wait_event(self, event: Event) -> None:
-        """Has later work wait for an event."""
+        """Make later work wait for an event."""
 
     def synchronize(self) -> None:
-        """Waits on the host for the work that it was told so far."""
+        """Wait on the host for the work queued so far."""
 
     def __enter__(self) -> object: ...
 
@@ -61,7 +61,7 @@ _idle: dict[int, list[Stream]] = {}
 
 
 def take_stream(device_id: int) -> Stream:
-    """A CUDA stream of the current device, whose number this is, that nobody uses."""
+    """Return a CUDA stream of the current device, whose number this is, that nobody uses."""
     try:
         # Another thread may have taken the last one.
         return _idle.get(device_id, []).pop()
@@ -72,7 +72,7 @@ def take_stream(device_id: int) -> Stream:
 
 
 def give_back(device_id: int, *streams: Stream) -> None:
-    """Leaves streams of a device to others."""
+    """Leave streams of a device to others."""
     _idle.setdefault(device_id, []).extend(streams)
 
 
@@ -85,5 +85,5 @@ def borrowed_streams(owner: object, count: int) -> list[Stream]:
 
 
 def follow(stream: Stream, other: Stream, event: Event) -> None:
-    """Has a stream wait for what another one was told so far; by an event, which may be one that is waited for already."""
+    """Make a stream wait for the work queued on another so far, through an event, which may have waiters already."""
     stream.wait_event(other.record(event))

@@ -58,11 +58,11 @@ def check_layout(layout: str | None, ndim: int) -> str:
 
 
 def only_given(arguments: dict[str, object], owner: str) -> Any:
-    """The one argument given of several names; raises TypeError unless there is exactly one."""
-    given = [value for value in arguments.values() if value is not NOT_GIVEN]
-    if len(given) != 1:
-        raise TypeError(f"{owner}() takes its data as one argument, {' or '.join(arguments)}: {len(given)} were given")
-    return given[0]
+    """Return the one argument given of several names; raises TypeError unless there is exactly one."""
+    values = [value for value in arguments.values() if value is not NOT_GIVEN]
+    if len(values) != 1:
+        raise TypeError(f"{owner}() takes its data as one argument, {' or '.join(arguments)}: {len(values)} were given")
+    return values[0]
 
 
 _Tensor = TypeVar("_Tensor", bound="Tensor")
@@ -83,7 +83,7 @@ class Tensor:
     def of_array(
         cls: type[_Tensor], array: object, layout: str = "", source_info: str = "", dtype: DALIDataType | None = None
     ) -> _Tensor:
-        """A tensor of an array that is on this class's device already; nothing is copied or checked.
+        """Return a tensor of an array that is on this class's device already; nothing is copied or checked.
 
         Args:
             array: the data.
@@ -106,37 +106,37 @@ class Tensor:
         return from_numpy_dtype(self.array.dtype) if self._type is None else self._type
 
     def marked(self, dtype: DALIDataType) -> Tensor:
-        """This tensor, with its elements seen as ``dtype`` from now on, if that is an enumeration."""
+        """Return this tensor, with its elements reinterpreted as ``dtype`` if that is an enumeration."""
         if dtype in ENUM_TYPES:
             self._type = dtype
         return self
 
     def shape(self) -> list[int]:
-        """The extents, as a list."""
+        """Return the extents, as a list."""
         return list(self.array.shape)
 
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
         return int(self.array.ndim)
 
     def layout(self) -> str:
-        """The names of the dimensions, or an empty string."""
+        """Return the names of the dimensions, or an empty string."""
         return self._layout
 
     def set_layout(self, layout: str | None) -> None:
-        """Names the dimensions; None or an empty string removes the names."""
+        """Name the dimensions; None or an empty string removes the names."""
         self._layout = check_layout(layout, self.array.ndim)
 
     def source_info(self) -> str:
-        """The source of the data (a file's path and the like), or an empty string."""
+        """Return the source of the data (a file's path and the like), or an empty string."""
         return self._source_info
 
     def get_property(self, name: str) -> str | None:
-        """The property ``layout`` or ``source_info``; None if it is empty, and for any other name."""
+        """Return the property ``layout`` or ``source_info``; None if it is empty, and for any other name."""
         return {"layout": self._layout, "source_info": self._source_info}.get(name) or None
 
     def squeeze(self, dim: int | None = None) -> bool:
-        """Removes dimension ``dim``, or all dimensions of extent 1, in place; returns whether any was removed."""
+        """Remove dimension ``dim``, or all dimensions of extent 1, in place; return whether any was removed."""
         shape = self.array.shape
         axes: tuple[int, ...]
         if dim is None:
@@ -152,7 +152,7 @@ class Tensor:
         return True
 
     def reinterpret(self, new_type: DALIDataType) -> None:
-        """Views the same bytes as another type of the same size."""
+        """View the same bytes as another type of the same size."""
         self.array = self.array.view(reinterpreted_dtype(self.dtype, new_type))
         self._type = new_type
 
@@ -187,7 +187,7 @@ class Tensor:
 
 
 def reinterpreted_dtype(old: DALIDataType, new: DALIDataType) -> np.dtype:
-    """The numpy type for viewing elements of type ``old`` as ``new``; raises RuntimeError if sizes differ."""
+    """Return the numpy type for viewing elements of type ``old`` as ``new``; raises RuntimeError if sizes differ."""
     target = numpy_dtype(new)
     if old == DALIDataType.NO_TYPE or target.itemsize != numpy_dtype(old).itemsize:
         raise RuntimeError(
@@ -225,7 +225,7 @@ class TensorCPU(Tensor):
         return self.array
 
     def as_cpu(self) -> TensorCPU:
-        """The tensor in host memory."""
+        """Return the tensor in host memory."""
         return self
 
     def _as_gpu(self) -> TensorGPU:
@@ -247,25 +247,25 @@ class TensorCPU(Tensor):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A DLPack capsule of the data; host memory needs no ``stream``."""
+        """Return a DLPack capsule of the data; host memory needs no ``stream``."""
         check_readable(self.dtype)
         if dl_device is not None and tuple(dl_device) != (1, 0):
             raise BufferError(f"A tensor on the CPU cannot be given as one on the device {dl_device}")
         versioned = max_version is not None and int(np.__version__.split(".")[0]) >= 2
         # A legacy capsule cannot mark memory as read-only.
-        own = copy or not (versioned or self.array.flags.writeable)
-        array = self.array.copy() if own else self.array
+        must_copy = copy or not (versioned or self.array.flags.writeable)
+        array = self.array.copy() if must_copy else self.array
         return array.__dlpack__(max_version=max_version) if versioned else array.__dlpack__()
 
     def __dlpack_device__(self) -> tuple[DLDeviceType, int]:
         return (DLDeviceType.kDLCPU, 0)
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """Return the address of the first element."""
         return int(self.array.ctypes.data)
 
     def copy_to_external(self, ptr: Any) -> None:
-        """Copies the data to the memory at address ``ptr``."""
+        """Copy the data to the memory at address ``ptr``."""
         import ctypes
 
         source = np.ascontiguousarray(self.array)
@@ -302,11 +302,11 @@ class TensorGPU(Tensor):
         return array_to_host(self.array)
 
     def as_cpu(self) -> TensorCPU:
-        """The tensor in host memory."""
+        """Return the tensor in host memory."""
         return TensorCPU.of_array(self._host_array(), self._layout, self._source_info, self._type)
 
     def device_id(self) -> int:
-        """The number of the GPU."""
+        """Return the number of the GPU."""
         return int(self.array.device.id)
 
     @property
@@ -322,18 +322,18 @@ class TensorGPU(Tensor):
         return (DLDeviceType.kDLCUDA, self.device_id())
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """Return the address of the first element."""
         return int(self.array.data.ptr)
 
     def copy_to_external(
         self, ptr: object, cuda_stream: object = None, non_blocking: bool = False, use_copy_kernel: bool = False
     ) -> None:
-        """Copies the data to the memory, on host or device, at address ``ptr``."""
+        """Copy the data to the memory, on host or device, at address ``ptr``."""
         copy_device_to(self.array, ptr, cuda_stream, non_blocking)
 
 
 def copy_device_to(array: Any, ptr: Any, cuda_stream: object, non_blocking: bool) -> None:
-    """Copies a CuPy array's bytes to an address; waits unless ``non_blocking``."""
+    """Copy a CuPy array's bytes to an address; wait unless ``non_blocking``."""
     cupy = require_cupy("copying from a GPU")
     with array.device:
         stream = as_cupy_stream(cuda_stream)
@@ -347,7 +347,7 @@ def copy_device_to(array: Any, ptr: Any, cuda_stream: object, non_blocking: bool
 
 
 def as_cupy_stream(stream: Any) -> Any:
-    """A CuPy stream for None (the current one), an address on the current device, or another library's stream object."""
+    """Return a CuPy stream for None (the current one), an address on the current device, or another library's stream object."""
     cuda = require_cupy("a CUDA stream").cuda
     if stream is None:
         return cuda.get_current_stream()
@@ -359,7 +359,7 @@ def as_cupy_stream(stream: Any) -> Any:
 
 
 def host_view(data: object) -> np.ndarray:
-    """A numpy view of host data, without a copy if possible.
+    """Return a numpy view of host data, without a copy if possible.
 
     Takes numpy arrays, tensors, buffers, DLPack producers (torch) and Python sequences of numbers.
     """
@@ -375,7 +375,7 @@ def host_view(data: object) -> np.ndarray:
 
 
 def buffer_view(data: object) -> np.ndarray:
-    """A numpy view of a buffer: a numpy array, an object with the buffer protocol or DLPack, a DLPack capsule.
+    """Return a numpy view of a buffer: a numpy array, an object with the buffer protocol or DLPack, a DLPack capsule.
 
     Raises:
         TypeError: the data is none of these, e.g. a sequence of numbers.
@@ -393,7 +393,7 @@ _Array = TypeVar("_Array", bound=Any)
 
 
 def check_dense(array: _Array) -> _Array:
-    """An array of numpy or CuPy itself; raises RuntimeError if its elements are not packed in row-major order."""
+    """Return an array of numpy or CuPy itself; raises RuntimeError if its elements are not packed in row-major order."""
     if not array.flags.c_contiguous:
         raise RuntimeError(
             f"Strided data is not supported: an array of shape {array.shape} has the strides {array.strides}; "
@@ -424,7 +424,7 @@ def _any_buffer_view(data: Any) -> np.ndarray:
 
 
 def device_view(data: object) -> Any:
-    """A CuPy view of device data, without a copy; host data is uploaded."""
+    """Return a CuPy view of device data, without a copy; host data is uploaded."""
     cupy = require_cupy("a tensor on the GPU")
     if isinstance(data, cupy.ndarray):
         return data

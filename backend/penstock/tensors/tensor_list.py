@@ -32,7 +32,7 @@ from penstock.tensors.tensor import (
     host_view,
     only_given,
 )
-from penstock.tensors.transfers import SMALL_BYTES, Crew, HostBlocks, array_to_host, transfers
+from penstock.tensors.transfers import SMALL_BYTES, HostBlocks, Threads, array_to_host, transfers
 
 # Of an array of CuPy's.
 _POINTER = attrgetter("data.ptr")
@@ -87,8 +87,8 @@ class TensorListCPU(TensorList):
         if not data:
             self._adopt([], layout, len(layout or ""))
             return
-        arrays, own = arrays_of(data, buffer_view, "TensorCPU")
-        self._adopt([array.copy() for array in arrays] if contiguous else arrays, layout or own)
+        arrays, data_layout = arrays_of(data, buffer_view, "TensorCPU")
+        self._adopt([array.copy() for array in arrays] if contiguous else arrays, layout or data_layout)
         self._scattered = not contiguous and len(arrays) > 1
 
     def _set_array(self, array: np.ndarray, layout: str | None) -> None:
@@ -103,7 +103,7 @@ class TensorListCPU(TensorList):
     def allocate(
         cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "", pool: HostPool | None = None
     ) -> TensorListCPU:
-        """An uninitialized contiguous batch."""
+        """Return an uninitialized contiguous batch."""
         kind = numpy_dtype(dtype)
         count = total_volume(shapes)
         elements = np.empty(count, kind) if pool is None else pool.take(count * kind.itemsize).view(kind)
@@ -113,13 +113,13 @@ class TensorListCPU(TensorList):
     def from_dlpack_list(
         list_of_objects: Sequence[object], layout: str | None = None, contiguous: bool = False
     ) -> TensorListCPU:
-        """A batch of objects with ``__dlpack__``; their memory is shared unless ``contiguous``."""
+        """Return a batch of objects with ``__dlpack__``; their memory is shared unless ``contiguous``."""
         check_dlpack_list(list_of_objects)
         return TensorListCPU(list(list_of_objects), layout, contiguous=contiguous)
 
     @staticmethod
     def broadcast(tensor: object, num_samples: int) -> TensorListCPU:
-        """A batch in which every sample is the same tensor."""
+        """Return a batch in which every sample is the same tensor."""
         if num_samples < 0:
             raise ValueError(f"The number of samples can't be negative. Got: {num_samples}.")
         array = host_view(tensor)
@@ -140,7 +140,7 @@ class TensorListCPU(TensorList):
         ndim: int,
         source_infos: Sequence[str] = (),
     ) -> TensorListCPU:
-        """A batch of samples that lie anywhere in a block of memory; nothing is copied.
+        """Return a batch of samples that lie anywhere in a block of memory; nothing is copied.
 
         Args:
             block: uint8 of shape (n,).
@@ -187,7 +187,7 @@ class TensorListCPU(TensorList):
         return self.elements
 
     def memory(self) -> tuple[np.dtype, HostBlocks]:
-        """The elements' type, and where they lie; those of small samples that lie here and there are brought together."""
+        """Return the elements' type, and where they lie; those of small samples that lie here and there are brought together."""
         if self.elements is None and total_volume(self.shapes) * numpy_dtype(self._dtype).itemsize <= SMALL_BYTES:
             self.contiguous_elements()
         if self.elements is not None:
@@ -202,14 +202,14 @@ class TensorListCPU(TensorList):
         return samples[0].dtype, HostBlocks.of_arrays(samples)
 
     def at(self, index: int) -> np.ndarray:
-        """A copy of sample ``index``, counted from 0, as a numpy array."""
+        """Return a copy of sample ``index``, counted from 0, as a numpy array."""
         if not 0 <= index < len(self):
             raise RuntimeError(f"Index is out-of-range: {index} in a batch of {len(self)} samples")
         check_readable(self._dtype)
         return np.array(self.samples[index])
 
     def as_array(self) -> np.ndarray:
-        """A copy of the batch as one numpy array, of shape (0,) if it is empty; raises RuntimeError unless all shapes are equal.
+        """Return a copy of the batch as one numpy array, of shape (0,) if it is empty; raises RuntimeError unless all shapes are equal.
 
         For an array that shares the batch's memory, see :meth:`as_tensor` and ``numpy.asarray``.
         """
@@ -231,17 +231,17 @@ class TensorListCPU(TensorList):
         return TensorListGPU.upload(self)
 
     def as_cpu(self) -> TensorListCPU:
-        """The batch in host memory."""
+        """Return the batch in host memory."""
         return self
 
     def data_ptr(self) -> int:
-        """The address of the first element of a contiguous batch."""
+        """Return the address of the first element of a contiguous batch."""
         if self._scattered:
             raise RuntimeError("Only the samples of a contiguous batch have one data pointer")
         return int(self.contiguous_elements().ctypes.data)
 
     def copy_to_external(self, ptr: object) -> None:
-        """Copies all samples, contiguously, to the memory at address ``ptr``."""
+        """Copy all samples, contiguously, to the memory at address ``ptr``."""
         TensorCPU(self.contiguous_elements()).copy_to_external(ptr)
 
 
@@ -280,13 +280,13 @@ class TensorListGPU(TensorList):
     ) -> None:
         super().__init__()
         self._stream: Any = stream
-        data = next((given for given in (tl, list_of_tensors) if given is not None), object)
+        data = next((candidate for candidate in (tl, list_of_tensors) if candidate is not None), object)
         if isinstance(data, (list, tuple)):
             if not data:
                 self._adopt([], layout, len(layout or ""))
                 return
-            arrays, own = arrays_of(data, _own_device_view, "TensorGPU")
-            self._adopt(arrays, layout or own)
+            arrays, data_layout = arrays_of(data, _own_device_view, "TensorGPU")
+            self._adopt(arrays, layout or data_layout)
             if contiguous:
                 self.contiguous_elements()
             self._scattered = not contiguous and len(arrays) > 1
@@ -305,24 +305,24 @@ class TensorListGPU(TensorList):
     located: Sequence[Any] | None = None
 
     @classmethod
-    def of_located(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> TensorListGPU:
-        """A batch of samples in memory that CuPy does not own (:class:`penstock.kernels.cuda.launch.Located`)."""
+    def of_located(cls, samples: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> TensorListGPU:
+        """Return a batch of samples in memory that CuPy does not own (:class:`penstock.kernels.cuda.launch.Located`)."""
         self = cls.__new__(cls)
         self._layout, self._dtype, self._ndim = layout, dtype, ndim
         # Whoever holds many locations has the shapes apart.
-        self.shapes = list(getattr(places, "shapes", None) or [place.shape for place in places])
-        self.located = places
+        self.shapes = list(getattr(samples, "shapes", None) or [sample.shape for sample in samples])
+        self.located = samples
         return self
 
     @property
     def samples(self) -> list[Any]:
         if self._samples is None and self.located is not None:
-            self._samples, self.located = [place.array() for place in self.located], None
+            self._samples, self.located = [location.array() for location in self.located], None
         return super().samples
 
     @classmethod
     def allocate(cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "") -> TensorListGPU:
-        """An uninitialized contiguous batch on the current device, ordered by CuPy's current stream."""
+        """Return an uninitialized contiguous batch on the current device, ordered by CuPy's current stream."""
         cupy = require_cupy("a batch on the GPU")
         return cls.of_elements(cupy.empty(total_volume(shapes), numpy_dtype(dtype)), shapes, layout, dtype=dtype)
 
@@ -330,13 +330,13 @@ class TensorListGPU(TensorList):
     def from_dlpack_list(
         list_of_objects: Sequence[object], layout: str | None = None, stream: object = None, contiguous: bool = False
     ) -> TensorListGPU:
-        """A batch of objects with ``__dlpack__``; their memory is shared unless ``contiguous``."""
+        """Return a batch of objects with ``__dlpack__``; their memory is shared unless ``contiguous``."""
         check_dlpack_list(list_of_objects)
         return TensorListGPU(list(list_of_objects), layout, contiguous=contiguous, stream=stream)
 
     @staticmethod
     def broadcast(tensor: object, num_samples: int) -> TensorListGPU:
-        """A batch in which every sample is the same tensor."""
+        """Return a batch in which every sample is the same tensor."""
         if num_samples < 0:
             raise ValueError(f"The number of samples can't be negative. Got: {num_samples}.")
         array = device_view(tensor)
@@ -345,18 +345,18 @@ class TensorListGPU(TensorList):
         return TensorListGPU.of_samples([array] * num_samples, layout, dtype, array.ndim)
 
     @classmethod
-    def upload(cls, batch: TensorListCPU, crew: Crew | None = None) -> TensorListGPU:
-        """A copy of a host batch on the current device, ordered by CuPy's current stream.
+    def upload(cls, batch: TensorListCPU, copy_threads: Threads | None = None) -> TensorListGPU:
+        """Return a copy of a host batch on the current device, ordered by CuPy's current stream.
 
         Args:
             batch: read when this returns, unless it lies in page-locked memory: that is to stay as it is until the copy is done.
-            crew: the threads that share the copying; None: as many as there are cores.
+            copy_threads: the threads that share the copying; None: as many as there are cores.
         """
         cupy = require_cupy("a batch on the GPU")
         if not len(batch):
             return cls.of_samples([], batch.layout(), batch.dtype, batch.ndim())
         kind, blocks = batch.memory()
-        elements = cupy.ndarray(total_volume(batch.shapes), kind, transfers().upload(blocks, crew))
+        elements = cupy.ndarray(total_volume(batch.shapes), kind, transfers().upload(blocks, copy_threads))
         uploaded = cls.of_elements(elements, batch.shapes, batch.layout())
         uploaded._dtype = batch.dtype
         uploaded.source_infos = batch.source_infos
@@ -403,12 +403,12 @@ class TensorListGPU(TensorList):
         return self._stream
 
     def device_id(self) -> int:
-        """The number of the GPU."""
+        """Return the number of the GPU."""
         holder = self.elements if self.elements is not None or not len(self) else self.samples[0]
         return int((self.contiguous_elements() if holder is None else holder).device.id)
 
     def as_cpu(self) -> TensorListCPU:
-        """A copy in host memory; waits for the copy."""
+        """Return a copy in host memory; waits for the copy."""
         if not len(self):
             return TensorListCPU.of_samples([], self._layout, self._dtype, self._ndim)
         host = array_to_host(self.contiguous_elements())
@@ -418,13 +418,13 @@ class TensorListGPU(TensorList):
         return batch
 
     def data_ptr(self) -> int:
-        """The address of the first element of a contiguous batch."""
+        """Return the address of the first element of a contiguous batch."""
         return int(self.contiguous_elements().data.ptr)
 
     def copy_to_external(
         self, ptr: object, cuda_stream: object = None, non_blocking: bool = False, use_copy_kernel: bool = False
     ) -> None:
-        """Copies all samples, contiguously, to the memory (host or device) at address ``ptr``."""
+        """Copy all samples, contiguously, to the memory (host or device) at address ``ptr``."""
         copy_device_to(self.contiguous_elements(), ptr, cuda_stream, non_blocking)
 
     def _printable(self, sample: Any) -> Any:

@@ -84,31 +84,31 @@ class HostBlocks(NamedTuple):
 
     @classmethod
     def of_arrays(cls, arrays: list[np.ndarray]) -> HostBlocks:
-        """The memory of contiguous arrays."""
+        """Return the memory of contiguous arrays."""
         addresses = np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
         return cls(addresses, np.array([array.nbytes for array in arrays], np.int64), arrays)
 
 
-class Crew(NamedTuple):
+class Threads(NamedTuple):
     """The threads that fill staging memory, the calling one included.
 
     Attributes:
-        threads: how many.
+        number: how many.
         cores: to which they are bound; None: to none.
     """
 
-    threads: int
+    number: int
     cores: tuple[int, ...] | None = None
 
     def bound(self) -> np.ndarray:
-        """The cores, int64."""
+        """Return the cores, int64."""
         return np.array(self.cores or (), np.int64)
 
 
 @functools.cache
-def _any_cores() -> Crew:
-    """The threads of whoever does not say which."""
-    return Crew(len(os.sched_getaffinity(0)))
+def _all_cores() -> Threads:
+    """Return one thread for each available core, the default."""
+    return Threads(len(os.sched_getaffinity(0)))
 
 
 class _Lane:
@@ -124,11 +124,11 @@ class _Lane:
         self._freed: Event | None = None
 
     def is_free(self) -> bool:
-        """Whether copies need not wait for the users of earlier ones."""
+        """Return whether copies need not wait for the users of earlier ones."""
         return self._freed is None or self._freed.done
 
     def follow(self, user: Stream) -> None:
-        """Has later copies wait for what a stream was told so far, as that uses memory that is given back now."""
+        """Make later copies wait for the work queued on a stream so far, which uses memory that is now freed."""
         with self._device:
             # An event of its own, as another thread, or a collection of garbage, may do the same at this moment.
             freed = user.record(require_cupy().cuda.Event(disable_timing=True))
@@ -172,7 +172,7 @@ class _Staging:
         self._next = 0
 
     def take(self, pieces: int) -> int:
-        """The slot of the first of so many pieces."""
+        """Return the slot of the first of so many pieces."""
         first, self._next = self._next, (self._next + pieces) % _SLOTS
         return first
 
@@ -189,16 +189,16 @@ class DeviceTransfers:
         self._staging_lock, self._lanes_lock = threading.Lock(), threading.Lock()
         self._staging: _Staging | None = None
         self._lanes: list[_Lane] = []
-        self._turn = 0
+        self._next_lane = 0
 
-    def upload(self, blocks: HostBlocks, crew: Crew | None = None) -> Any:
-        """Copies blocks to new memory on the GPU, the current device, where they lie one after the other.
+    def upload(self, blocks: HostBlocks, threads: Threads | None = None) -> Any:
+        """Copy blocks to new memory on the GPU, the current device, where they lie one after the other.
 
         Blocks are read when this returns, unless they are page-locked: those must stay as they are until the copy is done.
 
         Args:
             blocks: the blocks.
-            crew: the threads that fill staging memory; None: as many as there are cores.
+            threads: the threads that fill staging memory; None: as many as there are cores.
 
         Returns:
             CuPy's pointer to the memory, which holds the data in the order of the current stream.
@@ -208,18 +208,18 @@ class DeviceTransfers:
         if size < _MIN_LANE_BYTES:
             memory = cuda.alloc(size)
             if size:
-                self._copy(blocks, memory.ptr, size, user, crew)
+                self._copy(blocks, memory.ptr, size, user, threads)
             return memory
         lane = self._lane()
         with lane.stream:
             memory = cuda.alloc(size_class(size))
         owner = _LaneMemory(memory, lane, user)
-        copied = self._copy(blocks, memory.ptr, size, lane.stream, crew)
+        copied = self._copy(blocks, memory.ptr, size, lane.stream, threads)
         user.wait_event(copied or lane.stream.record(cuda.Event(disable_timing=True)))
         return cuda.MemoryPointer(cuda.UnownedMemory(memory.ptr, size, owner, self._device_id), 0)
 
     def _lane(self) -> _Lane:
-        """One whose copies need not wait, if possible; the first ones, so that few have memory."""
+        """Return one whose copies need not wait, if possible; the first ones, so that few have memory."""
         with self._lanes_lock:
             for lane in self._lanes:
                 if lane.is_free():
@@ -227,11 +227,13 @@ class DeviceTransfers:
             if len(self._lanes) < _MAX_LANES:
                 self._lanes.append(_Lane(self._device_id))
                 return self._lanes[-1]
-            self._turn = (self._turn + 1) % _MAX_LANES
-            return self._lanes[self._turn]
+            self._next_lane = (self._next_lane + 1) % _MAX_LANES
+            return self._lanes[self._next_lane]
 
-    def _copy(self, blocks: HostBlocks, target: int, size: int, stream: Stream, crew: Crew | None) -> Event | None:
-        """Copies blocks to the GPU; returns the event after copies that may still read them."""
+    def _copy(
+        self, blocks: HostBlocks, target: int, size: int, stream: Stream, threads: Threads | None
+    ) -> Event | None:
+        """Copy blocks to the GPU; return the event after copies that may still read them."""
         if size >= _MIN_DIRECT_BLOCK_BYTES * len(blocks.sizes) or len(blocks.sizes) == 1:
             if all(map(is_pinned, blocks.addresses[blocks.sizes > 0].tolist())):
                 self._copy_directly(blocks, target, stream)
@@ -241,13 +243,13 @@ class DeviceTransfers:
             if size <= SMALL_BYTES:
                 self._copy_directly(blocks, target, stream)
                 return None
-        if not self._stage(blocks, target, stream, crew, to_host=False):
+        if not self._stage(blocks, target, stream, threads, to_host=False):
             # The driver reads ordinary memory before it returns.
             self._copy_directly(blocks, target, stream)
         return None
 
     def _copy_directly(self, blocks: HostBlocks, target: int, stream: Stream) -> None:
-        """Has the driver copy blocks, in pieces."""
+        """Copy blocks through the driver, in pieces."""
         functions, calls = driver(), [(driver().set_context, context_of(self._device_id), 0, 0, 0)]
         for source, size in zip(blocks.addresses.tolist(), blocks.sizes.tolist()):
             for begin in range(0, size, _DIRECT_PIECE_BYTES):
@@ -260,13 +262,13 @@ class DeviceTransfers:
         if status:
             raise driver_error(status)
 
-    def _stage(self, blocks: HostBlocks, device_address: int, stream: Stream, crew: Crew | None, to_host: bool) -> bool:
-        """Copies blocks through staging memory; returns whether there is any."""
-        functions, crew = driver(), crew or _any_cores()
+    def _stage(self, blocks: HostBlocks, address: int, stream: Stream, threads: Threads | None, to_host: bool) -> bool:
+        """Copy blocks through staging memory; return whether there is any."""
+        functions, threads = driver(), threads or _all_cores()
         ends = blocks.sizes.cumsum()
-        size, cores = int(ends[-1]), crew.bound()
-        threads = max(min(crew.threads, _MAX_THREADS), 1)
-        piece = min(max(-(-size // threads), _MIN_PIECE_BYTES), _SLOT_BYTES)
+        size, cores = int(ends[-1]), threads.bound()
+        num_threads = max(min(threads.number, _MAX_THREADS), 1)
+        piece = min(max(-(-size // num_threads), _MIN_PIECE_BYTES), _SLOT_BYTES)
         with self._staging_lock:
             try:
                 staging = self._staging = self._staging or _Staging()
@@ -277,7 +279,7 @@ class DeviceTransfers:
                     len(ends),
                     blocks.addresses.ctypes.data,
                     ends.ctypes.data,
-                    device_address,
+                    address,
                     to_host,
                     piece,
                     staging.block.ctypes.data,
@@ -295,28 +297,27 @@ class DeviceTransfers:
                 ),
                 _TRANSFER,
             )
-            status = core().penstock_transfer(transfer.ctypes.data, threads, cores.ctypes.data, len(cores))
+            status = core().penstock_transfer(transfer.ctypes.data, num_threads, cores.ctypes.data, len(cores))
         if status:
             raise driver_error(status)
         return True
 
-    def download(self, array: Any, crew: Crew | None = None) -> np.ndarray:
-        """A copy of a CuPy array in host memory, page-locked if it is large and there is some; waits for the copy."""
+    def download(self, array: Any, threads: Threads | None = None) -> np.ndarray:
+        """Return a copy of a CuPy array in host memory, page-locked if it is large and there is some; waits for the copy."""
         cuda = require_cupy().cuda
         source = require_cupy().ascontiguousarray(array)
         host = _results().take(source.nbytes)
         stream, address = cuda.get_current_stream(), host.ctypes.data
-        if not is_pinned(address) and self._stage(
-            HostBlocks(np.array([address]), np.array([host.nbytes]), host), source.data.ptr, stream, crew, to_host=True
-        ):
-            return _shaped(host, source)
+        block = HostBlocks(np.array([address]), np.array([host.nbytes]), host)
+        if not is_pinned(address) and self._stage(block, source.data.ptr, stream, threads, to_host=True):
+            return _in_source_shape(host, source)
         runtime = cuda.runtime
         runtime.memcpyAsync(address, source.data.ptr, source.nbytes, runtime.memcpyDefault, stream.ptr)
         stream.synchronize()
-        return _shaped(host, source)
+        return _in_source_shape(host, source)
 
     def release(self) -> None:
-        """Gives the staging memory back, once copies from it are done; not if it is in use right now.
+        """Give the staging memory back, once copies from it are done; not if it is in use right now.
 
         It may be this very thread that uses it, if a pipeline is closed because it is collected as garbage.
         """
@@ -332,14 +333,14 @@ class DeviceTransfers:
                 event.synchronize()
 
 
-def _shaped(host: np.ndarray, source: Any) -> np.ndarray:
+def _in_source_shape(host: np.ndarray, source: Any) -> np.ndarray:
     """Bytes as an array of a type and shape like another's."""
     return host.view(source.dtype).reshape(source.shape)
 
 
 @functools.cache
 def _results() -> PinnedPool:
-    """Where results of GPUs are copied to."""
+    """Return where results of GPUs are copied to."""
     return PinnedPool(limit=_FREE_RESULT_BYTES, max_bytes=_MAX_RESULT_BYTES)
 
 
@@ -349,17 +350,17 @@ def _of_device(device_id: int) -> DeviceTransfers:
 
 
 def transfers() -> DeviceTransfers:
-    """The copies between the host and the current device."""
+    """Return the copies between the host and the current device."""
     return _of_device(int(require_cupy().cuda.Device().id))
 
 
 def array_to_host(array: Any) -> np.ndarray:
-    """A copy of a CuPy array on the host, made in the order of the current stream of its device."""
+    """Return a copy of a CuPy array on the host, made in the order of the current stream of its device."""
     with array.device:
         return array.get() if array.nbytes <= SMALL_BYTES else transfers().download(array)
 
 
 def release_unused(device_id: int) -> None:
-    """Gives back page-locked memory that is kept for later copies between the host and a device."""
+    """Give back page-locked memory that is kept for later copies between the host and a device."""
     _of_device(device_id).release()
     _results().release()
