@@ -210,7 +210,7 @@ def pipeline_of(chain: Callable[[Any], Any], source: Callable[[], Any], **argume
 
 
 def counts_of(pipeline: Pipeline) -> dict[str, int]:
-    """How the samples of the fused operators were computed: one, or two where a window is taken of what is decoded."""
+    """Return how the samples of the fused operators were computed: one, or two where a window is taken of what is decoded."""
     operators = [step.operator for step in pipeline.executor.plan.operators]
     fused = [operator for operator in operators if isinstance(operator, FusedOperator)]
     assert 1 <= len(fused) <= 1 + isinstance(fused[0].operators[0], PixelSource)
@@ -288,7 +288,7 @@ def outcome(pipeline: Pipeline) -> tuple[list[Any], dict[int, str]]:
 
 
 def damaged(index: int) -> Callable[[], Any]:
-    """The files, one of which ends early."""
+    """Return the files, one of which ends early."""
     files = list(FILES)
     files[index] = files[index][: len(files[index]) // 2] if index != 1 else np.zeros(10, np.uint8)
     return lambda: fn.decoders.image(fn.external_source(lambda: files))

@@ -49,7 +49,7 @@ class Tools:
 
     @staticmethod
     def callee(function: Any) -> Any:
-        """A function about to be called; rewritten if it is the user's own."""
+        """Return a function about to be called; rewritten if it is the user's own."""
         if isinstance(function, functools.partial):
             return functools.partial(Tools.callee(function.func), *function.args, **function.keywords)
         if not isinstance(function, (FunctionType, MethodType, type)):
@@ -60,12 +60,12 @@ class Tools:
 
     @staticmethod
     def inner(function: Callable[..., object]) -> Callable[..., object]:
-        """A function defined inside a rewritten one; rewritten, too, as a library's code may call it."""
+        """Return a function defined inside a rewritten one; rewritten, too, as a library's code may call it."""
         return convert(function)
 
 
 def convert(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with its conditionals rewritten; itself, if there is no source to rewrite."""
+    """Return the function with its conditionals rewritten; itself, if there is no source to rewrite."""
     if isinstance(function, MethodType):
         return MethodType(convert(function.__func__), function.__self__)
     if not isinstance(function, FunctionType) or is_exempt(function):
@@ -84,23 +84,23 @@ def convert(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def exempt(function: _T) -> _T:
-    """Marks a function whose conditionals stay plain Python."""
+    """Mark a function whose conditionals stay plain Python."""
     setattr(function, _EXEMPT, True)
     return function
 
 
 def is_exempt(function: object) -> bool:
-    """Whether a function was marked by :func:`exempt`."""
+    """Return whether a function was marked by :func:`exempt`."""
     return bool(getattr(function, _EXEMPT, False))
 
 
 def is_converted(function: object) -> bool:
-    """Whether a function was defined inside a rewritten one."""
+    """Return whether a function was defined inside a rewritten one."""
     return _FACTORY in getattr(function, "__qualname__", "")
 
 
 def explain(error: Exception) -> None:
-    """Adds the user's lines that led to an error to its message, if that is a plain string."""
+    """Add the user's lines that led to an error to its message, if that is a plain string."""
     if type(error).__str__ not in (Exception.__str__, BaseException.__str__) or len(error.args) != 1:
         return
     levels = [
@@ -138,7 +138,7 @@ def _is_users_own(function: object) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _converted_code(code: CodeType) -> CodeType | None:
-    """The rewritten code of a function, or None if its source is not available or needs no rewriting."""
+    """Return the rewritten code of a function, or None if its source is not available or needs no rewriting."""
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         return None
     definition = _definition_of(code)
@@ -157,13 +157,13 @@ def _converted_code(code: CodeType) -> CodeType | None:
         factory.type_params = []
     module = ast.fix_missing_locations(ast.Module([factory], []))
     compiled = _find_code(compile(module, code.co_filename, "exec"), definition.name)
-    return _under_users_name(compiled, code.co_name)
+    return _renamed_code(compiled, code.co_name)
 
 
-def _under_users_name(code: CodeType, name: str) -> CodeType:
-    """The code, with parts that became functions renamed to the function they were part of."""
+def _renamed_code(code: CodeType, name: str) -> CodeType:
+    """Return the code, with parts that became functions renamed to the function they were part of."""
     constants = tuple(
-        _under_users_name(inner, name if inner.co_name.startswith("__penstock_") else inner.co_name)
+        _renamed_code(inner, name if inner.co_name.startswith("__penstock_") else inner.co_name)
         if isinstance(inner, CodeType)
         else inner
         for inner in code.co_consts
@@ -177,7 +177,7 @@ def _find_code(outer: CodeType, name: str) -> CodeType:
 
 
 def _definition_of(code: CodeType) -> ast.FunctionDef | None:
-    """The function's definition, with the line numbers of its file; a lambda becomes a function of one statement."""
+    """Return the function's definition, with the line numbers of its file; a lambda becomes a function of one statement."""
     try:
         tree = _parsed(code)
     except (OSError, TypeError, SyntaxError):
@@ -192,7 +192,7 @@ def _definition_of(code: CodeType) -> ast.FunctionDef | None:
 
 
 def _parsed(code: CodeType) -> ast.Module:
-    """What the lines of a function say, or all of its file where they alone are no program.
+    """Parse a function's lines, or its whole file if the lines alone are not valid Python.
 
     A lambda may stand in the midst of a statement, and lines of a string may begin further left than the function.
     """

@@ -37,33 +37,33 @@ class Unusable:
 
 
 def undefined(name: str) -> Unusable:
-    """A variable that is not assigned yet."""
+    """Return a variable that is not assigned yet."""
     return Unusable(UnboundLocalError(f"local variable '{name}' is used before it is assigned"))
 
 
 NO_RETURN = Unusable(RuntimeError("The function ended without a `return` statement in one branch."))
-"""What a rewritten function's result is where it ends without a `return`."""
+"""The result of a rewritten function that ends without a `return`."""
 
 
 def no_return() -> Unusable:
-    """The result of a path through a function without a `return`."""
+    """Return the result of a path through a function without a `return`."""
     return NO_RETURN
 
 
 def returned(value: object) -> object:
-    """What a rewritten function returns."""
+    """Return the result of a rewritten function."""
     return None if value is NO_RETURN else load(value)
 
 
 def load(value: object) -> object:
-    """A variable's value when read."""
+    """Return a variable's value when read."""
     if isinstance(value, Unusable):
         raise value.error
     return value
 
 
 def probe(getter: Callable[[], object], name: str) -> object:
-    """The value of an attribute or item, or an :class:`Unusable` if there is none."""
+    """Return the value of an attribute or item, or an :class:`Unusable` if there is none."""
     try:
         return getter()
     except (AttributeError, KeyError, IndexError, NameError):
@@ -109,7 +109,7 @@ def if_statement(
 
 
 def _trace_sides(condition: DataNode, if_true: Callable[[], object], if_false: Callable[[], object]) -> Branch:
-    """Traces both sides, each inside its branch."""
+    """Trace both sides, each inside its branch."""
     conditions = _conditions()
     predicate = conditions.enter_branch(condition)
     if predicate.device != "cpu":
@@ -155,7 +155,7 @@ def _check_initialized(name: str, side: str, value: object) -> None:
 
 
 def _check_leaves(name: str, value: object) -> None:
-    """Refuses what is neither a node nor can become a constant, also inside tuples, lists and dictionaries."""
+    """Refuse what is neither a node nor can become a constant, also inside tuples, lists and dictionaries."""
     if isinstance(value, (tuple, list)):
         for item in value:
             _check_leaves(name, item)
@@ -171,7 +171,7 @@ def _check_leaves(name: str, value: object) -> None:
 
 
 def merge(branch: Branch, name: str, true: object, false: object) -> object:
-    """The value of a variable after the branches: nodes are merged, also inside tuples, lists and dictionaries.
+    """Return the value of a variable after the branches: nodes are merged, also inside tuples, lists and dictionaries.
 
     Raises:
         ValueError: the two values have different structures.
@@ -227,7 +227,7 @@ def _structure(value: object) -> str:
 
 
 def _outline(value: object) -> str:
-    """The structure of a value, with a dot for each node and constant."""
+    """Return the structure of a value, with a dot for each node and constant."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {_outline(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (tuple, list)):
@@ -253,8 +253,8 @@ def _merge_nodes(branch: Branch, true: object, false: object) -> DataNode:
         around = conditions.branches[-1]
         assert around.side is not None
         around.produced[around.side].update(part.name for part in parts)
-    given = {"predicate": branch.predicate}
-    return call_operator("_conditional__Merge", parts, given, device=parts[0].device, sites=branch.sites)
+    arguments = {"predicate": branch.predicate}
+    return call_operator("_conditional__Merge", parts, arguments, device=parts[0].device, sites=branch.sites)
 
 
 def ternary(condition: object, if_true: Callable[[], object], if_false: Callable[[], object]) -> Any:
@@ -318,14 +318,14 @@ def _validated(value: object, name: str, side: str) -> object:
 
 
 def refuse_loop(condition: object) -> object:
-    """The condition of a `while` loop, which cannot be a node."""
+    """Return the condition of a `while` loop, which cannot be a node."""
     if isinstance(condition, DataNode):
         _refuse()
     return condition
 
 
 def refuse_return(condition: object) -> object:
-    """The condition of an `if` that returns from within a loop, which cannot be a node."""
+    """Return the condition of an `if` that returns from within a loop, which cannot be a node."""
     if isinstance(condition, DataNode):
         raise RuntimeError(
             f"{_INCONSISTENT} Inside of a loop, an `if` statement on a DataNode cannot have a return statement: the rest of the "

@@ -30,7 +30,7 @@ def call_operator(
     sites: tuple[CallSite, ...] | None = None,
     unnamed: str | None = None,
 ) -> Any:
-    """Adds an operator to the graph being defined.
+    """Add an operator to the graph being defined.
 
     Args:
         operator: its schema, or the schema's name.
@@ -104,7 +104,7 @@ def constant_node(
     name: str | None = None,
     **arguments: object,
 ) -> DataNode:
-    """A node with the same tensor for every sample.
+    """Return a node with the same tensor for every sample.
 
     Args:
         value: a number, or an array or flat sequence of them; values out of the type's range are clamped.
@@ -112,8 +112,8 @@ def constant_node(
         shape: of the result; a single value is repeated.
         name: of the operator.
     """
-    given = arguments | constant_arguments(value, dtype, shape, layout)
-    node: DataNode = call_operator("Constant", (), given, device=device, name=name)
+    merged = arguments | constant_arguments(value, dtype, shape, layout)
+    node: DataNode = call_operator("Constant", (), merged, device=device, name=name)
     return node
 
 
@@ -154,7 +154,7 @@ def _warn_if_deprecated(schema: Schema, display: str) -> None:
 
 
 def _migration_note(old: str, new: str) -> str:
-    """A note on why an operator was renamed."""
+    """Return a note on why an operator was renamed."""
     if old.startswith("experimental."):
         return "\nIt was moved out of the experimental phase and is a regular operator now."
     family = new.partition(".")[0]
@@ -171,7 +171,7 @@ def _check_input_count(schema: Schema, count: int, display: str) -> None:
 
 
 def _input_sets(inputs: list[Any], device: str, schema: Schema, display: str) -> list[list[DataNode]]:
-    """The positional inputs of each instance: one set, or as many as the lists among the inputs are long."""
+    """Return the positional inputs of each instance: one set, or as many as the lists among the inputs are long."""
     lengths = {len(item) for item in inputs if _is_input_set(item)}
     if len(lengths) > 1:
         raise ValueError(
@@ -228,7 +228,7 @@ def _check_input_devices(schema: Schema, device: str, inputs: Sequence[DataNode]
 def split_arguments(
     schema: Schema, arguments: dict[str, object], display: str
 ) -> tuple[dict[str, DataNode], dict[str, Any]]:
-    """The given arguments as nodes (computed in the graph) and converted constants."""
+    """Return the given arguments as nodes (computed in the graph) and converted constants."""
     nodes: dict[str, DataNode] = {}
     constants: dict[str, Any] = {}
     for argument, value in current_arguments(schema, arguments, display):
@@ -261,7 +261,7 @@ def split_arguments(
 def current_arguments(
     schema: Schema, arguments: dict[str, object], display: str, stacklevel: int = 5
 ) -> Iterable[tuple[Argument, object]]:
-    """The given arguments, with deprecated names replaced; warnings are of the user's line, ``stacklevel`` calls away."""
+    """Return the given arguments, with deprecated names replaced; warnings are of the user's line, ``stacklevel`` calls away."""
     for key, value in arguments.items():
         if value is None:
             continue

@@ -38,7 +38,7 @@ class ConditionStack:
         self.branches: list[Branch] = []
 
     def enter_branch(self, node: DataNode) -> DataNode:
-        """The part of ``node`` with the samples of the open branches."""
+        """Return the part of ``node`` with the samples of the open branches."""
         level = self._level_of(node)
         for branch in self.branches[level:]:
             assert branch.side is not None
@@ -46,12 +46,12 @@ class ConditionStack:
         return node
 
     def branch_batch(self) -> DataNode | None:
-        """The innermost open branch's part of its own predicate; None outside branches."""
+        """Return the innermost open branch's part of its own predicate; None outside branches."""
         open_branches = [branch for branch in self.branches if branch.side is not None]
         return self.enter_branch(open_branches[-1].predicate) if open_branches else None
 
     def _level_of(self, node: DataNode) -> int:
-        """How many of the open branches the node is already in."""
+        """Return how many of the open branches the node is already in."""
         for level in range(len(self.branches), 0, -1):
             branch = self.branches[level - 1]
             if branch.side is not None and node.name in branch.produced[branch.side]:
@@ -70,7 +70,7 @@ class ConditionStack:
         return branch.splits[key]
 
     def outside(self, branch: Branch, operator: str, inputs: Any, arguments: dict[str, Any]) -> Any:
-        """Calls an operator as if just before entering ``branch``."""
+        """Call an operator as if just before entering ``branch``."""
         inner = self.branches
         self.branches = inner[: inner.index(branch)]
         try:
@@ -80,7 +80,7 @@ class ConditionStack:
             self.branches = inner
 
     def register(self, op: OpNode) -> None:
-        """Records the branch of a new operator's outputs: the innermost of its inputs.
+        """Record the branch of a new operator's outputs: the innermost of its inputs.
 
         An operator without inputs makes whole batches: it is outside all branches and is split where it is used.
         """

@@ -14,7 +14,7 @@ _CTYPES_SCALAR = ctypes._SimpleCData  # private: the only common base of ctypes'
 
 
 def ConstantNode(device: str | None, value: Any, dtype: Any, shape: Any, layout: str | None, **kwargs: Any) -> object:
-    """A graph node with the same tensor for every sample."""
+    """Return a graph node with the same tensor for every sample."""
     return constant_node(value, dtype=dtype, shape=shape, layout=layout, device=device or "cpu", **kwargs)
 
 
@@ -38,7 +38,7 @@ def Constant(
     device: str | None = None,
     **kwargs: object,
 ) -> Any:
-    """Wraps a constant for use in a pipeline.
+    """Wrap a constant for use in a pipeline.
 
     A scalar without shape, layout or device becomes a :class:`ScalarConstant`, which takes part in arithmetic; anything
     else (lists, numpy arrays, scalars with a shape) becomes a node with that tensor for every sample.

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from penstock.graph.nodes import DataNode, OpNode
 
 _FILLS = {"cpu": "#dcebfa", "gpu": "#dcf3dc", "mixed": "#faf0cd", "output": "#f1f1f1"}
-_FONT, _CHARACTER = 12, 7.3
-_HEIGHT, _BETWEEN, _LAYERS = 40.0, 26.0, 34.0
+_FONT_SIZE, _CHARACTER_WIDTH = 12, 7.3
+_BOX_HEIGHT, _COLUMN_GAP, _LAYER_GAP = 40.0, 26.0, 34.0
 _MARGIN = 8.0
-_LONGEST = 60
-_SWEEPS = 4
+_MAX_LINE_CHARACTERS = 60
+_NUM_ORDERING_SWEEPS = 4
 
 
 @dataclass(eq=False)
@@ -43,11 +43,11 @@ class _Box:
 
     @property
     def width(self) -> float:
-        return max((len(line) for line in self.lines), default=0) * _CHARACTER + 18 if self.lines else 2.0
+        return max((len(line) for line in self.lines), default=0) * _CHARACTER_WIDTH + 18 if self.lines else 2.0
 
     @property
     def y(self) -> float:
-        return _MARGIN + self.layer * (_HEIGHT + _LAYERS)
+        return _MARGIN + self.layer * (_BOX_HEIGHT + _LAYER_GAP)
 
 
 def to_svg(
@@ -56,7 +56,7 @@ def to_svg(
     changed: Collection[str] = (),
     links: Mapping[str, str] | None = None,
 ) -> str:
-    """The graph as an SVG element.
+    """Return the graph as an SVG element.
 
     Args:
         operators: each after those that it depends on.
@@ -70,13 +70,13 @@ def to_svg(
     _lower(boxes)
     layers = _layers(boxes)
     _order(layers)
-    width = _place(layers)
-    height = max((box.y for layer in layers for box in layer), default=0.0) + _HEIGHT + _MARGIN
+    width = _set_positions(layers)
+    height = max((box.y for layer in layers for box in layer), default=0.0) + _BOX_HEIGHT + _MARGIN
     crossing = [box for layer in layers for box in layer]
     edges = "".join(_edge(source, box, name) for box in crossing for source, name in box.sources)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="penstock-graph" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="monospace" font-size="{_FONT}">'
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="monospace" font-size="{_FONT_SIZE}">'
         f'<rect width="100%" height="100%" fill="white"/>{edges}{"".join(map(_drawn, boxes))}</svg>'
     )
 
@@ -89,10 +89,10 @@ def _boxes(
 ) -> list[_Box]:
     of_operator: dict[OpNode, _Box] = {}
     for op in operators:
-        name, what = op.name, title(op)
-        lines = (_shortened(what),) if name.startswith("__") else (_shortened(what), _shortened(name))
-        given = [f"{key}={value}" for key, value in arguments(op)]
-        hint = "\n".join([f"{what} '{name}' on {op.device}", *given])
+        name, kind = op.name, title(op)
+        lines = (_shortened(kind),) if name.startswith("__") else (_shortened(kind), _shortened(name))
+        argument_lines = [f"{key}={value}" for key, value in arguments(op)]
+        hint = "\n".join([f"{kind} '{name}' on {op.device}", *argument_lines])
         box = _Box(lines, _FILLS[op.device], hint, links.get(name, ""), name in changed)
         named = [(node, "") for node in op.inputs] + [(node, key) for key, node in sorted(op.argument_inputs.items())]
         # A fused operator's arguments are named by the step's position and the argument's name.
@@ -107,14 +107,14 @@ def _boxes(
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= _MAX_LINE_CHARACTERS else text[: _MAX_LINE_CHARACTERS - 1] + "…"
 
 
 # -- positions ---------------------------------------------------------------------------------------------------------
 
 
 def _lower(boxes: Sequence[_Box]) -> None:
-    """Moves boxes without sources down to the layer above their first use."""
+    """Move boxes without sources down to the layer above their first use."""
     highest_use: dict[_Box, int] = {}
     for box in reversed(boxes):
         if box in highest_use:
@@ -124,7 +124,7 @@ def _lower(boxes: Sequence[_Box]) -> None:
 
 
 def _layers(boxes: Sequence[_Box]) -> list[list[_Box]]:
-    """The boxes by layer; long edges get an empty box in each layer that they cross."""
+    """Return the boxes by layer; long edges get an empty box in each layer that they cross."""
     layers: dict[int, list[_Box]] = defaultdict(list)
     for box in boxes:
         layers[box.layer].append(box)
@@ -140,27 +140,27 @@ def _layers(boxes: Sequence[_Box]) -> list[list[_Box]]:
 
 
 def _order(layers: Sequence[list[_Box]]) -> None:
-    """Orders the boxes of each layer to reduce crossings: by their sources and by their users, in alternating
+    """Order the boxes of each layer to reduce crossings: by their sources and by their users, in alternating
     sweeps."""
     users: dict[_Box, list[_Box]] = defaultdict(list)
     for layer in layers:
         for box in layer:
             for source, _ in box.sources:
                 users[source].append(box)
-    for sweep in range(_SWEEPS):
+    for sweep in range(_NUM_ORDERING_SWEEPS):
         downwards = sweep % 2 == 0
         for layer in layers if downwards else reversed(layers):
-            place = {box: number for row in layers for number, box in enumerate(row)}
+            rank = {box: number for row in layers for number, box in enumerate(row)}
             near = {box: [s for s, _ in box.sources] if downwards else users[box] for box in layer}
             middle = {
-                box: sum(place[other] for other in near[box]) / len(near[box]) if near[box] else place[box]
+                box: sum(rank[other] for other in near[box]) / len(near[box]) if near[box] else rank[box]
                 for box in layer
             }
             layer.sort(key=middle.__getitem__)
 
 
-def _place(layers: Sequence[Sequence[_Box]]) -> float:
-    """Sets each box's x to the middle of its sources where its neighbours leave room; returns the picture's width."""
+def _set_positions(layers: Sequence[Sequence[_Box]]) -> float:
+    """Set each box's x to the middle of its sources where its neighbours leave room; return the picture's width."""
     for layer in layers:
         left = _MARGIN
         excess = []
@@ -168,7 +168,7 @@ def _place(layers: Sequence[Sequence[_Box]]) -> float:
             middles = [source.x for source, _ in box.sources]
             wanted = sum(middles) / len(middles) if middles else 0.0
             box.x = max(left + box.width / 2, wanted)
-            left = box.x + box.width / 2 + _BETWEEN
+            left = box.x + box.width / 2 + _COLUMN_GAP
             if middles:
                 excess.append(box.x - wanted)
         # Boxes that were pushed to the right pull their row back to the left, as far as there is room.
@@ -186,14 +186,14 @@ def _drawn(box: _Box) -> str:
     left = box.x - box.width / 2
     stroke = 'stroke="#d9480f" stroke-width="2.5"' if box.changed else 'stroke="#888"'
     radius = 18 if box.fill == _FILLS["output"] else 4
-    top = box.y + _HEIGHT / 2 + (4 if len(box.lines) == 1 else -3)
+    top = box.y + _BOX_HEIGHT / 2 + (4 if len(box.lines) == 1 else -3)
     rows = "".join(
         f'<text x="{box.x:.1f}" y="{top + 15 * number:.1f}" text-anchor="middle" '
         f'fill="{"#666" if number else "#111"}">{escape(line)}</text>'
         for number, line in enumerate(box.lines)
     )
     shape = (
-        f'<rect x="{left:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{_HEIGHT:.0f}" rx="{radius}" '
+        f'<rect x="{left:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{_BOX_HEIGHT:.0f}" rx="{radius}" '
         f'fill="{box.fill}" {stroke}/>'
     )
     drawn = f"<g><title>{escape(box.hint)}</title>{shape}{rows}</g>" if box.hint else f"<g>{shape}{rows}</g>"
@@ -201,8 +201,8 @@ def _drawn(box: _Box) -> str:
 
 
 def _edge(source: _Box, box: _Box, name: str) -> str:
-    top = source.y + (_HEIGHT if source.lines else _HEIGHT / 2)
-    bottom = box.y + (0 if box.lines else _HEIGHT / 2)
+    top = source.y + (_BOX_HEIGHT if source.lines else _BOX_HEIGHT / 2)
+    bottom = box.y + (0 if box.lines else _BOX_HEIGHT / 2)
     bend = (bottom - top) / 2
     dashes = ' stroke-dasharray="4 3"' if name else ""
     path = (

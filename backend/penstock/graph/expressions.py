@@ -44,7 +44,7 @@ def _type_word(dtype: DALIDataType) -> str:
 
 
 def apply(function: str, *operands: object) -> DataNode:
-    """The node that applies ``function`` (a name in the wire format's expressions) to nodes and constants."""
+    """Return the node that applies ``function`` (a name in the wire format's expressions) to nodes and constants."""
     operands = tuple(_as_operand(operand, index, function) for index, operand in enumerate(operands))
     if all(isinstance(operand, ScalarConstant) for operand in operands):
         raise ValueError(
@@ -76,7 +76,7 @@ def apply(function: str, *operands: object) -> DataNode:
 
 
 def _as_operand(value: object, index: int, function: str) -> object:
-    """A node, a scalar constant, or data for a constant node."""
+    """Return a node, a scalar constant, or data for a constant node."""
     if isinstance(value, (DataNode, ScalarConstant)):
         return value
     if type(value) in (bool, int, float, np.bool_):
@@ -101,7 +101,7 @@ def _as_operand(value: object, index: int, function: str) -> object:
 
 
 def subscript(node: Any, index: Any) -> DataNode:
-    """The node for ``node[index]``."""
+    """Return the node for ``node[index]``."""
     indices = index if isinstance(index, tuple) else (index,)
     arguments: dict[str, Any] = {}
     new_axes: list[int] = []
@@ -113,9 +113,9 @@ def subscript(node: Any, index: Any) -> DataNode:
             names.append(item.name)
             produced += 1
             continue
-        given = _index_arguments(item, consumed)
-        arguments.update(given)
-        produced += f"at_{consumed}" not in given
+        index_arguments = _index_arguments(item, consumed)
+        arguments.update(index_arguments)
+        produced += f"at_{consumed}" not in index_arguments
         consumed += 1
     result = node
     if arguments:
@@ -126,13 +126,13 @@ def subscript(node: Any, index: Any) -> DataNode:
         result = call_operator("_SubscriptDimCheck", (node,), {"num_subscripts": consumed}, device=node.device)
     if not new_axes:
         return result
-    given = {"axes": new_axes}
+    index_arguments = {"axes": new_axes}
     named = [name for name in names if name is not None]
     if named and len(named) != len(names):
         raise ValueError("Either all new axes of an index have a name or none has")
     if named:
-        given["new_axis_names"] = "".join(named)
-    return call_operator("ExpandDims", (result,), given, device=node.device)
+        index_arguments["new_axis_names"] = "".join(named)
+    return call_operator("ExpandDims", (result,), index_arguments, device=node.device)
 
 
 def _index_arguments(item: object, axis: int) -> dict[str, object]:
@@ -142,10 +142,10 @@ def _index_arguments(item: object, axis: int) -> dict[str, object]:
         raise NotImplementedError("Ellipsis in indexing is not implemented: write one `:` for each dimension")
     if isinstance(item, slice):
         bounds = {f"lo_{axis}": item.start, f"hi_{axis}": item.stop}
-        given = {name: _index_value(value) for name, value in bounds.items() if value is not None}
+        bounds_given = {name: _index_value(value) for name, value in bounds.items() if value is not None}
         if item.step is not None and item.step != 1:
-            given[f"step_{axis}"] = _index_value(item.step)
-        return given
+            bounds_given[f"step_{axis}"] = _index_value(item.step)
+        return bounds_given
     return {f"at_{axis}": _index_value(item)}
 
 

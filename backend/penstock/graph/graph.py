@@ -32,17 +32,17 @@ class Graph:
         return to_svg(self.operators, self.outputs)
 
     def logical_ids(self) -> dict[OpNode, int]:
-        """A number for each operator; instances of one call with multiple input sets share theirs."""
+        """Return a number for each operator; instances of one call with multiple input sets share theirs."""
         numbers: dict[object, int] = {}
         return {op: numbers.setdefault(op.group, len(numbers)) for op in self.operators}
 
     def uses_gpu(self) -> bool:
-        """Whether any operator runs, or any output must be, on a GPU."""
+        """Return whether any operator runs, or any output must be, on a GPU."""
         nodes = [*self.outputs, *(node for op in self.operators for node in op.all_inputs())]
         return any(op.device != "cpu" for op in self.operators) or any(node.device == "gpu" for node in nodes)
 
     def verify(self) -> None:
-        """Raises RuntimeError for errors that can be found before anything runs."""
+        """Raise RuntimeError for errors that can be found before anything runs."""
         self._check_names()
         for op in self.operators:
             verify_operator(op)
@@ -63,7 +63,7 @@ def _itself(node: DataNode) -> DataNode:
 
 
 def in_order(wanted: Iterable[DataNode], instead: Callable[[DataNode], DataNode] = _itself) -> list[OpNode]:
-    """The operators that some nodes need, depth first, inputs before users.
+    """Return the operators that some nodes need, depth first, inputs before users.
 
     Args:
         wanted: the nodes.
@@ -95,7 +95,7 @@ def in_order(wanted: Iterable[DataNode], instead: Callable[[DataNode], DataNode]
 
 
 def verify_operator(op: OpNode) -> None:
-    """Raises RuntimeError if a required argument is missing, or the operator does not run on its device."""
+    """Raise RuntimeError if a required argument is missing, or the operator does not run on its device."""
     _check_required(op)
     if op.schema.absent:
         raise RuntimeError(f"The operator `{op.display_name}` is not available: {op.schema.absent}.")

@@ -12,16 +12,16 @@ from penstock.errors import as_imported
 if TYPE_CHECKING:
     from penstock.graph.nodes import DataNode, OpNode
 
-_WIDTH = 110
+_MAX_LINE_CHARACTERS = 110
 # Of a longer graph, this many operators are listed at either end.
-_EDGE = 30
+_NUM_EDGE_OPERATORS = 30
 # The arguments of arithmetic, which are written as its operands.
 _EXPRESSION = (_DESCRIPTION, _INTEGERS, _REALS) = ("expression_desc", "integer_constants", "real_constants")
 _OPERAND = re.compile(r"([&$])(\d+)(?::(\w+))?")
 
 
 def listing(operators: Sequence[OpNode], outputs: Sequence[DataNode]) -> str:
-    """The operators, each with its outputs, inputs and arguments, and the graph's outputs.
+    """Return the operators, each with its outputs, inputs and arguments, and the graph's outputs.
 
     >>> from penstock import Pipeline, fn
     >>> with Pipeline(batch_size=1) as pipe:
@@ -32,35 +32,35 @@ def listing(operators: Sequence[OpNode], outputs: Sequence[DataNode]) -> str:
     return mirrored
     """
     shown = [_line(op) for op in operators]
-    if len(shown) > 2 * _EDGE:
-        shown[_EDGE:-_EDGE] = [f"... {len(shown) - 2 * _EDGE} more operators"]
+    if len(shown) > 2 * _NUM_EDGE_OPERATORS:
+        shown[_NUM_EDGE_OPERATORS:-_NUM_EDGE_OPERATORS] = [f"... {len(shown) - 2 * _NUM_EDGE_OPERATORS} more operators"]
     return "\n".join([*shown, f"return {', '.join(map(_use, outputs))}"])
 
 
 def title(op: OpNode) -> str:
-    """An operator's name in pictures and listings: its function's, or for a fused operator, those of its steps."""
+    """Return an operator's name in pictures and listings: its function's, or for a fused operator, those of its steps."""
     if op.steps:
         return " + ".join(title(step).partition(".")[2] for step in op.steps)
     return op.display_name.removeprefix(as_imported("penstock."))
 
 
 def arguments(op: OpNode) -> Iterator[tuple[str, str]]:
-    """The constant arguments that were given, as text."""
+    """Return the constant arguments that were given, as text."""
     return ((name, _value(value)) for name, value in op.arguments.items() if name not in _EXPRESSION)
 
 
 def _line(op: OpNode) -> str:
-    given = _operands(op) if _DESCRIPTION in op.arguments else [*map(_use, op.inputs)]
-    given += [f"{name.rpartition(':')[2]}={_use(node)}" for name, node in op.argument_inputs.items()]
-    given += [f"{name}={value}" for name, value in arguments(op)]
-    given += [] if op.device == "cpu" else [f"device='{op.device}'"]
-    call = f"{title(op)}({', '.join(given)})"
+    shown_arguments = _operands(op) if _DESCRIPTION in op.arguments else [*map(_use, op.inputs)]
+    shown_arguments += [f"{name.rpartition(':')[2]}={_use(node)}" for name, node in op.argument_inputs.items()]
+    shown_arguments += [f"{name}={value}" for name, value in arguments(op)]
+    shown_arguments += [] if op.device == "cpu" else [f"device='{op.device}'"]
+    call = f"{title(op)}({', '.join(shown_arguments)})"
     line = f"{', '.join(node.name for node in op.outputs)} = {call}" if op.outputs else call
-    return line if len(line) <= _WIDTH else line[: _WIDTH - 4] + "...)"
+    return line if len(line) <= _MAX_LINE_CHARACTERS else line[: _MAX_LINE_CHARACTERS - 4] + "...)"
 
 
 def _operands(op: OpNode) -> list[str]:
-    """The operands of an expression in order: nodes and constants."""
+    """Return the operands of an expression in order: nodes and constants."""
     operands = []
     for kind, number, dtype in _OPERAND.findall(op.arguments[_DESCRIPTION]):
         if kind == "&":

@@ -17,7 +17,7 @@ class SupportsArray(Protocol):
     """Anything that numpy can convert: its own arrays, PyTorch's, JAX's."""
 
     def __array__(self) -> Any:
-        """The data as an array."""
+        """Return the data as an array."""
         ...
 
 
@@ -85,7 +85,7 @@ class OpNode:
         return frames(self.sites)
 
     def all_inputs(self) -> Iterator[DataNode]:
-        """The positional inputs, then the argument inputs in order of name."""
+        """Yield the positional inputs, then the argument inputs in order of name."""
         yield from self.inputs
         for name in sorted(self.argument_inputs):
             yield self.argument_inputs[name]
@@ -124,7 +124,7 @@ class DataNode(Expression):
         self.layout = layout
 
     def on_device(self, device: str) -> DataNode:
-        """The same data on ``device``, whether or not its producer is conditional (unlike :meth:`gpu` and :meth:`cpu`)."""
+        """Return the same data on ``device``, whether or not its producer is conditional (unlike :meth:`gpu` and :meth:`cpu`)."""
         return DataNode(self.name, device, self.source, self.index, self.ndim, self.dtype, self.layout)
 
     @property
@@ -134,11 +134,11 @@ class DataNode(Expression):
         return self.device != made_on
 
     def gpu(self) -> DataNode:
-        """The same data on the GPU, copied if it is produced elsewhere."""
+        """Return the same data on the GPU, copied if it is produced elsewhere."""
         return self if self.device == "gpu" else self._split_first().on_device("gpu")
 
     def cpu(self) -> DataNode:
-        """The same data on the CPU, copied if it is produced elsewhere."""
+        """Return the same data on the CPU, copied if it is produced elsewhere."""
         return self if self.device == "cpu" else self._split_first().on_device("cpu")
 
     def _split_first(self) -> DataNode:

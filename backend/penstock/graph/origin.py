@@ -22,7 +22,7 @@ class CallSite(NamedTuple):
 
 
 def capture(stop: CodeType | None) -> tuple[CallSite, ...]:
-    """The user's frames from the graph-defining function (called by ``stop``) to here, outermost first."""
+    """Return the user's frames from the graph-defining function (called by ``stop``) to here, outermost first."""
     sites = []
     inner = None
     frame = sys._getframe(1)  # private: ten times faster than inspect.stack(), and done for each call of an operator
@@ -40,10 +40,10 @@ def capture(stop: CodeType | None) -> tuple[CallSite, ...]:
 
 
 def is_around(code: CodeType, inner: CodeType | None) -> bool:
-    """Whether this is the function of which conditionals made ``inner`` from a branch: the line there tells enough."""
+    """Return whether this is the function of which conditionals made ``inner`` from a branch: the line there tells enough."""
     return inner is not None and inner.co_name == code.co_name and inner in code.co_consts
 
 
 def frames(sites: tuple[CallSite, ...]) -> tuple[Frame, ...]:
-    """The sites with their source lines."""
+    """Return the sites with their source lines."""
     return tuple(Frame(*site, linecache.getline(site.filename, site.lineno).strip()) for site in sites)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 
-_MOST_ATTEMPTS = 20
+_MAX_ATTEMPTS = 20
 
 
 def parse(source: str) -> ast.Module:
-    """The tree of a source, as ``ast.parse`` gives it.
+    """Return the tree of a source, as ``ast.parse`` gives it.
 
     CPython 3.11 may lose count of the nesting if another thread parses meanwhile, or a finalizer does. The ``SystemError`` that it
     then raises says nothing about the source.
     """
-    for _ in range(_MOST_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         try:
             return ast.parse(source)
         except SystemError:

@@ -13,7 +13,7 @@ from penstock.tensors.cuda import DEVICE_VARIABLE
 
 
 def all_on_cpu() -> bool:
-    """Whether all pipelines of this process are to run on the CPU, whatever they ask for.
+    """Return whether all pipelines of this process are to run on the CPU, whatever they ask for.
 
     Raises:
         ValueError: the environment variable ``PENSTOCK_DEVICE`` is neither empty nor ``cpu``.
@@ -25,7 +25,7 @@ def all_on_cpu() -> bool:
 
 
 def on_cpu(graph: Graph) -> Graph:
-    """The graph with all operators on the CPU, including ``mixed`` ones.
+    """Return the graph with all operators on the CPU, including ``mixed`` ones.
 
     Raises:
         DeviceError: some operators run on the GPU only.

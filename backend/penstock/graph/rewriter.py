@@ -21,7 +21,7 @@ def plain_arguments(args: list[ast.arg]) -> ast.arguments:
 
 
 def rewritten(definition: ast.FunctionDef) -> ast.FunctionDef:
-    """The definition, modified: its conditionals are calls, and its signature has no defaults, annotations or type parameters.
+    """Return the definition, modified: its conditionals are calls, and its signature has no defaults, annotations or type parameters.
 
     What it uses of its type parameters it finds in its closure, where Python has put them.
     """
@@ -54,7 +54,7 @@ def rewritten(definition: ast.FunctionDef) -> ast.FunctionDef:
 
 
 def _declared(definition: ast.FunctionDef, kind: type[ast.Global] | type[ast.Nonlocal]) -> set[str]:
-    """The names that the function declares `global` or `nonlocal`."""
+    """Return the names that the function declares `global` or `nonlocal`."""
     return {name for node in _walk_statements(definition.body) if isinstance(node, kind) for name in node.names}
 
 
@@ -81,7 +81,7 @@ _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
 def _walk_statements(statements: Iterable[ast.AST], stop: tuple[type, ...] = _OWN_SCOPE) -> Iterable[ast.AST]:
-    """All nodes below, except those in a scope of their own (or of the types in ``stop``)."""
+    """Return all nodes below, except those in a scope of their own (or of the types in ``stop``)."""
     for statement in statements:
         yield statement
         if not isinstance(statement, stop):
@@ -89,17 +89,17 @@ def _walk_statements(statements: Iterable[ast.AST], stop: tuple[type, ...] = _OW
 
 
 def _has_return(statements: Iterable[ast.AST]) -> bool:
-    """Whether there is a `return` among the statements or in their ifs; loops cannot be rewritten."""
+    """Return whether there is a `return` among the statements or in their ifs; loops cannot be rewritten."""
     return any(isinstance(node, ast.Return) for node in _walk_statements(statements, _OWN_SCOPE + _LOOPS))
 
 
 def _returns_inside_if(body: Iterable[ast.AST]) -> bool:
-    """Whether an `if` returns early, so that the statements after it must move into its branches."""
+    """Return whether an `if` returns early, so that the statements after it must move into its branches."""
     return any(isinstance(node, ast.If) and _has_return([node]) for node in body)
 
 
 def _return_once(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The same statements, assigning one result on each path instead of returning early."""
+    """Return the same statements, assigning one result on each path instead of returning early."""
     for index, statement in enumerate(body):
         if isinstance(statement, ast.Return):
             value = statement.value or ast.Constant(None)
@@ -113,7 +113,7 @@ def _return_once(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _cannot_be_function(statement: ast.If) -> bool:
-    """Whether an `if` holds what cannot move into a function: `return`, `break`, `continue`, `yield` and so on."""
+    """Return whether an `if` holds what cannot move into a function: `return`, `break`, `continue`, `yield` and so on."""
     if any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) for n in _walk_statements([statement])):
         return True
     return any(isinstance(n, (ast.Break, ast.Continue)) for n in _walk_statements([statement], _OWN_SCOPE + _LOOPS))
@@ -126,7 +126,7 @@ def _targets(statements: Iterable[ast.AST]) -> Iterable[ast.expr]:
 
 
 def _bound_names(statements: Iterable[ast.AST]) -> set[str]:
-    """The variables that statements bind, except those of comprehensions."""
+    """Return the variables that statements bind, except those of comprehensions."""
     names: set[str] = set()
     inside: set[int] = set()
     for node in _walk_statements(statements):
@@ -158,13 +158,13 @@ def _is_simple_index(index: ast.expr) -> bool:
     return isinstance(index.operand if isinstance(index, ast.UnaryOp) else index, (ast.Constant, ast.Name))
 
 
-def _places(statements: Iterable[ast.AST]) -> dict[str, ast.expr]:
-    """The attributes and the items with a constant or a variable as their index that statements assign, by source text."""
-    places: dict[str, ast.expr] = {}
+def _assignment_targets(statements: Iterable[ast.AST]) -> dict[str, ast.expr]:
+    """Return the attributes and the items with a constant or a variable as their index that statements assign, by source text."""
+    targets: dict[str, ast.expr] = {}
     for target in _targets(statements):
         if isinstance(target, ast.Attribute) or (isinstance(target, ast.Subscript) and _is_simple_index(target.slice)):
-            places.setdefault(ast.unparse(target), target)
-    return places
+            targets.setdefault(ast.unparse(target), target)
+    return targets
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -183,7 +183,7 @@ class _Rewriter(ast.NodeTransformer):
         self._count = 0
 
     def rewrite_all(self, statements: Iterable[ast.stmt]) -> list[ast.stmt]:
-        """The rewritten statements; one may become several."""
+        """Return the rewritten statements; one may become several."""
         result: list[ast.stmt] = []
         for statement in statements:
             rewritten = self.visit(statement)
@@ -191,10 +191,10 @@ class _Rewriter(ast.NodeTransformer):
         return result
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        place = node.decorator_list[0] if node.decorator_list else node
+        position = node.decorator_list[0] if node.decorator_list else node
         rewrite = ast.Attribute(_name(TOOLS), "inner", ast.Load())
         for part in ast.walk(rewrite):
-            ast.copy_location(part, place)
+            ast.copy_location(part, position)
         node.decorator_list.append(rewrite)
         return node
 
@@ -283,27 +283,27 @@ class _Rewriter(ast.NodeTransformer):
         number = self._count
         self._count += 1
         variables = sorted(_bound_names([*node.body, *node.orelse]) & self._assigned)
-        places = {text: p for text, p in _places([*node.body, *node.orelse]).items()}
+        elements = {text: p for text, p in _assignment_targets([*node.body, *node.orelse]).items()}
         test = self.visit(node.test)
         made: list[ast.stmt] = [
             self._branch(f"__penstock_if_{number}", node.body, variables),
             self._branch(f"__penstock_else_{number}", node.orelse, variables),
-            self._get_state(f"__penstock_get_{number}", variables, places),
-            self._set_state(f"__penstock_set_{number}", variables, places),
+            self._get_state(f"__penstock_get_{number}", variables, elements),
+            self._set_state(f"__penstock_set_{number}", variables, elements),
         ]
-        names = ast.Tuple([ast.Constant(name) for name in [*variables, *places]], ast.Load())
+        names = ast.Tuple([ast.Constant(name) for name in [*variables, *elements]], ast.Load())
         functions = [_name(f"__penstock_{kind}_{number}") for kind in ("if", "else", "get", "set")]
         call = ast.Expr(_tool("if_statement", test, *functions, names))
         result: list[ast.AST] = [*made, call]
         # The replacement has the line of `if` only: a call of several lines would be reported on its last.
-        place = ast.Pass(
+        position = ast.Pass(
             lineno=node.lineno, col_offset=node.col_offset, end_lineno=node.lineno, end_col_offset=node.col_offset
         )
         for statement in result:
-            ast.copy_location(statement, place)
+            ast.copy_location(statement, position)
             for child in ast.walk(statement):
                 if not hasattr(child, "lineno") and "lineno" in getattr(child, "_attributes", ()):
-                    ast.copy_location(child, place)
+                    ast.copy_location(child, position)
         return result
 
     def _function(
@@ -323,25 +323,25 @@ class _Rewriter(ast.NodeTransformer):
         body = self.rewrite_all(statements) or [ast.Pass()]
         return self._function(name, body, variables)
 
-    def _get_state(self, name: str, variables: list[str], places: dict[str, ast.expr]) -> ast.FunctionDef:
+    def _get_state(self, name: str, variables: list[str], elements: dict[str, ast.expr]) -> ast.FunctionDef:
         values: list[ast.expr] = [
             _tool("probe", _lambda(_name(variable)), ast.Constant(variable))
             if variable in self._global_names
             else _name(variable)
             for variable in variables
         ]
-        for text in places:
+        for text in elements:
             (read,) = parse(text).body
             assert isinstance(read, ast.Expr)
             values.append(_tool("probe", _lambda(read.value), ast.Constant(text)))
         return self._function(name, [ast.Return(ast.Tuple(values, ast.Load()))], [])
 
-    def _set_state(self, name: str, variables: list[str], places: dict[str, ast.expr]) -> ast.FunctionDef:
+    def _set_state(self, name: str, variables: list[str], elements: dict[str, ast.expr]) -> ast.FunctionDef:
         values = "__penstock_values__"
         body: list[ast.stmt] = []
         for index, variable in enumerate(variables):
             body.append(_assign(variable, ast.Subscript(_name(values), ast.Constant(index), ast.Load())))
-        for index, text in enumerate(places, len(variables)):
+        for index, text in enumerate(elements, len(variables)):
             (store,) = parse(f"{text} = 0").body
             assert isinstance(store, ast.Assign)
             store.value = ast.Subscript(_name(values), ast.Constant(index), ast.Load())

@@ -15,13 +15,13 @@ class Conditions(Protocol):
     """The open branches of a pipeline with conditionals."""
 
     def enter_branch(self, node: DataNode) -> DataNode:
-        """The part of ``node`` with the samples of the open branches."""
+        """Return the part of ``node`` with the samples of the open branches."""
 
     def branch_batch(self) -> DataNode | None:
-        """A node with one sample for each in the open branches; None outside branches."""
+        """Return a node with one sample for each in the open branches; None outside branches."""
 
     def register(self, op: OpNode) -> None:
-        """Records the branch of a new operator's outputs."""
+        """Record the branch of a new operator's outputs."""
 
 
 class Scope:
@@ -44,19 +44,19 @@ class Scope:
         self.debug: Any = None
 
     def next_name(self, class_name: str) -> str:
-        """A name for an operator without one."""
+        """Return a name for an operator without one."""
         return f"__{class_name}_{'detached_' if self.detached else ''}{next(self._counter)}"
 
     def enter_branch(self, node: DataNode) -> DataNode:
-        """The node as seen inside the open branches."""
+        """Return the node as seen inside the open branches."""
         return node if self.conditions is None else self.conditions.enter_branch(node)
 
     def branch_batch(self) -> DataNode | None:
-        """A node with one sample for each in the open branches; None outside branches."""
+        """Return a node with one sample for each in the open branches; None outside branches."""
         return None if self.conditions is None else self.conditions.branch_batch()
 
     def register(self, op: OpNode) -> None:
-        """Records a new operator; raises RuntimeError if it must be preserved and there is no pipeline to do so."""
+        """Record a new operator; raise RuntimeError if it must be preserved and there is no pipeline to do so."""
         if self is _outside and op.arguments.get("preserve"):
             raise no_current_pipeline(op.display_name)
         if self.conditions is not None:
@@ -75,12 +75,12 @@ _outside = Scope(detached=True)
 
 
 def scope_stack() -> list[Scope]:
-    """The open scopes of this thread, innermost last."""
+    """Return the open scopes of this thread, innermost last."""
     return _local.scopes
 
 
 def no_current_pipeline(display: str) -> RuntimeError:
-    """The error for an operator that must be called inside a pipeline's definition."""
+    """Return the error for an operator that must be called inside a pipeline's definition."""
     return RuntimeError(
         f"Current Pipeline not set!\n`{as_imported(display)}`, as an operator with side-effects, must be used inside `define_graph` "
         "or a `pipeline_def`, or current pipeline must be explicitly set: in a `with pipeline:` block, or by `Pipeline.push_current`."
@@ -88,6 +88,6 @@ def no_current_pipeline(display: str) -> RuntimeError:
 
 
 def current_scope() -> Scope:
-    """The innermost open scope, or that of operators called outside any pipeline."""
+    """Return the innermost open scope, or that of operators called outside any pipeline."""
     scopes = scope_stack()
     return scopes[-1] if scopes else _outside

@@ -18,28 +18,28 @@ class Syntax(Protocol):
     """Makes the operators for Python's syntax."""
 
     def apply(self, function: str, *operands: object) -> Any:
-        """The node that applies ``function``, a name in the wire format's expressions."""
+        """Return the node that applies ``function``, a name in the wire format's expressions."""
 
     def subscript(self, node: object, index: object) -> Any:
-        """The node for ``node[index]``."""
+        """Return the node for ``node[index]``."""
 
     def call(self, operator: str, node: object, arguments: dict[str, object], device: str) -> Any:
-        """The output of an operator with one input."""
+        """Return the output of an operator with one input."""
 
     def enter_branch(self, node: object) -> Any:
-        """The node as seen inside the open branches."""
+        """Return the node as seen inside the open branches."""
 
 
 _defined: list[Syntax] = []
 
 
 def define(syntax: Syntax) -> None:
-    """Sets the syntax."""
+    """Set the syntax."""
     _defined[:] = [syntax]
 
 
 def syntax() -> Syntax:
-    """The syntax."""
+    """Return the syntax."""
     return _defined[0]
 
 
@@ -186,7 +186,7 @@ class Expression:
                 "Put the node first, make the array a node by `types.Constant`, or use the functions of `math`."
             )
         return syntax().apply(
-            function, *(own if isinstance(own, Expression) else np.asarray(own).item() for own in operands)
+            function, *(value if isinstance(value, Expression) else np.asarray(value).item() for value in operands)
         )
 
     # Comparison makes nodes, so that dictionaries could not find them.
@@ -196,13 +196,13 @@ class Expression:
         return syntax().subscript(self, index)
 
     def shape(self: Node, *, dtype: DALIDataType | None = None, device: str = "cpu") -> Node:
-        """The extents of each sample, as a 1-D tensor of ``dtype`` (default INT64)."""
+        """Return the extents of each sample, as a 1-D tensor of ``dtype`` (default INT64)."""
         return syntax().call("_Shape", self, {"dtype": dtype}, device)
 
     def property(self: Node, key: str, *, device: str = "cpu") -> Node:
-        """A property of each sample, e.g. ``"layout"`` or ``"source_info"``, as a 1-D tensor of UINT8 characters."""
+        """Return a property of each sample, e.g. ``"layout"`` or ``"source_info"``, as a 1-D tensor of UINT8 characters."""
         return syntax().call("GetProperty", self, {"key": key}, device)
 
     def source_info(self: Node, *, device: str = "cpu") -> Node:
-        """Where each sample came from, e.g. a file's name, as a 1-D tensor of UINT8 characters."""
+        """Return where each sample came from, e.g. a file's name, as a 1-D tensor of UINT8 characters."""
         return self.property("source_info", device=device)

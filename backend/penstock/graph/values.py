@@ -1,4 +1,4 @@
-"""Which values can be constants of a graph, and the arguments of the operator that holds them."""
+"""Values that can be constants of a graph, and the arguments of the operator that holds them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FLOATING = (FLOAT, FLOAT16, FLOAT64)
 
 
 def is_constant(value: object) -> bool:
-    """Whether a value can become an input: numbers, arrays, flat sequences of numbers, constants."""
+    """Return whether a value can become an input: numbers, arrays, flat sequences of numbers, constants."""
     if isinstance(value, (bool, int, float, np.number, ScalarConstant)) or _is_array(value):
         return True
     if isinstance(value, (list, tuple)):
@@ -36,7 +36,7 @@ def is_constant(value: object) -> bool:
 
 
 def _is_array(value: object) -> bool:
-    """Whether this is an array of numpy's own class or one of PyTorch."""
+    """Return whether this is an array of numpy's own class or one of PyTorch."""
     return type(value) is np.ndarray or _is_of_torch(value)
 
 
@@ -50,7 +50,7 @@ def constant_arguments(
     shape: Sequence[int] | int | None = None,
     layout: str | None = None,
 ) -> dict[str, object]:
-    """The arguments of the operator ``Constant`` for ``value``; as for :func:`~penstock.graph.calls.constant_node`."""
+    """Return the arguments of the operator ``Constant`` for ``value``; as for :func:`~penstock.graph.calls.constant_node`."""
     if isinstance(value, ScalarConstant):
         dtype, value = dtype or value.dtype, value.value
     if isinstance(value, (list, tuple)):
@@ -80,14 +80,14 @@ def constant_arguments(
     if isinstance(value, np.ndarray):
         array = array.reshape([int(extent) for extent in shape])
     data = array.reshape(-1)
-    given: dict[str, object] = {"shape": [int(extent) for extent in shape], "dtype": dtype}
+    arguments: dict[str, object] = {"shape": [int(extent) for extent in shape], "dtype": dtype}
     if dtype in _FLOATING or array.dtype.kind == "f":
-        given["fdata"] = [float(x) for x in data]
+        arguments["fdata"] = [float(x) for x in data]
     else:
-        given["idata"] = [int(x) for x in data]
+        arguments["idata"] = [int(x) for x in data]
     if layout:
-        given["layout"] = layout
-    return given
+        arguments["layout"] = layout
+    return arguments
 
 
 def _default_dtype(array: np.ndarray) -> DALIDataType:

@@ -29,7 +29,7 @@ class Applied:
 
 
 def ordered_passes() -> dict[str, Pass]:
-    """The passes by name, in the order they run."""
+    """Return the passes by name, in the order they run."""
     from penstock.passes.decode_regions import decode_regions
     from penstock.passes.fold_constants import fold_constants
     from penstock.passes.fuse import fuse
@@ -44,7 +44,7 @@ def ordered_passes() -> dict[str, Pass]:
 
 
 def chosen_passes(names: Sequence[str] | None) -> dict[str, Pass]:
-    """The passes of these names, in the order they run; None: all.
+    """Return the passes of these names, in the order they run; None: all.
 
     Raises:
         TypeError: ``names`` is not a list of names.
@@ -64,7 +64,7 @@ def chosen_passes(names: Sequence[str] | None) -> dict[str, Pass]:
 
 
 def apply_passes(graph: Graph, names: Sequence[str] | None = None) -> Iterator[Applied]:
-    """Runs the passes in turn, yielding what each did."""
+    """Run the passes in turn, yielding what each did."""
     for name, rewrite in chosen_passes(names).items():
         before = graph
         graph, changes = rewrite(before)
@@ -72,7 +72,7 @@ def apply_passes(graph: Graph, names: Sequence[str] | None = None) -> Iterator[A
 
 
 def improve(graph: Graph, names: Sequence[str] | None = None) -> Graph:
-    """The graph after the passes of these names; None: after all."""
+    """Return the graph after the passes of these names; None: after all."""
     for applied in apply_passes(graph, names):
         graph = applied.after
     return graph

@@ -9,7 +9,7 @@ from penstock.tensors import TensorListCPU
 
 
 def fold_constants(graph: Graph) -> Rewritten:
-    """The graph with CPU operators of constants replaced by constants."""
+    """Return the graph with CPU operators of constants replaced by constants."""
     values: dict[str, TensorListCPU] = {}
     folded: dict[str, DataNode] = {}
     changes: list[Change] = []

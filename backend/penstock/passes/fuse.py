@@ -16,28 +16,28 @@ from penstock.schema.registry import fusing_schemas
 
 
 def fuse(graph: Graph) -> Rewritten:
-    """The graph with chains fused."""
+    """Return the graph with chains fused."""
     listed = fuse_listed(graph, "fuse")
     composed = fuse_composed(listed.graph, "fuse")
     return Rewritten(composed.graph, listed.changes + composed.changes)
 
 
 def fuse_listed(graph: Graph, by: str) -> Rewritten:
-    """The graph with each chain listed by a fused operator of the pass ``by`` replaced; longer chains first."""
+    """Return the graph with each chain listed by a fused operator of the pass ``by`` replaced; longer chains first."""
     chains = {schema.name: schema.fuses for schema in fusing_schemas(by) if schema.fuses}
     rules = sorted(chains, key=lambda name: len(chains[name]), reverse=True)
     changes: list[Change] = []
     while True:
-        uses, taken = _uses(graph), set[OpNode]()
+        uses, fused_operators = _uses(graph), set[OpNode]()
         replacements = {}
         # From the outputs backwards, as a chain is found from its end.
         for op in reversed(graph.operators):
             able = (rule for rule in rules if op.device in find_schema(rule).devices)
             found = ((rule, _listed_chain(chains[rule], op, uses)) for rule in able)
             rule, chain = next(((rule, chain) for rule, chain in found if chain), ("", []))
-            fused = _fused(find_schema(rule), chain) if chain and taken.isdisjoint(chain) else None
+            fused = _fused(find_schema(rule), chain) if chain and fused_operators.isdisjoint(chain) else None
             if fused is not None:
-                taken.update(chain)
+                fused_operators.update(chain)
                 replacements[op.name] = fused.outputs[0]
                 changes.append(_change(chain, fused))
         if not replacements:
@@ -47,7 +47,7 @@ def fuse_listed(graph: Graph, by: str) -> Rewritten:
 
 
 def fuse_composed(graph: Graph, by: str, only_windows: bool = False) -> Rewritten:
-    """The graph with each maximal chain that the fused operator of the pass ``by`` can compose replaced.
+    """Return the graph with each maximal chain that the fused operator of the pass ``by`` can compose replaced.
 
     Args:
         graph: to improve.
@@ -75,7 +75,7 @@ def fuse_composed(graph: Graph, by: str, only_windows: bool = False) -> Rewritte
 
 
 def _uses(graph: Graph) -> Counter[str]:
-    """The number of uses of each node, by name."""
+    """Return the number of uses of each node, by name."""
     return Counter(node.name for node in _all_uses(graph))
 
 
@@ -87,7 +87,7 @@ def _all_uses(graph: Graph) -> Iterable[DataNode]:
 
 
 def _listed_chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[str]) -> list[OpNode]:
-    """The operators of a chain that ends with ``last``; empty if there is none, or it cannot be fused."""
+    """Return the operators of a chain that ends with ``last``; empty if there is none, or it cannot be fused."""
     chain: list[OpNode] = []
     op: OpNode | None = last
     for allowed in reversed(names):
@@ -103,7 +103,7 @@ def _listed_chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[st
 
 
 def _knows_arguments(chain: Sequence[OpNode]) -> bool:
-    """Whether the arguments of operators are there as soon as the CPU is done."""
+    """Return whether the arguments of operators are there as soon as the CPU is done."""
     left = [node for op in chain for node in op.argument_inputs.values()]
     while left:
         node = left.pop()
@@ -119,7 +119,7 @@ def _can_be_left_out(op: OpNode) -> bool:
 
 
 def _feeds_only(op: OpNode, into: OpNode, uses: Counter[str]) -> bool:
-    """Whether the output of ``op`` is the first input of ``into``, and is not used otherwise."""
+    """Return whether the output of ``op`` is the first input of ``into``, and is not used otherwise."""
     between = into.inputs[0]
     return between.source is op and uses[between.name] == 1 and between.device == op.outputs[0].device
 
@@ -133,7 +133,7 @@ class _Link:
 
 
 def _composed_chain(rule: Schema, last: OpNode, uses: Counter[str], only_windows: bool) -> list[_Link]:
-    """The longest chain that ends with ``last``."""
+    """Return the longest chain that ends with ``last``."""
     kind = cast(type[FusedOperator], operator_class(rule.name))
     chain: list[_Link] = []
     op: OpNode | None = last
@@ -155,7 +155,7 @@ def _composed_chain(rule: Schema, last: OpNode, uses: Counter[str], only_windows
 
 
 def _is_worth_it(kind: type[FusedOperator], chain: Sequence[_Link], only_windows: bool) -> bool:
-    """Whether something is gained by computing a chain at once."""
+    """Return whether something is gained by computing a chain at once."""
     joined = [operator for link in chain for operator in link.operators]
     return kind.takes(joined) and (not only_windows or isinstance(joined[0], PixelSource))
 
@@ -165,7 +165,7 @@ def _fits(kind: type[FusedOperator], operator: Operator, is_first: bool, only_wi
 
 
 def _placement_follows(source: Sequence[Operator], chain: Sequence[_Link]) -> bool:
-    """Whether a crop or slice follows a decoder.
+    """Return whether a crop or slice follows a decoder.
 
     In that case the previous pass decodes all windows first: interleaved with the rest of the chain, that took 10 %
     longer.
@@ -184,18 +184,18 @@ def _change(chain: Sequence[OpNode], fused: OpNode) -> Change:
 
 
 def _fused(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
-    """The operator that replaces ``chain``; None if it, or one of the chain, rejects its arguments."""
+    """Return the operator that replaces ``chain``; None if it, or one of the chain, rejects its arguments."""
     kind = cast(type[FusedOperator], operator_class(rule.name))
     nodes: list[OpNode] = []
     operators: list[Operator] = []
     arguments: dict[str, DataNode] = {}
     for number, op in enumerate(chain):
-        own = _operators(op, kind.nests)
-        if not own:
+        inner = _operators(op, kind.nests)
+        if not inner:
             return None
         arguments |= _arguments(op, len(nodes), number > 0, kind.nests)
         nodes += (op,) if kind.nests else op.steps or (op,)
-        operators += own
+        operators += inner
     if not kind.takes(operators):
         return None
     last = chain[-1]
@@ -215,20 +215,20 @@ def _fused(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
 
 
 def _arguments(op: OpNode, position: int, with_inputs: bool, nests: bool) -> dict[str, DataNode]:
-    """The arguments that a fused operator takes for one of its operators, or for several already fused, unless it nests."""
+    """Return the arguments that a fused operator takes for one of its operators, or for several already fused, unless it nests."""
     if op.steps and not nests:
         return {
-            fused_argument(position + place, name): node
-            for (place, name), node in ((split_argument(full), node) for full, node in op.argument_inputs.items())
+            fused_argument(position + offset, name): node
+            for (offset, name), node in ((split_argument(full), node) for full, node in op.argument_inputs.items())
         }
-    given = dict(op.argument_inputs)
+    argument_nodes = dict(op.argument_inputs)
     if with_inputs:
-        given |= {further_input(number): node for number, node in enumerate(op.inputs[1:])}
-    return {fused_argument(position, name): node for name, node in given.items()}
+        argument_nodes |= {further_input(number): node for number, node in enumerate(op.inputs[1:])}
+    return {fused_argument(position, name): node for name, node in argument_nodes.items()}
 
 
 def _operators(op: OpNode, nests: bool = False) -> tuple[Operator, ...]:
-    """The operators that a node stands for, or with ``nests`` the one that it is; none if it rejects its arguments.
+    """Return the operators that a node stands for, or with ``nests`` the one that it is; none if it rejects its arguments.
 
     It will reject them when the plan is made, too, and is reported there with its source line.
     """

@@ -8,5 +8,5 @@ from penstock.passes.rewriting import Rewritten
 
 
 def fuse_pointwise(graph: Graph) -> Rewritten:
-    """The graph with each maximal chain of pointwise operators on the CPU fused."""
+    """Return the graph with each maximal chain of pointwise operators on the CPU fused."""
     return fuse_composed(graph, "fuse_pointwise")

@@ -7,8 +7,8 @@ from penstock.passes.rewriting import Change, Rewritten
 
 
 def prune(graph: Graph) -> Rewritten:
-    """The same outputs, computed without unneeded operators."""
-    kept = [node for node in graph.sinks if node.source is not None and node.source.preserved]
-    pruned = Graph(graph.outputs, kept)
+    """Return the same outputs, computed without unneeded operators."""
+    preserved_sinks = [node for node in graph.sinks if node.source is not None and node.source.preserved]
+    pruned = Graph(graph.outputs, preserved_sinks)
     left = set(pruned.operators)
     return Rewritten(pruned, tuple(Change("pruned", (op,)) for op in graph.operators if op not in left))

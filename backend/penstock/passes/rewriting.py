@@ -42,9 +42,9 @@ class Rewritten(NamedTuple):
 
 
 def with_replacements(graph: Graph, replacements: Mapping[str, DataNode]) -> Graph:
-    """The graph in which uses of a node named by a key of ``replacements``, on either device, use its value.
+    """Return the graph in which uses of a node named by a key of ``replacements``, on either device, use its value.
 
-    What replaces a node may itself use nodes that are replaced. Operators that do not depend on a replaced node are the same objects.
+    Replacements may use nodes that are replaced themselves. Operators that depend on no replaced node remain the same objects.
     """
     renewed: dict[OpNode, OpNode] = {}
 

@@ -13,7 +13,7 @@ from penstock.tensors import TensorCPU
 
 
 def share_common(graph: Graph) -> Rewritten:
-    """The graph with equal operators (same arguments, same inputs) merged.
+    """Return the graph with equal operators (same arguments, same inputs) merged.
 
     Outputs stay separate: the user may write to them.
     """
@@ -28,13 +28,13 @@ def share_common(graph: Graph) -> Rewritten:
         first = firsts.setdefault(identity, op)
         if first is op or any(node.name in outputs for node in op.outputs):
             continue
-        shared |= {node.name: kept for node, kept in zip(op.outputs, first.outputs)}
+        shared |= {node.name: shared_output for node, shared_output in zip(op.outputs, first.outputs)}
         changes.append(Change("shared", (op,), first))
     return Rewritten(with_replacements(graph, shared), tuple(changes)) if shared else Rewritten(graph)
 
 
 def _identity(op: OpNode, shared: dict[str, DataNode]) -> Hashable | None:
-    """A key that is equal for operators with equal results; None if they must not be merged."""
+    """Return a key that is equal for operators with equal results; None if they must not be merged."""
     schema = op.schema
     if schema.random or schema.stateful or op.preserved:
         return None
@@ -56,14 +56,14 @@ def _identity(op: OpNode, shared: dict[str, DataNode]) -> Hashable | None:
 
 
 def _frozen_payload(op: OpNode) -> Hashable:
-    """A constant's tensor; raises TypeError for anything that is called or read."""
+    """Return a constant's tensor; raises TypeError for anything that is called or read."""
     if not op.schema.constant or not isinstance(op.payload, TensorCPU):
         raise TypeError(f"the payload of {op.name} is not compared")
     return op.payload.dtype, op.payload.layout(), _frozen(np.asarray(op.payload))
 
 
 def _frozen(value: object) -> Hashable:
-    """An argument's value as a key that equals only equal values of the same type.
+    """Return an argument's value as a key that equals only equal values of the same type.
 
     Raises:
         TypeError: there is no key for values of this kind.

@@ -20,7 +20,7 @@ _PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
 
 
 def to_wire(graph: Graph, settings: PipelineSettings) -> bytes:
-    """A pipeline as defined, without the user's source lines.
+    """Return a pipeline as defined, without the user's source lines.
 
     Raises:
         SerializationError: an operator holds a Python function, which the format cannot name.
@@ -54,7 +54,7 @@ def to_wire(graph: Graph, settings: PipelineSettings) -> bytes:
 
 
 def _executor_choices(settings: PipelineSettings) -> int:
-    """The bits of concurrency, whose default is BACKEND, and of the stream policy."""
+    """Return the bits of concurrency, whose default is BACKEND, and of the stream policy."""
     concurrency, policy = settings.concurrency, settings.stream_policy
     choices = OperatorConcurrency.BACKEND if concurrency is None else concurrency
     return choices.value | (0 if policy is None else policy.value)
@@ -91,7 +91,7 @@ def _output_edge(node: DataNode, dtype: DALIDataType | None, ndim: int | None) -
 
 
 def from_wire(data: bytes, kind: Callable[..., Defined], overrides: dict[str, object]) -> Defined:
-    """The pipeline of a file, made by ``kind`` and not built yet; ``overrides`` replace its saved settings.
+    """Return the pipeline of a file, made by ``kind`` and not built yet; ``overrides`` replace its saved settings.
 
     Raises:
         SerializationError: the bytes are not a pipeline, or an invalid one.
@@ -126,7 +126,7 @@ def _choice(flags: int, field: int, choices: type[OperatorConcurrency | StreamPo
 
 
 def load_graph(data: bytes, pipeline: ToDefine) -> dict[str, object]:
-    """Gives ``pipeline`` the graph of a file, and returns the saved settings."""
+    """Give ``pipeline`` the graph of a file, and return the saved settings."""
     definition = wire.decode(data)
     _define_from(definition, pipeline)
     return _settings(definition)

@@ -8,7 +8,7 @@ _COLOURS = {"cpu": "lightblue", "gpu": "lightgreen", "mixed": "lightgoldenrod"}
 
 
 def to_dot(graph: Graph, show_tensors: bool = False, use_colors: bool = False) -> str:
-    """The graph in Graphviz's language.
+    """Return the graph in Graphviz's language.
 
     Args:
         graph: what to draw.

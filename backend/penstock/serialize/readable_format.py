@@ -25,7 +25,7 @@ _LIMITS = ("max_pixels", "max_bytes", "max_frames")
 
 
 def to_text(graph: Graph, settings: PipelineSettings) -> str:
-    """A pipeline as defined.
+    """Return a pipeline as defined.
 
     Raises:
         SerializationError: an operator holds a function that has no import path (a lambda, a nested function).
@@ -142,7 +142,7 @@ def from_text(
     allowed_modules: Sequence[str] = (),
     overrides: dict[str, object] | None = None,
 ) -> Defined:
-    """The pipeline of a text, made by ``kind`` and not built yet; ``overrides`` replace its saved settings.
+    """Return the pipeline of a text, made by ``kind`` and not built yet; ``overrides`` replace its saved settings.
 
     Raises:
         UnsupportedVersionError: written by a later version of Penstock.
@@ -271,9 +271,9 @@ def _node_and_device(item: object, rebuilder: Rebuilder, where: str) -> tuple[st
 
 
 def imported(path: object, allowed_modules: Sequence[str], where: str) -> Callable[..., Any]:
-    """The function at ``package.module:name``, if that module is allowed and defines it.
+    """Return the function at ``package.module:name``, if that module is allowed and defines it.
 
-    What a module has imported itself (``os.system``, another module) is not its own, so it is refused.
+    Names that a module has imported (``os.system``, another module) are not defined by it, and are refused.
     """
     module_name, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
     if not module_name or not name:
@@ -298,5 +298,5 @@ def imported(path: object, allowed_modules: Sequence[str], where: str) -> Callab
 
 
 def is_within(name: str, modules: Sequence[str]) -> bool:
-    """Whether a module is one of these, or in one of these packages."""
+    """Return whether a module is one of these, or in one of these packages."""
     return any(name == module or name.startswith(f"{module}.") for module in modules)

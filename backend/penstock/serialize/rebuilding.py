@@ -15,10 +15,10 @@ class ToDefine(Protocol):
     """A pipeline without a graph, which a file provides."""
 
     def add_sink(self, edge: DataNode) -> None:
-        """Computes ``edge`` in each run, although it is not an output."""
+        """Compute ``edge`` in each run, although it is not an output."""
 
     def set_outputs(self, *output_data_nodes: object) -> None:
-        """Sets the outputs of each run."""
+        """Set the outputs of each run."""
 
 
 Defined = TypeVar("Defined", bound=ToDefine)
@@ -61,7 +61,7 @@ class Rebuilder:
         self._groups: dict[int, OpNode] = {}
 
     def add(self, saved: SavedOperator) -> OpNode:
-        """The operator's node; raises SerializationError for an invalid description."""
+        """Return the operator's node; raises SerializationError for an invalid description."""
         where = f"operator {len(self.operators)} ('{saved.name}', {saved.schema})"
         schema = _schema_of(saved.schema, where)
         name = saved.name or f"__{schema.class_name}_{len(self.operators)}"
@@ -78,13 +78,13 @@ class Rebuilder:
             )
         inputs = [self.node(reference, where) for reference in saved.inputs]
         argument_inputs = {
-            key: self.node(reference, where) for key, reference in self._known(schema, saved.argument_inputs, where)
+            key: self.node(reference, where) for key, reference in self._checked(schema, saved.argument_inputs, where)
         }
         arguments = _converted(schema, saved.arguments, where)
-        place = as_imported(f"penstock.fn.{schema.fn_path}")
+        site = as_imported(f"penstock.fn.{schema.fn_path}")
         try:
             op = OpNode(
-                schema, name, saved.device, inputs, argument_inputs, arguments, place, named=True, payload=saved.payload
+                schema, name, saved.device, inputs, argument_inputs, arguments, site, named=True, payload=saved.payload
             )
         except KeyError as error:
             # The number of outputs depends on it.
@@ -101,7 +101,7 @@ class Rebuilder:
         return op
 
     def node(self, reference: tuple[str, str], where: str) -> DataNode:
-        """The node with that name on that device."""
+        """Return the node with that name on that device."""
         name, device = reference
         found = self.nodes.get(name)
         if found is None:
@@ -111,7 +111,7 @@ class Rebuilder:
         return found if device == found.device else found.on_device(device)
 
     @staticmethod
-    def _known(schema: Schema, references: Mapping[str, object], where: str) -> Iterable[tuple[str, Any]]:
+    def _checked(schema: Schema, references: Mapping[str, object], where: str) -> Iterable[tuple[str, Any]]:
         for key, reference in references.items():
             argument = schema.all_arguments.get(key)
             if argument is None or not argument.tensor:
@@ -137,7 +137,7 @@ def _schema_of(name: str, where: str) -> Schema:
 
 
 def _converted(schema: Schema, values: Mapping[str, object], where: str) -> dict[str, object]:
-    """The arguments in the schema's terms: unknown and removed ones are dropped, renamed ones renamed."""
+    """Return the arguments in the schema's terms: unknown and removed ones are dropped, renamed ones renamed."""
     converted: dict[str, object] = {}
     for key, value in values.items():
         argument = schema.all_arguments.get(key)

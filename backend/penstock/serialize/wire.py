@@ -93,7 +93,7 @@ class OpDef:
     logical_id: int | None = None
 
     def argument(self, name: str, default: object = None) -> Any:
-        """The value of the constant argument ``name``, or ``default`` if it is not given."""
+        """Return the value of the constant argument ``name``, or ``default`` if it is not given."""
         return next((a.value for a in self.arguments if a.name == name), default)
 
 
@@ -193,7 +193,7 @@ _FEATURE_TYPES = ("int64", "string", "float")
 
 
 def decode(data: bytes) -> PipelineDef:
-    """The pipeline in ``data``. Unknown fields are ignored.
+    """Return the pipeline in ``data``. Unknown fields are ignored.
 
     Raises:
         SerializationError: ``data`` is not a saved pipeline, or contradicts itself.
@@ -310,7 +310,7 @@ def _text(data: bytes, where: str) -> str:
 
 
 def encode(pipeline: PipelineDef) -> bytes:
-    """The bytes that DALI would write for ``pipeline``: fields in order, None omitted.
+    """Return the bytes that DALI would write for ``pipeline``: fields in order, None omitted.
 
     Raises:
         SerializationError: a value does not fit its type.
