@@ -109,7 +109,7 @@ class FailingCalls:
         self.variables = {"LD_PRELOAD": str(library), VARIABLE: str(self.path)}
 
     def arm(self, fault: Fault | None = None) -> None:
-        """Counts calls from now on, and fails one of them."""
+        """Count calls from now on, and fail one of them."""
         self._shared[:] = bytes(len(self._shared))
         chosen = (fault.program.value, fault.kind.value, fault.error, fault.number) if fault else (0, 0, 0, 0)
         _FIELDS.pack_into(self._shared, 0, 0, *chosen, 0)
@@ -126,12 +126,12 @@ class FailingCalls:
         return Failed(pid, call, library)
 
     def counts(self) -> Counter[tuple[Program, Kind]]:
-        """The calls since the arming."""
+        """Return the calls since the arming."""
         numbers = iter(_COUNTS.unpack_from(self._shared, _FIELDS.size))
         return Counter({(program, kind): next(numbers) for program in Program for kind in Kind})
 
     def processes(self) -> dict[int, list[str]]:
-        """The living processes that the library is preloaded into, whoever started them, with their command lines."""
+        """Return the living processes that the library is preloaded into, whoever started them, with their command lines."""
         found = {}
         mark = f"{VARIABLE}={self.path}".encode()
         for entry in Path("/proc").iterdir():

@@ -46,7 +46,7 @@ ANSWER_PATIENCE = 20.0
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
-    """Waits; False if the condition does not come about in that time."""
+    """Wait; False if the condition does not come about in that time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -84,7 +84,7 @@ class FaultyServer:
     # -- the server's life ---------------------------------------------------------------------------------------------
 
     def start(self, fault: Fault | None = None) -> Failed | None:
-        """Starts it and waits until it serves or ends; a call that is to fail does so during that time."""
+        """Start it and wait until it serves or ends; a call that is to fail does so during that time."""
         options = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), self._ports)]
         seconds = START_SECONDS if fault else COLD_START_SECONDS
         options += [f"--timeout={seconds}", "--model-control-mode=explicit", "--load-model=*"]
@@ -135,7 +135,7 @@ class FaultyServer:
         return self._output.read_text(errors="replace")
 
     def triton(self) -> int | None:
-        """The process of Triton."""
+        """Return the process of Triton."""
         found = (pid for pid, line in self.calls.processes().items() if line and line[0].endswith("/tritonserver"))
         return next(found, None)
 
@@ -153,7 +153,7 @@ class FaultyServer:
         return [path for prefix in self._shared_memory for path in Path("/dev/shm").glob(f"{prefix}*")]
 
     def _note_shared_memory(self) -> None:
-        """Notes what the names of its shared memory begin with, which its command line alone tells."""
+        """Note what the names of its shared memory begin with, which its command line alone tells."""
         flag = "shm-region-prefix-name="
         for line in self.calls.processes().values():
             self._shared_memory.update(word.rpartition(flag)[2] for word in line if flag in word)
@@ -161,7 +161,7 @@ class FaultyServer:
     # -- requests ------------------------------------------------------------------------------------------------------
 
     def ask(self, requests: int = REQUESTS, seed: int = SEED) -> Counts:
-        """Sends requests one after the other, each over a new connection, a seventh of them bad."""
+        """Send requests one after the other, each over a new connection, a seventh of them bad."""
         return asyncio.run(self._ask(requests, seed))
 
     async def _ask(self, requests: int, seed: int) -> Counts:
@@ -178,7 +178,7 @@ class FaultyServer:
         return counts
 
     def reload(self, model: str) -> str:
-        """Unloads a model and loads it again; returns the error, or nothing."""
+        """Unload a model and loads it again; return the error, or nothing."""
         for action in ("unload", "load"):
             url = f"http://127.0.0.1:{self._ports[0]}/v2/repository/models/{model}/{action}"
             try:

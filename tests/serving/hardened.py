@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def run_inside(command: Sequence[str], without_tmp: bool) -> int:
-    """Takes everything away, runs the command, and looks at what it leaves."""
+    """Take everything away, runs the command, and looks at what it leaves."""
     make_readable([Path(sys.base_prefix), ROOT])
     make_read_only(() if without_tmp else ("/tmp",))
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -84,7 +84,7 @@ def make_readable(folders: Sequence[Path]) -> None:
 
 
 def make_read_only(scratch: Sequence[str]) -> None:
-    """Makes every file system read-only but those of the kernel and the ones in memory that a container gets."""
+    """Make every file system read-only but those of the kernel and the ones in memory that a container gets."""
     kernels = {"proc", "autofs", "binfmt_misc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "mqueue"}
     for line in Path("/proc/self/mounts").read_text().splitlines():
         target, kind = line.split()[1:3]
@@ -96,12 +96,12 @@ def make_read_only(scratch: Sequence[str]) -> None:
 
 
 def mount(*arguments: str) -> None:
-    """Calls mount(8)."""
+    """Call mount(8)."""
     subprocess.run(["mount", *arguments], check=True)
 
 
 def leftovers() -> list[str]:
-    """Processes beside this one, and what lies in the folders that could be written to."""
+    """Process beside this one, and what lies in the folders that could be written to."""
     processes = [path.parent for path in Path("/proc").glob("[0-9]*/cmdline") if path.parent.name != str(os.getpid())]
     lines = [(path / "cmdline").read_text(errors="replace").replace("\0", " ") for path in processes]
     writable = [folder for folder in SCRATCH if os.access(folder, os.W_OK)]

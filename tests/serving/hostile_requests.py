@@ -52,7 +52,7 @@ class Target:
         return f"/v2/models/{self.model}/infer"
 
     def post(self, body: bytes, path: str = "", **headers: str) -> tuple[int, bytes]:
-        """The status and body of an answer; status 0: the server closed the connection without one."""
+        """Return the status and body of an answer; status 0: the server closed the connection without one."""
         connection = http.client.HTTPConnection(self.address, timeout=60)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         # The server may have answered before it had the whole body.
@@ -68,7 +68,7 @@ class Target:
 
 
 def request_body(shape: list[Any], data: list[int], **others: Any) -> bytes:
-    """A request in JSON."""
+    """Return a request in JSON."""
     return json.dumps({"inputs": [{"name": "x", "shape": shape, "datatype": "UINT8", "data": data} | others]}).encode()
 
 
@@ -103,7 +103,7 @@ def many_chunks(target: Target) -> int:
 
 
 def compressed_body(target: Target) -> int:
-    """A megabyte that becomes a gigabyte."""
+    """Return a megabyte that becomes a gigabyte."""
     packed = gzip.compress(bytes(1 << 30), 1)
     return target.post(packed, content_encoding="gzip")[0]
 
@@ -118,7 +118,7 @@ CRASHES: dict[str, Callable[[Target], int]] = {
 
 
 def grpc_request(model: str, elements: int = 3) -> bytes:
-    """A request over gRPC, serialized."""
+    """Return a request over gRPC, serialized."""
     request = service_pb2.ModelInferRequest(model_name=model)
     request.inputs.add(name="x", datatype="UINT8", shape=[1, elements])
     request.raw_input_contents.append(b"a" * elements)
@@ -161,7 +161,7 @@ def _client(storm: str, target: Target, requests: int, results: Any) -> None:
 
 
 def send_storm(storm: str, target: Target, requests: int = 8000, clients: int = 8) -> Counter[str]:
-    """How many requests of several processes ended with each status."""
+    """Return how many requests of several processes ended with each status."""
     # Not forked: gRPC does not survive that.
     context = multiprocessing.get_context("spawn")
     results: Any = context.Queue()
@@ -177,7 +177,7 @@ def send_storm(storm: str, target: Target, requests: int = 8000, clients: int = 
 
 
 def main() -> None:
-    """Sends what the command line names."""
+    """Send what the command line names."""
     what, address, model = sys.argv[1:]
     target = Target(address, model)
     if what in STORMS:

@@ -108,7 +108,7 @@ class Command:
         self.shared_memory = ""
 
     def triton(self) -> int | None:
-        """The process of Triton, once it is one."""
+        """Return the process of Triton, once it is one."""
         for pid in children(self.process.pid):
             words = _command_line(pid)
             if words[0].endswith("tritonserver"):
@@ -153,7 +153,7 @@ def _command_line(pid: int | str) -> list[str]:
 
 
 def availability(counts: Counts, began: float, ended: float) -> dict[str, float]:
-    """The share of windows of time in which each model answered all requests right."""
+    """Return the share of windows of time in which each model answered all requests right."""
     windows = int((ended - began) / WINDOW_SECONDS)
     shares = {}
     for model in MODELS:

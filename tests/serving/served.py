@@ -30,7 +30,7 @@ _stops: list[Future[None]] = []
 def add_model(
     repository: Path, name: str, config: str, source: str | bytes, filename: str = "pipeline.py", **others: str
 ) -> None:
-    """Writes a model folder.
+    """Write a model folder.
 
     Args:
         repository: where.
@@ -49,7 +49,7 @@ def add_model(
 
 
 def ask(client: Any, model: str, request_id: str = "", parameters: Any = None, **inputs: np.ndarray) -> Any:
-    """A model's answer to one request."""
+    """Return a model's answer to one request."""
     tensors = []
     for name, data in inputs.items():
         tensor = tritonclient.http.InferInput(name, list(data.shape), np_to_triton_dtype(data.dtype))
@@ -59,7 +59,7 @@ def ask(client: Any, model: str, request_id: str = "", parameters: Any = None, *
 
 
 def until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
-    """Waits for what is to come about."""
+    """Wait for what is to come about."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited for {seconds:.0f} s in vain"
@@ -67,7 +67,7 @@ def until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) ->
 
 
 def stop_later(stop: Callable[[], None]) -> None:
-    """Stops a server while the next tests go on: most of the time that takes, Triton sleeps."""
+    """Stop a server while the next tests go on: most of the time that takes, Triton sleeps."""
     _stops.append(_stopper.submit(stop))
 
 
@@ -82,6 +82,6 @@ def stopped_later(server: LocalServer) -> Iterator[LocalServer]:
 
 
 def await_stops() -> None:
-    """Waits for all servers to be stopped; raises what one of them failed with."""
+    """Wait for all servers to be stopped; raise what one of them failed with."""
     for stop in _stops:
         stop.result()

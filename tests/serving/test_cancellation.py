@@ -65,7 +65,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Path:
 
 
 def gate_of(trace: Path) -> Path:
-    """The file that lets the first operator go on."""
+    """Return the file that lets the first operator go on."""
     return trace.with_name("gate")
 
 
@@ -108,7 +108,7 @@ def ask(server: LocalServer, trace: Path) -> Iterator[Callable[[int], Call]]:
 
 
 def failed(server: LocalServer) -> int:
-    """How many cancelled requests the model has counted."""
+    """Return how many cancelled requests the model has counted."""
     with urllib.request.urlopen(server.metrics_url) as answer:
         lines = answer.read().decode().splitlines()
     counted = [

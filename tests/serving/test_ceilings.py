@@ -56,7 +56,7 @@ instance_group [ {{ kind: KIND_CPU count: {INSTANCES} }} ]
 
 
 def png(height: int, width: int, *more: bytes) -> np.ndarray:
-    """A 16-bit RGBA PNG of zeros, which takes a thousandth of its pixels."""
+    """Return a 16-bit RGBA PNG of zeros, which takes a thousandth of its pixels."""
     rows = bytes(1 + 8 * width)
     packer = zlib.compressobj(1)
     data = b"".join(packer.compress(rows) for _ in range(height)) + packer.flush()

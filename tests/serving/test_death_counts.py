@@ -19,7 +19,7 @@ def test_a_server_that_dies_for_days_is_still_started_again() -> None:
     # From 1,026 deaths on, at 60 s each after 17 hours, the pause was an OverflowError, which ended the supervisor.
     deaths = supervisor._Deaths()
     deaths.count = 100_000
-    assert deaths.pause(free=1) == supervisor._LONGEST_PAUSE
+    assert deaths.pause(free=1) == supervisor._MAX_PAUSE_SECONDS
 
 
 def test_a_death_after_a_time_of_service_counts_as_the_first() -> None:
@@ -28,6 +28,6 @@ def test_a_death_after_a_time_of_service_counts_as_the_first() -> None:
         deaths.add()
         deaths.recovered()
     assert deaths.count == 5
-    deaths._recovered -= 2 * supervisor._STEADY
+    deaths._recovered -= 2 * supervisor._STABLE_SECONDS
     deaths.add()
     assert (deaths.count, deaths.pause(free=1)) == (1, 0.0)

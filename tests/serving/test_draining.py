@@ -84,14 +84,14 @@ ensemble_scheduling { step [
 
 
 def write_slow(folder: Path, naps: int = 1) -> Path:
-    """A repository of one model."""
+    """Return a repository of one model."""
     source = SLOW.replace("NAPS", str(naps)).replace("TRACE", str(folder / "trace"))
     add_model(folder / "models", "slow", CONFIG, source)
     return folder / "models"
 
 
 def await_naps(folder: Path, count: int) -> None:
-    """Waits until so many naps have begun."""
+    """Wait until so many naps have begun."""
     trace = folder / "trace"
     until(lambda: trace.exists() and len(trace.read_text()) >= count)
 
@@ -197,7 +197,7 @@ class Asking(threading.Thread):
 
 
 def answers_of(asking: list[Asking]) -> list[Answer]:
-    """All answers, when the server has closed all connections."""
+    """Return all answers, when the server has closed all connections."""
     for one in asking:
         one.join()
     return [answer for one in asking for answer in one.answers]

@@ -130,7 +130,7 @@ def check_serves(server: LocalServer) -> None:
 
 
 def cancelled(server: LocalServer) -> bool:
-    """Whether Triton ever got to know of a cancelled request."""
+    """Return whether Triton ever got to know of a cancelled request."""
     with urllib.request.urlopen(server.metrics_url, timeout=PATIENCE_SECONDS) as page:
         return b'kind="cancelled"' in page.read()
 
@@ -360,7 +360,7 @@ def test_keys_are_in_no_command_line(server: LocalServer) -> None:
 
 
 def processes_of(folder: Path | str, word: bytes) -> list[int]:
-    """The processes of a front of which the command line has a word."""
+    """Return the processes of a front of which the command line has a word."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -483,7 +483,7 @@ def test_front_ends_with_its_server(repository: Path) -> None:
 
 
 def certificate(folder: Path, name: str, authority: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
-    """Writes NAME.pem and NAME.key; without an authority, one of its own."""
+    """Write NAME.pem and NAME.key; without an authority, one of its own."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)
@@ -518,7 +518,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def reads(where: str, context: ssl.SSLContext) -> bool:
-    """Whether the server answers over TLS, and does not end the handshake or the connection."""
+    """Return whether the server answers over TLS, and does not end the handshake or the connection."""
     connection = http.client.HTTPSConnection(where, context=context, timeout=PATIENCE_SECONDS)
     with contextlib.closing(connection):
         try:

@@ -103,7 +103,7 @@ def is_worker(pid: int) -> bool:
 
 
 def own_workers() -> list[int]:
-    """The processes under this one that decode for others."""
+    """Return the processes under this one that decode for others."""
     parents = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -61,13 +61,13 @@ class Served:
         )
 
     def ask(self, model: str, number: float) -> float:
-        """A model's answer to a number."""
+        """Return a model's answer to a number."""
         with tritonclient.grpc.InferenceServerClient(self.server.grpc_url) as client:
             answer: float = client.infer(model, [sample(number)]).as_numpy("y")[0, 0]
             return answer
 
     def answers(self, model: str) -> bool:
-        """Whether a model answers, and right."""
+        """Return whether a model answers, and right."""
         with contextlib.suppress(InferenceServerException):
             return self.ask(model, 5) == 5
         return False
@@ -144,7 +144,7 @@ def test_a_crash_in_the_server_costs_the_requests_in_flight_and_a_moment(served:
 
 
 def running(server: LocalServer, model: str) -> bool:
-    """Whether a model has taken a request that it has not answered: it has left the queue."""
+    """Return whether a model has taken a request that it has not answered: it has left the queue."""
     with urllib.request.urlopen(server.metrics_url, timeout=30) as page:
         text = page.read().decode()
     waiting = re.search(rf'nv_inference_pending_request_count{{model="{model}",version="1"}} (\d)', text)

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.exhaustive
 
 
 def wait_for(what: Callable[[], object]) -> bool:
-    """Waits until something is so; False if it does not come about."""
+    """Wait until something is so; False if it does not come about."""
     deadline = time.monotonic() + PATIENCE
     while not what():
         if time.monotonic() > deadline:
@@ -55,12 +55,12 @@ class Service:
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
-        """The command itself, which supervises the server."""
+        """Return the command itself, which supervises the server."""
         assert self._process is not None
         return self._process
 
     def start(self) -> None:
-        """Starts serving, unless it does already, and waits until all models are ready."""
+        """Start serving, unless it does already, and wait until all models are ready."""
         if self._process is None or self._process.poll() is not None:
             options = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), self._ports)]
             options.append(f"--backend={self._model_host}")
@@ -88,15 +88,15 @@ class Service:
             connection.close()
 
     def triton(self) -> int:
-        """The process of the server."""
+        """Return the process of the server."""
         return next(pid for pid in children(self.process.pid) if command_line(pid)[0].endswith("tritonserver"))
 
     def stubs(self, model: str = "") -> list[int]:
-        """The processes of a model, or of all."""
+        """Return the processes of a model, or of all."""
         return [pid for pid in everything() if str(self.repository / model) in " ".join(command_line(pid)[1:2])]
 
     def left(self) -> list[list[str]]:
-        """The processes of Triton that have to do with the repository, whoever started them."""
+        """Return the processes of Triton that have to do with the repository, whoever started them."""
         lines = [command_line(pid) for pid in everything() if pid != self.process.pid]
         return [line for line in lines if "triton" in line[0] and str(self.repository) in " ".join(line)]
 
@@ -107,7 +107,7 @@ class Service:
 
 
 def everything() -> list[int]:
-    """All processes."""
+    """Return all processes."""
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
@@ -151,7 +151,7 @@ def recovered(counts: Counts, model: str, since: float) -> float:
 
 
 def answers_again(traffic: Traffic, model: str, since: float) -> Callable[[], bool]:
-    """Asks whether a model has had a second of right answers only."""
+    """Ask whether a model has had a second of right answers only."""
 
     def asked() -> bool:
         bins = {int(key.split()[0]): found for key, found in traffic.counts().timeline.items() if key.endswith(model)}

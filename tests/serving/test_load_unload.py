@@ -28,7 +28,7 @@ pytestmark = pytest.mark.exhaustive
 
 
 def control(server: LocalServer, model: str, what: str) -> tuple[int, str]:
-    """Asks the server to load or unload a model."""
+    """Ask the server to load or unload a model."""
     connection = http.client.HTTPConnection(server.http_url, timeout=120)
     try:
         connection.request("POST", f"/v2/repository/models/{model}/{what}", b"{}")
@@ -124,7 +124,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
 
 
 def touched(server: LocalServer, model: str) -> None:
-    """Makes a model's file look new, so that loading it does something."""
+    """Make a model's file look new, so that loading it does something."""
     now = time.time_ns()
     os.utime(server.repositories[0] / model / "1" / "pipeline.py", ns=(now, now))
 

@@ -86,7 +86,7 @@ def client(server: LocalServer) -> Iterator[Any]:
 
 
 def ask(client: Any, model: str, samples: int, extent: int = 4, request: str = "", heights: Any = 2) -> np.ndarray:
-    """Asks for the middle of square images, two wide; those that are narrower have none."""
+    """Ask for the middle of square images, two wide; those that are narrower have none."""
     tensors = []
     for name, data in (("x", np.ones((samples, extent, extent, 3))), ("height", np.ones((samples, 1)) * heights)):
         tensors.append(tritonclient.http.InferInput(name, list(data.shape), "FP32"))
@@ -95,7 +95,7 @@ def ask(client: Any, model: str, samples: int, extent: int = 4, request: str = "
 
 
 def page(server: LocalServer, model: str) -> dict[str, float]:
-    """The model's series on the page of metrics, without the labels that all have."""
+    """Return the model's series on the page of metrics, without the labels that all have."""
     with urllib.request.urlopen(server.metrics_url) as answer:
         lines = answer.read().decode().splitlines()
     found = {}
@@ -260,7 +260,7 @@ def test_what_changes_while_the_page_is_written_is_written_too() -> None:
 
 
 def lines(server: LocalServer, event: str, **wanted: str) -> list[dict[str, str]]:
-    """The fields of the log's lines about an event."""
+    """Return the fields of the log's lines about an event."""
     found = []
     for text in re.findall(rf'[EWI]\d{{4}} .*\] "({event} .*)"$', server.log.read_text(), re.M):
         head, _, message = text.partition(" message=")

@@ -55,7 +55,7 @@ def swallow(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any
 
 
 def leave(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Gives what was fed, and keeps it for the next batch."""
+    """Give what was fed, and keeps it for the next batch."""
 
     def sabotaged(workspace: Any) -> None:
         source._queue.append(source._queue[0])
@@ -65,7 +65,7 @@ def leave(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any],
 
 
 def skip(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Gives something of its own."""
+    """Give something of its own."""
 
     def sabotaged(workspace: Any) -> None:
         workspace.outputs = [TensorListCPU([np.zeros(2, np.int32)] * workspace.batch_size)]

@@ -155,7 +155,7 @@ def client(server: LocalServer) -> Iterator[Any]:
 
 
 def send_sequence(url: str, model: str, identity: int | str, values: Sequence[int]) -> list[int]:
-    """The answers to a sequence of requests."""
+    """Return the answers to a sequence of requests."""
     answers = []
     with tritonclient.http.InferenceServerClient(url) as client:
         for number, value in enumerate(values, 1):

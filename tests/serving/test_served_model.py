@@ -343,7 +343,7 @@ def sound():
 
 
 def film(rate: int) -> bytes:
-    """A clip of ten frames at 25 Hz, and of one second of sound in stereo."""
+    """Return a clip of ten frames at 25 Hz, and of one second of sound in stereo."""
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="mov") as file:
         pictures, track = file.add_stream("libx264", rate=25), file.add_stream("pcm_s16le", rate=rate, layout="stereo")

@@ -72,7 +72,7 @@ def test_that_it_was_asked_for_is_taken_at_its_word(monkeypatch: pytest.MonkeyPa
 
 
 def full_disk(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
-    """Runs Python with a folder on a disk of 200 KB."""
+    """Run Python with a folder on a disk of 200 KB."""
     as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
     mount = f'mount -t tmpfs -o size=200k full "{folder}" && exec "$@"'
     return subprocess.run(

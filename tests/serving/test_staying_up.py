@@ -82,7 +82,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def answer(server: LocalServer, model: str) -> float | None:
-    """The model's answer for 3; None if there is none."""
+    """Return the model's answer for 3; None if there is none."""
     tensor = {"name": "x", "shape": [1, 1], "datatype": "FP32", "data": [3.0]}
     with contextlib.closing(http.client.HTTPConnection(server.http_url, timeout=30)) as connection:
         try:
@@ -108,7 +108,7 @@ def command_line(pid: int) -> list[str]:
 
 
 def processes_with(word: str) -> list[int]:
-    """The processes in whose command line this occurs."""
+    """Return the processes in whose command line this occurs."""
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     return [pid for pid in pids if any(word in argument for argument in command_line(pid))]
 
@@ -162,7 +162,7 @@ class Command:
 def test_a_server_that_dies_again_and_again_is_always_restarted(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "_LONGEST_PAUSE", 0.3)
+    monkeypatch.setattr(supervisor, "_MAX_PAUSE_SECONDS", 0.3)
     reports: list[str] = []
     with LocalServer(repository, model_host="native", report=reports.append) as server:
         for death in range(8):

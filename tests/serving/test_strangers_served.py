@@ -32,7 +32,7 @@ class Touch:
 
 
 def add_saved(repository: Path, name: str, parameter: str, operator: dict[str, Any]) -> None:
-    """Writes the folder of a saved pipeline with a parameter in its configuration, ``key=value`` or nothing."""
+    """Write the folder of a saved pipeline with a parameter in its configuration, ``key=value`` or nothing."""
     document = {
         "format": "penstock-pipeline",
         "version": 1,
@@ -63,7 +63,7 @@ def server(repository: Path, model_host: str) -> Iterator[LocalServer]:
 
 
 def send(server: LocalServer, model: str, data: bytes) -> bytes:
-    """The answer to some bytes."""
+    """Return the answer to some bytes."""
     with tritonclient.http.InferenceServerClient(server.http_url) as client:
         answer: bytes = ask(client, model, x=np.frombuffer(data, np.uint8)[None]).as_numpy("y").tobytes()
         return answer

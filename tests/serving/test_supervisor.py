@@ -56,7 +56,7 @@ def write_model(repository: Path, name: str, factor: int = 1, count: int = 1) ->
 
 
 def infer(server: LocalServer, model: str, x: float = 1.0) -> float:
-    """The model's answer; ServerError for another status. A number below zero ends the model's process."""
+    """Return the model's answer; ServerError for another status. A number below zero ends the model's process."""
     tensor = {"name": "x", "shape": [1, 1], "datatype": "FP32", "data": [x]}
     connection = http.client.HTTPConnection(server.http_url, timeout=30)
     try:
@@ -199,7 +199,7 @@ def test_a_model_that_dies_before_the_supervisor_looks_is_loaded_again(
     server = explicit.server
     server.control.unload("later")
     explicit.reports.clear()
-    monkeypatch.setattr(supervisor, "_LIST_INTERVAL", 3.0)
+    monkeypatch.setattr(supervisor, "_LIST_INTERVAL_SECONDS", 3.0)
     time.sleep(0.5)
     server.control.load("later")
     kill_stub(server, "later")
@@ -261,7 +261,7 @@ def test_a_killed_server_comes_back_with_the_models_that_it_had(explicit: Explic
 def test_a_request_that_ends_its_process_costs_that_model_a_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "_GRACE", 1.0)
+    monkeypatch.setattr(supervisor, "_STARTUP_GRACE_SECONDS", 1.0)
     write_model(tmp_path, "steady")
     write_model(tmp_path, "pair", count=2)
     reports: list[str] = []

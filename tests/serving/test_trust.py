@@ -68,7 +68,7 @@ def parameters(**values: str) -> dict[str, Any]:
 
 
 def write_graph(version: Path, *operators: dict[str, Any]) -> None:
-    """Writes a saved pipeline: an input ``x`` of bytes, then these operators."""
+    """Write a saved pipeline: an input ``x`` of bytes, then these operators."""
     source = {"operator": "external_source", "name": "x", "arguments": {"dtype": "UINT8", "ndim": 1}}
     document = {
         "format": "penstock-pipeline",
@@ -106,12 +106,12 @@ def configuration(**more: Any) -> dict[str, Any]:
 
 
 def serve(version: Path, config: dict[str, Any]) -> ServedModel:
-    """The model, loaded as a server does: its configuration completed, then the instance made."""
+    """Return the model, loaded as a server does: its configuration completed, then the instance made."""
     return ServedModel.load(version, completed(config, version), None)
 
 
 def answer(model: ServedModel, text: str) -> Any:
-    """The answer to a request with one sample."""
+    """Return the answer to a request with one sample."""
 
     class Request:
         id, parameters, wanted = "", dict[str, Any](), ("y",)
@@ -130,7 +130,7 @@ def answer(model: ServedModel, text: str) -> Any:
 
 
 def text_of(answered: Any) -> str:
-    """An answer's first output as text, or the message of a refusal."""
+    """Return an answer's first output as text, or the message of a refusal."""
     return answered.message if isinstance(answered, Refusal) else answered.tensors["y"].tobytes().decode()
 
 

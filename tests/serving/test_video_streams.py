@@ -79,7 +79,7 @@ CONFIGURATIONS = {
 
 
 def clip(frames: int, first: int = 20, kind: str = "libvpx-vp9", container: str = "webm") -> np.ndarray:
-    """A video of plain frames, each brighter than the one before."""
+    """Return a video of plain frames, each brighter than the one before."""
     buffer = io.BytesIO()
     with av.open(buffer, "w", format=container) as file:
         stream = file.add_stream(kind, rate=25)
@@ -132,7 +132,7 @@ class Stream:
         self._client.async_stream_infer(model, tensors, enable_empty_final_response=True)
 
     def next(self) -> Any:
-        """The next answer; None after the last one, an exception for an error."""
+        """Return the next answer; None after the last one, an exception for an error."""
         got = self._got.get(timeout=30)
         if isinstance(got, Exception):
             return got
@@ -140,7 +140,7 @@ class Stream:
         return None if parameters["triton_final_response"].bool_param and not got.get_response().outputs else got
 
     def rest(self) -> list[Any]:
-        """All answers until the last one."""
+        """Return all answers until the last one."""
         return list(iter(self.next, None))
 
 

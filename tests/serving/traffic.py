@@ -103,7 +103,7 @@ class Traffic:
         self.stop()
 
     def stop(self) -> Counts:
-        """Lets the requests on their way finish, and gives the counts of all."""
+        """Let the requests on their way finish, and gives the counts of all."""
         for process in self._processes:
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError):
@@ -111,7 +111,7 @@ class Traffic:
         return self.wait()
 
     def wait(self) -> Counts:
-        """Waits until all requests are sent and answered, and gives the counts.
+        """Wait until all requests are sent and answered, and gives the counts.
 
         Raises:
             RuntimeError: a process of clients broke off.
@@ -130,7 +130,7 @@ class Traffic:
         return self._counts
 
     def flow(self, right: int = 5, timeout: float = 300.0) -> None:
-        """Waits until every model has answered some requests.
+        """Wait until every model has answered some requests.
 
         Raises:
             TimeoutError: they do not.
@@ -164,7 +164,7 @@ class Traffic:
 
 
 def one_by_one(http_url: str, grpc_url: str, models: tuple[str, ...] = ASKED, rounds: int = 6, seed: int = 0) -> Counts:
-    """Asks each model a few times, one request of one sample after the other.
+    """Ask each model a few times, one request of one sample after the other.
 
     This is what shows an answer that comes a request too late: in batches of several requests the numbers of samples
     differ, so that it is noticed and mended.
@@ -241,7 +241,7 @@ class Deaths:
 
     @property
     def count(self) -> int:
-        """How often Triton has died."""
+        """Return how often Triton has died."""
         return sum(line.startswith("Triton ") and "it is started again" in line for line in self.lines)
 
 
@@ -249,7 +249,7 @@ class Deaths:
 
 
 def children(pid: int) -> list[int]:
-    """All living processes that descend from one."""
+    """Return all living processes that descend from one."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -299,7 +299,7 @@ class Memory:
             self.samples.append((time.time(), resident_mib(self._pid)))
 
     def around(self, share: float) -> float:
-        """The median in mebibytes of the samples around a share of the time, e.g. 0.25."""
+        """Return the median in mebibytes of the samples around a share of the time, e.g. 0.25."""
         middle, width = round(share * (len(self.samples) - 1)), max(1, len(self.samples) // 20)
         part = sorted(mib for _, mib in self.samples[max(0, middle - width) : middle + width + 1])
         return part[len(part) // 2]
@@ -309,7 +309,7 @@ class Memory:
 
 
 def quantile_ms(waited: dict[str, int], share: float) -> float:
-    """The time within which a share of the right answers came."""
+    """Return the time within which a share of the right answers came."""
     rest = share * sum(waited.values())
     for number in sorted(map(int, waited)):
         rest -= waited[str(number)]
@@ -319,7 +319,7 @@ def quantile_ms(waited: dict[str, int], share: float) -> float:
 
 
 def verdict(counts: Counts) -> dict[str, Any]:
-    """Whether every request got what it should, and what went wrong."""
+    """Return whether every request got what it should, and what went wrong."""
     return {
         "requests": counts.sent,
         "right": counts.right.total(),
@@ -335,7 +335,7 @@ def verdict(counts: Counts) -> dict[str, Any]:
 
 
 def summary_of(counts: Counts) -> dict[str, Any]:
-    """The report of a run, for people and programs."""
+    """Return the report of a run, for people and programs."""
     return {
         **verdict(counts),
         "seconds": round(counts.seconds, 2),
@@ -418,7 +418,7 @@ def command(
     repository: Path | None,
     output: Path | None,
 ) -> None:
-    """Sends requests to a server and checks every answer."""
+    """Send requests to a server and check every answer."""
     console = Console(stderr=True)
     spread: dict[str, Any] = {
         "clients": clients,

@@ -44,17 +44,17 @@ class Client(Protocol):
     """One connection, over which one request goes at a time."""
 
     async def ask(self, request: Request) -> Answer:
-        """Sends a request and waits for the answer."""
+        """Send a request and wait for the answer."""
 
     async def abandon(self, request: Request, after: float) -> Answer | None:
-        """Sends a request and gives up after some seconds; the answer if it was quicker."""
+        """Send a request and gives up after some seconds; the answer if it was quicker."""
 
     async def close(self) -> None:
         """Ends the connection."""
 
 
 def array_of(datatype: str, shape: Iterable[int], data: bytes) -> np.ndarray:
-    """A tensor as it travelled."""
+    """Return a tensor as it travelled."""
     extents = tuple(int(extent) for extent in shape)
     if datatype != "BYTES":
         return np.frombuffer(data, TYPES[datatype]).reshape(extents)
@@ -86,7 +86,7 @@ class HttpClient:
             return Answer(status=LOST, message=f"{type(error).__name__}: {error}")
 
     async def abandon(self, request: Request, after: float) -> Answer | None:
-        """Closes the connection: while the server works, or with half of the request sent."""
+        """Close the connection: while the server works, or with half of the request sent."""
         try:
             _, writer = await self._connected()
             message = b"".join(_http_message(request))
@@ -192,7 +192,7 @@ class GrpcClient:
             return None if error.code() is grpc.StatusCode.CANCELLED else _grpc_error(error)
 
     async def ask_until(self, request: Request, seconds: float) -> Answer | None:
-        """Sends a request with a deadline; the answer if it was quicker."""
+        """Send a request with a deadline; the answer if it was quicker."""
         try:
             return _grpc_answer(await self._stub.ModelInfer(_grpc_message(request), timeout=seconds))
         except grpc.aio.AioRpcError as error:

@@ -202,7 +202,7 @@ CACHED = "cached"
 
 
 def write_repository(folder: Path, instances: int = 1, delay_us: int = 1000, cached: bool = False) -> Path:
-    """Writes the models, and returns the folder.
+    """Write the models, and return the folder.
 
     Args:
         folder: of the repository.
@@ -219,7 +219,7 @@ def write_repository(folder: Path, instances: int = 1, delay_us: int = 1000, cac
 
 
 def write_model(folder: Path, name: str, instances: int = 1, delay_us: int = 1000) -> None:
-    """Writes one of the pipelines into a repository."""
+    """Write one of the pipelines into a repository."""
     version = folder / name / "1"
     version.mkdir(parents=True)
     (version / "pipeline.py").write_text(_HEAD + _PIPELINES[name].lstrip())

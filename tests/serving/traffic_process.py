@@ -100,7 +100,7 @@ class Counts:
 
     @property
     def sent(self) -> int:
-        """All requests whose fate is known."""
+        """Return all requests whose fate is known."""
         every = (self.right, self.wrong, self.failed, self.refused, self.misjudged, self.accepted, self.abandoned)
         return sum(counter.total() for counter in every)
 
@@ -121,7 +121,7 @@ class Counts:
         return not (self.wrong or self.misjudged or self.accepted) and self.away.total() == self.failed.total()
 
     def add(self, other: Counts) -> Counts:
-        """Adds another's counts to these."""
+        """Add another's counts to these."""
         for entry in dataclasses.fields(self):
             mine, theirs = getattr(self, entry.name), getattr(other, entry.name)
             if isinstance(mine, Counter):
@@ -136,7 +136,7 @@ class Counts:
         return self
 
     def as_json(self) -> str:
-        """All of it, to be read by `of_json`."""
+        """Return all of it, to be read by `of_json`."""
         return json.dumps(vars(self))
 
     @classmethod
@@ -148,7 +148,7 @@ class Counts:
     # -- judging ---------------------------------------------------------------------------------------------------
 
     def judge(self, request: Request, answer: Answer | None, began: float) -> None:
-        """Counts a request and what came of it."""
+        """Count a request and what came of it."""
         now = time.time()
         if answer is None:
             self.abandoned[request.model] += 1
@@ -203,12 +203,12 @@ class Counts:
 
 
 def is_away(answer: Answer) -> bool:
-    """Whether an error says that there is no server, or that it has not loaded the model."""
+    """Return whether an error says that there is no server, or that it has not loaded the model."""
     return answer.status in (LOST, "UNAVAILABLE") or "no available versions" in answer.message
 
 
 def differences(request: Request, answer: Answer) -> str:
-    """How an answer differs from the one that its request expects; empty where it does not."""
+    """Return how an answer differs from the one that its request expects; empty where it does not."""
     assert isinstance(request.expected, dict)
     assert answer.tensors is not None
     if answer.identity != str(request.identity):
@@ -239,7 +239,7 @@ class Process:
         self._stopped = False
 
     async def run(self) -> None:
-        """Sends all requests; prints the counts every half second and in the end."""
+        """Send all requests; prints the counts every half second and in the end."""
         settings = self._settings
         loop = asyncio.get_running_loop()
         loop.add_reader(sys.stdin.fileno(), self._stop)

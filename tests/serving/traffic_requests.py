@@ -169,18 +169,18 @@ class RequestMaker:
         return sorted(self._bad)
 
     def good(self) -> Request:
-        """A request that is in order."""
+        """Return a request that is in order."""
         identity = self._identity()
         return self._asking_for_part(self._good[identity // self._step % len(self._good)](identity))
 
     def bad(self) -> Request:
-        """A request with a fault."""
+        """Return a request with a fault."""
         identity, kind = self._identity(), self.kinds[self._below(len(self._bad))]
         model, tensors, refusal, *outputs = self._bad[kind](identity)
         return Request(kind, model, identity, tuple(tensors), refusal, *outputs)
 
     def chance(self) -> float:
-        """A random number from 0 to 1."""
+        """Return a random number from 0 to 1."""
         return self._below(1 << 16) / (1 << 16)
 
     # -- random parts ----------------------------------------------------------------------------------------------
@@ -201,20 +201,20 @@ class RequestMaker:
         return (first | second << 8 | third << 16) % limit
 
     def _count(self, limit: int) -> int:
-        """How many samples a good request holds."""
+        """Return how many samples a good request holds."""
         return 1 if self._single else 1 + self._below(limit)
 
     def _pixels(
         self, identity: int, least: int = 8, spread: int = 24, extents: tuple[int, int] | None = None
     ) -> np.ndarray:
-        """An image with an identity in its first pixels."""
+        """Return an image with an identity in its first pixels."""
         height, width = extents or (least + self._below(spread), least + self._below(spread))
         pixels = self._take(height * width * 3).reshape(height, width, 3).copy()
         pixels.reshape(-1)[:8] = np.frombuffer(struct.pack("<Q", identity), np.uint8)
         return pixels
 
     def _exact_jpeg(self, identity: int) -> tuple[np.ndarray, bytes]:
-        """A grey JPEG of flat blocks, which decodes exactly: a byte of the identity in each of the first."""
+        """Return a grey JPEG of flat blocks, which decodes exactly: a byte of the identity in each of the first."""
         across, down = 2 + self._below(2), 2 + self._below(2)
         blocks = self._take(across * down).copy()
         blocks[:4] = np.frombuffer(struct.pack("<I", identity & 0xFFFFFFFF), np.uint8)
@@ -222,7 +222,7 @@ class RequestMaker:
         return grey[..., None].repeat(3, 2), _saved(grey, "JPEG", quality=100)
 
     def _encoded(self, identity: int) -> tuple[np.ndarray, bytes]:
-        """An image and its file, in one of the formats that lose nothing."""
+        """Return an image and its file, in one of the formats that lose nothing."""
         kind = _FORMATS[self._below(len(_FORMATS))]
         if kind == "JPEG":
             return self._exact_jpeg(identity)
@@ -230,7 +230,7 @@ class RequestMaker:
         return pixels, _png(pixels) if kind == "PNG" else _saved(pixels, kind)
 
     def _asking_for_part(self, request: Request) -> Request:
-        """A request as it is, or one that asks for one of the outputs only."""
+        """Return a request as it is, or one that asks for one of the outputs only."""
         assert isinstance(request.expected, dict)
         # Triton's cache does not tell requests for different outputs apart.
         if self._below(4) or request.model == CACHED:

@@ -53,25 +53,25 @@ class Accounts:
         self._totals: defaultdict[Metric, float] = defaultdict(float)
 
     def begin(self) -> None:
-        """Starts an execution."""
+        """Start an execution."""
         self._began = perf_counter()
         self._batches.clear()
         self._operators.clear()
         self._fused.clear()
 
     def ran(self, samples: int) -> None:
-        """Records a batch."""
+        """Record a batch."""
         self._batches.append(samples)
 
     def operator_ran(self, step: Step, seconds: float) -> None:
-        """Records an operator's run."""
+        """Record an operator's run."""
         self._operators[step.node.display_name, step.node.device] += seconds
         if isinstance(step.operator, FusedOperator):
             for how, samples in step.operator.take_counts().items():
                 self._fused[step.node.display_name, how] += samples
 
     def end(self, requests: Sequence[Named], answers: Mapping[int, object], readings: Mapping[Metric, float]) -> None:
-        """Ends the execution.
+        """End the execution.
 
         Args:
             requests: all requests of the execution.
@@ -79,12 +79,12 @@ class Accounts:
             readings: values that the pipeline counts itself: gauges, and totals of counters since it was built.
         """
         seconds = perf_counter() - self._began
-        failed = {place: answer for place, answer in answers.items() if isinstance(answer, Refusal)}
+        failed = {position: answer for position, answer in answers.items() if isinstance(answer, Refusal)}
         with self.tally as changes:
             self._count(changes, len(requests), failed.values(), seconds)
             self._note(changes, readings)
-        for place, refusal in failed.items():
-            self._log_failure(requests[place], refusal)
+        for position, refusal in failed.items():
+            self._log_failure(requests[position], refusal)
         if self._slow_from is not None and seconds >= self._slow_from:
             self._log_slowness(requests, seconds)
 
@@ -95,8 +95,8 @@ class Accounts:
         counts[Metric.EXECUTION_SECONDS, ()] += seconds
         for batch in self._batches:
             changes.observed[Metric.BATCH_SIZE, batch] += 1
-        for labels, taken in self._operators.items():
-            counts[Metric.OPERATOR_SECONDS, labels] += taken
+        for labels, operator_seconds in self._operators.items():
+            counts[Metric.OPERATOR_SECONDS, labels] += operator_seconds
         for labels, samples in self._fused.items():
             counts[Metric.FUSED_SAMPLES, labels] += samples
         for refusal in failed:
@@ -120,5 +120,5 @@ class Accounts:
 
     def _log_slowness(self, requests: Sequence[Named], seconds: float) -> None:
         ids = [request.id for request in requests]
-        operators = {name: taken for (name, _), taken in self._operators.items()}
+        operators = {name: operator_seconds for (name, _), operator_seconds in self._operators.items()}
         logger.warning("%s", slow_execution(self.model, self.version, ids, sum(self._batches), seconds, operators))

@@ -1,4 +1,4 @@
-"""Which requests are answered while a server drains: those that it had accepted before."""
+"""Admission of requests while a server drains: only those accepted before are answered."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Admission:
         return admitted
 
     def drain(self, queued: Mapping[str, int], timeout: float) -> bool:
-        """Admits only the requests already queued from now on, and waits until they are answered.
+        """Admit only the requests already queued from now on, and wait until they are answered.
 
         Args:
             queued: the number of requests queued for each model.

@@ -33,7 +33,7 @@ class TritonPythonModel:
     @staticmethod
     @guarded
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
-        """Fills in inputs, outputs, batch size and batching if the configuration lacks them."""
+        """Fill in inputs, outputs, batch size and batching if the configuration lacks them."""
         log_to_server(_log)
         check_response_cache(auto_complete_model_config.as_dict())
         # Completed in place, which also keeps what the stub's own methods for that don't allow.
@@ -42,7 +42,7 @@ class TritonPythonModel:
 
     @guarded
     def initialize(self, args: dict[str, str]) -> None:
-        """Loads the model."""
+        """Load the model."""
         _check_stub(_pb_utils())
         log_to_server(_log)
         on_gpu = args["model_instance_kind"] == "GPU"
@@ -59,13 +59,13 @@ class TritonPythonModel:
 
     @guarded
     def execute(self, requests: list[object]) -> list[Any] | None:
-        """Answers each request; for a decoupled model, through the requests' own senders."""
-        asked = [_StubRequest(request, self._device_id) for request in requests]
-        self._instance.execute(asked)
-        return None if self._instance.decoupled else [request.response for request in asked]
+        """Answer each request; for a decoupled model, through the requests' own senders."""
+        stub_requests = [_StubRequest(request, self._device_id) for request in requests]
+        self._instance.execute(stub_requests)
+        return None if self._instance.decoupled else [request.response for request in stub_requests]
 
     def finalize(self) -> None:
-        """Ends the model's threads."""
+        """End the model's threads."""
         self._instance.close()
 
 
@@ -96,7 +96,7 @@ class _StubRequest:
         tensor = _pb_utils().get_input_tensor_by_name(self._request, name)
         if tensor is None:
             return None
-        return tensor.as_numpy() if tensor.is_cpu() else _brought(tensor, self._device_id)
+        return tensor.as_numpy() if tensor.is_cpu() else _copied_to_device(tensor, self._device_id)
 
     def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> None:
         """Nothing: the stub copies what it is given."""
@@ -116,8 +116,8 @@ class _StubRequest:
             sender.send(flags=_pb_utils().TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
 
-def _brought(tensor: Any, device_id: int | None) -> Any:
-    """A tensor on a GPU as an array on the model's own, or on the host.
+def _copied_to_device(tensor: Any, device_id: int | None) -> Any:
+    """Return a tensor on a GPU as an array on the model's own, or on the host.
 
     The stub opens memory on the GPU where it lies, which is another one's if the model before ran there: a kernel may not
     read that.
@@ -182,7 +182,7 @@ def _log(level: int, text: str) -> None:
 
 
 def _check_stub(pb_utils: Any) -> None:
-    """Rejects a NumPy with which this server's stub is known to exchange wrong data."""
+    """Reject a NumPy with which this server's stub is known to exchange wrong data."""
     if int(np.__version__.split(".")[0]) < 2:
         return
     sent = np.arange(1, 4, dtype=np.float32)

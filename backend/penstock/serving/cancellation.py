@@ -1,4 +1,4 @@
-"""Which requests were cancelled, polled only as often as is nearly free."""
+"""Detection of cancelled requests, polled so rarely that it costs almost nothing."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from typing import Protocol
 
 # Polling costs Triton 40 to 100 microseconds per request. This is the fraction of time that polling may take; unused
 # time is saved up to this many seconds.
-_SHARE = 0.02
-_SAVED = 0.005
+_MAX_POLLING_SHARE = 0.02
+_MAX_SAVED_SECONDS = 0.005
 # What takes longer, in seconds per request, was waiting for a processor, which does not count: one such poll would put off
 # the next for a long while.
-_LONGEST = 0.001
+_MAX_SECONDS_PER_POLL = 0.001
 
 
 class Cancellable(Protocol):
     """Something that can be cancelled."""
 
     def is_cancelled(self) -> bool:
-        """Whether the answer is no longer wanted."""
+        """Return whether the answer is no longer wanted."""
 
 
 class CancellationWatch:
     """Polls requests for cancellation, unless recent polling would already show in latencies."""
 
     def __init__(self) -> None:
-        self._credit = _SAVED
+        self._credit = _MAX_SAVED_SECONDS
         self._since = perf_counter()
 
     def among(self, requests: Sequence[Cancellable]) -> set[int]:
-        """The positions of cancelled requests; none if they are not polled."""
+        """Return the positions of cancelled requests; none if they are not polled."""
         began = perf_counter()
-        self._credit = min(self._credit + _SHARE * (began - self._since), _SAVED)
+        self._credit = min(self._credit + _MAX_POLLING_SHARE * (began - self._since), _MAX_SAVED_SECONDS)
         self._since = began
         if self._credit <= 0:
             return set()
-        cancelled = {place for place, request in enumerate(requests) if request.is_cancelled()}
-        self._credit -= min(perf_counter() - began, _LONGEST * len(requests))
+        cancelled = {position for position, request in enumerate(requests) if request.is_cancelled()}
+        self._credit -= min(perf_counter() - began, _MAX_SECONDS_PER_POLL * len(requests))
         return cancelled

@@ -62,7 +62,7 @@ class ModelConfiguration:
 
 
 def expected_configuration(pipeline: Pipeline, max_batch_size: int, split: tuple[str, ...] = ()) -> ModelConfiguration:
-    """The whole configuration of a pipeline's model; runs the pipeline to find its outputs."""
+    """Return the whole configuration of a pipeline's model; runs the pipeline to find its outputs."""
     config: dict[str, Any] = {"max_batch_size": max_batch_size, "input": [], "output": []}
     complete_configuration(config, pipeline, Settings(split_along_outer_axis=split), batched=True)
     inputs, outputs = (
@@ -81,7 +81,7 @@ def expected_configuration(pipeline: Pipeline, max_batch_size: int, split: tuple
 
 
 def is_batched(config: Mapping[str, object], text: str = "") -> bool:
-    """Whether Triton batches the model's requests: its ``max_batch_size`` is not 0.
+    """Return whether Triton batches the model's requests: its ``max_batch_size`` is not 0.
 
     Args:
         config: from Triton, where 0 may also mean that there is no entry.
@@ -96,7 +96,7 @@ _TOKEN = re.compile(r'#.*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[{\[<]|[}\]>]|(
 
 
 def _numbers_of(text: str) -> list[tuple[str, str]]:
-    """The numeric fields of a text-format message, without those of nested messages."""
+    """Return the numeric fields of a text-format message, without those of nested messages."""
     found, depth = [], 0
     for token in _TOKEN.finditer(text):
         depth += (token[0] in "{[<") - (token[0] in "}]>")
@@ -109,7 +109,7 @@ def _numbers_of(text: str) -> list[tuple[str, str]]:
 
 
 def complete_configuration(config: dict[str, object], pipeline: Pipeline, settings: Settings, batched: bool) -> None:
-    """Fills in missing parts of a configuration: whole inputs and outputs, parts of them, batch size, batching.
+    """Fill in missing parts of a configuration: whole inputs and outputs, parts of them, batch size, batching.
 
     Args:
         config: from Triton; modified.
@@ -202,7 +202,7 @@ def _unknown(name: str) -> ConfigurationError:
 
 
 def _known_outputs(declared: Sequence[TensorInfo], seen: Sequence[TensorInfo] | None) -> list[TensorInfo]:
-    """The declared values, with the extents that a probe saw if they do not contradict them."""
+    """Return the declared values, with the extents that a probe saw if they do not contradict them."""
     if seen is None:
         return list(declared)
     return [
@@ -216,10 +216,10 @@ def _known_outputs(declared: Sequence[TensorInfo], seen: Sequence[TensorInfo] | 
 
 
 def _name_nameless(entries: Sequence[dict[str, object]], names: Sequence[str], kind: str) -> None:
-    """Names entries that lack a name: after the pipeline's node at the same position, or after one that no entry
+    """Name entries that lack a name: after the pipeline's node at the same position, or after one that no entry
     names."""
-    taken = {entry["name"] for entry in entries if entry.get("name")}
-    free = [name for name in names if name not in taken]
+    used_names = {entry["name"] for entry in entries if entry.get("name")}
+    free = [name for name in names if name not in used_names]
     for index, entry in enumerate(entries):
         if entry.get("name"):
             continue

@@ -16,7 +16,7 @@ CLOSING = {"{": "}", "[": "]", "<": ">"}
 
 
 def tokens_of(config: str) -> list[str]:
-    """All tokens of a text in order: names, values, brackets, punctuation, comments and whitespace.
+    """Return all tokens of a text in order: names, values, brackets, punctuation, comments and whitespace.
 
     >>> tokens_of('backend: "penstock" # ours')
     ['backend', ':', ' ', '"penstock"', ' ', '# ours']
@@ -25,12 +25,12 @@ def tokens_of(config: str) -> list[str]:
 
 
 def is_word(token: str) -> bool:
-    """Whether it is a name, a value or a bracket."""
+    """Return whether it is a name, a value or a bracket."""
     return not token.isspace() and token[0] not in "#:,;"
 
 
 def values(config: str, field: str) -> Iterator[str]:
-    """The values of a field, wherever it occurs.
+    """Return the values of a field, wherever it occurs.
 
     >>> list(values('backend: "penstock"', "backend"))
     ['penstock']
@@ -39,30 +39,30 @@ def values(config: str, field: str) -> Iterator[str]:
 
 
 def parameter_values(config: str, key: str) -> Iterator[str]:
-    """The values of a model's parameter. Fields in unusual order are not recognized: callers must refuse the model then.
+    """Yield the values of a model's parameter. Fields in unusual order are not recognized: callers must refuse the model then.
 
     >>> list(parameter_values('parameters { key: "isolation" value { string_value: "process" } }', "isolation"))
     ['process']
     """
     words = _words(config)
     for start in range(len(words) - 5):
-        name, text, value, opening, kind, given = words[start : start + 6]
+        name, text, value, opening, kind, value_text = words[start : start + 6]
         if (name, plain(text), value, kind) == ("key", key, "value", "string_value") and opening in "{<":
-            yield plain(given)
+            yield plain(value_text)
 
 
 def plain(text: str) -> str:
-    """A value without its quotes."""
+    """Return a value without its quotes."""
     return text.strip("\"'")
 
 
 def quoted(text: str) -> str:
-    """A text as a value."""
+    """Return a text as a value."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def without_field(config: str, field: str, within: str | None = None) -> str:
-    """The text without a field of the model, or of its messages in the field ``within``.
+    """Return the text without a field of the model, or of its messages in the field ``within``.
 
     >>> without_field('name: "a"  max_batch_size: 8', "name")
     'max_batch_size: 8'
@@ -78,7 +78,7 @@ def without_field(config: str, field: str, within: str | None = None) -> str:
 
 
 def without_parameter(config: str, key: str) -> str:
-    """The text without a parameter of the model.
+    """Return the text without a parameter of the model.
 
     >>> without_parameter('parameters { key: "a" value { string_value: "1" } } max_batch_size: 8', "a")
     'max_batch_size: 8'
@@ -98,7 +98,7 @@ def without_parameter(config: str, key: str) -> str:
 
 
 def end_of_value(tokens: Sequence[str], position: int) -> int:
-    """The position after a field's value, which begins at ``position`` or later."""
+    """Return the position after a field's value, which begins at ``position`` or later."""
     depth = 0
     while position < len(tokens):
         token = tokens[position]
@@ -110,7 +110,7 @@ def end_of_value(tokens: Sequence[str], position: int) -> int:
 
 
 def end_of_separator(tokens: Sequence[str], position: int) -> int:
-    """The position after whitespace, commas and semicolons."""
+    """Return the position after whitespace, commas and semicolons."""
     while position < len(tokens) and (tokens[position].isspace() or tokens[position] in ",;"):
         position += 1
     return position
@@ -147,7 +147,7 @@ def _fields(tokens: Sequence[str], start: int, end: int) -> Iterator[_Field]:
 
 
 def _messages(tokens: Sequence[str], field: _Field) -> Iterator[_Field]:
-    """The messages that are the value of a field: one, or those of a list."""
+    """Yield the messages that are the value of a field: one, or those of a list."""
     if field.value >= len(tokens) or tokens[field.value] not in CLOSING:
         return
     if tokens[field.value] != "[":
@@ -168,7 +168,7 @@ def _key(tokens: Sequence[str], message: _Field) -> str:
 
 
 def _with_comma(tokens: Sequence[str], message: _Field) -> tuple[int, int]:
-    """Where a message of a list is, with the comma after it or else the one before."""
+    """Return where a message of a list is, with the comma after it or else the one before."""
     end = end_of_separator(tokens, message.end)
     if "," in tokens[message.end : end]:
         return message.start, end
@@ -179,7 +179,7 @@ def _with_comma(tokens: Sequence[str], message: _Field) -> tuple[int, int]:
 
 
 def _without(tokens: Sequence[str], ranges: Sequence[tuple[int, int]]) -> str:
-    """The text without the tokens at some positions, and without the space that separated them from the next ones."""
+    """Return the text without the tokens at some positions, and without the space that separated them from the next ones."""
     removed = {position for start, end in ranges for position in range(start, end)}
     for _, end in ranges:
         removed.update(range(end, end_of_separator(tokens, end)))

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 def check_configuration(config: ModelConfig, pipeline: Pipeline, settings: Settings) -> None:
-    """Raises ConfigurationError if a complete configuration contradicts what the pipeline declares."""
+    """Raise ConfigurationError if a complete configuration contradicts what the pipeline declares."""
     declared, batched = declared_inputs(pipeline), bool(config["max_batch_size"])
     if not declared:
         raise ConfigurationError(
@@ -56,7 +56,7 @@ def check_configuration(config: ModelConfig, pipeline: Pipeline, settings: Setti
 
 
 def check_libraries(pipeline: Pipeline) -> None:
-    """Raises ConfigurationError if an operator needs a library that cannot be loaded."""
+    """Raise ConfigurationError if an operator needs a library that cannot be loaded."""
     for op in pipeline.graph.operators:
         for library in op.schema.needs if op.device != "gpu" else ():
             if why := library.missing():
@@ -68,7 +68,7 @@ def check_libraries(pipeline: Pipeline) -> None:
 def warn_of_differences(
     config: ModelConfig, pipeline: Pipeline, settings: Settings, seen: Sequence[TensorInfo]
 ) -> None:
-    """Logs differences between the outputs of a probe and the configuration: real data may differ from made-up data."""
+    """Log differences between the outputs of a probe and the configuration: real data may differ from made-up data."""
     order = output_order(config["output"], pipeline)
     for entry, index, split in zip(config["output"], order, split_outputs(settings, config["output"], seen, order)):
         try:
@@ -86,7 +86,7 @@ def output_order(configured: Sequence[Mapping[str, object]], pipeline: Pipeline)
 
 
 def full_output_order(configured: Sequence[Mapping[str, object]], names: Sequence[str]) -> list[int]:
-    """The order of the configured outputs, followed by the others."""
+    """Return the order of the configured outputs, followed by the others."""
     wanted = [entry.get("name") for entry in configured]
     if any(name not in names for name in wanted) or len(set(wanted)) < len(wanted):
         return list(range(len(names)))
@@ -97,7 +97,7 @@ def full_output_order(configured: Sequence[Mapping[str, object]], names: Sequenc
 def split_outputs(
     settings: Settings, configured: Sequence[Mapping[str, object]], outputs: Sequence[TensorInfo], order: Sequence[int]
 ) -> list[bool]:
-    """Whether each configured output is split along its samples' outer axis; the setting may use its name here or in
+    """Return whether each configured output is split along its samples' outer axis; the setting may use its name here or in
     the pipeline.
 
     Raises:
@@ -113,29 +113,29 @@ def split_outputs(
 
 
 def input_specs(config: ModelConfig, pipeline: Pipeline, settings: Settings) -> list[InputSpec]:
-    """How to convert the input tensors of a complete configuration to samples."""
+    """Return how to convert the input tensors of a complete configuration to samples."""
     declared = {info.name: info for info in declared_inputs(pipeline)}
     repeating = {op.name for op in source_steps(pipeline) if op.arguments.get("repeat_last")}
     strange = settings.defaults.keys() - declared.keys()
     if strange:
         raise ConfigurationError(f"the parameter 'defaults' names {sorted(strange)}: the inputs are {list(declared)}")
-    said, multi_run = configured_inputs(config), multi_run_sources(pipeline)
+    seen, multi_run = configured_inputs(config), multi_run_sources(pipeline)
     controls = {entry["name"] for entry in control_entries(config)}
     specs = [
-        _input_spec(entry, declared[entry["name"]], said[entry["name"]], repeating, settings)
+        _input_spec(entry, declared[entry["name"]], seen[entry["name"]], repeating, settings)
         for entry in input_entries(config, pipeline)
     ]
     return [replace(spec, multi_run=spec.name in multi_run, is_control=spec.name in controls) for spec in specs]
 
 
 def input_entries(config: ModelConfig, pipeline: Pipeline) -> list[Entry]:
-    """The entries of all inputs that requests have: those of clients, and the controls that the pipeline takes."""
+    """Return the entries of all inputs that requests have: those of clients, and the controls that the pipeline takes."""
     names = {info.name for info in declared_inputs(pipeline)}
     return [*config["input"], *(entry for entry in control_entries(config) if entry["name"] in names)]
 
 
 def check_controls(config: ModelConfig) -> None:
-    """Raises ConfigurationError if a control of the sequence batcher is also an input, which clients would have to give."""
+    """Raise ConfigurationError if a control of the sequence batcher is also an input, which clients would have to give."""
     controls = {entry["name"] for entry in control_entries(config)}
     for entry in config["input"]:
         if entry.get("name") in controls:
@@ -145,9 +145,9 @@ def check_controls(config: ModelConfig) -> None:
 
 
 def _input_spec(
-    entry: Mapping[str, object], info: TensorInfo, said: TensorInfo, repeating: Collection[str], settings: Settings
+    entry: Mapping[str, object], info: TensorInfo, seen: TensorInfo, repeating: Collection[str], settings: Settings
 ) -> InputSpec:
-    optional, dtype = bool(entry.get("optional")), said.dtype if info.dtype is None else info.dtype
+    optional, dtype = bool(entry.get("optional")), seen.dtype if info.dtype is None else info.dtype
     spec = InputSpec(
         info.name,
         data_type_of(entry) == BYTES,
@@ -167,7 +167,7 @@ def _input_spec(
 
 
 def output_specs(config: ModelConfig, pipeline: Pipeline, settings: Settings) -> list[OutputSpec]:
-    """How to convert the pipeline's outputs to the tensors of a complete configuration, in its order."""
+    """Return how to convert the pipeline's outputs to the tensors of a complete configuration, in its order."""
     entries, batched = config["output"], bool(config["max_batch_size"])
     split = split_outputs(settings, entries, declared_outputs(pipeline), output_order(entries, pipeline))
     return [
@@ -183,13 +183,13 @@ def output_specs(config: ModelConfig, pipeline: Pipeline, settings: Settings) ->
 
 
 def configured_inputs(config: ModelConfig) -> dict[str, TensorInfo]:
-    """The configured properties of each input's samples."""
+    """Return the configured properties of each input's samples."""
     batched = bool(config["max_batch_size"])
     return {entry["name"]: info_of(entry, batched) for entry in (*config["input"], *control_entries(config))}
 
 
 def check_input_names(entries: Sequence[Entry], declared: Sequence[TensorInfo]) -> None:
-    """Raises ConfigurationError for inputs that the pipeline doesn't have."""
+    """Raise ConfigurationError for inputs that the pipeline doesn't have."""
     names = [info.name for info in declared]
     for entry in entries:
         if entry["name"] not in names:
@@ -200,7 +200,7 @@ def check_input_names(entries: Sequence[Entry], declared: Sequence[TensorInfo]) 
 
 
 def check_not_too_many(entries: Sequence[object], outputs: Sequence[TensorInfo]) -> None:
-    """Raises ConfigurationError if there are more outputs than the pipeline has."""
+    """Raise ConfigurationError if there are more outputs than the pipeline has."""
     if len(entries) > len(outputs):
         raise _other_number(entries, outputs)
 
@@ -214,7 +214,7 @@ def _other_number(entries: Sequence[object], outputs: Sequence[TensorInfo]) -> C
 
 
 def _check_entry(entry: Mapping[str, object], info: TensorInfo, batched: bool) -> None:
-    """Raises ConfigurationError if an entry contradicts what is known about its tensor."""
+    """Raise ConfigurationError if an entry contradicts what is known about its tensor."""
     name, data_type = entry["name"], data_type_of(entry)
     if data_type == BYTES and info.dtype in (None, UINT8):
         _check_strings(entry, info, batched)
@@ -229,7 +229,7 @@ def _check_entry(entry: Mapping[str, object], info: TensorInfo, batched: bool) -
 
 
 def _check_strings(entry: Mapping[str, object], info: TensorInfo, batched: bool) -> None:
-    """Raises ConfigurationError unless a sample of the pipeline holds as many strings as one of the configuration."""
+    """Raise ConfigurationError unless a sample of the pipeline holds as many strings as one of the configuration."""
     strings = strings_of_sample(entry, batched)
     ndim = 1 if info.dims is None else len(info.dims)
     if ndim == 1 and any(extent not in (1, -1) for extent in strings):
@@ -244,17 +244,17 @@ def _check_strings(entry: Mapping[str, object], info: TensorInfo, batched: bool)
         )
 
 
-def _check_dims(entry: Mapping[str, object], wanted: Sequence[int]) -> None:
-    name, given = entry["name"], dims_of(entry)
-    if len(given) != len(wanted):
+def _check_dims(entry: Mapping[str, object], expected: Sequence[int]) -> None:
+    name, actual = entry["name"], dims_of(entry)
+    if len(actual) != len(expected):
         raise ConfigurationError(
-            f'Mismatch in number of dimensions for "{name}"\nNumber of dimensions defined in config: {len(given)}\n'
-            f"Number of dimensions defined in pipeline: {len(wanted)}\n"
-            f"The configuration has {given}, the pipeline {list(wanted)}."
+            f'Mismatch in number of dimensions for "{name}"\nNumber of dimensions defined in config: {len(actual)}\n'
+            f"Number of dimensions defined in pipeline: {len(expected)}\n"
+            f"The configuration has {actual}, the pipeline {list(expected)}."
         )
-    if any(g != w and -1 not in (g, w) for g, w in zip(given, wanted)):
+    if any(g != w and -1 not in (g, w) for g, w in zip(actual, expected)):
         raise ConfigurationError(
-            f"Mismatch in dims for {name}\nDims defined in config: {given}\nDims defined in pipeline: {list(wanted)}"
+            f"Mismatch in dims for {name}\nDims defined in config: {actual}\nDims defined in pipeline: {list(expected)}"
         )
 
 

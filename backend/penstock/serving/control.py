@@ -67,7 +67,7 @@ class Control:
         self._headers = dict(headers)
 
     def live(self) -> bool:
-        """Whether the server answers."""
+        """Return whether the server answers."""
         try:
             self._ask("GET", "/v2/health/live", patience=10)
         except ServerError:
@@ -75,7 +75,7 @@ class Control:
         return True
 
     def models(self) -> list[ModelState]:
-        """Each model of the repositories, and each version of it that the server knows.
+        """Return each model of the repositories, and each version of it that the server knows.
 
         Raises:
             ServerError: the server does not answer.
@@ -88,30 +88,30 @@ class Control:
         ]
 
     def loaded(self) -> list[str]:
-        """The names of all models that are ready, including those that clients loaded with their own files.
+        """Return the names of all models that are ready, including those that clients loaded with their own files.
 
         Raises:
             ServerError: the server does not answer.
         """
-        told = self._ask("GET", "/v2/models/stats", patience=10)
-        return sorted({item["name"] for item in told["model_stats"]})
+        answer = self._ask("GET", "/v2/models/stats", patience=10)
+        return sorted({item["name"] for item in answer["model_stats"]})
 
     def configuration(self, model: str) -> Configuration | None:
-        """The complete configuration of a loaded model; None for others.
+        """Return the complete configuration of a loaded model; None for others.
 
         Raises:
             NoAnswer: the server does not answer.
         """
         try:
-            told: Configuration = self._ask("GET", f"/v2/models/{_quoted(model)}/config", patience=10)
+            configuration: Configuration = self._ask("GET", f"/v2/models/{_quoted(model)}/config", patience=10)
         except NoAnswer:
             raise
         except ServerError:
             return None
-        return told
+        return configuration
 
     def load(self, model: str, parameters: Mapping[str, object] | None = None, patience: float = _LOAD_SECONDS) -> None:
-        """Loads a model, or loads it again if its files have changed; returns when it is ready.
+        """Load a model, or load it again if its files have changed; return when it is ready.
 
         Args:
             model: its name.
@@ -125,7 +125,7 @@ class Control:
         self._ask("POST", f"/v2/repository/models/{_quoted(model)}/load", body, patience)
 
     def unload(self, model: str, patience: float = _UNLOAD_SECONDS) -> None:
-        """Unloads a model at once; its requests in flight are still answered.
+        """Unload a model at once; its requests in flight are still answered.
 
         Args:
             model: its name.
@@ -159,7 +159,7 @@ _ADVICE = {
 
 
 def readable(text: str) -> str:
-    """An error of Triton without log prefixes, repeated causes and tracebacks.
+    """Return an error of Triton without log prefixes, repeated causes and tracebacks.
 
     >>> readable("Internal: ValueError: no file\\n\\nAt:\\n  backend.py(3): initialize\\n")
     'ValueError: no file'
@@ -175,11 +175,11 @@ def readable(text: str) -> str:
 
 def _error_of(text: str) -> str:
     try:
-        told = json.loads(text)["error"]
+        message = json.loads(text)["error"]
     except (ValueError, TypeError, KeyError):
         return text
     # "load failed for model 'x': version 1 is at UNAVAILABLE state: <the reason>;"
-    return readable(re.sub(r"^load failed for model '[^']*': (?:version \d+ is at UNAVAILABLE state: )?", "", told))
+    return readable(re.sub(r"^load failed for model '[^']*': (?:version \d+ is at UNAVAILABLE state: )?", "", message))
 
 
 def _quoted(model: str) -> str:

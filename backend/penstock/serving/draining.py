@@ -50,7 +50,7 @@ class ReadinessSwitch:
         (self._model / "config.pbtxt").write_text(_UNLOADABLE_CONFIG)
 
     def switch_off(self, control: Control, patience: float) -> None:
-        """Makes the server not ready; waits ``patience`` seconds at most for its answer.
+        """Make the server not ready; wait ``patience`` seconds at most for its answer.
 
         Raises:
             NoAnswer: the server does not answer.
@@ -85,14 +85,14 @@ class Drainable(Protocol):
         """Ends its readiness."""
 
     def queued_requests(self) -> dict[str, int]:
-        """How many requests are queued, by model."""
+        """Return how many requests are queued, by model."""
 
     def waits_for_the_dead(self) -> bool:
-        """Whether it waits for requests that died with the process of a model."""
+        """Return whether it waits for requests that died with the process of a model."""
 
 
 def drain(server: Drainable, exit_timeout: float, hosted: Collection[str]) -> None:
-    """Drains a server: it is not ready, refuses new requests and answers those in flight.
+    """Drain a server: it is not ready, refuses new requests and answers those in flight.
 
     Triton itself would first accept new requests on open connections until its exit timeout, and then cut off those in
     flight.
@@ -126,7 +126,7 @@ def drain(server: Drainable, exit_timeout: float, hosted: Collection[str]) -> No
 def _unload(
     control: Control, hosted: Collection[str], patient: Callable[[], bool], patience: Callable[[], float]
 ) -> None:
-    """Unloads models, ensembles before those that they consist of, and waits for their requests in flight.
+    """Unload models, ensembles before those that they consist of, and wait for their requests in flight.
 
     Args:
         control: of the server.
@@ -153,7 +153,7 @@ def _unload(
 
 
 def queued_requests(metrics_url: str) -> dict[str, int]:
-    """The number of requests that each model has accepted and not begun, from Triton's metrics; nothing without them."""
+    """Return the number of requests that each model has accepted and not begun, from Triton's metrics; nothing without them."""
     queued: dict[str, int] = {}
     with (
         contextlib.suppress(OSError, http.client.HTTPException),

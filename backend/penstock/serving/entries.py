@@ -55,29 +55,29 @@ def triton_type(name: str, dtype: DALIDataType) -> str:
 
 
 def tensor_dims(of_sample: Sequence[int], batched: bool) -> list[int]:
-    """The dims of a tensor in the configuration: without batching, the number of samples comes first."""
+    """Return the dims of a tensor in the configuration: without batching, the number of samples comes first."""
     return (list(of_sample) or [1]) if batched else [-1, *of_sample]
 
 
 def data_type_of(entry: Entry) -> str | None:
-    """Its type, or None."""
-    given = entry.get("data_type")
-    return None if given == UNKNOWN_TYPE else given
+    """Return its type, or None."""
+    data_type = entry.get("data_type")
+    return None if data_type == UNKNOWN_TYPE else data_type
 
 
 def dims_of(entry: Entry) -> list[int]:
-    """Its extents, which Triton may spell as strings; empty if it has none."""
+    """Return its extents, which Triton may spell as strings; empty if it has none."""
     return [int(extent) for extent in entry.get("dims") or ()]
 
 
 def own_dims_of(entry: Entry) -> Sequence[Any]:
-    """An entry's dims as seen by the model, rather than the client."""
+    """Return an entry's dims as seen by the model, rather than the client."""
     reshaped = entry.get("reshape")
     return reshaped.get("shape", ()) if reshaped else entry["dims"]
 
 
 def info_of(entry: Entry, batched: bool) -> TensorInfo:
-    """Its properties of a sample."""
+    """Return its properties of a sample."""
     if data_type_of(entry) == BYTES:
         strings = strings_of_sample(entry, batched) if entry.get("dims") else [1]
         return TensorInfo(entry["name"], UINT8, (-1,) if strings in ([], [1], [-1]) else (*strings, -1))
@@ -100,10 +100,10 @@ def _control_type(control: Entry) -> str:
 
 
 def strings_of_sample(entry: Entry, batched: bool) -> list[int]:
-    """The extents of a sample's strings, of an entry of the type BYTES; [1] or none: a string is a sample."""
+    """Return the extents of a sample's strings, of an entry of the type BYTES; [1] or none: a string is a sample."""
     return [int(extent) for extent in own_dims_of(entry)][0 if batched else 1 :]
 
 
 def strings_of(info: TensorInfo) -> tuple[int, ...]:
-    """The extents of the strings of a sample: the last of its dimensions is for their bytes, and with just that it is one."""
+    """Return the extents of the strings of a sample: the last of its dimensions is for their bytes, and with just that it is one."""
     return (1,) if info.dims is None or len(info.dims) < 2 else info.dims[:-1]

@@ -81,7 +81,7 @@ class Environment:
         return name if self.libraries is None else str(self.libraries / name)
 
     def has_library(self) -> bool:
-        """Whether its Python has a shared library, which hosting needs."""
+        """Return whether its Python has a shared library, which hosting needs."""
         if self.libraries is not None:
             return True
         try:
@@ -96,7 +96,7 @@ class Environment:
         return self.numpy is not None and int(self.numpy.split(".")[0]) < 2
 
     def problems(self, native: bool = False) -> list[str]:
-        """Why models cannot be served from here with the wheel's Triton; empty if they can.
+        """Return why models cannot be served from here with the wheel's Triton; empty if they can.
 
         Args:
             native: whether Triton hosts this Python itself, without the stub.
@@ -151,27 +151,27 @@ print(json.dumps({
 """
 
 
-def describe(place: str | Path) -> Environment:
-    """The environment in a folder or of an interpreter.
+def describe(location: str | Path) -> Environment:
+    """Return the environment in a folder or of an interpreter.
 
     Args:
-        place: e.g. ``.venv-serve`` or ``.venv-serve/bin/python``.
+        location: e.g. ``.venv-serve`` or ``.venv-serve/bin/python``.
 
     Raises:
         ServingEnvironmentError: there is no working Python.
     """
-    place = Path(place).expanduser()
-    python = place / "bin" / "python" if place.is_dir() else place
+    location = Path(location).expanduser()
+    python = location / "bin" / "python" if location.is_dir() else location
     # Not resolved: a virtual environment's interpreter is a link, whose location identifies the environment.
     python = Path(os.path.abspath(python))
     if not python.exists():
-        raise ServingEnvironmentError(f"there is no Python environment at '{place}' (no '{python}')")
+        raise ServingEnvironmentError(f"there is no Python environment at '{location}' (no '{python}')")
     try:
         # Isolated, as the stub ignores PYTHONPATH, too.
-        told = subprocess.run(
+        output = subprocess.run(
             [str(python), "-I", "-c", _DESCRIBE], capture_output=True, text=True, timeout=60, check=True
         ).stdout
-        facts = json.loads(told)
+        facts = json.loads(output)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         detail = getattr(error, "stderr", None) or str(error)
         raise ServingEnvironmentError(f"'{python}' does not work: {detail.strip().splitlines()[-1]}") from error
@@ -188,7 +188,7 @@ def describe(place: str | Path) -> Environment:
 
 
 def find_environment(explicit: str | Path | None = None, native: bool = False) -> Environment:
-    """The environment to serve from.
+    """Return the environment to serve from.
 
     Args:
         explicit: its folder, or its Python.
@@ -211,33 +211,33 @@ def find_environment(explicit: str | Path | None = None, native: bool = False) -
             )
         return environment
     refusals = []
-    for place in (sys.executable, ".venv-serve", ".venv", default_folder()):
+    for location in (sys.executable, ".venv-serve", ".venv", default_folder()):
         try:
-            environment = describe(place)
+            environment = describe(location)
         except ServingEnvironmentError:
             continue
         problems = environment.problems(native)
         if not problems:
             return environment
-        refusals.append(f"  {place}: {'; '.join(problems)}")
+        refusals.append(f"  {location}: {'; '.join(problems)}")
     raise ServingEnvironmentError(
         "there is no environment to serve from:\n" + "\n".join(refusals) + f"\n{remedy(native)}"
     )
 
 
 def remedy(native: bool, folder: Path | None = None) -> str:
-    """How to get a serving environment, in which Triton hosts Python itself or runs its stub."""
+    """Return how to get a serving environment, in which Triton hosts Python itself or runs its stub."""
     where = f" --stub {folder}" if folder else "" if native else " --stub"
     return f"Make one with `penstock setup{where}`, or name one with --python-env or {VARIABLE}."
 
 
 def default_folder() -> Path:
-    """The default folder for a new serving environment."""
+    """Return the default folder for a new serving environment."""
     return users_cache("serve") or Path(tempfile.gettempdir()) / "penstock-serve"
 
 
 def complete_environment(report: Report = print) -> Environment:
-    """Installs what the current environment lacks for serving natively: Triton, and a compiler if there is none.
+    """Install what the current environment lacks for serving natively: Triton, and a compiler if there is none.
 
     Raises:
         ServingEnvironmentError: its Python cannot be hosted, or a package could not be installed.
@@ -267,7 +267,7 @@ def create_environment(
     packages: Sequence[str] = (),
     report: Report = print,
 ) -> Environment:
-    """Makes (or completes) an environment for the stub: penstock, numpy 1.26, and Triton from the ``nvidia-pytriton`` wheel.
+    """Make (or completes) an environment for the stub: penstock, numpy 1.26, and Triton from the ``nvidia-pytriton`` wheel.
 
     Args:
         folder: of the virtual environment.
@@ -319,7 +319,7 @@ def _warm(environment: Environment, report: Report) -> None:
 
 
 def suitable_python(report: Report = print) -> Environment:
-    """The best interpreter on this machine for a serving environment.
+    """Return the best interpreter on this machine for a serving environment.
 
     The current one if numpy 1.26 has a wheel for it, then the newest such on ``PATH`` or in the usual places, then one
     that ``uv`` can fetch, then the current one after all (building numpy 1.26 from source).
@@ -352,12 +352,12 @@ def suitable_python(report: Report = print) -> Environment:
 
 
 def installed_triton() -> bool:
-    """Whether this machine has its own Triton, as NVIDIA's images do, which is preferred to the wheel's."""
+    """Return whether this machine has its own Triton, as NVIDIA's images do, which is preferred to the wheel's."""
     return shutil.which("tritonserver") is not None or Path("/opt/tritonserver/bin/tritonserver").is_file()
 
 
 def count_gpus() -> int:
-    """The number of NVIDIA GPUs; 0 without a driver."""
+    """Return the number of NVIDIA GPUs; 0 without a driver."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -384,7 +384,7 @@ def _interpreters() -> Iterator[Path]:
 
 
 def _fetch_with_uv(report: Report) -> Environment | None:
-    """A Python 3.12 that ``uv``, if installed, has or downloads."""
+    """Return a Python 3.12 that ``uv``, if installed, has or downloads."""
     uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
     if uv is None:
         return None
@@ -402,7 +402,7 @@ def _fetch_with_uv(report: Report) -> Environment | None:
 
 
 def _penstock_requirement(extras: Sequence[str]) -> list[str]:
-    """The pip requirement that installs this copy of penstock."""
+    """Return the pip requirement that installs this copy of penstock."""
     suffix = f"[{','.join(extras)}]"
     checkout = Path(__file__).resolve().parents[3]
     if (checkout / "pyproject.toml").is_file():
@@ -414,7 +414,7 @@ def _penstock_requirement(extras: Sequence[str]) -> list[str]:
 
 
 def _install(folder: Path, packages: Sequence[str]) -> None:
-    """Installs with the current environment's pip, so the folder needs none."""
+    """Install with the current environment's pip, so the folder needs none."""
     _run([sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet", *packages])
 
 

@@ -21,9 +21,9 @@ from penstock.serving.model_files import CANDIDATES, ModelFolder, find_definitio
 
 FILES = {"json": "model.json", "dali": "model.dali", "python": "pipeline.py"}
 """The file names under which the backend finds each form of a pipeline."""
-_PRESET_BATCH = 32
+_PRESET_BATCH_SIZE = 32
 # Heights and widths of images in which presets are tried: small and large, wide and high.
-_TRIED = ((224, 224), (300, 900), (900, 280), (1100, 1500), (64, 50))
+_TRIAL_IMAGE_SIZES = ((224, 224), (300, 900), (900, 280), (1100, 1500), (64, 50))
 
 
 class ExportError(PenstockError):
@@ -40,7 +40,7 @@ def export_model(
     version: int = 1,
     as_bytes: bool = True,
 ) -> list[Path]:
-    """Writes a model folder: the pipeline in a version folder, and the model's configuration.
+    """Write a model folder: the pipeline in a version folder, and the model's configuration.
 
     Args:
         source: a Python file with a pipeline definition, or a pipeline saved in either format.
@@ -125,7 +125,7 @@ def export_preset(
     as_bytes: bool = True,
     drop_alpha: bool = False,
 ) -> list[Path]:
-    """Writes a model folder from a model's own `preprocessor_config.json`; arguments and results as for
+    """Write a model folder from a model's own `preprocessor_config.json`; arguments and results as for
     :func:`export_model`.
 
     Args:
@@ -136,7 +136,7 @@ def export_preset(
     """
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / FILES["json"]
-        size = batch_size or _PRESET_BATCH
+        size = batch_size or _PRESET_BATCH_SIZE
         preset(configuration, batch_size=size, device=device, drop_alpha=drop_alpha).save(str(saved))
         family = read_configuration(configuration)
         dims = _preset_dims(configuration) if family.kind == "images" else {}
@@ -146,10 +146,10 @@ def export_preset(
 
 
 def _preset_dims(configuration: str | Path) -> dict[str, tuple[int, ...]]:
-    """The extents of a preset's outputs, -1 where they differ between images."""
+    """Return the extents of a preset's outputs, -1 where they differ between images."""
     pipeline = preset(configuration, batch_size=1, encoded=False)
     try:
-        results = [pipeline.run(images=[np.zeros((*size, 3), np.uint8)]) for size in _TRIED]
+        results = [pipeline.run(images=[np.zeros((*size, 3), np.uint8)]) for size in _TRIAL_IMAGE_SIZES]
         shapes = [[batch.shapes[0] for batch in result] for result in results]
     finally:
         pipeline.close()
@@ -161,17 +161,17 @@ def _preset_dims(configuration: str | Path) -> dict[str, tuple[int, ...]]:
 
 
 def _with_dims(configuration: ModelConfiguration, dims: Mapping[str, tuple[int, ...]]) -> ModelConfiguration:
-    """The configuration, with other extents of outputs."""
+    """Return the configuration, with other extents of outputs."""
 
     def known(tensor: TensorConfiguration) -> TensorConfiguration:
-        own = dims.get(tensor.name, ())[tensor.name in configuration.split :]
-        return replace(tensor, dims=own) if own else tensor
+        sample_dims = dims.get(tensor.name, ())[tensor.name in configuration.split :]
+        return replace(tensor, dims=sample_dims) if sample_dims else tensor
 
     return replace(configuration, outputs=tuple(map(known, configuration.outputs)))
 
 
 def model_file(path: str | Path) -> Path:
-    """The pipeline's file, given the file itself, a version folder, or a model folder (using its latest version).
+    """Return the pipeline's file, given the file itself, a version folder, or a model folder (using its latest version).
 
     Raises:
         FileNotFoundError: the folder holds none.
@@ -184,7 +184,7 @@ def model_file(path: str | Path) -> Path:
 
 
 def configuration_text(configuration: ModelConfiguration) -> str:
-    """A ``config.pbtxt``.
+    """Return a ``config.pbtxt``.
 
     >>> print(configuration_text(ModelConfiguration(8, (), ())))
     backend: "penstock"
@@ -215,7 +215,7 @@ def _suitable_form(source: Path) -> str:
 def _saved(
     source: Path, form: str, device: str, batch_size: int | None
 ) -> tuple[bytes | None, int, Mapping[str, Path]]:
-    """The content of the model's file, or None if it is the source itself; the model's batch size; and the networks that it runs, by
+    """Return the content of the model's file, or None if it is the source itself; the model's batch size; and the networks that it runs, by
     their names in the model's folder."""
     pipeline = load_pipeline(source, device=device, batch_size=batch_size)
     try:
@@ -233,7 +233,7 @@ def _saved(
 
 
 def _move_networks(operators: Sequence[OpNode], origin: Path) -> dict[str, Path]:
-    """Has operators name their networks relative to the model's folder; returns where each is now, by its name there.
+    """Make operators name their networks relative to the model's folder; return the current path of each by that name.
 
     Args:
         operators: of a pipeline.

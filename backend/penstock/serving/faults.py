@@ -1,4 +1,4 @@
-"""Whose fault an error is: the client's, the model's or the server's, by the nature of its causes."""
+"""Attribution of errors to the client, the model or the server, by the nature of their causes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.serving.requests import RequestError
 
 
 class Fault(Enum):
-    """Whose fault it is that a request failed, as named in metrics and log lines."""
+    """The party at fault for a failed request, as named in metrics and log lines."""
 
     CLIENT = "client"
     MODEL = "model"
@@ -35,7 +35,7 @@ _RESOURCE_ERRORS = frozenset(
         *(errno.EIO, errno.ENODEV, errno.ENXIO, errno.ESTALE),
     }
 )
-"""What the system refuses whoever asks: permission, space, descriptors, memory, a working device."""
+"""Errors of the system that no request can avoid: permission, space, descriptors, memory, a broken device."""
 
 _LIBRARIES = frozenset({"numba", "llvmlite", "cupy", "cupy_backends"})
 """Those that compile and start kernels: an error of their own types is not about a sample."""
@@ -45,7 +45,7 @@ _BUGS = (ImportError, AttributeError, NameError, AssertionError, SystemError, Re
 
 
 def fault_of(error: BaseException) -> Fault:
-    """Whose fault an error is that a request got."""
+    """Return the party at fault for a request's error."""
     if isinstance(error, (CancelledError, LimitError, DecoderDiedError)):
         return Fault.CLIENT
     if server_cause(error) is not None:
@@ -58,7 +58,7 @@ def fault_of(error: BaseException) -> Fault:
 
 
 def server_cause(error: BaseException) -> BaseException | None:
-    """The error, or the cause of it, for which only the server can be blamed; None if there is none."""
+    """Return the error, or the cause of it, for which only the server can be blamed; None if there is none."""
     is_bug = _is_bug
     for cause in causes(error):
         if is_about_resources(cause) or is_bug(cause):
@@ -70,7 +70,7 @@ def server_cause(error: BaseException) -> BaseException | None:
 
 
 def is_about_resources(error: BaseException) -> bool:
-    """Whether the machine lacks something, which may be different in a moment."""
+    """Return whether the machine lacks something, which may be different in a moment."""
     if isinstance(error, OSError):
         return error.errno in _RESOURCE_ERRORS
     return (
@@ -80,7 +80,7 @@ def is_about_resources(error: BaseException) -> bool:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, and what it was raised from, outermost first."""
+    """Yield the error, and what it was raised from, outermost first."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen

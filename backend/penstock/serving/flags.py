@@ -45,7 +45,7 @@ class Flags:
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> Flags:
-        """Parses the words of a command line, where ``--name value`` is equivalent to ``--name=value``.
+        """Parse the words of a command line, where ``--name value`` is equivalent to ``--name=value``.
 
         Raises:
             ServerError: a flag asks for something that is not supported here.
@@ -89,39 +89,40 @@ class Flags:
     @property
     def models(self) -> tuple[str, ...]:
         """The models to load at the start; :data:`ALL_MODELS` for all of the repositories."""
-        return tuple(self._all(_LOAD)) if self.mode == "explicit" else (ALL_MODELS,)
+        return tuple(self._values(_LOAD)) if self.mode == "explicit" else (ALL_MODELS,)
 
     @property
     def repositories(self) -> tuple[Path, ...]:
         """Repositories given as flags."""
-        return tuple(Path(value) for name in _REPOSITORIES for value in self._all(name))
+        return tuple(Path(value) for name in _REPOSITORIES for value in self._values(name))
 
     @property
     def caches_responses(self) -> bool:
         """Whether Triton has a response cache."""
-        return bool(self._all(_CACHE))
+        return bool(self._values(_CACHE))
 
     @property
     def headers(self) -> dict[str, str]:
         """The headers that Triton requires on the interfaces that these flags restrict."""
-        wanted = dict(value.split(":", 1)[1].split("=", 1) for value in self._all(_HTTP_RESTRICTED) if "=" in value)
+        rules = self._values(_HTTP_RESTRICTED)
+        wanted = dict(value.split(":", 1)[1].split("=", 1) for value in rules if "=" in value)
         return wanted | ({} if self._open else {_KEY_HEADER: self._key})
 
     def backend_settings(self) -> dict[str, dict[str, str]]:
-        """The settings in ``--backend-config``, by backend."""
+        """Return the settings in ``--backend-config``, by backend."""
         found: dict[str, dict[str, str]] = {}
-        for value in self._all(_BACKEND):
+        for value in self._values(_BACKEND):
             backend, comma, setting = value.partition(",")
             name, equals, text = setting.partition("=")
             if comma and equals:
                 found.setdefault(backend, {})[name] = text
         return found
 
-    def command_line(self, own: Mapping[str, str | Sequence[str]], models: Sequence[str]) -> list[str]:
-        """The complete command line for Triton.
+    def command_line(self, defaults: Mapping[str, str | Sequence[str]], models: Sequence[str]) -> list[str]:
+        """Return the complete command line for Triton.
 
         Args:
-            own: defaults, overridden by the user's flags, or added to those that accumulate.
+            defaults: defaults, overridden by the user's flags, or added to those that accumulate.
             models: the models to load at the start.
         """
         control: dict[str, str | Sequence[str]] = {_MODE: "explicit", _LOAD: models}
@@ -132,13 +133,13 @@ class Flags:
                 if not self._restricts_control(flag)
             }
         replaced = {_name_of(flag) for flag in self.given} - _REPEATED
-        kept = [flag for flag in self.given if _name_of(flag) not in (_MODE, _POLL_INTERVAL_FLAG, _LOAD)]
-        ours = {name: value for name, value in own.items() if name not in replaced} | control
+        user_flags = [flag for flag in self.given if _name_of(flag) not in (_MODE, _POLL_INTERVAL_FLAG, _LOAD)]
+        penstock_flags = {name: value for name, value in defaults.items() if name not in replaced} | control
         return [
             f"{name}={value}"
-            for name, values in ours.items()
+            for name, values in penstock_flags.items()
             for value in ([values] if isinstance(values, str) else values)
-        ] + kept
+        ] + user_flags
 
     @property
     def _open(self) -> bool:
@@ -146,13 +147,13 @@ class Flags:
         return self.mode == "explicit"
 
     def _restricts_control(self, flag: str) -> bool:
-        return any(_MODEL_CONTROL in value.split(":")[0].split(",") for value in self._all(flag))
+        return any(_MODEL_CONTROL in value.split(":")[0].split(",") for value in self._values(flag))
 
-    def _all(self, name: str) -> list[str]:
+    def _values(self, name: str) -> list[str]:
         return [flag.partition("=")[2] for flag in self.given if _name_of(flag) == name]
 
     def _last(self, name: str, default: str) -> str:
-        return next(reversed(self._all(name)), default)
+        return next(reversed(self._values(name)), default)
 
 
 _KEY_HEADER = "penstock-key"

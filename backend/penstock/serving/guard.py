@@ -31,14 +31,14 @@ class Guard:
 
     def watch(self, group: int) -> None:
         """From now on, the guardian ends this process group, and no earlier one."""
-        self._tell(str(group).encode())
+        self._send(str(group).encode())
 
     def dismiss(self) -> None:
-        """Ends the guardian: nothing is left to clean up."""
-        self._tell(guardian.DONE)
+        """End the guardian: nothing is left to clean up."""
+        self._send(guardian.DONE)
         self._process.communicate()
 
-    def _tell(self, word: bytes) -> None:
+    def _send(self, word: bytes) -> None:
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.write(word + b"\n")

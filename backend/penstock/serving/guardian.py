@@ -19,7 +19,7 @@ DONE = b"done"
 
 
 def main() -> None:
-    """Waits for the owner's message or its end."""
+    """Wait for the owner's message or its end."""
     owner, prefix, folder = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -41,26 +41,26 @@ def _listen(owner: int) -> bytes:
         watched.append(os.pidfd_open(owner))
     if os.getppid() != owner:
         watched = []
-    said = b""
+    received = b""
     while True:
         ready = select.select(watched, [], [])[0] if watched else [-1]
         try:
             while part := os.read(0, 4096):
-                said += part
-            return said
+                received += part
+            return received
         except BlockingIOError:
-            if DONE in said.split() or ready != [0]:
-                return said
+            if DONE in received.split() or ready != [0]:
+                return received
 
 
 def end_group(group: int) -> None:
-    """Ends the rest of a process group."""
+    """End the rest of a process group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
 
 
 def remove_shared_memory(prefix: str) -> None:
-    """Removes the regions whose names begin with ``prefix``."""
+    """Remove the regions whose names begin with ``prefix``."""
     for region in Path("/dev/shm").glob(f"{prefix}*"):
         region.unlink(missing_ok=True)
 

@@ -63,7 +63,7 @@ _TYPES = [
     "FP32",
     "FP64",
 ]
-_BYTES = 13
+_BYTES_TYPE_NUMBER = 13
 _NUMPY_TYPES = {
     _TYPES.index(name.removeprefix("TYPE_")): np.dtype(numpy_dtype(dtype)) for dtype, name in TRITON_TYPES.items()
 }
@@ -72,21 +72,21 @@ _STOPPING = "the server is stopping and takes no new requests"
 _EXPIRED = "the server is stopping, and the request was not answered before its exit timeout"
 # How long a thread may run Python while another waits: CPython's default of 5 ms is as long as a whole answer, or
 # longer.
-_SWITCH_SECONDS = 0.0005
+_GIL_SWITCH_SECONDS = 0.0005
 # Seconds between a refusal and the garbage collection.
-_PAUSE_SECONDS = 0.1
+_COLLECTION_DELAY_SECONDS = 0.1
 # The fraction of time that collections may take, however many requests are refused.
-_COLLECTING = 0.05
+_MAX_COLLECTION_SHARE = 0.05
 
 
 class Memory(Protocol):
     """A part of an input's memory, valid as long as this object lives; readable as a buffer if in host memory."""
 
     def place(self) -> tuple[int, int, int]:
-        """Its address and size, and the number of its GPU, or -1."""
+        """Return its address and size, and the number of its GPU, or -1."""
 
     def __buffer__(self, flags: int, /) -> memoryview:
-        """Its contents."""
+        """Return its contents."""
 
 
 Output = tuple[str, int, tuple[int, ...], Any] | tuple[str, int, tuple[int, ...], Any, int, int, int]
@@ -97,19 +97,19 @@ class TritonRequest(Protocol):
     """A request from the shim."""
 
     def id(self) -> str:
-        """The client's name for it, or empty."""
+        """Return the client's name for it, or empty."""
 
     def parameters(self) -> dict[str, Any]:
-        """The client's parameters."""
+        """Return the client's parameters."""
 
     def outputs(self) -> list[str]:
-        """The names of the requested outputs."""
+        """Return the names of the requested outputs."""
 
     def is_cancelled(self) -> bool:
-        """Whether it was cancelled."""
+        """Return whether it was cancelled."""
 
     def input(self, name: str) -> tuple[int, tuple[int, ...], list[Memory]] | None:
-        """An input's type, shape and memory; None if it is omitted."""
+        """Return an input's type, shape and memory; None if it is omitted."""
 
     def reserve(self, name: str, data_type: int, shape: tuple[int, ...], size: int) -> Memory | None:
         """Memory of the answer for an output, to be written; None if it isn't in host memory.
@@ -119,13 +119,13 @@ class TritonRequest(Protocol):
         """
 
     def answer(self, outputs: list[Output]) -> None:
-        """Sets the answer; outputs in reserved memory are not copied."""
+        """Set the answer; outputs in reserved memory are not copied."""
 
     def refuse(self, code: int, message: str) -> None:
-        """Sets an error instead."""
+        """Set an error instead."""
 
     def flush(self) -> None:
-        """Sends the answers set so far; more may follow."""
+        """Send the answers set so far; more may follow."""
 
 
 class _Collector:
@@ -140,18 +140,18 @@ class _Collector:
         threading.Thread(target=self._collect_when_wanted, name="penstock-collector", daemon=True).start()
 
     def want(self) -> None:
-        """Schedules a garbage collection."""
+        """Schedule a garbage collection."""
         self._wanted.set()
 
     def _collect_when_wanted(self) -> None:
         while True:
             self._wanted.wait()
-            time.sleep(_PAUSE_SECONDS)
+            time.sleep(_COLLECTION_DELAY_SECONDS)
             self._wanted.clear()
             # Its own time: waiting for a busy processor is no reason to put off the next one.
             began = time.thread_time()
             gc.collect()
-            time.sleep((time.thread_time() - began) / _COLLECTING)
+            time.sleep((time.thread_time() - began) / _MAX_COLLECTION_SHARE)
 
 
 _collector: _Collector
@@ -163,7 +163,7 @@ _instances: weakref.WeakSet[HostedInstance] = weakref.WeakSet()
 
 
 def start(backend: str, config: str) -> None:
-    """Prepares the interpreter for models.
+    """Prepare the interpreter for models.
 
     Args:
         backend: its name in configurations.
@@ -176,7 +176,7 @@ def start(backend: str, config: str) -> None:
         if isinstance(stream, io.TextIOWrapper):
             # Line-buffered, as the server's log is not a terminal.
             stream.reconfigure(line_buffering=True)
-    sys.setswitchinterval(_SWITCH_SECONDS)
+    sys.setswitchinterval(_GIL_SWITCH_SECONDS)
     for name in ("fork", "forkpty"):
         setattr(os, name, _refuse_fork)
     _take_settings(backend, json.loads(config).get("cmdline", {}))
@@ -184,19 +184,19 @@ def start(backend: str, config: str) -> None:
 
 @guarded
 def reach_server(address: int) -> None:
-    """Lets pipelines call other models of the server, Triton's object at this address."""
+    """Let pipelines call other models of the server, Triton's object at this address."""
     serve_models(functools.partial(TritonNetwork, address))
 
 
 @guarded
 def complete(config: str, model_folder: str, version: int) -> str:
-    """A model's configuration, completed; both are JSON."""
+    """Return a model's configuration, completed; both are JSON."""
     return json.dumps(completed(_hosted_here(config), Path(model_folder) / str(version)))
 
 
 @guarded
 def load(config: str, model_folder: str, version: int, name: str, device_id: int) -> HostedInstance:
-    """An instance of a model, ready for requests; ``device_id`` is -1 for the CPU."""
+    """Return an instance of a model, ready for requests; ``device_id`` is -1 for the CPU."""
     given = _hosted_here(config)
     made = HostedInstance(given, Path(model_folder) / str(version), name, None if device_id < 0 else device_id)
     ModelRecords.of_server().write(str(given["name"]), Path(model_folder))
@@ -204,7 +204,7 @@ def load(config: str, model_folder: str, version: int, name: str, device_id: int
 
 
 def _hosted_here(text: str) -> dict[str, object]:
-    """A model's configuration; raises ConfigurationError if it asks for a process of its own."""
+    """Return a model's configuration; raises ConfigurationError if it asks for a process of its own."""
     config: dict[str, Any] = json.loads(text)
     if settings_of(config).isolation == OWN_PROCESS:
         raise ConfigurationError(
@@ -216,7 +216,7 @@ def _hosted_here(text: str) -> dict[str, object]:
 
 
 def drain(request: str) -> str:
-    """Answers the requests of our models that are in flight, and refuses others from now on.
+    """Answer the requests of our models that are in flight, and refuses others from now on.
 
     Args:
         request: of the supervisor, as JSON.
@@ -224,12 +224,12 @@ def drain(request: str) -> str:
     Returns:
         ``drained``, or ``expired`` if some were not answered in time; those are refused.
     """
-    given = json.loads(request)
-    return "drained" if _admission.drain(given["queued"], given["seconds"]) else "expired"
+    limits = json.loads(request)
+    return "drained" if _admission.drain(limits["queued"], limits["seconds"]) else "expired"
 
 
 def stop() -> str:
-    """Closes all models before the process ends; returns what there is to say about that."""
+    """Close all models before the process ends; return what there is to say about that."""
     for instance in list(_instances):
         with contextlib.suppress(Exception):
             instance.close()
@@ -238,14 +238,14 @@ def stop() -> str:
 
 
 def tidy() -> None:
-    """Returns memory to the system after an instance was closed."""
+    """Return memory to the system after an instance was closed."""
     gc.collect()
     with contextlib.suppress(AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def end() -> None:
-    """Runs Python's exit functions without exiting: foreign threads may still be running."""
+    """Run Python's exit functions without exiting: foreign threads may still be running."""
     atexit._run_exitfuncs()  # private: atexit has no public way to run its functions early
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
@@ -265,17 +265,17 @@ class HostedInstance:
 
     @guarded
     def execute(self, requests: Sequence[TritonRequest]) -> None:
-        """Answers requests: sets each one's answer, which the shim then sends."""
+        """Answer requests: sets each one's answer, which the shim then sends."""
         with _admission.execution(self._name, len(requests)) as admitted:
             for request in requests[admitted:]:
                 request.refuse(Status.UNAVAILABLE.value, _STOPPING)
             if admitted:
-                own = [_Request(request, self._device_id, self._string_controls) for request in requests[:admitted]]
-                self._instance.execute(own)
+                device_id, controls = self._device_id, self._string_controls
+                self._instance.execute([_Request(request, device_id, controls) for request in requests[:admitted]])
 
     @guarded
     def close(self) -> None:
-        """Ends the model's threads."""
+        """End the model's threads."""
         closed, self._closed = self._closed, True
         if not closed:
             self._instance.close()
@@ -320,8 +320,8 @@ class _Request:
         if given is None:
             return None
         data_type, shape, memory = given
-        if data_type == _BYTES:
-            return _byte_strings(name, shape, _joined(memory), name in self._string_controls)
+        if data_type == _BYTES_TYPE_NUMBER:
+            return _byte_strings(name, shape, _contiguous(memory), name in self._string_controls)
         dtype = _NUMPY_TYPES[data_type]
         if len(memory) == 1:
             try:
@@ -331,7 +331,7 @@ class _Request:
         if self._device_id is not None and memory and all(piece.place()[2] >= 0 for piece in memory):
             elements = _joined_on_gpu(memory, self._device_id)
         else:
-            elements = _joined(memory)
+            elements = _contiguous(memory)
         return elements.view(dtype).reshape(shape)
 
     def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray | None:
@@ -365,8 +365,8 @@ class _Request:
         self._request.flush()  # also marks the end, if there is no answer
 
 
-def _joined(memory: Sequence[Memory]) -> np.ndarray:
-    """An input's bytes, without a copy if they are contiguous in host memory."""
+def _contiguous(memory: Sequence[Memory]) -> np.ndarray:
+    """Return an input's bytes, without a copy if they are contiguous in host memory."""
     pieces = [_on_host(piece) for piece in memory]
     if len(pieces) == 1:
         return pieces[0]
@@ -387,7 +387,7 @@ def _on_host(piece: Memory) -> np.ndarray:
 
 
 def _joined_on_gpu(memory: Sequence[Memory], device_id: int) -> Any:
-    """An input's bytes in CuPy's terms, without a copy if they are contiguous on this GPU."""
+    """Return an input's bytes in CuPy's terms, without a copy if they are contiguous on this GPU."""
     cupy = require_cupy("inputs on the GPU")
     with cupy.cuda.Device(device_id):
         pieces = [_on_gpu(piece, device_id) for piece in memory]
@@ -411,16 +411,16 @@ def _on_gpu(piece: Memory, device_id: int) -> object:
 
 
 def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray, has_rest: bool = False) -> ByteStrings:
-    """Each byte string as a view of the tensor's memory; ``has_rest``: which may be longer."""
-    strings, place, size, raw = ByteStrings(), 0, data.size, data.data
+    """Return each byte string as a view of the tensor's memory; ``has_rest``: which may be longer."""
+    strings, end, size, raw = ByteStrings(), 0, data.size, data.data
     strings.shape, count = tuple(shape), math.prod(shape)
-    while place < size and not (has_rest and len(strings) == count):
+    while end < size and not (has_rest and len(strings) == count):
         # Each has its length before it, in four bytes.
-        begin = place + 4
-        place = begin + int.from_bytes(raw[place:begin], "little")
-        if max(begin, place) > size:
+        begin = end + 4
+        end = begin + int.from_bytes(raw[end:begin], "little")
+        if max(begin, end) > size:
             raise RequestError(f"input '{name}' of type BYTES cannot be read: its byte strings are cut off")
-        strings.append(data[begin:place])
+        strings.append(data[begin:end])
     if len(strings) != count:
         raise RequestError(f"input '{name}' holds {len(strings)} byte strings, and its shape is {list(shape)}")
     return strings
@@ -435,7 +435,7 @@ def _output(name: str, array: object) -> Output:
         return _gpu_output(name, array)
     if array.dtype == np.object_:
         framed = b"".join(len(item).to_bytes(4, "little") + item for item in array.reshape(-1))
-        return name, _BYTES, array.shape, framed
+        return name, _BYTES_TYPE_NUMBER, array.shape, framed
     return name, _TYPE_NUMBERS[array.dtype], array.shape, np.ascontiguousarray(array)
 
 
@@ -452,12 +452,12 @@ def _gpu_output(name: str, array: Any) -> Output:
 # -- the server --------------------------------------------------------------------------------------------------------
 
 
-def _take_settings(backend: str, given: Mapping[str, str]) -> None:
-    """Merges the settings of Triton's command line into the environment's, which `penstock serve` sets."""
+def _take_settings(backend: str, flags: Mapping[str, str]) -> None:
+    """Merge the settings of Triton's command line into the environment's, which `penstock serve` sets."""
     known = {item.name for item in declared()}
     sections = json.loads(os.environ.get(SERVER_SETTINGS) or "{}")
-    own = {name: text for name, text in given.items() if name in known}
-    sections[backend] = own | sections.get(backend, {})
+    settings = {name: text for name, text in flags.items() if name in known}
+    sections[backend] = settings | sections.get(backend, {})
     os.environ[SERVER_SETTINGS] = json.dumps(sections)
 
 

@@ -22,7 +22,7 @@ _STUB = "triton_python_backend_stub"
 _HELPERS = "triton_python_backend_utils.py"
 _LIBRARY = "libtriton_python.so"
 _EXCHANGE = "penstock_stub_exchange.py"
-_MENDED = """
+_HELPERS_PATCH = """
 
 # Added by `penstock serve`: see penstock/serving/stub_exchange.py.
 import penstock_stub_exchange
@@ -60,7 +60,7 @@ class Installation:
         return folder if folder.is_dir() else None
 
     def with_stub_for(self, environment: Environment) -> Installation:
-        """The same server with the stub for this environment.
+        """Return the same server with the stub for this environment.
 
         Raises:
             InstallationError: it has no usable one.
@@ -110,7 +110,7 @@ def find_installation(environment: Environment | None, native: bool = False) -> 
 
 
 def _stub_in(triton: Path, environment: Environment) -> Path:
-    """The wheel's stub for an environment's version of Python."""
+    """Return the wheel's stub for an environment's version of Python."""
     version = f"{environment.version[0]}.{environment.version[1]}"
     return triton.parents[1] / "python_backend_stubs" / version / _STUB
 
@@ -123,7 +123,7 @@ def _checked(installation: Installation) -> Installation:
 
 
 def check_stub(installation: Installation, environment: dict[str, str]) -> None:
-    """Raises InstallationError if the stub would not start because a library is missing (Triton itself would hang).
+    """Raise InstallationError if the stub would not start because a library is missing (Triton itself would hang).
 
     Args:
         installation: of Triton.
@@ -132,8 +132,8 @@ def check_stub(installation: Installation, environment: dict[str, str]) -> None:
     ldd = shutil.which("ldd")
     if ldd is None:
         return
-    told = subprocess.run([ldd, str(installation.stub)], capture_output=True, text=True, env=environment, check=False)
-    missing = sorted({line.split()[0] for line in told.stdout.splitlines() if "not found" in line})
+    linked = subprocess.run([ldd, str(installation.stub)], capture_output=True, text=True, env=environment, check=False)
+    missing = sorted({line.split()[0] for line in linked.stdout.splitlines() if "not found" in line})
     if missing:
         python = next((name for name in missing if name.startswith("libpython")), None)
         hint = f" Install the package {python.split('.so')[0]}, or use a Python that has it." if python else ""
@@ -145,7 +145,7 @@ def check_stub(installation: Installation, environment: dict[str, str]) -> None:
 def lay_out(
     installation: Installation, folder: Path, names: Sequence[str] = (BACKEND,), hosted: Hosted | None = None
 ) -> Path:
-    """The backend directory to start Triton with: its Python backend and ours.
+    """Return the backend directory to start Triton with: its Python backend and ours.
 
     A Triton from a wheel gets its own directory in ``folder``. An installed Triton has other backends, so ours is added
     to its directory; it would reject a symbolic link there.
@@ -176,7 +176,7 @@ def lay_out(
 
 
 def install_backend(environment: Environment) -> Path | None:
-    """Installs our backend into this machine's Triton; returns its backend directory, or None if there is no Triton.
+    """Install our backend into this machine's Triton; return its backend directory, or None if there is no Triton.
 
     Needed for a ``tritonserver`` that `penstock serve` does not start, and for users who cannot write there.
 
@@ -203,7 +203,7 @@ def _lay_out_python(installation: Installation, folder: Path) -> None:
     link.unlink(missing_ok=True)
     os.symlink(installation.stub, link)
     helpers = (installation.backends / "python" / _HELPERS).read_text(encoding="utf-8")
-    _write(folder / _HELPERS, (helpers + _MENDED).encode())
+    _write(folder / _HELPERS, (helpers + _HELPERS_PATCH).encode())
     _write(folder / _EXCHANGE, (Path(__file__).parent / "stub_exchange.py").read_bytes())
 
 
@@ -227,7 +227,7 @@ def _lay_out_ours(folder: Path, hosted: Hosted | None) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Writes a file unless it is up to date: the folder may be read-only."""
+    """Write a file unless it is up to date: the folder may be read-only."""
     if not path.is_file() or path.read_bytes() != content:
         # Replaced atomically: a running server may have the old one mapped.
         beside = path.with_name(f"{path.name}.{os.getpid()}")

@@ -31,14 +31,14 @@ class Asked(Request, Protocol):
     """A request together with the means to answer it."""
 
     def answer(self, answer: Answer) -> None:
-        """Sets the only answer, which is sent when the execution is over."""
+        """Set the only answer, which is sent when the execution is over."""
 
     def stream(self, answers: Iterable[Answer]) -> None:
-        """Sends a decoupled model's answers, each as soon as it is ready, then the end marker."""
+        """Send a decoupled model's answers, each as soon as it is ready, then the end marker."""
 
 
 def guarded(function: Callable[P, R]) -> Callable[P, R]:
-    """Logs the origin of unexpected errors, and turns those that would end a program into ordinary ones."""
+    """Log the origin of unexpected errors, and turns those that would end a program into ordinary ones."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -86,7 +86,7 @@ class ModelInstance:
         _self_checks.add(self._model.self_check)
 
     def execute(self, requests: Sequence[Asked]) -> None:
-        """Answers each request."""
+        """Answer each request."""
         if not self.decoupled:
             for request, answer in zip(requests, self._model.answer(requests)):
                 request.answer(answer)
@@ -99,7 +99,7 @@ class ModelInstance:
                 request.stream([answer])
 
     def close(self) -> None:
-        """Ends the model's threads, and forgets its modules."""
+        """End the model's threads, and forget its modules."""
         _self_checks.remove(self._model.self_check)
         self._metrics.close()
         self._model.close()
@@ -107,7 +107,7 @@ class ModelInstance:
 
 
 def completed(config: dict[str, object], version_folder: Path) -> dict[str, object]:
-    """Completes a model's configuration: inputs, outputs, batch size and batching; modifies it in place.
+    """Complete a model's configuration: inputs, outputs, batch size and batching; modifies it in place.
 
     Raises:
         ConfigurationError: it contradicts the pipeline's declarations, or too little is known.
@@ -144,12 +144,12 @@ class LogHandler(logging.Handler):
         self._write = write
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes one record."""
+        """Write one record."""
         self._write(record.levelno, self.format(record))
 
 
 def log_to_server(write: Callable[[int, str], None]) -> None:
-    """Forwards Penstock's log to the server's from now on."""
+    """Forward Penstock's log to the server's from now on."""
     package = logging.getLogger("penstock")
     if not any(isinstance(handler, LogHandler) for handler in package.handlers):
         package.addHandler(LogHandler(write))

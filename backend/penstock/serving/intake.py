@@ -34,32 +34,32 @@ class Intake:
         self._last: dict[str, list[object]] = {}
 
     def samples_of(self, request: Request) -> list[list[object]]:
-        """The samples of each input, as views of the request's memory unless they may be kept.
+        """Return the samples of each input, as views of the request's memory unless they may be kept.
 
         Raises:
             RequestError: an input is missing, of the wrong rank, or too large.
         """
-        given: dict[str, list[Any]] = {}
+        received: dict[str, list[Any]] = {}
         for spec in self._inputs:
             tensor = request.tensor(spec.name)
             if tensor is not None:
-                given[spec.name] = samples_of(tensor, spec)
+                received[spec.name] = samples_of(tensor, spec)
         if self._copies:
-            given = {name: [sample.copy() for sample in samples] for name, samples in given.items()}
-        count = self._count(given)
-        for name in self._controls & given.keys():
-            given[name] = given[name][:1] * count
-        samples = [given.get(spec.name) or self._instead(spec, request, count) for spec in self._inputs]
+            received = {name: [sample.copy() for sample in samples] for name, samples in received.items()}
+        count = self._count(received)
+        for name in self._controls & received.keys():
+            received[name] = received[name][:1] * count
+        samples = [received.get(spec.name) or self._substitute(spec, request, count) for spec in self._inputs]
         for spec in self._inputs:
-            if spec.repeats and spec.name in given:
+            if spec.repeats and spec.name in received:
                 # These are kept for later requests.
-                self._last[spec.name] = [sample.copy() for sample in given[spec.name]]
+                self._last[spec.name] = [sample.copy() for sample in received[spec.name]]
         return samples
 
-    def _count(self, given: Mapping[str, list[object]]) -> int:
+    def _count(self, received: Mapping[str, list[object]]) -> int:
         if self._multi_run:
-            return self._check_parts(given)
-        counts = {len(samples) for name, samples in given.items() if name not in self._controls} or {1}
+            return self._check_parts(received)
+        counts = {len(samples) for name, samples in received.items() if name not in self._controls} or {1}
         if len(counts) != 1:
             raise RequestError(f"the inputs hold different numbers of samples: {sorted(counts)}")
         count = counts.pop()
@@ -67,8 +67,8 @@ class Intake:
             raise RequestError(f"a request must hold from 1 to {self._limit} samples, this one holds {count}")
         return count
 
-    def _check_parts(self, given: Mapping[str, list[object]]) -> int:
-        for name, samples in given.items():
+    def _check_parts(self, received: Mapping[str, list[object]]) -> int:
+        for name, samples in received.items():
             if name in self._multi_run and len(samples) != 1:
                 raise RequestError(
                     f"a request must hold one sample to be given in parts, this one holds {len(samples)}"
@@ -79,7 +79,7 @@ class Intake:
                 )
         return 1
 
-    def _instead(self, spec: InputSpec, request: Request, count: int) -> list[object]:
+    def _substitute(self, spec: InputSpec, request: Request, count: int) -> list[object]:
         if not spec.optional:
             raise RequestError(f"input '{spec.name}' is missing")
         value = request.parameters.get(spec.name)

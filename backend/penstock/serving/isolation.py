@@ -17,7 +17,7 @@ OWN_PROCESS = "process"
 
 
 def stub_backend(backend: str) -> str:
-    """The name under which a backend of ours always runs models in the stub."""
+    """Return the name under which a backend of ours always runs models in the stub."""
     return f"{backend}_stub"
 
 
@@ -34,7 +34,7 @@ class Isolation:
         self._backends = backends
 
     def isolated_models(self, repositories: Sequence[Path]) -> list[str]:
-        """The names of such models in these repositories."""
+        """Return the names of such models in these repositories."""
         return sorted(
             {
                 path.parent.name
@@ -45,7 +45,7 @@ class Isolation:
         )
 
     def applies_to(self, config: str) -> bool:
-        """Whether a configuration requests isolation: by its parameter, otherwise by default.
+        """Return whether a configuration requests isolation: by its parameter, otherwise by default.
 
         >>> isolation = Isolation("none", ["penstock"])
         >>> isolation.applies_to('backend: "penstock" parameters { key: "isolation" value { string_value: "process" } }')
@@ -56,7 +56,7 @@ class Isolation:
         return next(parameter_values(config, "isolation"), self._default) == OWN_PROCESS
 
     def amend(self, config: str) -> str:
-        """A configuration with which Triton runs the model as requested.
+        """Return a configuration with which Triton runs the model as requested.
 
         >>> isolation = Isolation("process", ["penstock"])
         >>> isolation.amend('backend: "penstock"')
@@ -65,7 +65,7 @@ class Isolation:
         if not self.applies_to(config):
             return config
         tokens = tokens_of(config)
-        words = (place for place, token in enumerate(tokens) if is_word(token))
-        place = next(next(words) for name in words if tokens[name] == "backend")
-        tokens[place] = f'"{stub_backend(plain(tokens[place]))}"'
+        words = (position for position, token in enumerate(tokens) if is_word(token))
+        position = next(next(words) for name in words if tokens[name] == "backend")
+        tokens[position] = f'"{stub_backend(plain(tokens[position]))}"'
         return "".join(tokens)

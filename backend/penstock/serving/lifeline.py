@@ -29,18 +29,18 @@ class Lifeline:
         return self._inherited.fileno()
 
     def started(self) -> None:
-        """Closes Triton's end in this process, after Triton was started."""
+        """Close Triton's end in this process, after Triton was started."""
         self._inherited.close()
 
     def listens(self) -> bool:
-        """Whether the server listens: it does since it loaded the first of our models into its process."""
+        """Return whether the server listens: it does since it loaded the first of our models into its process."""
         with contextlib.suppress(OSError):
             self._socket.settimeout(0)
             self._received += self._socket.recv(64)
         return self._received.startswith(b"listening\n")
 
     def ask(self, line: str, timeout: float, running: Callable[[], bool]) -> str:
-        """Sends a line to a server that listens; returns its answer, or nothing if there is none in time.
+        """Send a line to a server that listens; return its answer, or nothing if there is none in time.
 
         Args:
             line: see `native/lifeline.h`.
@@ -61,6 +61,6 @@ class Lifeline:
         return answer.decode(errors="replace").strip()
 
     def close(self) -> None:
-        """Closes the connection; a server that still listens ends."""
+        """Close the connection; a server that still listens ends."""
         self._socket.close()
         self._inherited.close()

@@ -28,10 +28,10 @@ class LoadFailures:
         self._syntax_error: tuple[str, str] | None = None
 
     def observe(self, line: str) -> None:
-        """Takes the next line."""
+        """Take the next line."""
         if syntax := _SYNTAX.search(line):
-            row, column, what = syntax.groups()
-            self._syntax_error = f"{row}:{column}", what.replace("inference.ModelConfig", "ModelConfig")
+            row, column, explanation = syntax.groups()
+            self._syntax_error = f"{row}:{column}", explanation.replace("inference.ModelConfig", "ModelConfig")
         elif refused := _REFUSED.search(line):
             model, reason = refused.groups()
             self.reasons[model] = self._located(reason)
@@ -44,5 +44,5 @@ class LoadFailures:
         path = original_of(Path(unreadable[1]), self._mirrors)
         if self._syntax_error is None:
             return f"'{path}' cannot be read"
-        place, what = self._syntax_error
-        return f"{path}:{place}: {what}"
+        location, explanation = self._syntax_error
+        return f"{path}:{location}: {explanation}"

@@ -57,7 +57,7 @@ class InferRequest:
 
 @dataclass(frozen=True)
 class Load:
-    """What was measured while clients kept a server busy.
+    """Measurements taken while clients kept a server busy.
 
     Attributes:
         rate: answers a second.

@@ -41,7 +41,7 @@ class Loading(Protocol):
         """The records of models in its process."""
 
     def stubs(self) -> list[Stub]:
-        """Its living processes that run models."""
+        """Return its living processes that run models."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ class LoadedModels:
         self._server = server
         self._current: dict[str, Configuration] = {}
         self._unlisted: set[str] = set()
-        self._sent: dict[str, Path] = {}
+        self._uploaded: dict[str, Path] = {}
         # What a new server has not loaded again yet.
         self._restoring: dict[str, Parameters] = {}
         self._to_check: deque[str] = deque()
 
     def refresh(self, under_repair: Collection[str] = ()) -> None:
-        """Asks the server what is loaded.
+        """Ask the server what is loaded.
 
         Args:
             under_repair: models that should be loaded, whether they are or not.
@@ -97,7 +97,7 @@ class LoadedModels:
             self._unlisted = loaded - {model.name for model in listed}
             self._observe_configurations(loaded)
             self._observe_folders()
-        self._restoring = {name: given for name, given in self._restoring.items() if name not in loaded}
+        self._restoring = {name: files for name, files in self._restoring.items() if name not in loaded}
         self.names = sorted(loaded | set(under_repair) | self._restoring.keys())
 
     def _observe_configurations(self, loaded: set[str]) -> None:
@@ -110,7 +110,7 @@ class LoadedModels:
                 self._current[name] = configuration
 
     def _observe_folders(self) -> None:
-        """Finds the folders of models that are not in a repository."""
+        """Find the folders of models that are not in a repository."""
         groups = {
             group["name"]: name
             for name, configuration in self._current.items()
@@ -119,24 +119,24 @@ class LoadedModels:
         folders = self._server.model_records.folders()
         folders |= {groups[stub.group]: stub.model_folder for stub in self._server.stubs() if stub.group in groups}
         repositories = self._server.repositories
-        self._sent = {
+        self._uploaded = {
             name: folder
             for name, folder in folders.items()
             if name in self._current and not any(folder.is_relative_to(repository) for repository in repositories)
         }
 
     def remove_sent_files(self) -> None:
-        """Removes the files that clients sent to the server, which is dead."""
-        for folder in self._sent.values():
+        """Remove the files that clients sent to the server, which is dead."""
+        for folder in self._uploaded.values():
             remove_sent_files(folder)
 
     def restoration(self) -> Restoration:
-        """How to load the same models again, once the server is dead; removes the files that clients sent to it."""
+        """Return how to load the same models again, once the server is dead; removes the files that clients sent to it."""
         if not self._server.clients_load:
             return Restoration(self.names, {}, {}, [])
         restoration = Restoration([], {}, {}, [])
         for name in self.names:
-            folder = self._sent.get(name)
+            folder = self._uploaded.get(name)
             if name in self._restoring:
                 restoration.sent[name] = self._restoring[name]
             elif folder is not None or name in self._unlisted:
@@ -154,7 +154,7 @@ class LoadedModels:
 
 
 def client_parameters(configuration: Configuration | None, folder: Path | None) -> Parameters:
-    """The parameters with which a client may have loaded a model.
+    """Return the parameters with which a client may have loaded a model.
 
     Args:
         configuration: of the model; None: the repository's.
@@ -171,18 +171,18 @@ def client_parameters(configuration: Configuration | None, folder: Path | None) 
 
 
 def _existing(folder: Path | None) -> Path:
-    """The folder; raises FileNotFoundError if there is none."""
+    """Return the folder; raises FileNotFoundError if there is none."""
     if folder is None or not folder.is_dir():
         raise FileNotFoundError(folder)
     return folder
 
 
 # Triton puts files that clients send there, whatever TMPDIR is, and leaves them when it is killed.
-_SENT_FILES = Path("/tmp")
-_SENT_PREFIX = "folder"
+_UPLOADED_FILES_FOLDER = Path("/tmp")
+_UPLOADED_FILES_PREFIX = "folder"
 
 
 def remove_sent_files(folder: Path) -> None:
-    """Removes files that a client sent to a server that is dead."""
-    if folder.parent == _SENT_FILES and folder.name.startswith(_SENT_PREFIX):
+    """Remove files that a client sent to a server that is dead."""
+    if folder.parent == _UPLOADED_FILES_FOLDER and folder.name.startswith(_UPLOADED_FILES_PREFIX):
         shutil.rmtree(folder, ignore_errors=True)

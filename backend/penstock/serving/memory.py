@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 @functools.cache
 def process_budget() -> MemoryBudget:
-    """The budget of all models of this process, as the server's settings say: a model's own do not change it."""
+    """Return the budget of all models of this process, as the server's settings say: a model's own do not change it."""
     limit = settings_of({}).memory_budget
     if limit == AUTOMATIC:
         limit = int(DEFAULT_SHARE * machine_memory())
@@ -27,7 +27,7 @@ def process_budget() -> MemoryBudget:
 
 @functools.cache
 def _model_budget(model: str, version: str, limit: int | None) -> MemoryBudget:
-    """The budget that the instances of a model share."""
+    """Return the budget that the instances of a model share."""
     return MemoryBudget(limit, "max_model_memory")
 
 
@@ -47,7 +47,7 @@ class RequestMemory:
         self._pools = pools
 
     def run(self, shares: Sequence[int], work: Callable[[BatchMemory], R]) -> R:
-        """Runs a batch, again if it had to wait for memory; returns what ``work`` returns.
+        """Run a batch, again if it had to wait for memory; return what ``work`` returns.
 
         Args:
             shares: the numbers of samples of the batch's requests.
@@ -79,7 +79,7 @@ class RequestMemory:
             wanted = memory.wanted
 
     def reservation(self) -> Reservation:
-        """A reservation of nothing yet; a context, at whose end it is given back."""
+        """Return a reservation of nothing yet; a context, at whose end it is given back."""
         return Reservation(self._budgets)
 
     def _wait(self, reservation: Reservation, size: int) -> None:
@@ -90,7 +90,7 @@ class RequestMemory:
             )
 
     def _check_possible(self, wanted: int, requests: int, reservation: Reservation) -> None:
-        """Raises LimitError or MemoryShortageError if a batch is not to wait for this number of bytes."""
+        """Raise LimitError or MemoryShortageError if a batch is not to wait for this number of bytes."""
         exceeded = reservation.exceeded(wanted)
         if exceeded is not None:
             raise LimitError(
@@ -100,5 +100,5 @@ class RequestMemory:
             raise MemoryShortageError(f"The requests take {wanted} bytes together")
 
     def allowance(self, count: int, reservation: Reservation) -> BatchMemory:
-        """What one of several runs for a request with ``count`` samples may take; it does not wait."""
+        """Return the allowance of one of several runs for a request with ``count`` samples, without waiting."""
         return BatchMemory(self._limit, [count], reservation)

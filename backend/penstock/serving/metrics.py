@@ -137,7 +137,7 @@ class Tally:
         self._lock.release()
 
     def take(self) -> Changes:
-        """The changes since the last call."""
+        """Return the changes since the last call."""
         with self._lock:
             self.changed.clear()
             changes, self._changes = self._changes, Changes()

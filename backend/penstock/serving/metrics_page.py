@@ -15,20 +15,20 @@ from penstock.serving.metrics import Changes, Family, Metric, Series, Tally
 
 logger = logging.getLogger(__name__)
 
-_INTERVAL = 0.25  # seconds
+_WRITE_INTERVAL_SECONDS = 0.25  # seconds
 
 
 class SeriesOnPage(Protocol):
     """A series on the page; its kind decides which of these it accepts."""
 
     def increment(self, value: float) -> None:
-        """Increments a counter."""
+        """Increment a counter."""
 
     def set(self, value: float) -> None:
-        """Sets a gauge."""
+        """Set a gauge."""
 
     def observe(self, value: float) -> None:
-        """Adds an observation to a histogram."""
+        """Add an observation to a histogram."""
 
 
 MakeSeries = Callable[[Family, Mapping[str, str]], SeriesOnPage]
@@ -55,25 +55,25 @@ class MetricsPage:
         self._gauges: set[Metric] = set()
 
     def write(self, changes: Changes) -> None:
-        """Updates the page.
+        """Update the page.
 
         Requests are counted last: whoever reads their number there finds everything else about them there too.
         """
         for metric, value in changes.gauges.items():
-            self._at(metric, (self._instance,)).set(value)
+            self._series_of(metric, (self._instance,)).set(value)
             self._gauges.add(metric)
         for (metric, value), times in changes.observed.items():
             for _ in range(times):
-                self._at(metric, ()).observe(value)
+                self._series_of(metric, ()).observe(value)
         for (metric, labels), raised in sorted(changes.counts.items(), key=_is_of_requests):
-            self._at(metric, labels).increment(raised)
+            self._series_of(metric, labels).increment(raised)
 
     def clear(self) -> None:
-        """Sets all gauges to 0."""
+        """Set all gauges to 0."""
         for metric in self._gauges:
-            self._at(metric, (self._instance,)).set(0)
+            self._series_of(metric, (self._instance,)).set(0)
 
-    def _at(self, metric: Metric, labels: tuple[str, ...]) -> SeriesOnPage:
+    def _series_of(self, metric: Metric, labels: tuple[str, ...]) -> SeriesOnPage:
         series = self._series.get((metric, labels))
         if series is None:
             named = self._common | dict(zip(metric.value.labels, labels))
@@ -102,7 +102,7 @@ class MetricsWriter:
         self._thread.start()
 
     def close(self) -> None:
-        """Writes the remaining changes, and resets the gauges."""
+        """Write the remaining changes, and reset the gauges."""
         self._closed.set()
         self._tally.changed.set()
         self._thread.join()
@@ -111,7 +111,7 @@ class MetricsWriter:
         try:
             while not self._closed.is_set():
                 self._tally.changed.wait()
-                self._closed.wait(_INTERVAL)
+                self._closed.wait(_WRITE_INTERVAL_SECONDS)
                 self._page.write(self._tally.take())
             # What changed while the page was being written.
             self._page.write(self._tally.take())

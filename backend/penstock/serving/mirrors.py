@@ -20,7 +20,7 @@ MIRRORS = "PENSTOCK_MIRRORS"
 Amendment = Callable[[str], str]
 """Amends a model's configuration."""
 
-_EVERY = 0.5
+_CHECK_INTERVAL_SECONDS = 0.5
 
 
 class Mirrors:
@@ -35,7 +35,7 @@ class Mirrors:
     def __init__(self, repositories: Sequence[Path], folder: Path, amendments: Sequence[Amendment]) -> None:
         self._amendments = tuple(amendments)
         self._originals = {folder / str(number): path.absolute() for number, path in enumerate(repositories)}
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self.refresh()
         self._thread = threading.Thread(target=self._follow, name="penstock-mirrors", daemon=True)
         self._thread.start()
@@ -51,24 +51,24 @@ class Mirrors:
         return {MIRRORS: json.dumps({str(mirror): str(path) for mirror, path in self._originals.items()})}
 
     def refresh(self) -> None:
-        """Updates the mirrors."""
+        """Update the mirrors."""
         for mirror, original in self._originals.items():
             self._mirror(original, mirror)
 
     def close(self) -> None:
-        """Stops updating; the mirrors stay."""
-        self._over.set()
+        """Stop updating; the mirrors stay."""
+        self._stopped.set()
         self._thread.join()
 
     def _follow(self) -> None:
-        while not self._over.wait(_EVERY):
+        while not self._stopped.wait(_CHECK_INTERVAL_SECONDS):
             # A file that disappears in the meantime is gone in the next update as well; one that is half-written is complete
             # then.
             with contextlib.suppress(OSError, ValueError):
                 self.refresh()
 
     def _mirror(self, original: Path, mirror: Path) -> None:
-        """Makes a folder mirror another: folders, links to files, and amended configurations of models."""
+        """Make a folder mirror another: folders, links to files, and amended configurations of models."""
         mirror.mkdir(parents=True, exist_ok=True)
         wanted = dict(_entries(original))
         for path in list(mirror.rglob("*")):
@@ -85,7 +85,7 @@ class Mirrors:
                 target.symlink_to(source)
 
     def _amend(self, source: Path, target: Path) -> None:
-        """Writes the amended configuration, unless it exists already."""
+        """Write the amended configuration, unless it exists already."""
         text = functools.reduce(lambda config, amend: amend(config), self._amendments, source.read_text())
         if not target.is_file() or target.read_text() != text:
             beside = target.with_suffix(".new")
@@ -94,7 +94,7 @@ class Mirrors:
 
 
 def original_of(path: Path, environment: Mapping[str, str] | None = None) -> Path:
-    """The path in its repository, if it is in a mirror."""
+    """Return the path in its repository, if it is in a mirror."""
     text = (os.environ if environment is None else environment).get(MIRRORS)
     for mirror, repository in json.loads(text).items() if text else ():
         if path.is_relative_to(mirror):
@@ -103,7 +103,7 @@ def original_of(path: Path, environment: Mapping[str, str] | None = None) -> Pat
 
 
 def _entries(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """The contents of a repository, recursively, each with its path in it; folders before their contents."""
+    """Yield the contents of a repository, recursively, each with its path in it; folders before their contents."""
     for top, folders, files in os.walk(folder, onerror=_raise_shortage, followlinks=True):
         found = [
             (path.relative_to(folder), path)
@@ -116,13 +116,13 @@ def _entries(folder: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _raise_shortage(error: OSError) -> None:
-    """Raises what says nothing of a folder, as if descriptors run out: it is not empty."""
+    """Raise what says nothing of a folder, as if descriptors run out: it is not empty."""
     if not isinstance(error, (PermissionError, FileNotFoundError, NotADirectoryError)):
         raise error
 
 
 def _is_mirrored(name: Path, source: Path) -> bool:
-    """Whether a path in a repository becomes a folder with links, rather than a link.
+    """Return whether a path in a repository becomes a folder with links, rather than a link.
 
     Of folders that are links, only models do: inside of one, a link may lead anywhere, and back into itself.
     """
@@ -130,6 +130,6 @@ def _is_mirrored(name: Path, source: Path) -> bool:
 
 
 def _is_configuration(path: Path) -> bool:
-    """Whether a path in a repository is a model's configuration, or an alternative one for ``--model-config-name``."""
+    """Return whether a path in a repository is a model's configuration, or an alternative one for ``--model-config-name``."""
     inside = path.parts[1:]
     return inside == ("config.pbtxt",) or (len(inside) == 2 and inside[0] == "configs" and path.suffix == ".pbtxt")

@@ -51,7 +51,7 @@ class ModelFolder:
     as_dali: bool = False
 
     def files(self) -> list[Path]:
-        """The files that may hold the pipeline, the likeliest first: the configured one, otherwise by name.
+        """Return the files that may hold the pipeline, the likeliest first: the configured one, otherwise by name.
 
         Raises:
             ConfigurationError: the name is invalid, or leads out of the folder.
@@ -59,16 +59,16 @@ class ModelFolder:
         """
         _check_name(self.named)
         # Also the version's folder, in which a saved pipeline may read everything.
-        self._inside(self.version)
+        self._checked_path(self.version)
         names = CANDIDATES if self.named in _TRITON_DEFAULTS else (self.named, _FALLBACK)
-        found = [self._inside(self.version / name) for name in names if (self.version / name).is_file()]
+        found = [self._checked_path(self.version / name) for name in names if (self.version / name).is_file()]
         if found:
             return found
         wanted = "" if self.named in _TRITON_DEFAULTS else ", as the configuration names it as default_model_filename"
         raise FileNotFoundError(f"'{self.version}' holds no pipeline: put {' or '.join(names)} there{wanted}")
 
     def load(self, device: str = "cpu", **settings: object) -> Pipeline:
-        """The pipeline, not built yet: from the first file, or from ``dali.py`` if that one holds none.
+        """Return the pipeline, not built yet: from the first file, or from ``dali.py`` if that one holds none.
 
         Args:
             device: where it will run; passed to Python definitions with an argument ``device``.
@@ -93,10 +93,10 @@ class ModelFolder:
         return load_pipeline(path, self.allowed_modules, device, self.as_dali, **settings)
 
     def _roots(self) -> list[str]:
-        """The paths that a confined pipeline may read; relative paths start from the version's folder."""
+        """Return the paths that a confined pipeline may read; relative paths start from the version's folder."""
         return [str(self.version), str(self.version.parent), *absolute_paths(self.allowed_paths, self.version)]
 
-    def _inside(self, path: Path) -> Path:
+    def _checked_path(self, path: Path) -> Path:
         model, real = self.version.parent.resolve(), path.resolve()
         if not real.is_relative_to(model):
             raise ConfigurationError(
@@ -108,7 +108,7 @@ class ModelFolder:
 def load_pipeline(
     path: Path, allowed_modules: Sequence[str] = (), device: str = "cpu", as_dali: bool = False, **settings: object
 ) -> Pipeline:
-    """The pipeline of a file, not built yet.
+    """Return the pipeline of a file, not built yet.
 
     Args:
         path: a Python file with a pipeline marked ``@autoserialize``, or a pipeline saved in either format.
@@ -138,7 +138,7 @@ def load_pipeline(
 
 
 def _check_name(name: str) -> None:
-    """Raises ConfigurationError unless it names a file in the version's folder, or in a folder of that."""
+    """Raise ConfigurationError unless it names a file in the version's folder, or in a folder of that."""
     parts = PurePosixPath(name).parts
     escapes = name.startswith("/") or ".." in parts
     strange = next((c for c in name if c not in _IN_NAMES and (c != "/" or escapes)), None)
@@ -150,7 +150,7 @@ def _check_name(name: str) -> None:
 
 
 def find_definition(path: Path, as_dali: bool = False) -> Any:
-    """The pipeline factory marked with ``@autoserialize`` in a Python file, or its only one.
+    """Return the pipeline factory marked with ``@autoserialize`` in a Python file, or its only one.
 
     Args:
         path: of the file.

@@ -51,7 +51,7 @@ class ModelHost(NamedTuple):
 def find_host(
     name: str | None, environment: Environment | str | Path | None, report: Callable[[str], object]
 ) -> ModelHost:
-    """The requested host of models, or the first that works.
+    """Return the requested host of models, or the first that works.
 
     Args:
         name: of the host; None: any.
@@ -78,15 +78,15 @@ def find_host(
     raise refusals[0]
 
 
-def _host(name: str, given: Environment | str | Path | None) -> ModelHost:
+def _host(name: str, requested: Environment | str | Path | None) -> ModelHost:
     native = name == "native"
-    if isinstance(given, Environment):
-        environment = given
+    if isinstance(requested, Environment):
+        environment = requested
     elif not installed_triton():
-        environment = find_environment(given, native)
+        environment = find_environment(requested, native)
     else:
         # An installed Triton's stub only works with the machine's Python, but hosting works with any.
-        environment = describe(given or (sys.executable if native else shutil.which("python3") or "python3"))
+        environment = describe(requested or (sys.executable if native else shutil.which("python3") or "python3"))
         if native and not environment.has_library():
             raise ServerError(
                 f"'{environment.python}' has no shared library ({environment.library}) that Triton could load"
@@ -95,7 +95,7 @@ def _host(name: str, given: Environment | str | Path | None) -> ModelHost:
 
 
 def host_variables(name: str, environment: Environment) -> dict[str, str]:
-    """The environment variables of a server that uses an environment's Python."""
+    """Return the environment variables of a server that uses an environment's Python."""
     variables = DEFAULT_VARIABLES[name] | dict(os.environ)
     for inherited in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__", "PYENV_VERSION"):
         variables.pop(inherited, None)
@@ -108,7 +108,7 @@ def host_variables(name: str, environment: Environment) -> dict[str, str]:
 
 
 def with_stub(host: ModelHost, isolated: list[str]) -> ModelHost:
-    """A host in Triton's process that can also start the stub, for isolated models: its environment has a NumPy that
+    """Return a host in Triton's process that can also start the stub, for isolated models: its environment has a NumPy that
     exchanges data with the stub.
 
     Raises:

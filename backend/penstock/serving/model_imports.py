@@ -54,11 +54,11 @@ class Imports:
             self.forget()
 
     def note(self, package: str) -> None:
-        """Records the package of a model's folder."""
+        """Record the package of a model's folder."""
         self._packages.append(package)
 
     def forget(self) -> None:
-        """Unloads the modules."""
+        """Unload the modules."""
         for package in self._packages:
             for name in [name for name in list(sys.modules) if name.partition(".")[0] == package]:
                 sys.modules.pop(name, None)
@@ -66,7 +66,7 @@ class Imports:
 
 
 def import_file(path: Path) -> ModuleType:
-    """The module of a model's Python file, freshly loaded, like the modules beside it.
+    """Return the module of a model's Python file, freshly loaded, like the modules beside it.
 
     Raises:
         SerializationError: it, or a module that it imports, raises; the message has the line.
@@ -94,7 +94,7 @@ def import_file(path: Path) -> ModuleType:
 
 
 def _find_new_files() -> None:
-    """Has Python look into folders again, where files may be new."""
+    """Invalidate Python's import caches, as folders may have new files."""
     with _invalidating:
         while True:
             try:

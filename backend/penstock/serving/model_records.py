@@ -25,12 +25,12 @@ class ModelRecords:
 
     @classmethod
     def of_server(cls) -> ModelRecords:
-        """Those of the server that this process is."""
+        """Return the records of the server that this process is."""
         folder = os.environ.get(MODEL_RECORDS)
         return cls(Path(folder) if folder else None)
 
     def write(self, model: str, folder: Path) -> None:
-        """Records a model that is loaded; without room for that, it cannot be loaded again after the server has died."""
+        """Record a model that is loaded; without room for that, it cannot be loaded again after the server has died."""
         if self._folder is None:
             return
         path = self._folder / uuid.uuid4().hex
@@ -40,7 +40,7 @@ class ModelRecords:
             beside.rename(path)
 
     def folders(self) -> dict[str, Path]:
-        """The folder of each model that was recorded, the last one."""
+        """Return the folder of each model that was recorded, the last one."""
         paths = [] if self._folder is None else [path for path in self._folder.iterdir() if not path.suffix]
         for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns):
             model, folder = json.loads(path.read_text())

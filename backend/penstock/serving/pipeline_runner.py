@@ -60,7 +60,7 @@ class PipelineRunner:
         destinations: Mapping[int, Destination] | None = None,
         allowance: BatchMemory | None = None,
     ) -> Result:
-        """The pipeline's results for a batch; failed samples are among the result's failures.
+        """Return the pipeline's results for a batch; failed samples are among the result's failures.
 
         Args:
             batches: the data of each source; other names are ignored.
@@ -88,7 +88,7 @@ class PipelineRunner:
         watching: Callable[[int], Watch] | None = None,
         allowing: Callable[[int], BatchMemory] | None = None,
     ) -> Generator[Result, None, None]:
-        """The pipeline's results for a sample that lasts for several runs, one result per run, until it is used up.
+        """Yield the pipeline's results for a sample that lasts for several runs, one result per run, until it is used up.
 
         Args:
             batches: one sample for each source; samples that don't last either apply to all samples made from the one
@@ -112,7 +112,7 @@ class PipelineRunner:
                 for name, source in sources.items():
                     if not source.multi_run:
                         source.drop()
-                        source.feed(_beside(batches[name], count), tickets[name])
+                        source.feed(_control_batch(batches[name], count), tickets[name])
                 watch = watching(count) if watching else None
                 allowance = allowing(count) if allowing else None
                 result = self._run(tickets, count, watch, in_between=True, allowance=allowance)
@@ -127,7 +127,7 @@ class PipelineRunner:
         return {name: Ticket(name, self._batches) for name in sources}
 
     def _next_count(self, multi_run: Iterable[InputOperator]) -> int:
-        """The number of samples in the next run; 1 if it will fail."""
+        """Return the number of samples in the next run; 1 if it will fail."""
         pending = [source.pending_batch_size() or 1 for source in multi_run]
         return min(*pending, self._pipeline.executor.max_batch_size)
 
@@ -140,14 +140,14 @@ class PipelineRunner:
         destinations: Mapping[int, Destination] | None = None,
         allowance: BatchMemory | None = None,
     ) -> Result:
-        """Runs the pipeline on the data its sources were fed, and checks the results."""
+        """Run the pipeline on the data its sources were fed, and check the results."""
         try:
             result = self._pipeline.executor.run_once(
                 isolate=True, watch=watch, destinations=destinations, allowance=allowance
             )
             if not result.stopped:
-                kept = {name: source for name, source in self.sources.items() if not (in_between and source.multi_run)}
-                _check(result, tickets, kept, count)
+                fed = {name: source for name, source in self.sources.items() if not (in_between and source.multi_run)}
+                _check(result, tickets, fed, count)
         except MixUpError as error:
             logger.error("%s The pipeline is built anew.", error)
             self._pipeline.close()
@@ -162,14 +162,14 @@ class PipelineRunner:
             self._pipeline.close()
 
 
-def _beside(batch: TensorList, count: int) -> TensorList:
-    """A batch of one sample repeated in the same memory; from a larger batch, the first samples."""
+def _control_batch(batch: TensorList, count: int) -> TensorList:
+    """Return a batch of one sample repeated in the same memory; from a larger batch, the first samples."""
     samples = list(batch.samples)
     return type(batch).of_samples(samples * count if len(samples) == 1 else samples[:count], batch.layout())
 
 
 def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, InputOperator], count: int) -> None:
-    """Raises MixUpError unless each source returned what it was fed, and each output has a sample, or parts, for each one
+    """Raise MixUpError unless each source returned what it was fed, and each output has a sample, or parts, for each one
     fed.
 
     Args:
@@ -179,10 +179,10 @@ def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, 
         count: of the samples.
     """
     for name, ticket in tickets.items():
-        taken = result.taken.get(name)
-        if taken is not ticket:
+        returned_ticket = result.taken.get(name)
+        if returned_ticket is not ticket:
             raise MixUpError(
-                f"'{name}' returned {taken or 'nothing'} instead of {ticket}: this result answers no request."
+                f"'{name}' returned {returned_ticket or 'nothing'} instead of {ticket}: this result answers no request."
             )
         if name in sources and sources[name].waiting:
             raise MixUpError(f"'{name}' kept data beyond {ticket}: this result answers no request.")

@@ -34,13 +34,13 @@ class Repositories:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = list(folders)
-        self._last = self._look()
+        self._last = self._fingerprints()
         self._known = dict(self._last)
 
     def changes(self) -> Changes:
-        """The changes since the last report that are older than the last scan, so that half-written models are
+        """Return the changes since the last report that are older than the last scan, so that half-written models are
         ignored."""
-        last, self._last = self._last, self._look()
+        last, self._last = self._last, self._fingerprints()
         names = sorted(self._last.keys() | self._known.keys())
         changed = [name for name in names if self._last.get(name) != self._known.get(name)]
         settled = [name for name in changed if self._last.get(name) == last.get(name)]
@@ -55,7 +55,7 @@ class Repositories:
             len(settled) < len(changed),
         )
 
-    def _look(self) -> dict[str, _Fingerprint]:
+    def _fingerprints(self) -> dict[str, _Fingerprint]:
         return {
             model.name: _fingerprint(model)
             for folder in self._folders

@@ -14,29 +14,29 @@ _LISTENING = "0A"
 """The kernel's number of that state of a socket."""
 
 
-def choose_ports(host: str, given: Mapping[str, int | None]) -> dict[str, int]:
-    """The port of each use.
+def choose_ports(host: str, requested: Mapping[str, int | None]) -> dict[str, int]:
+    """Return the port of each use.
 
     Args:
         host: the address to listen on.
-        given: the ports by use; None: any that is free. Another program may take one before the server does.
+        requested: the ports by use; None: any that is free. Another program may take one before the server does.
 
     Raises:
         ServerError: a given port is taken.
     """
-    for use, port in given.items():
+    for use, port in requested.items():
         if port is not None:
             _check_free(host, port, use)
     # All are held open until every port is chosen, so that they differ.
     with contextlib.ExitStack() as held:
         return {
             use: held.enter_context(_bound(host, 0)).getsockname()[1] if port is None else port
-            for use, port in given.items()
+            for use, port in requested.items()
         }
 
 
 def belongs_to_another(port: int, group: int) -> bool:
-    """Whether a program outside of a group of processes listens on a port; False as well where the system does not tell."""
+    """Return whether a program outside of a group of processes listens on a port; False as well where the system does not tell."""
     listening = set(_listening(port))
     if not listening:
         return False
@@ -52,7 +52,7 @@ def belongs_to_another(port: int, group: int) -> bool:
 
 
 def _listening(port: int) -> Iterator[str]:
-    """The sockets that listen on a port, as the links in `/proc/<process>/fd` name them."""
+    """Yield the sockets that listen on a port, as the links in `/proc/<process>/fd` name them."""
     for protocol in ("tcp", "tcp6"):
         table = Path("/proc/net", protocol)
         for line in table.read_text().splitlines()[1:] if table.exists() else ():

@@ -29,7 +29,7 @@ class TrialRunError(PenstockError):
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """What is known about one input or output.
+    """Known properties of one input or output.
 
     Attributes:
         name: of the node.
@@ -45,23 +45,23 @@ class TensorInfo:
 
 
 def source_steps(pipeline: Pipeline) -> Iterator[OpNode]:
-    """The pipeline's input operators, in order."""
+    """Return the pipeline's input operators, in order."""
     return (op for op in pipeline.graph.operators if issubclass(operator_class(op.schema.name), InputOperator))
 
 
 def streams(pipeline: Pipeline) -> bool:
-    """Whether a request's data lasts for several runs, like a video returned in sequences."""
+    """Return whether a request's data lasts for several runs, like a video returned in sequences."""
     return bool(multi_run_sources(pipeline))
 
 
 def multi_run_sources(pipeline: Pipeline) -> set[str]:
-    """The names of the input operators whose samples last for several runs."""
+    """Return the names of the input operators whose samples last for several runs."""
     kinds = {op.name: operator_class(op.schema.name) for op in source_steps(pipeline)}
     return {name for name, kind in kinds.items() if issubclass(kind, InputOperator) and kind.multi_run}
 
 
 def declared_inputs(pipeline: Pipeline) -> list[TensorInfo]:
-    """The declarations of the pipeline's input operators."""
+    """Return the declarations of the pipeline's input operators."""
     return [_declared_input(op) for op in source_steps(pipeline)]
 
 
@@ -77,7 +77,7 @@ def _declared_input(op: OpNode) -> TensorInfo:
 
 
 def declared_outputs(pipeline: Pipeline) -> list[TensorInfo]:
-    """The declarations of the pipeline's outputs."""
+    """Return the declarations of the pipeline's outputs."""
     return [
         TensorInfo(node.name, dtype, None if ndim is None else (-1,) * ndim)
         for node, dtype, ndim in zip(pipeline.graph.outputs, pipeline.output_dtype(), pipeline.output_ndim())
@@ -98,7 +98,7 @@ class Trial:
 
 
 def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None) -> list[TensorInfo] | None:
-    """The outputs of a pipeline for synthetic inputs; None if it accepts none of them: see :func:`run_trial`."""
+    """Return the outputs of a pipeline for synthetic inputs; None if it accepts none of them: see :func:`run_trial`."""
     trial = run_trial(pipeline, configured)
     return None if trial is None else trial.outputs
 
@@ -137,7 +137,7 @@ def run_trial(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = 
 
 
 def _kinds_for(inputs: Iterable[TensorInfo]) -> list[str]:
-    """The kinds of files to try in turn; a single one without a name if no input takes files."""
+    """Return the kinds of files to try in turn; a single one without a name if no input takes files."""
     return list(_ENCODED) if any(_is_encoded(info) for info in inputs) else [""]
 
 
@@ -170,7 +170,7 @@ def _synthetic_sample(inputs: Iterable[TensorInfo], kind: str, scale: int) -> di
 
 
 def run_sample(pipeline: Pipeline, sample: Mapping[str, TensorList]) -> list[TensorList]:
-    """The outputs of a pipeline, which never serves, for one sample; raises the error if it fails."""
+    """Return the outputs of a pipeline, which never serves, for one sample; raises the error if it fails."""
     runner = PipelineRunner(pipeline)
     result = next(runner.stream(sample)) if streams(pipeline) else runner.run(sample, 1)
     if result.failures:
@@ -193,7 +193,7 @@ def _made_up(info: TensorInfo, kind: str, scale: int) -> np.ndarray:
 
 
 def made_up_image(kind: str, scale: int) -> bytes:
-    """A grey image, encoded in colour."""
+    """Return a grey image, encoded in colour."""
     from PIL import Image
 
     buffer = io.BytesIO()
@@ -212,7 +212,7 @@ def _wav(scale: int) -> bytes:
 
 
 def _clip(scale: int) -> bytes:
-    """A video with this number of frames, so that its sequences have equal lengths only if they are padded."""
+    """Return a video with this number of frames, so that its sequences have equal lengths only if they are padded."""
     import av
 
     buffer = io.BytesIO()
@@ -235,7 +235,7 @@ _ENCODED: dict[str, Callable[[int], bytes]] = {
 
 
 def _shape_of(batch: TensorList) -> tuple[int, ...]:
-    """The extents of the first sample; none are known if there is none, as of an image without boxes."""
+    """Return the extents of the first sample; none are known if there is none, as of an image without boxes."""
     return batch.shapes[0] if len(batch) else (-1,) * batch.ndim()
 
 

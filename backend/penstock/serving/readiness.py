@@ -92,7 +92,7 @@ class Readiness:
         self._report(f"{model} cannot answer requests (its log has the reason); it is unloaded until it can")
         control.unload(model)
         # At once for the first time: to Triton, a server is ready although a model was unloaded, but not if one could not be loaded.
-        pause, told = 0.0, ""
+        pause, reported = 0.0, ""
         while not self._ending.wait(pause):
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS) or FIRST_PAUSE_SECONDS
             try:
@@ -102,9 +102,9 @@ class Readiness:
                 self._report(f"{model} serves again, after {time.monotonic() - began:.1f} s")
                 return
             except ServerError as error:
-                if str(error) != told:
-                    told = str(error)
-                    self._report(f"{model} cannot answer yet: {readable(told).rstrip('; ')}")
+                if str(error) != reported:
+                    reported = str(error)
+                    self._report(f"{model} cannot answer yet: {readable(reported).rstrip('; ')}")
 
     def _own_parameters(self, model: str) -> dict[str, str]:
         """With what a client may have loaded the model, to load it so again."""
@@ -113,7 +113,7 @@ class Readiness:
 
 
 def failing_models(metrics_url: str) -> set[str]:
-    """The models of which an instance cannot answer; none if the server does not tell."""
+    """Return the models of which an instance cannot answer; none if the server does not tell."""
     try:
         with urllib.request.urlopen(metrics_url, timeout=5) as answer:
             page = answer.read().decode(errors="replace")

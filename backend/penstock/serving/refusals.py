@@ -82,7 +82,7 @@ class Refusal:
 
 
 def refusal_of(error: BaseException, start: int = 0) -> Refusal:
-    """The answer to a request for which ``error`` was raised.
+    """Return the answer to a request for which ``error`` was raised.
 
     Args:
         error: the reason.
@@ -94,11 +94,11 @@ def refusal_of(error: BaseException, start: int = 0) -> Refusal:
     trace = traceback_text(error) if kind is Kind.INTERNAL else ""
     if isinstance(error, OperatorError):
         sample = None if error.sample is None else error.sample - start
-        place = "" if sample is None else f" (sample {sample} of this request)"
+        location = "" if sample is None else f" (sample {sample} of this request)"
         # Some operators name the sample by its index in the batch, which means nothing to a client that shares the
         # batch.
         reason = error.reason if sample is None else re.sub(rf"#{error.sample}\b", f"#{sample}", error.reason)
-        return Refusal(kind, f"{error.operator}: {reason}{place}", error.operator, sample, fault, trace)
+        return Refusal(kind, f"{error.operator}: {reason}{location}", error.operator, sample, fault, trace)
     text = str(error) if isinstance(error, (PenstockError, RequestError)) else f"{type(error).__name__}: {error}"
     return Refusal(kind, text, fault=fault, traceback=trace)
 

@@ -21,7 +21,7 @@ _PLAIN = "!#$&'()*+-./:;<>?@[]^_`{|}~"
 
 
 def failed_request(model: str, version: str, request: str, refusal: Refusal) -> str:
-    """The line for a failed request."""
+    """Return the line for a failed request."""
     fields = {
         "model": model,
         "version": version,
@@ -37,7 +37,7 @@ def failed_request(model: str, version: str, request: str, refusal: Refusal) -> 
 def slow_execution(
     model: str, version: str, requests: Iterable[str], samples: int, seconds: float, operators: Mapping[str, float]
 ) -> str:
-    """The line for a slow execution.
+    """Return the line for a slow execution.
 
     Args:
         model, version: of the execution.

@@ -37,14 +37,14 @@ class Request(Protocol):
         """The names of the requested outputs."""
 
     def tensor(self, name: str) -> object:
-        """The array of an input (byte strings as objects, or as :class:`ByteStrings`); None if the request omits it."""
+        """Return the array of an input (byte strings as objects, or as :class:`ByteStrings`); None if the request omits it."""
 
     def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray | None:
         """Memory of the answer for an output, uninitialized, to be written and then given as the output; None if there
         is none."""
 
     def is_cancelled(self) -> bool:
-        """Whether the answer is no longer wanted."""
+        """Return whether the answer is no longer wanted."""
 
 
 class ByteStrings(list[np.ndarray]):
@@ -90,7 +90,7 @@ class InputSpec:
 
 
 def samples_of(tensor: Any, spec: InputSpec) -> list[object]:
-    """The samples of one request's tensor, as views of its memory.
+    """Return the samples of one request's tensor, as views of its memory.
 
     Args:
         tensor: an array of shape (samples, ...), on the CPU or GPU; byte strings also as a list of ``bytes`` or of
@@ -134,22 +134,22 @@ def _padded_samples(strings: Sequence[np.ndarray], shape: Sequence[int], spec: I
     per_sample = math.prod(shape[1:])
     samples = list[object]()
     for first in range(0, len(strings), per_sample or 1):
-        own = strings[first : first + per_sample]
-        length = max(1, *(string.size for string in own))
+        row_strings = strings[first : first + per_sample]
+        length = max(1, *(string.size for string in row_strings))
         if spec.max_bytes is not None and per_sample * length > spec.max_bytes:
             raise RequestError(
                 f"input '{spec.name}': {per_sample} strings, padded to {length} bytes like the longest, are more than the limit of "
                 f"{spec.max_bytes} bytes"
             )
         rows = np.zeros((per_sample, length), np.uint8)
-        for row, string in zip(rows, own):
+        for row, string in zip(rows, row_strings):
             row[: string.size] = string
         samples.append(rows.reshape(*shape[1:], length))
     return samples
 
 
 def sample_of(value: object, spec: InputSpec) -> np.ndarray:
-    """A sample given as a plain value: a number, a list of numbers, or a string.
+    """Return a sample given as a plain value: a number, a list of numbers, or a string.
 
     A string is the sample itself if the input takes bytes, otherwise JSON: Triton's parameters have no lists.
 
@@ -167,13 +167,13 @@ def sample_of(value: object, spec: InputSpec) -> np.ndarray:
 def _checked_value(value: object, spec: InputSpec) -> np.ndarray:
     dtype = None if spec.dtype is None else np.dtype(spec.dtype)
     if isinstance(value, str):
-        given = np.frombuffer(value.encode(), np.uint8) if dtype in (None, np.uint8) else np.array(json.loads(value))
+        parsed = np.frombuffer(value.encode(), np.uint8) if dtype in (None, np.uint8) else np.array(json.loads(value))
     else:
-        given = np.array(value)
-    dtype = dtype or given.dtype
-    fits = given.dtype.kind in "biuf"
-    sample = given.astype(dtype) if fits else given
-    if not fits or (dtype.kind in "biu" and not np.array_equal(sample, given)):
+        parsed = np.array(value)
+    dtype = dtype or parsed.dtype
+    fits = parsed.dtype.kind in "biuf"
+    sample = parsed.astype(dtype) if fits else parsed
+    if not fits or (dtype.kind in "biu" and not np.array_equal(sample, parsed)):
         raise ValueError(f"input '{spec.name}' of type {dtype} cannot hold {value!r}")
     return sample
 
@@ -189,7 +189,7 @@ def _bytes_of(item: object, name: str) -> np.ndarray:
 
 
 def to_batch(samples: Sequence[Any], spec: InputSpec) -> TensorList:
-    """All requests' samples of one input as a batch that shares their memory; on the CPU if any of them is there."""
+    """Return all requests' samples of one input as a batch that shares their memory; on the CPU if any of them is there."""
     on_cpu = [isinstance(sample, np.ndarray) for sample in samples]
     if not any(on_cpu):
         return TensorListGPU.of_samples([device_view(sample) for sample in samples], spec.layout)
@@ -218,7 +218,7 @@ class OutputSpec:
 
 
 def part_of(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> Any:
-    """The samples from ``start`` to ``stop``, or the parts made of them, as one array, with a leading dimension for
+    """Return the samples from ``start`` to ``stop``, or the parts made of them, as one array, with a leading dimension for
     them; without a copy if possible.
 
     Raises:
@@ -233,11 +233,11 @@ def part_of(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> Any:
         values = [np.asarray(sample).tobytes() for sample in batch.samples[start:stop]]
         return np.array(values, dtype=np.object_).reshape(-1, *[1] * (spec.ndim - 1))
     shape = shape_of_part(batch.shapes[start:stop], spec)
-    return _joined(batch, start, stop).reshape(shape)
+    return _concatenated(batch, start, stop).reshape(shape)
 
 
 def _strings_of_rows(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> np.ndarray:
-    """The strings of samples that have a row of bytes for each of them."""
+    """Return the strings of samples that have a row of bytes for each of them."""
     shapes = [shape[:-1] for shape in batch.shapes[start:stop]]
     rows = [
         np.asarray(sample).reshape(-1, shape[-1])
@@ -250,7 +250,7 @@ def _strings_of_rows(batch: TensorList, start: int, stop: int, spec: OutputSpec)
 
 
 def shape_of_part(shapes: Sequence[tuple[int, ...]], spec: OutputSpec) -> tuple[int, ...]:
-    """The shape of a tensor with samples of these shapes.
+    """Return the shape of a tensor with samples of these shapes.
 
     Raises:
         RequestError: they differ.
@@ -272,7 +272,7 @@ def shape_of_part(shapes: Sequence[tuple[int, ...]], spec: OutputSpec) -> tuple[
 
 
 def _no_parts(batch: TensorList, spec: OutputSpec) -> np.ndarray:
-    """The parts of samples that have none, on the CPU: there is nothing to share."""
+    """Return the parts of samples that have none, on the CPU: there is nothing to share."""
     if spec.is_bytes:
         return np.empty((0, *[1] * (spec.ndim - 1)), np.object_)
     # Extents that vary may be anything.
@@ -280,8 +280,8 @@ def _no_parts(batch: TensorList, spec: OutputSpec) -> np.ndarray:
     return np.empty((0, *extents), numpy_dtype(batch.dtype))
 
 
-def _joined(batch: TensorList, start: int, stop: int) -> Any:
-    """The elements of the samples from ``start`` to ``stop``, concatenated."""
+def _concatenated(batch: TensorList, start: int, stop: int) -> Any:
+    """Return the elements of the samples from ``start`` to ``stop``, concatenated."""
     samples = batch.samples[start:stop]
     if stop - start == 1:
         return samples[0]

@@ -14,7 +14,7 @@ from penstock.tensors import TensorList, TensorListCPU
 
 Shape = tuple[int, ...]
 
-_RESERVED_FROM = 1 << 15
+_MIN_RESERVED_BYTES = 1 << 15
 """Bytes of a request's part from which reserving costs less than copying."""
 
 
@@ -33,23 +33,23 @@ class ReservedOutput:
         self._tensors: dict[int, np.ndarray] = {}
 
     def allocate(self, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> TensorListCPU | None:
-        """The batch that its operator fills; None if none of it goes to an answer."""
+        """Return the batch that its operator fills; None if none of it goes to an answer."""
         kind = np.dtype(numpy_dtype(dtype))
         self._tensors.clear()
         # Parts of samples may be any number.
         if len(shapes) != sum(count for _, count in self._shares):
             return None
-        if sum(map(math.prod, shapes)) * kind.itemsize < _RESERVED_FROM:
+        if sum(map(math.prod, shapes)) * kind.itemsize < _MIN_RESERVED_BYTES:
             return None
         samples, start = list[Any](), 0
         for request, count in self._shares:
-            own = shapes[start : start + count]
-            tensor = self._reserve(request, own, kind)
+            sample_shapes = shapes[start : start + count]
+            tensor = self._reserve(request, sample_shapes, kind)
             if tensor is None:
-                samples += [np.empty(shape, kind) for shape in own]
+                samples += [np.empty(shape, kind) for shape in sample_shapes]
             else:
                 self._tensors[start] = tensor
-                samples += list(tensor.reshape(count, *own[0]))
+                samples += list(tensor.reshape(count, *sample_shapes[0]))
             start += count
         if not self._tensors:
             return None
@@ -59,14 +59,14 @@ class ReservedOutput:
         return self._batch
 
     def part_of(self, batch: TensorList, start: int) -> np.ndarray | None:
-        """The tensor of the request whose samples begin at ``start``, if that is where they lie."""
+        """Return the tensor of the request whose samples begin at ``start``, if that is where they lie."""
         tensor = self._tensors.get(start) if batch is self._batch else None
         # Who wants a batch contiguous has it copied.
         return tensor if tensor is not None and batch.samples[start].ctypes.data == tensor.ctypes.data else None
 
     def _reserve(self, request: Request, shapes: Sequence[Shape], dtype: np.dtype) -> np.ndarray | None:
         size = math.prod(shapes[0]) * len(shapes) * dtype.itemsize
-        if size < _RESERVED_FROM or any(shape != shapes[0] for shape in shapes):
+        if size < _MIN_RESERVED_BYTES or any(shape != shapes[0] for shape in shapes):
             return None
         if self._spec.name not in request.wanted:
             return None

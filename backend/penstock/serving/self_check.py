@@ -99,7 +99,7 @@ class SelfCheck:
             self._requests_fail = True
 
     def is_due(self) -> bool:
-        """Whether to check the model now."""
+        """Return whether to check the model now."""
         if self._sample is None or self._every is None:
             return False
         now = self._clock()
@@ -132,7 +132,7 @@ class SelfCheck:
             self._closed = True
 
     def _found_problem(self) -> str:
-        """Why the server cannot run the model; empty if it can, or if it is not the server's fault."""
+        """Return why the server cannot run the model; empty if it can, or if it is not the server's fault."""
         assert self._sample is not None
         try:
             run_sample(self._pipeline, self._sample)

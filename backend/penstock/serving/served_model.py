@@ -98,11 +98,11 @@ class _Watch:
         accounts.ran(sum(count for _, count in shares))
 
     def cancelled(self) -> list[int]:
-        """The samples of requests known to be cancelled."""
+        """Return the samples of requests known to be cancelled."""
         cancelled = self._cancellation.among(self._requests)
         if not cancelled:
             return []
-        owners = (place for place, (_, count) in enumerate(self._shares) for _ in range(count))
+        owners = (position for position, (_, count) in enumerate(self._shares) for _ in range(count))
         return [sample for sample, owner in enumerate(owners) if owner in cancelled]
 
 
@@ -145,7 +145,7 @@ class ServedModel:
 
     @classmethod
     def load(cls, version_folder: Path, config: Mapping[str, Any], device_id: int | None) -> ServedModel:
-        """The model of a version folder, checked against its configuration.
+        """Return the model of a version folder, checked against its configuration.
 
         Args:
             version_folder: e.g. ``model_repository/preprocess/1``.
@@ -176,7 +176,7 @@ class ServedModel:
         return cls(pipeline_of(version_folder, config, settings, device_id), config, settings, accounts, self_check)
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
-        """The answer to each request. They run as one batch, except those with many answers, which are joined to
+        """Return the answer to each request. They run as one batch, except those with many answers, which are joined to
         one."""
         if self.streams:
             return [joined(list(self.stream(request))) for request in requests]
@@ -197,7 +197,7 @@ class ServedModel:
         return [answers[number] for number in range(len(requests))]
 
     def stream(self, request: Request) -> Generator[Answer, None, None]:
-        """The answers to one request as they are made, until its data is used up; a refusal is the last one."""
+        """Yield the answers to one request as they are made, until its data is used up; a refusal is the last one."""
         self.accounts.begin()
         refusals: dict[int, Answer] = {}
         try:
@@ -213,13 +213,13 @@ class ServedModel:
             self.accounts.end([request], refusals, self._readings())
 
     def close(self) -> None:
-        """Ends the pipeline's threads."""
+        """End the pipeline's threads."""
         self._pipeline.close()
 
     # -- joining a batch -------------------------------------------------------------------------------------------
 
     def _accept(self, request: Request, cancelled: bool) -> tuple[Refusal | None, list[list[object]]]:
-        """The samples of each input of a request, or the reason why it can't take part in the batch."""
+        """Return the samples of each input of a request, or the reason why it can't take part in the batch."""
         if cancelled:
             return Refusal(Kind.CANCELLED, "the request was cancelled before it was run"), []
         try:
@@ -228,7 +228,7 @@ class ServedModel:
             return refusal_of(error), []
 
     def _batches(self, accepted: Sequence[_Accepted]) -> Iterator[list[_Accepted]]:
-        """The accepted requests in batches that the pipeline accepts: a single one if Triton respects the model's batch
+        """Yield the accepted requests in batches that the pipeline accepts: a single one if Triton respects the model's batch
         size."""
         batch: list[_Accepted] = []
         size = 0
@@ -244,7 +244,7 @@ class ServedModel:
     # -- one batch -------------------------------------------------------------------------------------------------
 
     def _answer_batch(self, accepted: Sequence[_Accepted], answers: dict[int, Answer]) -> None:
-        """Runs the accepted requests as one batch and fills in their answers."""
+        """Run the accepted requests as one batch and fill in their answers."""
         try:
             result, reserved = self._run(accepted)
         except Exception as error:
@@ -291,7 +291,7 @@ class ServedModel:
         if refusal is not None:
             yield refusal
             return
-        given = 0
+        sent = 0
         try:
             batches = {spec.name: to_batch(one, spec) for spec, one in zip(self._inputs, samples)}
             # The rest of it must be gone before the next one begins, even if nobody takes all answers.
@@ -301,18 +301,18 @@ class ServedModel:
             ):
                 for result in results:
                     if result.failures:
-                        yield refusal_of(result.failures[min(result.failures)], -given)
+                        yield refusal_of(result.failures[min(result.failures)], -sent)
                         return
                     for start, stop in _uniform_runs(result, self._order):
                         yield self._part(request, result, start, stop)
-                    given += _sample_count(result)
+                    sent += _sample_count(result)
         except Exception as error:
-            yield refusal_of(error, -given)
+            yield refusal_of(error, -sent)
 
     def _runs(
         self, request: Request, batches: Mapping[str, TensorList], reservation: Reservation
     ) -> Generator[Result, None, None]:
-        """The results of the runs of a stream, none of which can be repeated to wait for memory."""
+        """Yield the results of a stream's runs; none can be repeated to wait for memory."""
         allowances: list[BatchMemory] = []
 
         def allow(count: int) -> BatchMemory:
@@ -335,7 +335,7 @@ class ServedModel:
         stop: int,
         reserved: Mapping[int, ReservedOutput] = MappingProxyType({}),
     ) -> Answer:
-        """The answer to the request with the samples from ``start`` to ``stop``."""
+        """Return the answer to the request with the samples from ``start`` to ``stop``."""
         if result.failures:
             failed = [result.failures[index] for index in range(start, stop) if index in result.failures]
             if failed:
@@ -367,7 +367,7 @@ class ServedModel:
 
 
 def joined(answers: Sequence[Answer]) -> Answer:
-    """The answers of a stream as one: all of their samples, or the refusal that ended it."""
+    """Return the answers of a stream as one: all of their samples, or the refusal that ended it."""
     parts = [answer.tensors for answer in answers if isinstance(answer, Outputs)]
     if len(parts) < len(answers):
         return next(answer for answer in answers if isinstance(answer, Refusal))
@@ -397,12 +397,12 @@ def _uniform_runs(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int,
         # In one answer, counts tell which parts belong to which sample.
         return iter([(0, _sample_count(result))])
     shapes = list(zip(*(result.outputs[index].shapes for index in outputs)))
-    cuts = [place for place in range(1, len(shapes)) if shapes[place] != shapes[place - 1]]
+    cuts = [position for position in range(1, len(shapes)) if shapes[position] != shapes[position - 1]]
     return zip([0, *cuts], [*cuts, len(shapes)])
 
 
 def _sample_count(result: Result) -> int:
-    """How many samples were fed for a result: its outputs may be of their parts."""
+    """Return how many samples were fed for a result: its outputs may be of their parts."""
     counts = [
         len(batch) if batch.positions is None else max(batch.positions, default=0) + 1 for batch in result.outputs
     ]
@@ -412,7 +412,7 @@ def _sample_count(result: Result) -> int:
 def pipeline_of(
     version_folder: Path, config: Mapping[str, Any], settings: Settings, device_id: int | None = None
 ) -> Pipeline:
-    """A new pipeline of a model, configured for serving but not built yet.
+    """Return a new pipeline of a model, configured for serving but not built yet.
 
     Args:
         version_folder: e.g. ``model_repository/preprocess/1``.

@@ -61,7 +61,7 @@ batch of photos."""
 MIN_OPEN_FILES = 256
 """For Triton's libraries, threads and models, and a hundred connections."""
 
-_STARTS = 3
+_MAX_START_ATTEMPTS = 3
 """Attempts to start on automatically chosen ports: another program may take one before Triton does."""
 
 
@@ -223,7 +223,7 @@ class LocalServer:
         return self._flags.mode == "explicit"
 
     def start(self) -> LocalServer:
-        """Starts the server and waits until its models are ready.
+        """Start the server and wait until its models are ready.
 
         Raises:
             ServerError: it did not start, or a model did not load.
@@ -276,7 +276,7 @@ class LocalServer:
         return self
 
     def restart(self, models: Sequence[str]) -> None:
-        """Restarts the server on the same ports; models that fail then are not an error.
+        """Restart the server on the same ports; models that fail then are not an error.
 
         Args:
             models: to load, if clients load models; otherwise all are.
@@ -290,7 +290,7 @@ class LocalServer:
         self._await_models()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until the server is stopped; returns False if it is not after ``timeout`` seconds.
+        """Wait until the server is stopped; return False if it is not after ``timeout`` seconds.
 
         Raises:
             ServerError: it keeps dying, and is not restarted any more.
@@ -298,7 +298,7 @@ class LocalServer:
         return self._supervisor is None or self._supervisor.wait(timeout)
 
     def stop(self) -> None:
-        """Stops the server: new requests are refused, those in flight are answered, then it is ended.
+        """Stop the server: new requests are refused, those in flight are answered, then it is ended.
 
         Requests still in flight after Triton's ``--exit-timeout-secs`` (here 10 by default) are refused.
         """
@@ -324,7 +324,7 @@ class LocalServer:
             self._guard = self._folder = self._log_file = self._mirrors = self._supervisor = None
 
     def models(self) -> list[ModelState]:
-        """Each model of the repository and its state.
+        """Return each model of the repository and its state.
 
         Raises:
             ServerError: the server does not answer.
@@ -337,36 +337,36 @@ class LocalServer:
         ]
 
     def load_failure(self, model: str) -> str:
-        """Why a model could not be loaded, from the log; empty if that does not tell."""
+        """Return why a model could not be loaded, from the log; empty if that does not tell."""
         return self._failures.reasons.get(model, "")
 
     def stubs(self) -> list[Stub]:
-        """The living processes that run models, one for each instance."""
+        """Return the living processes that run models, one for each instance."""
         process = self._process
         return process.stubs.running() if process is not None and process.running else []
 
     def check_native_code(self, model: str | None = None) -> None:
-        """Raises ServerError if a model would replace its backend's library, unless the repositories are trusted."""
+        """Raise ServerError if a model would replace its backend's library, unless the repositories are trusted."""
         if not self._server_settings().trust_repository:
             check_native_code(self.repositories, self._backends, model)
 
     def started_stubs(self) -> list[Stub]:
-        """Those that were started since the last call, whether or not they live."""
+        """Return the stubs started since the last call, dead or alive."""
         return self._process.stubs.started() if self._process is not None else []
 
     def end(self) -> str:
-        """The exit status of the server's process, as text."""
+        """Return the exit status of the server's process, as text."""
         process = self._process
         return (process and process.exit_status()) or "is not there"
 
     def log_tail(self, lines: int = 20) -> str:
-        """The last lines of the server's log, without its tables of settings."""
+        """Return the last lines of the server's log, without its tables of settings."""
         return "" if self._process is None else "\n".join(self._process.log_lines()[-lines:])
 
     # -- starting --------------------------------------------------------------------------------------------------
 
     def _prepare(self, host: ModelHost, folder: Path) -> None:
-        """Makes the files that Triton needs, and its log.
+        """Make the files that Triton needs, and its log.
 
         Args:
             host: how models run.
@@ -374,10 +374,10 @@ class LocalServer:
         """
         self.log = self._given_log or folder / "triton.log"
         self._log_file = self._open_log(self.log)
-        own = host.environment
+        hosted_environment = host.environment
         if self._native and not SHIM.is_built():
             self._progress.begin("compiling the library with which Triton hosts Python, once on this machine")
-        hosted = Hosted(shim(), own.library, own.python) if self._native else None
+        hosted = Hosted(shim(), hosted_environment.library, hosted_environment.python) if self._native else None
         isolated = self._mirror_repositories(folder / "mirrors")
         if isolated:
             host = with_stub(host, isolated)
@@ -404,7 +404,7 @@ class LocalServer:
             ) from error
 
     def _mirror_repositories(self, folder: Path) -> list[str]:
-        """Mirrors the repositories if configurations must be amended; returns the models for the stub, if others are hosted."""
+        """Mirror the repositories if configurations must be amended; return the models for the stub, if others are hosted."""
         settings = self._server_settings()
         amendments: list[Amendment] = [request_cpu] if settings.device == "cpu" else []
         isolation = Isolation(settings.isolation, self._backends)
@@ -444,15 +444,15 @@ class LocalServer:
         return server_settings({SERVER_SETTINGS: self._all_settings()})
 
     def _all_settings(self) -> str:
-        """The server's settings, in the form that models read."""
+        """Return the server's settings, in the form that models read."""
         sections = json.loads(os.environ.get(SERVER_SETTINGS) or "{}")
-        for backend, given in self._flags.backend_settings().items():
-            sections[backend] = sections.get(backend, {}) | given
+        for backend, backend_settings in self._flags.backend_settings().items():
+            sections[backend] = sections.get(backend, {}) | backend_settings
         sections[BACKEND] = sections.get(BACKEND, {}) | self._settings
         return json.dumps(sections)
 
     def _start_on_free_ports(self) -> None:
-        tries = _STARTS if None in self._given_ports.values() else 1
+        tries = _MAX_START_ATTEMPTS if None in self._given_ports.values() else 1
         while True:
             tries -= 1
             self._take_ports()
@@ -495,7 +495,7 @@ class LocalServer:
         assert self._installation is not None
         assert self.readiness is not None
         repositories = [*self.repositories[: len(self._own_repositories)], self.readiness.repository]
-        own: dict[str, str | Sequence[str]] = {
+        hosted_environment: dict[str, str | Sequence[str]] = {
             "--model-repository": [str(folder) for folder in repositories],
             "--backend-directory": str(self._backend_directory),
             "--http-address": self.host,
@@ -511,11 +511,11 @@ class LocalServer:
             "--cuda-memory-pool-byte-size": [f"{gpu}:{self._gpu_pool_bytes}" for gpu in range(count_gpus())],
         }
         if self._installation.caches is not None:
-            own["--cache-directory"] = str(self._installation.caches)
-        return own
+            hosted_environment["--cache-directory"] = str(self._installation.caches)
+        return hosted_environment
 
     def _await_models(self) -> None:
-        """Waits until the server answers and no model is loading."""
+        """Wait until the server answers and no model is loading."""
         deadline = time.monotonic() + self._timeout
         while not self._live():
             self._check_start(deadline)
@@ -527,14 +527,14 @@ class LocalServer:
             self._stopping.wait(0.1)
 
     def _live(self) -> bool:
-        """Whether the server answers, and not another program that has taken its port meanwhile."""
+        """Return whether the server answers, and not another program that has taken its port meanwhile."""
         process = self._process
         if process is None or not process.running or belongs_to_another(self.ports["HTTP"], process.pid):
             return False
         return self.control.live()
 
     def _answers(self) -> bool:
-        """Whether there may be requests to answer: a server that has not come that far would not end them, but be waited for."""
+        """Return whether there may be requests to answer: a server that has not come that far would not end them, but be waited for."""
         with contextlib.suppress(OSError):
             return self._live()
         return False
@@ -554,23 +554,23 @@ class LocalServer:
             )
 
     def _refuse_failures(self) -> None:
-        """Raises ServerError if models that should be loaded are not."""
+        """Raise ServerError if models that should be loaded are not."""
         models = self.models()
         # Triton does not even list those of which it could not read the folder.
         names = {model.name for model in models} | self._failures.reasons.keys()
-        asked = names if ALL_MODELS in self._flags.models else set(self._flags.models)
-        reasons = {model.name: readable(model.reason) for model in models if model.failed and model.name in asked}
-        for name in asked - reasons.keys() - {model.name for model in models if model.ready}:
+        requested = names if ALL_MODELS in self._flags.models else set(self._flags.models)
+        reasons = {model.name: readable(model.reason) for model in models if model.failed and model.name in requested}
+        for name in requested - reasons.keys() - {model.name for model in models if model.ready}:
             unknown = "no reason given" if name in names else "there is no such model"
             reasons[name] = self._failures.reasons.get(name, unknown)
         if reasons:
             details = "\n".join(f"  {name}: {reason}" for name, reason in sorted(reasons.items()))
-            raise ServerError(f"{len(reasons)} of {len(asked)} models cannot be served:\n{details}")
+            raise ServerError(f"{len(reasons)} of {len(requested)} models cannot be served:\n{details}")
 
     # -- ending ----------------------------------------------------------------------------------------------------
 
     def _end(self, orderly: bool) -> None:
-        """Ends the server's process, if there is one; ``orderly``: after draining."""
+        """End the server's process, if there is one; ``orderly``: after draining."""
         process = self._process
         if process is None:
             return
@@ -594,7 +594,7 @@ class LocalServer:
 
 
 def check_file_limit() -> None:
-    """Raises ServerError if Triton may not open as many files as it needs."""
+    """Raise ServerError if Triton may not open as many files as it needs."""
     limit = file_limit()
     if limit < MIN_OPEN_FILES:
         raise ServerError(

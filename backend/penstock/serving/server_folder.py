@@ -57,13 +57,13 @@ class ServerFolder:
         return file
 
     def remove(self) -> None:
-        """Removes the folder."""
+        """Remove the folder."""
         shutil.rmtree(self.path, ignore_errors=True)
         self._lock.close()
 
 
 def remove_leftovers() -> list[Path]:
-    """Removes the folders and the shared memory of this user's servers whose owners are dead; returns the folders."""
+    """Remove the folders and the shared memory of this user's servers whose owners are dead; return the folders."""
     removed = []
     try:
         folders = list(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"))

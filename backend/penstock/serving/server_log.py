@@ -48,7 +48,7 @@ class RateLimit:
         self._causes: OrderedDict[bytes, _Cause] = OrderedDict()
 
     def admit(self, line: bytes) -> bytes:
-        """What to write for a line: the line, with the number of those suppressed before it, or nothing."""
+        """Return the text to write for a line, with the number of lines suppressed before it, or nothing."""
         if line[:1] in (b"+", b"|") or not line.strip():
             return line  # of a table of settings
         now = self._clock()
@@ -105,7 +105,7 @@ class LogFile:
         self._file = self._open(os.O_TRUNC)
 
     def write(self, text: bytes) -> None:
-        """Appends whole lines."""
+        """Append whole lines."""
         try:
             with self._lock:
                 if not self._closed:
@@ -125,7 +125,7 @@ class LogFile:
         self._append(text)
 
     def close(self) -> None:
-        """Closes the file; nothing more is written."""
+        """Close the file; nothing more is written."""
         with self._lock:
             self._closed = True
             if self._file >= 0:
@@ -144,7 +144,7 @@ class LogFile:
         return file
 
     def _reopen_if_gone(self) -> None:
-        """Begins a new file if someone has removed or replaced this one."""
+        """Begin a new file if someone has removed or replaced this one."""
         now = time.monotonic()
         if self._file >= 0 and now < self._next_check:
             return

@@ -1,6 +1,6 @@
 """The settings of a served model: its configuration's ``parameters``, over those of the server.
 
-What a model may do is the server's to say: see :class:`Scope`.
+The server decides what a model may do: see :class:`Scope`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ModelConfig = Mapping[str, Any]
 
 
 class Scope(Enum):
-    """What a model's parameter may do to the server's value of a setting."""
+    """How a model's parameter may change the server's value of a setting."""
 
     REPLACE = auto()
     NARROW = auto()
@@ -251,17 +251,17 @@ class Settings:
     )
 
     def without_limits(self) -> Settings:
-        """The same, for a pipeline that only decodes our own data."""
+        """Return the same, for a pipeline that only decodes our own data."""
         return replace(self, max_pixels=None, max_bytes=None, max_frames=None, max_memory=None)
 
 
 def declared() -> Iterator[Field[object]]:
-    """The settings, in order; their ``metadata`` has ``doc`` and ``wanted``."""
+    """Return the settings, in order; their ``metadata`` has ``doc`` and ``wanted``."""
     return iter(fields(Settings))
 
 
 def settings_of(config: Mapping[str, object], environment: Mapping[str, str] | None = None) -> Settings:
-    """The settings of one model: its own parameters, otherwise the server's, otherwise the defaults.
+    """Return the settings of one model: its own parameters, otherwise the server's, otherwise the defaults.
 
     Args:
         config: the model's configuration.
@@ -270,35 +270,35 @@ def settings_of(config: Mapping[str, object], environment: Mapping[str, str] | N
     Raises:
         ConfigurationError: a value is invalid for its setting, or a model sets what is only the server's.
     """
-    given = _given(config, environment)
-    own = _parameters(config)
+    sources = _configured(config, environment)
+    parameters = _parameters(config)
     for item in declared():
-        if item.metadata["scope"] is Scope.SERVER and item.name in own:
+        if item.metadata["scope"] is Scope.SERVER and item.name in parameters:
             option = item.name.replace("_", "-")
             raise ConfigurationError(
                 f"the parameter '{item.name}' is not a model's to set: it is an option of the server, `penstock serve --{option}`"
             )
-    return Settings(**{item.name: _parsed(item, *given[item.name]) for item in declared() if item.name in given})
+    return Settings(**{item.name: _parsed(item, *sources[item.name]) for item in declared() if item.name in sources})
 
 
 def server_settings(environment: Mapping[str, str] | None = None) -> Settings:
-    """The server's settings; ``environment`` as for :func:`settings_of`."""
+    """Return the server's settings; ``environment`` as for :func:`settings_of`."""
     return settings_of({}, environment)
 
 
 def warn_of_unknown(config: Mapping[str, object], environment: Mapping[str, str] | None = None) -> None:
-    """Logs parameters of a model that are not settings, suggesting the nearest: Triton accepts any parameter."""
+    """Log parameters of a model that are not settings, suggesting the nearest: Triton accepts any parameter."""
     if _BUDGET in _parameters(config):
         logger.warning("the parameter '%s' has no effect: it is the server's, for all models of a process", _BUDGET)
     known = [item.name for item in declared()]
-    for name, (_, called) in _given(config, environment).items():
+    for name, (_, called) in _configured(config, environment).items():
         # Triton's Python backend has parameters of its own, in capitals.
         if name not in known and not name.isupper():
             logger.warning("%s has no effect: it is not a setting of Penstock.%s", called, did_you_mean(name, known))
 
 
-def _given(config: Mapping[str, object], environment: Mapping[str, str] | None) -> dict[str, tuple[str, str]]:
-    """The text of each given setting, and its name in messages."""
+def _configured(config: Mapping[str, object], environment: Mapping[str, str] | None) -> dict[str, tuple[str, str]]:
+    """Return the text of each given setting, and its name in messages."""
     return _server_settings(os.environ if environment is None else environment) | _parameters(config)
 
 
@@ -320,11 +320,11 @@ def _server_settings(environment: Mapping[str, str]) -> dict[str, tuple[str, str
 
 
 def _parameters(config: ModelConfig) -> dict[str, tuple[str, str]]:
-    """The texts of a model's parameters, each with its name in messages."""
-    given = config.get("parameters") or {}
+    """Return the texts of a model's parameters, each with its name in messages."""
+    entries = config.get("parameters") or {}
     return {
         name: (entry["string_value"] if isinstance(entry, Mapping) else str(entry), f"the parameter '{name}'")
-        for name, entry in given.items()
+        for name, entry in entries.items()
     }
 
 

@@ -15,7 +15,7 @@ SHIM = NativeLibrary("libtriton_penstock.so", "native", ("-std=c++17",))
 
 
 def shim() -> Path:
-    """The shim's path; it is compiled if that has not been done before.
+    """Return the shim's path; it is compiled if that has not been done before.
 
     Raises:
         CompilerError: there is no C++ compiler, it fails, or there is no folder for the library.
@@ -24,7 +24,7 @@ def shim() -> Path:
 
 
 def preloaded_shim(variables: Mapping[str, str], report: Callable[[str], object]) -> dict[str, str]:
-    """The environment variable with which Triton refuses uploaded files, see ``native/uploads.cc``.
+    """Return the environment variable with which Triton refuses uploaded files, see ``native/uploads.cc``.
 
     Args:
         variables: the other environment variables.

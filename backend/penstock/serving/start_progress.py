@@ -28,19 +28,19 @@ class StartProgress:
         self._loading: dict[str, float] = {}
 
     def begin(self, what: str) -> None:
-        """Tells what is begun."""
+        """Tell what is begun."""
         self._shown = self._clock()
         self._show(what)
 
     def observe(self, line: str) -> None:
-        """Takes the next line of the log."""
+        """Take the next line of the log."""
         if loading := _LOADING.search(line):
             self._loading.setdefault(loading[1], self._clock())
         elif loaded := _LOADED.search(line):
             self._loading.pop(loaded[1], None)
 
     def look(self) -> None:
-        """Tells what goes on, if nothing was told for a while."""
+        """Tell what goes on, if nothing was told for a while."""
         now = self._clock()
         if now - self._shown < _INTERVAL_SECONDS:
             return
@@ -57,5 +57,5 @@ class StartProgress:
         )
 
     def end(self) -> None:
-        """Tells that the server is ready."""
+        """Tell that the server is ready."""
         self._show(f"ready after {self._clock() - self._began:.1f} s")

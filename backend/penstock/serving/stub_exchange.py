@@ -44,7 +44,7 @@ class _Tensor(Protocol):
 
     @staticmethod
     def from_dlpack(name: str, capsule: object) -> _Tensor:
-        """A tensor with the memory of another one."""
+        """Return a tensor with the memory of another one."""
 
 
 class _Helpers(ModuleType):
@@ -72,20 +72,20 @@ class _Memory:
 
 
 def mend() -> None:
-    """Mends the tensors of the stub that is about to fill its module of helpers."""
+    """Mend the tensors of the stub that is about to fill its module of helpers."""
     if int(np.__version__.split(".")[0]) >= 2:
         sys.modules[_HELPERS].__class__ = _Helpers
 
 
 def is_broken(tensor: type[_Tensor]) -> bool:
-    """Whether the stub's class of tensors does not understand this numpy."""
+    """Return whether the stub's class of tensors does not understand this numpy."""
     sent = np.arange(1, 4, dtype=np.float32)
-    return not np.array_equal(tensor.as_numpy(_sent(tensor, "probe", sent)), sent)
+    return not np.array_equal(tensor.as_numpy(_as_stub_tensor(tensor, "probe", sent)), sent)
 
 
 @functools.cache  # the stub fills the module twice
 def _for_models(tensor: type[_Tensor]) -> type:
-    """The class of tensors as models are to see it."""
+    """Return the class of tensors as models are to see it."""
     if not is_broken(tensor):
         return tensor
     vars(sys.modules[_HELPERS])["deserialize_bytes_tensor"] = _unreadable
@@ -109,7 +109,7 @@ def _for_models(tensor: type[_Tensor]) -> type:
                 return tensor(name, array)
             if array.dtype.kind in "OSU":
                 raise RuntimeError(_NO_STRINGS)
-            return _sent(tensor, name, array)
+            return _as_stub_tensor(tensor, name, array)
 
         def __instancecheck__(cls, instance: object) -> bool:
             return isinstance(instance, tensor)
@@ -122,8 +122,8 @@ def _for_models(tensor: type[_Tensor]) -> type:
     return Tensor
 
 
-def _sent(tensor: type[_Tensor], name: str, array: np.ndarray) -> _Tensor:
-    """The stub's tensor with the memory of an array, or of a copy if that is not contiguous, may not be written, or has the other byte
+def _as_stub_tensor(tensor: type[_Tensor], name: str, array: np.ndarray) -> _Tensor:
+    """Return the stub's tensor with the memory of an array, or of a copy if that is not contiguous, may not be written, or has the other byte
     order."""
     capsule = np.require(array, array.dtype.newbyteorder("="), ["C", "W"]).__dlpack__()
     made = tensor.from_dlpack(name, capsule)

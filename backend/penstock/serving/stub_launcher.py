@@ -89,7 +89,7 @@ class Trusted:
 
 
 def lay_out_launcher(folder: Path, records: Path, trusted: Trusted) -> Path:
-    """Writes the program into ``folder``, which must come first on Triton's ``PATH``; returns the folder.
+    """Write the program into ``folder``, which must come first on Triton's ``PATH``; return the folder.
 
     Args:
         folder: of the program.

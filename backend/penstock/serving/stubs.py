@@ -38,25 +38,25 @@ class Stub:
         return next((Path(folder.parent) for folder in self.model_file.parents if folder.name.isdigit()), Path())
 
     def running(self) -> bool:
-        """Whether the process exists and has not ended."""
+        """Return whether the process exists and has not ended."""
         stat = _stat(self.pid)
         return stat is not None and stat.started == self.started and stat.state not in "ZX"
 
     def ended(self) -> str | None:
-        """The exit status of the process, until Triton collects it; None while it runs and afterwards."""
+        """Return the exit status of the process, until Triton collects it; None while it runs and afterwards."""
         stat = _stat(self.pid)
         if stat is None or stat.started != self.started or stat.state not in "ZX":
             return None
         return describe_end(-(stat.status & 0x7F) if stat.status & 0x7F else stat.status >> 8)
 
     def kill(self) -> None:
-        """Ends the process by force."""
+        """End the process by force."""
         if self.running():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
     def model_in(self, repository: Path) -> str | None:
-        """The model's name, if it was loaded from this repository."""
+        """Return the model's name, if it was loaded from this repository."""
         try:
             return self.model_file.relative_to(repository).parts[0]
         except (ValueError, IndexError):
@@ -78,7 +78,7 @@ class Stubs:
         self._foreign_pids: set[int] = set()
 
     def running(self) -> list[Stub]:
-        """The stubs that run models, or are about to."""
+        """Return the stubs that run models, or are about to."""
         found = []
         for pid, stat in self._children():
             if stat.state in "ZX":
@@ -92,7 +92,7 @@ class Stubs:
         return found
 
     def started(self) -> list[Stub]:
-        """The stubs that were started since the last call, whether or not they still run."""
+        """Return the stubs that were started since the last call, whether or not they still run."""
         found = []
         for path in [] if self._records is None else sorted(self._records.iterdir()):
             pid, *words = path.read_bytes().decode(errors="surrogateescape").split("\0")
@@ -102,7 +102,7 @@ class Stubs:
         return found
 
     def any_dead(self) -> bool:
-        """Whether one has ended and the server has not collected its status."""
+        """Return whether one has ended and the server has not collected its status."""
         return any(stat.state in "ZX" for _, stat in self._children())
 
     def _children(self) -> list[tuple[int, _Stat]]:
@@ -122,7 +122,7 @@ class Stubs:
 
 
 def describe_end(code: int) -> str:
-    """How a process ended, from its exit code in the form of :mod:`subprocess`.
+    """Return how a process ended, from its exit code in the form of :mod:`subprocess`.
 
     >>> describe_end(-9), describe_end(3)
     ('was ended by SIGKILL', 'exited with code 3')
@@ -136,7 +136,7 @@ def describe_end(code: int) -> str:
 
 
 _ENDED = (FileNotFoundError, ProcessLookupError, PermissionError)
-"""What reading about a process raises if it has ended or is another user's; anything else says nothing of it."""
+"""Errors of reading `/proc` for a process that has ended or is another user's; other errors say nothing about it."""
 
 
 @dataclass(frozen=True)

@@ -24,19 +24,19 @@ from penstock.serving.stubs import Stub
 
 Report = Callable[[str], None]
 
-_TICK = 0.1
-_LIST_INTERVAL = 0.25
-_HEALTH_INTERVAL = 1.0
-_STEADY = 10.0
+_TICK_SECONDS = 0.1
+_LIST_INTERVAL_SECONDS = 0.25
+_HEALTH_INTERVAL_SECONDS = 1.0
+_STABLE_SECONDS = 10.0
 """Seconds of service after which earlier deaths are forgotten."""
-_LONGEST_PAUSE = 60.0
-_REPEAT_SECONDS = 60.0
+_MAX_PAUSE_SECONDS = 60.0
+_REPORT_INTERVAL_SECONDS = 60.0
 """Between two reports of the same problem of the supervisor's own."""
-_SETTLING = 0.3
+_SETTLING_SECONDS = 0.3
 """Seconds without a change after which a model's files are considered complete."""
-_UNTOLD = "failed to poll from model repository"
+_REASON_IN_LOG = "failed to poll from model repository"
 """Triton's answer when it has written the reason to its log only."""
-_GRACE = 30.0
+_STARTUP_GRACE_SECONDS = 30.0
 """Seconds for requests in flight on the other instances of a model when one has died."""
 
 
@@ -70,28 +70,28 @@ class Supervised(Protocol):
         """The records of models in its process."""
 
     def models(self) -> list[ModelState]:
-        """Each model of the repositories and its state, with the reason if it could not be loaded."""
+        """Return each model of the repositories and its state, with the reason if it could not be loaded."""
 
     def load_failure(self, model: str) -> str:
-        """Why a model could not be loaded, from the log; empty if that does not tell."""
+        """Return why a model could not be loaded, from the log; empty if that does not tell."""
 
     def stubs(self) -> list[Stub]:
-        """Its living processes that run models."""
+        """Return its living processes that run models."""
 
     def started_stubs(self) -> list[Stub]:
-        """Those that were started since the last call, whether or not they live."""
+        """Return the stubs started since the last call, dead or alive."""
 
     def check_native_code(self, model: str) -> None:
-        """Raises ServerError if a model would replace its backend's library."""
+        """Raise ServerError if a model would replace its backend's library."""
 
     def end(self) -> str:
-        """The exit status of its process, as text."""
+        """Return the exit status of its process, as text."""
 
     def restart(self, models: Sequence[str]) -> None:
-        """Restarts it, with these models if clients load them."""
+        """Restart it, with these models if clients load them."""
 
     def log_tail(self) -> str:
-        """The end of its log."""
+        """Return the end of its log."""
 
 
 class Supervisor:
@@ -121,29 +121,29 @@ class Supervisor:
         self._poll = None if poll_interval is None else _Poll(server, poll_interval, self._models)
         self._readiness = Readiness(server, self._report, self._models.ending)
         self._liveness = Liveness(server, self._report, self._models.ending, silent_seconds)
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self._failure: ServerError | None = None
         self._problem, self._problem_reported = "", 0.0
         self._thread = threading.Thread(target=self._run, name="penstock-supervisor", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the supervision."""
+        """End the supervision."""
         self._models.ending.set()
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
     def remove_sent_files(self) -> None:
-        """Removes the files that clients sent to the server, once it has ended."""
+        """Remove the files that clients sent to the server, once it has ended."""
         self._models.loaded.remove_sent_files()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until the supervision has ended; returns False if it has not after ``timeout`` seconds.
+        """Wait until the supervision has ended; return False if it has not after ``timeout`` seconds.
 
         Raises:
             ServerError: it has ended because the server keeps dying.
         """
-        over = self._over.wait(timeout)
+        over = self._stopped.wait(timeout)
         if self._failure is not None:
             raise self._failure
         return over
@@ -151,25 +151,25 @@ class Supervisor:
     def _run(self) -> None:
         self._deaths.recovered()
         try:
-            while not self._models.ending.wait(_TICK):
+            while not self._models.ending.wait(_TICK_SECONDS):
                 try:
                     if self._server.running:
-                        self._look()
+                        self._check_models()
                     elif not self._revive():
                         return
                 except Exception as error:  # whatever it is, supervision continues
                     self._report_once(f"the supervisor met {type(error).__name__}: {error}")
         finally:
-            self._over.set()
+            self._stopped.set()
 
     def _report_once(self, problem: str) -> None:
-        """Reports a problem that may occur in each tick."""
+        """Report a problem that may occur in each tick."""
         now = time.monotonic()
-        if problem != self._problem or now - self._problem_reported > _REPEAT_SECONDS:
+        if problem != self._problem or now - self._problem_reported > _REPORT_INTERVAL_SECONDS:
             self._problem, self._problem_reported = problem, now
             self._report(problem)
 
-    def _look(self) -> None:
+    def _check_models(self) -> None:
         self._models.look()
         if self._poll is not None:
             self._poll.look()
@@ -177,7 +177,7 @@ class Supervisor:
             self._models.work(model, repair)
 
     def _revive(self) -> bool:
-        """Restarts the server; returns False if that is pointless."""
+        """Restart the server; return False if that is pointless."""
         self._deaths.add()
         if self._restarts is not None and self._deaths.count > self._restarts:
             self._failure = ServerError(
@@ -186,7 +186,7 @@ class Supervisor:
             )
             return False
         pause = self._deaths.pause(free=1)
-        self._report(f"Triton {self._server.end()}; it is started again {_in(pause)}")
+        self._report(f"Triton {self._server.end()}; it is started again {_delay_text(pause)}")
         if self._models.ending.wait(pause):
             return False
         began = time.monotonic()
@@ -218,10 +218,10 @@ class _Models:
         self._list(time.monotonic())
 
     def look(self) -> None:
-        """Finds the processes that have started and ended since the last scan."""
+        """Find the processes that have started and ended since the last scan."""
         now = time.monotonic()
         if now >= self._next_list:
-            self._next_list = now + _LIST_INTERVAL
+            self._next_list = now + _LIST_INTERVAL_SECONDS
             self._list(now)
             for stub, since in list(self._suspects.items()):
                 if stub in self._suspects:  # and not forgotten with another one of its model
@@ -232,10 +232,10 @@ class _Models:
             self._stubs.discard(stub)
             self._suspects[stub] = now
             # Triton takes a moment to notice that a process has ended on demand, so it is judged one tick later.
-            self._next_list = now + _TICK
+            self._next_list = now + _TICK_SECONDS
 
     def restore(self, restoration: Restoration) -> None:
-        """Loads into a restarted server what it lacks.
+        """Load into a restarted server what it lacks.
 
         Raises:
             ServerError: the server does not answer.
@@ -259,7 +259,7 @@ class _Models:
         self.work(model, functools.partial(self._load_again, model, parameters, reason))
 
     def _load_again(self, model: str, parameters: Mapping[str, object], reason: str) -> None:
-        """Loads a model that a restarted server lacks, until it succeeds.
+        """Load a model that a restarted server lacks, until it succeeds.
 
         Args:
             model: its name.
@@ -279,7 +279,7 @@ class _Models:
                 return
 
     def work(self, model: str, what: Callable[[], object]) -> None:
-        """Repairs a model in a thread, after any repair already under way."""
+        """Repair a model in a thread, after any repair already under way."""
         previous = self._busy.get(model)
 
         def run() -> None:
@@ -294,18 +294,18 @@ class _Models:
         self._busy[model].start()
 
     def attempt(self, model: str, what: Callable[[], None]) -> bool:
-        """Makes a request to the server; a refusal is reported."""
+        """Make a request to the server; a refusal is reported."""
         try:
             what()
         except ServerError as error:
             if self._server.running and not self.ending.is_set():
-                reason = self._server.load_failure(model) if _UNTOLD in str(error) else ""
+                reason = self._server.load_failure(model) if _REASON_IN_LOG in str(error) else ""
                 self._report(f"{model}: {reason or error}")
             return False
         return True
 
     def _list(self, now: float) -> None:
-        """Records what runs, for comparison later."""
+        """Record what runs, for comparison later."""
         living = set(self._server.stubs())
         for stub in [stub for stub in self._retired if stub not in living]:
             del self._retired[stub]
@@ -315,16 +315,16 @@ class _Models:
         self._stubs |= living.union(self._server.started_stubs()) - self._retired.keys()
         self._busy = {model: thread for model, thread in self._busy.items() if thread.is_alive()}
         if now >= self._next_health_check:
-            self._next_health_check = now + _HEALTH_INTERVAL
+            self._next_health_check = now + _HEALTH_INTERVAL_SECONDS
             self._ask()
 
     def _ask(self) -> None:
-        """Asks which models should run, for when Triton can no longer be asked."""
+        """Ask which models should run, for when Triton can no longer be asked."""
         with contextlib.suppress(ServerError):
             self.loaded.refresh(self._busy)
 
     def _judge(self, stub: Stub, seconds: float) -> None:
-        """Decides whether a model's process has died; if so, the model is repaired."""
+        """Decide whether a model's process has died; if so, the model is repaired."""
         model = self._model_of(stub)
         ended = stub.ended()
         # Before asking for the state: in the other order, a model that is being unloaded would seem to lack its
@@ -344,23 +344,23 @@ class _Models:
             self.work(model, functools.partial(self._heal, model, stub, ended or "has ended"))
 
     def _retire(self, dead: Stub, model: str) -> None:
-        """Forgets the processes of a model if one has died; the others have a while left for their requests.
+        """Forget the processes of a model if one has died; the others have a while left for their requests.
 
         Triton keeps them forever: the request that a process died with never finishes there.
         """
         self._suspects = {stub: since for stub, since in self._suspects.items() if stub.model_file != dead.model_file}
         for stub in [stub for stub in self._stubs if stub.model_file == dead.model_file]:
             self._stubs.discard(stub)
-            self._retired[stub] = time.monotonic() + _GRACE
+            self._retired[stub] = time.monotonic() + _STARTUP_GRACE_SECONDS
 
     def _heal(self, model: str, stub: Stub, ended: str) -> None:
-        """Unloads a model, and loads it again."""
+        """Unload a model, and load it again."""
         control = self._server.control
         began = time.monotonic()
-        own: Mapping[str, object] = {}
+        overrides: Mapping[str, object] = {}
         if self._server.clients_load:
             try:
-                own = self._own_parameters(model, stub)
+                overrides = self._own_parameters(model, stub)
             except OSError as error:
                 self._report(f"{model}: the files that a client sent cannot be read: {error}")
         self.attempt(model, functools.partial(control.unload, model))
@@ -368,10 +368,10 @@ class _Models:
         deaths.add()
         while self._server.running and not self.ending.is_set():
             pause = deaths.pause(free=3)
-            self._report(f"{model}: its process {stub.pid} {ended}; the model is loaded again {_in(pause)}")
+            self._report(f"{model}: its process {stub.pid} {ended}; the model is loaded again {_delay_text(pause)}")
             if self.ending.wait(pause) or self._serves(model):
                 return
-            if self.attempt(model, functools.partial(control.load, model, own)):
+            if self.attempt(model, functools.partial(control.load, model, overrides)):
                 deaths.recovered()
                 self._report(f"{model} serves again, after {time.monotonic() - began:.1f} s")
                 return
@@ -379,23 +379,23 @@ class _Models:
             ended = "could not be replaced"
 
     def _own_parameters(self, model: str, stub: Stub) -> dict[str, str]:
-        """How a client may have loaded a model, for reloading it: its configuration, and its own files."""
+        """Return how a client may have loaded a model, for reloading it: its configuration, and its own files."""
         return client_parameters(
             self._configuration(model), stub.model_folder if self._in_repository(stub) is None else None
         )
 
     def _configuration(self, model: str) -> Configuration | None:
-        """A model's configuration, as soon as the server answers; None if it is not loaded, or the server has ended."""
+        """Return a model's configuration, as soon as the server answers; None if it is not loaded, or the server has ended."""
         while self._server.running:
             try:
                 return self._server.control.configuration(model)
             except NoAnswer:
-                if self.ending.wait(_HEALTH_INTERVAL):
+                if self.ending.wait(_HEALTH_INTERVAL_SECONDS):
                     break
         return None
 
     def _in_repository(self, stub: Stub) -> str | None:
-        """The model of a process, if it comes from one of the server's folders."""
+        """Return the model of a process, if it comes from one of the server's folders."""
         return next(filter(None, (stub.model_in(folder) for folder in self._server.repositories)), None)
 
     def _model_of(self, stub: Stub) -> str | None:
@@ -417,14 +417,14 @@ class _Models:
         return next((state for state in ("LOADING", "READY") if state in states), "UNAVAILABLE")
 
     def _serves(self, model: str) -> bool:
-        """Whether a model is loaded, or being loaded; False as well if the server does not answer."""
+        """Return whether a model is loaded, or being loaded; False as well if the server does not answer."""
         try:
             return self._state_of(model) in ("READY", "LOADING")
         except ServerError:
             return False
 
     def _is_complete(self, model: str, stub: Stub, living: Iterable[Stub]) -> bool:
-        """Whether the model has a living process for each configured instance, beside the one that completes configurations."""
+        """Return whether the model has a living process for each configured instance, beside the one that completes configurations."""
         config = self._server.control.configuration(model)
         if config is None:
             return False
@@ -444,12 +444,12 @@ class _Poll:
         self._next = time.monotonic() + every
 
     def look(self) -> None:
-        """Loads the models whose files have changed and unloads those that are gone, if a scan is due."""
+        """Load the models whose files have changed and unload those that are gone, if a scan is due."""
         now = time.monotonic()
         if now < self._next:
             return
         changes = self._repositories.changes()
-        self._next = now + (min(_SETTLING, self._every) if changes.under_way else self._every)
+        self._next = now + (min(_SETTLING_SECONDS, self._every) if changes.under_way else self._every)
         for name in changes.edited:
             self._change(name, self._load)
         for name in changes.removed:
@@ -468,11 +468,11 @@ class _Deaths:
 
     def __init__(self) -> None:
         self.count = 0
-        self._recovered = -_STEADY
+        self._recovered = -_STABLE_SECONDS
 
     def add(self) -> None:
-        """Counts one more; earlier ones are forgotten after `_STEADY` seconds of service."""
-        if time.monotonic() - self._recovered >= _STEADY:
+        """Count one more; earlier ones are forgotten after `_STABLE_SECONDS` seconds of service."""
+        if time.monotonic() - self._recovered >= _STABLE_SECONDS:
             self.count = 0
         self.count += 1
 
@@ -484,11 +484,11 @@ class _Deaths:
         """Seconds: none for the first ``free`` deaths, then doubled for each."""
         beyond = self.count - free
         # As if of at most 32: 2 to a thousand and more is too large for a float.
-        return min(0.5 * 2.0 ** (min(beyond, 32) - 1), _LONGEST_PAUSE) if beyond > 0 else 0.0
+        return min(0.5 * 2.0 ** (min(beyond, 32) - 1), _MAX_PAUSE_SECONDS) if beyond > 0 else 0.0
 
 
 def undisturbed(report: Report) -> Report:
-    """Reports if possible; a failure to do so, say to a full disk, must not end what reports."""
+    """Report if possible; a failure to do so, say to a full disk, must not end what reports."""
 
     def tell(line: str) -> None:
         with contextlib.suppress(Exception):
@@ -497,5 +497,5 @@ def undisturbed(report: Report) -> Report:
     return tell
 
 
-def _in(pause: float) -> str:
+def _delay_text(pause: float) -> str:
     return f"in {pause:g} s" if pause else "now"

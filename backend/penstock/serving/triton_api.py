@@ -18,9 +18,9 @@ logger = logging.getLogger(__name__)
 
 _Address = ctypes.c_void_p
 _LEVELS = ((logging.ERROR, 2), (logging.WARNING, 1), (logging.INFO, 0))
-_VERBOSE = 3
+_VERBOSE_LEVEL = 3
 _KINDS = {"COUNTER": 0, "GAUGE": 1, "HISTOGRAM": 2}
-_STRING = 0
+_STRING_TYPE = 0
 
 # What the functions return, unless it is an error, and their arguments.
 _RESULTS: dict[str, type | None] = {
@@ -74,7 +74,7 @@ _ARGUMENTS: dict[str, tuple[type, ...]] = {
 
 @functools.cache
 def function(name: str) -> ctypes._NamedFuncPointer:  # private: its type has no public name
-    """A function of Triton's; raises RuntimeError if this server lacks it."""
+    """Return a function of Triton's; raises RuntimeError if this server lacks it."""
     try:
         function = ctypes.CDLL(None)[f"TRITONSERVER_{name}"]
     except AttributeError:
@@ -85,7 +85,7 @@ def function(name: str) -> ctypes._NamedFuncPointer:  # private: its type has no
 
 
 def call(name: str, *arguments: object) -> None:
-    """Calls a function that returns an error, and raises that as RuntimeError."""
+    """Call a function that returns an error, and raise that as RuntimeError."""
     error = function(name)(*arguments)
     if error:
         message = function("ErrorMessage")(error)
@@ -94,8 +94,8 @@ def call(name: str, *arguments: object) -> None:
 
 
 def log(level: int, text: str) -> None:
-    """Writes a line to the server's log; levels are those of :mod:`logging`."""
-    number = next((number for least, number in _LEVELS if level >= least), _VERBOSE)
+    """Write a line to the server's log; levels are those of :mod:`logging`."""
+    number = next((number for min_level, number in _LEVELS if level >= min_level), _VERBOSE_LEVEL)
     call("LogMessage", number, b"penstock", 0, text.encode())
 
 
@@ -129,7 +129,7 @@ _known: dict[tuple[str, tuple[tuple[str, str], ...]], SeriesOnPage] = {}
 
 
 def series(family: Family, labels: Mapping[str, str]) -> SeriesOnPage:
-    """The series with these labels. It is never dropped, so that counters continue when a model is reloaded."""
+    """Return the series with these labels. It is never dropped, so that counters continue when a model is reloaded."""
     key = family.name, tuple(labels.items())
     if key not in _known:
         try:
@@ -145,18 +145,18 @@ def series(family: Family, labels: Mapping[str, str]) -> SeriesOnPage:
 def _new_metric(family: Family, labels: Mapping[str, str]) -> _Address:
     owner, metric, settings = _Address(), _Address(), _Address()
     call("MetricFamilyNew", ctypes.byref(owner), _KINDS[family.kind], family.name.encode(), family.doc.encode())
-    given = [function("ParameterNew")(name.encode(), _STRING, value.encode()) for name, value in labels.items()]
-    parameters = (_Address * len(given))(*given)
+    tags = [function("ParameterNew")(name.encode(), _STRING_TYPE, value.encode()) for name, value in labels.items()]
+    parameters = (_Address * len(tags))(*tags)
     try:
         if not family.buckets:
-            call("MetricNew", ctypes.byref(metric), owner, parameters, len(given))
+            call("MetricNew", ctypes.byref(metric), owner, parameters, len(tags))
             return metric
         call("MetricArgsNew", ctypes.byref(settings))
         bounds = (ctypes.c_double * len(family.buckets))(*family.buckets)
         call("MetricArgsSetHistogram", settings, bounds, len(bounds))
-        call("MetricNewWithArgs", ctypes.byref(metric), owner, parameters, len(given), settings)
+        call("MetricNewWithArgs", ctypes.byref(metric), owner, parameters, len(tags), settings)
     finally:
-        for parameter in given:
+        for parameter in tags:
             function("ParameterDelete")(parameter)
         if settings:
             call("MetricArgsDelete", settings)

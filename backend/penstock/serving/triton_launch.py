@@ -18,19 +18,19 @@ _LOADER_VARIABLES = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
 
 def file_limit() -> int:
-    """The number of files to which this process may raise its limit of open files."""
+    """Return the number of files to which this process may raise its limit of open files."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     return sys.maxsize if hard == resource.RLIM_INFINITY else hard
 
 
 def raise_file_limit() -> None:
-    """Raises this process's limit of open files as far as allowed."""
+    """Raise this process's limit of open files as far as allowed."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def launch_command(command: Sequence[str], variables: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """The command line and environment variables that start this script, which turns into ``command``.
+    """Return the command line and environment variables that start this script, which turns into ``command``.
 
     Only ``command`` gets the variables for the loader of libraries: those do not suit this Python.
     """
@@ -41,7 +41,7 @@ def launch_command(command: Sequence[str], variables: Mapping[str, str]) -> tupl
 
 
 def main() -> None:
-    """Runs the command of the arguments: the supervisor's process, the loader's variables, the program and its arguments."""
+    """Run the command of the arguments: the supervisor's process, the loader's variables, the program and its arguments."""
     owner, *rest = sys.argv[1:]
     loader, command = rest[: len(_LOADER_VARIABLES)], rest[len(_LOADER_VARIABLES) :]
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -18,8 +18,8 @@ from penstock.serving.entries import TRITON_TYPES
 from penstock.serving.triton_api import call, function
 
 _Address = ctypes.c_void_p
-_CPU = 0
-_FINAL = 1
+_CPU_MEMORY = 0
+_FINAL_RESPONSE_FLAG = 1
 _NO_TRACE = None
 _CONFIGURATION_VERSION = 1
 # By Triton's numbers of types, in the order of its documentation.
@@ -162,7 +162,7 @@ class _Call:
         shape = (ctypes.c_int64 * array.ndim)(*array.shape)
         name, kind = tensor.name.encode(), _NUMBERS[TRITON_TYPES[tensor.dtype]]
         call("InferenceRequestAddInput", self.request, name, kind, shape, array.ndim)
-        call("InferenceRequestAppendInputData", self.request, name, array.ctypes.data, array.nbytes, _CPU, 0)
+        call("InferenceRequestAppendInputData", self.request, name, array.ctypes.data, array.nbytes, _CPU_MEMORY, 0)
         self._inputs.append(array)
 
     def _is_done(self) -> bool:
@@ -197,14 +197,14 @@ class _Call:
                 ctypes.POINTER(ctypes.c_int64)(),
                 ctypes.c_uint64(),
             )
-            base, size, memory, place, owner = (
+            base, size, memory, memory_type, owner = (
                 _Address(),
                 ctypes.c_size_t(),
                 ctypes.c_int(),
                 ctypes.c_int64(),
                 _Address(),
             )
-            results = (name, kind, shape, rank, base, size, memory, place, owner)
+            results = (name, kind, shape, rank, base, size, memory, memory_type, owner)
             call("InferenceResponseOutput", response, index, *map(ctypes.byref, results))
             dtype = numpy_dtype(_DTYPES[f"TYPE_{_TYPES[kind.value]}"])
             extents = [shape[axis] for axis in range(rank.value)]
@@ -238,10 +238,10 @@ def _allocate_output(
     buffer: Any,
     owner: Any,
     kind: Any,
-    place: Any,
+    memory_type: Any,
 ) -> int | None:
     buffer[0] = _calls[number].allocate(size)
-    owner[0], kind[0], place[0] = None, _CPU, 0
+    owner[0], kind[0], memory_type[0] = None, _CPU_MEMORY, 0
     return None
 
 
@@ -258,7 +258,7 @@ def _take_response(response: int | None, flags: int, number: int) -> None:
             pending._problem = f"{type(error).__name__}: {error}"
         finally:
             call("InferenceResponseDelete", response)
-    if flags & _FINAL:
+    if flags & _FINAL_RESPONSE_FLAG:
         pending.step()
 
 
@@ -268,14 +268,14 @@ _release_callback = _Release(lambda *_: None)
 _released = _Answered(_release_request)
 _answered = _Answered(_take_response)
 _making = threading.Lock()
-_made: list[_Address] = []
+_addresses: list[_Address] = []
 
 
 def _allocator() -> _Address:
     """Triton's object that takes memory for outputs from us; never destroyed."""
     with _making:
-        if not _made:
+        if not _addresses:
             allocator = _Address()
             call("ResponseAllocatorNew", ctypes.byref(allocator), _allocate_callback, _release_callback, None)
-            _made.append(allocator)
-        return _made[0]
+            _addresses.append(allocator)
+        return _addresses[0]

@@ -85,12 +85,12 @@ class TritonProcess:
         return self._process.poll() is None
 
     def exit_status(self) -> str | None:
-        """How the process ended, as text, or None if it runs."""
+        """Return how the process ended, as text, or None if it runs."""
         code = self._process.poll()
         return None if code is None else describe_end(code)
 
     def processor_seconds(self) -> float:
-        """How long it has computed, on all cores; 0 if it has ended."""
+        """Return how long it has computed, on all cores; 0 if it has ended."""
         with contextlib.suppress(OSError):
             # After the name, which may contain anything: state, parent ... user and system time.
             fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
@@ -98,11 +98,11 @@ class TritonProcess:
         return 0.0
 
     def log_lines(self) -> list[str]:
-        """The end of the log, without its tables of settings."""
+        """Return the end of the log, without its tables of settings."""
         return [line for line in list(self._tail) if line.strip() and line[0] not in "+|"]
 
     def explanation(self) -> str:
-        """The errors of the log, or its end: a server that was killed had no time to call anything an error."""
+        """Return the errors of the log, or its end: a server that was killed had no time to call anything an error."""
         if not self.running:
             self._thread.join(5)
         lines = self.log_lines()
@@ -115,7 +115,7 @@ class TritonProcess:
         return "\n".join(f"  {line}" for line in (errors or lines)[-8:]).strip() or "it wrote no log"
 
     def end(self, orderly: bool) -> None:
-        """Ends the server's processes and frees the memory they leave behind; requests still in flight are cut off.
+        """End the server's processes and free the memory they leave behind; requests still in flight are cut off.
 
         Args:
             orderly: whether models are unloaded first.
@@ -136,7 +136,7 @@ class TritonProcess:
             guardian.remove_shared_memory(self._shared_memory)
 
     def waits_for_the_dead(self) -> bool:
-        """Whether all processes of models are dead: Triton would wait forever for requests that one of them had.
+        """Return whether all processes of models are dead: Triton would wait forever for requests that one of them had.
 
         False, too, if processes cannot be listed, as when no more files can be opened.
         """

@@ -1,4 +1,4 @@
-"""What a model may do: the server's operator grants it, and the model's own folder can only ask for less.
+"""Permissions of models: the server's operator grants them, and a model's folder can only ask for fewer.
 
 The author of a model folder with a saved pipeline (``model.json``, ``model.dali``) is taken for a stranger, and so is a
 client that loads models. A Python file is code, which the operator has put into the repository.
@@ -38,7 +38,7 @@ NO_UPLOADS = (
 
 
 def check_trust(config: ModelConfig, version_folder: Path, original: Path, settings: Settings) -> None:
-    """Raises ConfigurationError if a model asks for more than the server's operator has granted.
+    """Raise ConfigurationError if a model asks for more than the server's operator has granted.
 
     Args:
         config: of the model, from Triton: a client that loads it may have given another one than its folder has.
@@ -59,7 +59,7 @@ def check_trust(config: ModelConfig, version_folder: Path, original: Path, setti
 
 
 def check_called_models(pipeline: Pipeline, name: str, settings: Settings) -> None:
-    """Raises ConfigurationError if a pipeline calls models of the server that it may not call.
+    """Raise ConfigurationError if a pipeline calls models of the server that it may not call.
 
     Args:
         pipeline: of the model.
@@ -80,7 +80,7 @@ def check_called_models(pipeline: Pipeline, name: str, settings: Settings) -> No
 
 
 def check_native_code(repositories: Iterable[Path], backends: Collection[str], model: str | None = None) -> None:
-    """Raises ServerError for a model with a library of its own that Triton would load in place of its backend's.
+    """Raise ServerError for a model with a library of its own that Triton would load in place of its backend's.
 
     Args:
         repositories: the folders of models.
@@ -104,14 +104,14 @@ def _libraries_and_configurations(model_folder: Path) -> Iterator[Path]:
 
 
 def is_uploaded(version_folder: Path, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a client has sent the files of a model that the server loads only from its repositories."""
+    """Return whether a client has sent the files of a model that the server loads only from its repositories."""
     text = environment.get(REPOSITORIES)
     folder = os.path.abspath(version_folder)
     return text is not None and not any(folder.startswith(f"{repository}/") for repository in json.loads(text))
 
 
 def check_repositories(repositories: Iterable[Path]) -> None:
-    """Raises ServerError for a repository whose models cannot be distinguished from a client's."""
+    """Raise ServerError for a repository whose models cannot be distinguished from a client's."""
     for repository in repositories:
         if ":/" in str(repository):
             raise ServerError(
@@ -121,7 +121,7 @@ def check_repositories(repositories: Iterable[Path]) -> None:
 
 
 def repositories_variable(repositories: Iterable[Path]) -> dict[str, str]:
-    """The environment variable for :func:`is_uploaded`."""
+    """Return the environment variable for :func:`is_uploaded`."""
     return {REPOSITORIES: json.dumps([os.path.abspath(repository) for repository in repositories])}
 
 
@@ -129,12 +129,12 @@ def repositories_variable(repositories: Iterable[Path]) -> dict[str, str]:
 
 
 def _wider_modules(settings: Settings, server: Settings) -> dict[str, str]:
-    """The modules that a model names in addition to what the server grants, each with the option's value for it."""
+    """Return the modules that a model names in addition to what the server grants, each with the option's value for it."""
     return {name: name for name in settings.allowed_modules if not is_within(name, server.allowed_modules)}
 
 
 def _wider_paths(settings: Settings, server: Settings, original: Path) -> dict[str, str]:
-    """The paths that a model names in addition to its folder and to what the server grants, like the modules."""
+    """Return the paths that a model names in addition to its folder and to what the server grants, like the modules."""
     granted = Files([str(original.parent), *absolute_paths(server.allowed_paths, original)])
     named = dict(zip(settings.allowed_paths, absolute_paths(settings.allowed_paths, original)))
     return {
@@ -151,9 +151,9 @@ def absolute_paths(paths: Iterable[str], version_folder: Path) -> list[str]:
 
 
 def _check_grant(name: str, wider: Mapping[str, str], model_folder: Path, server: Settings) -> None:
-    """Raises ConfigurationError if a model's parameter widens a setting, unless its own file says so and is trusted."""
+    """Raise ConfigurationError if a model's parameter widens a setting, unless its own file says so and is trusted."""
     written = _written_values(model_folder, name) if server.trust_repository else set[str]()
-    refused = {asked: value for asked, value in wider.items() if asked not in written}
+    refused = {requested: value for requested, value in wider.items() if requested not in written}
     if not refused:
         return
     granted = ", ".join(getattr(server, name)) or "nothing"
@@ -166,7 +166,7 @@ def _check_grant(name: str, wider: Mapping[str, str], model_folder: Path, server
 
 
 def _written_values(model_folder: Path, name: str) -> set[str]:
-    """The values of a parameter in the model's configuration files, rather than in what a client has sent."""
+    """Return the values of a parameter in the model's configuration files, rather than in what a client has sent."""
     texts = map(_text_of, _configurations(model_folder))
     return {item.strip() for text in texts for value in parameter_values(text, name) for item in value.split(",")}
 
@@ -183,7 +183,7 @@ def _text_of(path: Path) -> str:
 
 
 def check_response_cache(config: ModelConfig) -> None:
-    """Raises ConfigurationError if a model in Triton's Python stub asks for its response cache.
+    """Raise ConfigurationError if a model in Triton's Python stub asks for its response cache.
 
     From models that Triton hosts, failed requests are not cached (``native/request.cc``).
     """
@@ -205,11 +205,11 @@ def _check_instances(config: ModelConfig) -> None:
 
 
 def _check_warmup_files(config: ModelConfig, model_folder: Path) -> None:
-    """Raises ConfigurationError if a warm-up request would read a file outside of the model's folder."""
+    """Raise ConfigurationError if a warm-up request would read a file outside of the model's folder."""
     for warmup in config.get("model_warmup") or ():
         for name, data in (warmup.get("inputs") or {}).items():
-            given = data.get("input_data_file") or ""
-            if not (model_folder / "warmup" / given).resolve().is_relative_to(model_folder.resolve()):
+            data_file = data.get("input_data_file") or ""
+            if not (model_folder / "warmup" / data_file).resolve().is_relative_to(model_folder.resolve()):
                 raise ConfigurationError(
-                    f"model_warmup reads the input '{name}' from '{given}', which is outside of the model's folder"
+                    f"model_warmup reads the input '{name}' from '{data_file}', which is outside of the model's folder"
                 )

@@ -24,13 +24,13 @@ SIGNIFICANT_GAIN = 1.03
 """Measurements of one setting differ by up to 3 %."""
 QUEUE_DELAYS_US = (0, 500, 2_000, 5_000)
 _WARM_UP_SECONDS = 0.5
-_CONFIRMATIONS = 2
+_CONFIRMATION_RUNS = 2
 _NUM_THREADS = "num_threads"
 
 
 @dataclass(frozen=True)
 class ServingSettings:
-    """What is tuned.
+    """The settings that are tuned.
 
     Attributes:
         instances: of the model; on each of its GPUs, if it has some.
@@ -44,7 +44,7 @@ class ServingSettings:
 
     @classmethod
     def of(cls, configuration: Configuration) -> ServingSettings:
-        """The settings in a model's complete configuration."""
+        """Return the settings in a model's complete configuration."""
         groups = configuration.get("instance_group") or [{"count": 1}]
         threads = configuration.get("parameters", {}).get(_NUM_THREADS, {}).get("string_value")
         batching = configuration.get("dynamic_batching")
@@ -52,7 +52,7 @@ class ServingSettings:
         return cls(int(groups[0].get("count", 1)), int(threads) if threads else None, delay)
 
     def applied_to(self, configuration: Configuration) -> Configuration:
-        """A complete configuration with these settings in place of its own."""
+        """Return a complete configuration with these settings in place of its own."""
         changed = deepcopy(configuration)
         for group in changed["instance_group"]:
             group["count"] = self.instances
@@ -65,7 +65,7 @@ class ServingSettings:
         return changed
 
     def written_into(self, text: str, kind: str, gpus: Sequence[int]) -> str:
-        """The text of a ``config.pbtxt`` with these settings; all else in it stays, comments included.
+        """Return the text of a ``config.pbtxt`` with these settings; all else in it stays, comments included.
 
         Args:
             text: protobuf's text format.
@@ -187,7 +187,7 @@ class Tuner:
 
     @property
     def kind(self) -> str:
-        """What the model's instances run on, as configurations call it."""
+        """The device of the model's instances, as configurations name it."""
         return str(self._configuration["instance_group"][0]["kind"])
 
     @property
@@ -207,8 +207,8 @@ class Tuner:
         return trial
 
     def _confirmed(self, load: LoadGenerator, best: Trial) -> Trial:
-        """The better of the best and the present settings, measured in turns; in a search, the best had many chances to be lucky."""
-        pairs = [(self._try(load, self.present), self._try(load, best.settings)) for _ in range(_CONFIRMATIONS)]
+        """Return the better of the best and the present settings, measured in turns; in a search, the best had many chances to be lucky."""
+        pairs = [(self._try(load, self.present), self._try(load, best.settings)) for _ in range(_CONFIRMATION_RUNS)]
         present, challenger = (max(trials, key=lambda trial: trial.load.rate) for trials in zip(*pairs, strict=True))
         return challenger if self._is_better(challenger, present) else present
 

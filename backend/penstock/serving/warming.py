@@ -1,6 +1,6 @@
 """``python -m penstock.serving.warming``: has the kernels compiled that served images need, so that no server waits for that.
 
-In a checkout, those that usual pipelines need are compiled into its library. What no library has, such as everything where a package was
+In a checkout, those that usual pipelines need are compiled into its library. Anything without a library, such as everything where a package was
 installed without one, numba compiles here and keeps beside the package, or in the user's cache.
 """
 
@@ -16,7 +16,7 @@ from penstock.serving.probing import probe
 
 @pipeline_def(batch_size=1, num_threads=1, device_id=None)
 def usual() -> DataNode:
-    """The usual preprocessing for image networks."""
+    """Return the usual preprocessing for image networks."""
     images = fn.decoders.image(fn.external_source(name="encoded"))
     small = fn.resize(images, resize_shorter=256)
     return fn.crop_mirror_normalize(small, crop=(224, 224), dtype=types.FLOAT, mean=[124.0] * 3, std=[58.0] * 3)

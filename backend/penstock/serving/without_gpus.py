@@ -6,13 +6,13 @@ from penstock.serving.config_text import CLOSING, end_of_separator, end_of_value
 
 
 def request_cpu(config: str) -> str:
-    """A model's configuration (in protobuf's text format) in which no instance group asks for a GPU.
+    """Return a model's configuration (in protobuf's text format) in which no instance group asks for a GPU.
 
     >>> request_cpu("instance_group [ { count: 2 kind: KIND_GPU gpus: [ 0, 1 ] } ]")
     'instance_group [ { count: 2 kind: KIND_CPU } ]'
     """
     tokens = tokens_of(config)
-    kept: list[str] = []
+    output: list[str] = []
     opened: list[tuple[str, str]] = []
     field, position = "", 0
     while position < len(tokens):
@@ -31,5 +31,5 @@ def request_cpu(config: str) -> str:
             if in_group and field == "kind" and token in ("KIND_GPU", "1"):
                 token = "KIND_CPU"
             field = token
-        kept.append(token)
-    return "".join(kept)
+        output.append(token)
+    return "".join(output)

@@ -96,7 +96,7 @@ def _tls(options: FrontOptions, folder: Path, protocol: str) -> str:
 
 
 def _write_digests(path: Path, keys: Sequence[str]) -> None:
-    """Writes the SHA-256 of each key, as the proxy computes it; in the file, no key can be read."""
+    """Write the SHA-256 of each key, as the proxy computes it; in the file, no key can be read."""
     text = "".join(f"{hashlib.sha256(key.encode()).hexdigest().upper()}\n" for key in keys)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)

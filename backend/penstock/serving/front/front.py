@@ -30,7 +30,7 @@ _STOP_SECONDS = 15.0
 """For requests in flight; Triton may crash if all calls of a relay are cancelled at once."""
 _TICK_SECONDS = 0.25
 _MAX_PAUSE_SECONDS = 60.0
-_STEADY_SECONDS = 60.0
+_STABLE_SECONDS = 60.0
 """Seconds of service after which earlier deaths of a process are forgotten."""
 
 
@@ -82,7 +82,7 @@ class Front:
         return f"[{host}]:{self.ports[use]}" if ":" in host else f"{host}:{self.ports[use]}"
 
     def start(self, triton: Mapping[str, str], folder: Path) -> None:
-        """Starts it, and waits until it listens.
+        """Start it, and wait until it listens.
 
         Args:
             triton: ``host:port`` of Triton, by use.
@@ -127,7 +127,7 @@ class Front:
             raise failure
 
     def stop(self) -> None:
-        """Stops accepting, and ends it when requests in flight are answered, or after some seconds."""
+        """Stop accepting, and end it when requests in flight are answered, or after some seconds."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join()
@@ -153,15 +153,15 @@ class Front:
             _end(process)
 
     def _look_after(self, process: _Process) -> None:
-        """Starts a process again that has ended."""
+        """Start a process again that has ended."""
         now = time.monotonic()
         if process.popen is not None:
             code = process.popen.poll()
             if code is None:
                 return
             process.popen = None
-            process.deaths = process.deaths + 1 if now - process.started < _STEADY_SECONDS else 1
-            self._tell(f"the {process.name} {describe_end(code)}; it is started again")
+            process.deaths = process.deaths + 1 if now - process.started < _STABLE_SECONDS else 1
+            self._report_line(f"the {process.name} {describe_end(code)}; it is started again")
         # At once the first time, then with a pause that doubles.
         pause = min(0.5 * 2.0 ** min(process.deaths - 1, 10), _MAX_PAUSE_SECONDS) if process.deaths > 1 else 0.0
         if now - process.started >= pause:
@@ -169,7 +169,7 @@ class Front:
                 self._launch(process)
             except OSError as error:  # of memory or descriptors; it is tried again
                 process.started, process.deaths = now, process.deaths + 1
-                self._tell(f"the {process.name} could not be started: {error}")
+                self._report_line(f"the {process.name} could not be started: {error}")
 
     def _launch(self, process: _Process) -> None:
         process.started = time.monotonic()
@@ -180,8 +180,8 @@ class Front:
             start_new_session=True,
         )
 
-    def _tell(self, line: str) -> None:
-        """Reports if possible; a failure to do so, say without a terminal, must not end the front."""
+    def _report_line(self, line: str) -> None:
+        """Report if possible; a failure to do so, say without a terminal, must not end the front."""
         with contextlib.suppress(Exception):
             self._report(line)
 
@@ -240,7 +240,7 @@ def find_haproxy() -> str:
 
 
 def _check(binary: str, configuration: Path) -> None:
-    """Raises ServerError if the proxy does not accept its configuration, say because of a certificate."""
+    """Raise ServerError if the proxy does not accept its configuration, say because of a certificate."""
     checked = subprocess.run([binary, "-c", "-f", str(configuration)], capture_output=True, text=True, check=False)
     if checked.returncode:
         reasons: Sequence[str] = [line for line in checked.stderr.splitlines() if "[ALERT]" in line]
@@ -248,7 +248,7 @@ def _check(binary: str, configuration: Path) -> None:
 
 
 def _end(process: _Process) -> None:
-    """Ends a process when it has answered what is in flight."""
+    """End a process when it has answered what is in flight."""
     popen = process.popen
     if popen is None or popen.poll() is not None:
         return

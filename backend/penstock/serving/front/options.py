@@ -1,4 +1,4 @@
-"""What an operator chooses about the front: where it listens, who may ask, and how much."""
+"""Options of the front: where it listens, who may send requests, and how many."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def refuse_exposure(host: str, flags: Sequence[str]) -> None:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Return whether only this machine reaches an address."""
     try:
         return ipaddress.ip_address(address.strip("[]")).is_loopback
     except ValueError:

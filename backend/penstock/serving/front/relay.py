@@ -64,7 +64,7 @@ class Relay(grpc.GenericRpcHandler):
         return grpc.unary_unary_rpc_method_handler(self._unary(method))
 
     async def finish(self, seconds: float) -> None:
-        """Waits for what is in flight to Triton, as ending then would cancel it."""
+        """Wait for what is in flight to Triton, as ending then would cancel it."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
 
@@ -114,7 +114,7 @@ class Relay(grpc.GenericRpcHandler):
     def _start(
         self, work: Coroutine[object, object, Result], then: Callable[[], None] = _do_nothing
     ) -> asyncio.Task[Result]:
-        """Starts a task that goes on when its handler is cancelled."""
+        """Start a task that goes on when its handler is cancelled."""
 
         def finish(task: asyncio.Task[Result]) -> None:
             self._tasks.discard(task)
@@ -143,7 +143,7 @@ class _Answers:
             self.queue.get_nowait()
 
     async def receive(self, call: grpc.aio.StreamStreamCall) -> None:
-        """Receives answers to the end of the call; raises AioRpcError if that is an error."""
+        """Receive answers to the end of the call; raise AioRpcError if that is an error."""
         try:
             async for answer in call:
                 if self._dropped is None:
@@ -162,7 +162,7 @@ async def _answer(call: Awaitable[bytes]) -> bytes:
 
 
 async def _send(requests: AsyncIterator[bytes], call: grpc.aio.StreamStreamCall) -> None:
-    """Sends a client's messages until it has no more, or has left; then Triton answers those that it has."""
+    """Send a client's messages until it has no more, or has left; then Triton answers those that it has."""
     # The end of a call that its client has left is an error of one kind or another, of which nothing is to be done.
     with contextlib.suppress(Exception):
         try:
@@ -173,7 +173,7 @@ async def _send(requests: AsyncIterator[bytes], call: grpc.aio.StreamStreamCall)
 
 
 async def _repeat(error: grpc.aio.AioRpcError, context: grpc.aio.ServicerContext) -> None:
-    """Ends a call as Triton ended it."""
+    """End a call as Triton ended it."""
     await context.abort(error.code(), error.details() or "", error.trailing_metadata() or ())
 
 
@@ -183,7 +183,7 @@ def _passed_on(context: grpc.aio.ServicerContext) -> Metadata:
 
 
 async def serve(socket: str, triton: str, max_message_bytes: int) -> None:
-    """Relays until SIGTERM.
+    """Relay until SIGTERM.
 
     Args:
         socket: the address to listen on, ``unix:PATH``.
