@@ -26,13 +26,13 @@ def is_captured(value: object) -> bool:
 
 
 def batches(count: int, size: int = SIZE, **settings: Any) -> ExternalSource:
-    """A source of so many batches, each sample with a number of its own."""
+    """Return a source of so many batches, each sample with a number of its own."""
     data = [[np.full(3, number * size + index, np.float32) for index in range(size)] for number in range(count)]
     return ExternalSource([dynamic.batch(samples) for samples in data], **settings)
 
 
 def endless(*values: float) -> ExternalSource:
-    """A source of always the same batch."""
+    """Return a source of always the same batch."""
     return ExternalSource(lambda: dynamic.batch([np.float32(values)] * SIZE))
 
 

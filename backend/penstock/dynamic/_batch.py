@@ -43,15 +43,15 @@ class Tensors(Sequence[Tensor]):
         return self._batch.sample(self._indices[selection])
 
     def select(self, selection: Given) -> Outcome:
-        """The same as indexing: a tensor, or several for a slice or a list."""
+        """Return the same as indexing: a tensor, or several for a slice or a list."""
         return self[selection]
 
     def tolist(self) -> list[Tensor]:
-        """All of them, in a list."""
+        """Return all of them, in a list."""
         return list(self)
 
     def as_batch(self, copy: bool = False) -> Batch:
-        """The batch of these samples."""
+        """Return the batch of these samples."""
         made = Batch(self, copy=copy)
         return made.evaluate() if copy else made
 
@@ -66,7 +66,7 @@ class _Slicing:
         self._batch = batch
 
     def __getitem__(self, index: object) -> Batch:
-        """Each sample indexed. Bounds and positions may be batches, which hold those of each sample."""
+        """Return each sample indexed. Bounds and positions may be batches, which hold those of each sample."""
         arguments = subscript_arguments(index, self._batch.ndim)
         if not arguments:
             return self._batch
@@ -147,11 +147,11 @@ class Batch(Value):
         whole = Tensor(data, dtype, device, None, copy=copy)
         if not whole.ndim:
             raise ValueError("A batch cannot be made of a single number: its first dimension is that of the samples")
-        storage, own = whole.storage, whole.layout or ""
+        storage, default = whole.storage, whole.layout or ""
         kind = TensorListCPU if isinstance(storage, TensorCPU) else TensorListGPU
         array = storage.array
         self._storage = kind.of_elements(
-            array.reshape(-1), [array.shape[1:]] * len(array), layout or own[1:], array.ndim - 1, storage.dtype
+            array.reshape(-1), [array.shape[1:]] * len(array), layout or default[1:], array.ndim - 1, storage.dtype
         )
         check_layout(self._storage.layout(), self._storage.ndim())
         self._external = whole.is_external()
@@ -190,14 +190,14 @@ class Batch(Value):
             setattr(self, name, getattr(other, name))
 
     def _alias(self) -> Batch:
-        """Another object for the same data, for calls whose result this one becomes."""
+        """Return another object for the same data, for calls whose result this one becomes."""
         other = Batch.__new__(Batch)
         other._share(self)
         return other
 
     @classmethod
     def of(cls, storage: TensorList) -> Batch:
-        """The batch with this data."""
+        """Return the batch with this data."""
         self = cls.__new__(cls)
         self._storage = storage
         self._tensors = self._device = self._invocation_result = None
@@ -206,7 +206,7 @@ class Batch(Value):
 
     @classmethod
     def results_of(cls, work: Work, batch_size: int, external: bool = False) -> list[Batch]:
-        """The results of a call, which are batches; see :func:`~penstock.dynamic._pending.evaluated`."""
+        """Return the results of a call, which are batches; see :func:`~penstock.dynamic._pending.evaluated`."""
         lists = evaluated(work, external)
         if lists is None:
             return [cls(invocation_result=result) for result in deferred(work, batch_size)]
@@ -216,7 +216,7 @@ class Batch(Value):
     def broadcast(
         sample: object, batch_size: int, device: DeviceLike | None = None, dtype: DTypeLike | None = None
     ) -> Batch:
-        """The batch in which each of ``batch_size`` samples is ``sample``, without copies."""
+        """Return the batch in which each of ``batch_size`` samples is ``sample``, without copies."""
         if isinstance(sample, Batch):
             raise ValueError("A batch cannot be repeated as a sample of another batch")
         single = Tensor(sample, dtype, device)
@@ -227,7 +227,7 @@ class Batch(Value):
     # -- data ------------------------------------------------------------------------------------------------------
 
     def evaluate(self) -> Batch:
-        """Runs the call that this is the result of, unless it has run; returns the same object."""
+        """Run the call that this is the result of, unless it has run; return the same object."""
         if self._storage is None:
             if self._invocation_result is not None:
                 self._storage = self._invocation_result.value()
@@ -242,17 +242,17 @@ class Batch(Value):
         return self._storage if self._storage is not None else self.evaluate()._storage
 
     def tensor_list(self, count: int = 1) -> TensorList:
-        """The data; ``count`` is that of tensors, which are repeated."""
+        """Return the data; ``count`` is that of tensors, which are repeated."""
         return self._storage if self._storage is not None else self.storage
 
     def sketch(self) -> TensorList:
-        """A batch, maybe without samples, of this type, rank and layout."""
+        """Return a batch, maybe without samples, of this type, rank and layout."""
         if self._storage is None and self._invocation_result is not None:
             return self._invocation_result.sketch()
         return self.storage
 
     def sample(self, index: int) -> Tensor:
-        """One of the samples; its memory is the batch's."""
+        """Return one of the samples; its memory is the batch's."""
         if self._tensors is None:
             self._tensors = [None] * self.batch_size
         found = self._tensors[index]
@@ -332,7 +332,7 @@ class Batch(Value):
         return _Slicing(self)
 
     def select(self, sample_range: Given) -> Batch | Tensor:
-        """Some samples: a batch for a slice or a list of indices, a tensor for one index; ``...`` is the batch itself."""
+        """Return samples: a batch for a slice or a list of indices, a tensor for one index, the batch itself for ``...``."""
         if sample_range is Ellipsis:
             return self
         chosen = self.tensors[sample_range]
@@ -347,13 +347,13 @@ class Batch(Value):
     # -- other libraries -------------------------------------------------------------------------------------------
 
     def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
-        """The samples in one array, for numpy and matplotlib; ValueError unless they have one shape."""
+        """Return the samples in one array, for numpy and matplotlib; ValueError unless they have one shape."""
         if self.device.device_type != "cpu":
             raise TypeError("This batch is on a GPU: `.cpu()` copies it to where numpy can see it")
         return self.storage.__array__(dtype, copy)
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> Outcome:
-        """The samples as one tensor of PyTorch.
+        """Return the samples as one tensor of PyTorch.
 
         Args:
             copy: True: always; False: never, and ValueError where it cannot be avoided; None: where it cannot.
@@ -367,7 +367,7 @@ class Batch(Value):
         return self.whole(pad).torch(bool(copy))
 
     def whole(self, pad: bool = False, copy: bool = False) -> Tensor:
-        """The samples as one tensor.
+        """Return the samples as one tensor.
 
         Args:
             pad: fill up smaller samples with zeros; else they must have one shape.
@@ -386,7 +386,7 @@ class Batch(Value):
 
 
 def _fits(item: Tensor, dtype: DType | None, device: Device | None, layout: str | None, copy: bool) -> bool:
-    """Whether a tensor can be a sample as it is."""
+    """Return whether a tensor can be a sample as it is."""
     return (
         not copy
         and dtype in (None, item.dtype)

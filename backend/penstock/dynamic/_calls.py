@@ -28,7 +28,7 @@ _PLAIN = frozenset({int, float, bool, str})
 
 
 class Face:
-    """What all calls of an operator have in common.
+    """The properties shared by all calls of an operator.
 
     Args:
         schema: of the operator.
@@ -38,12 +38,12 @@ class Face:
     def __init__(self, schema: Schema, path: str) -> None:
         self.schema = schema
         self.display = display_name(path)
-        self.dtypes = {name: own.element.tensor_dtype for name, own in schema.all_arguments.items() if own.tensor}
-        self.values = frozenset(name for name, own in schema.all_arguments.items() if own.type == "object")
+        self.dtypes = {name: a.element.tensor_dtype for name, a in schema.all_arguments.items() if a.tensor}
+        self.values = frozenset(name for name, a in schema.all_arguments.items() if a.type == "object")
 
     def backend(self, device: Device | None, inputs: Sequence[object]) -> str:
-        """Where a call runs: ``cpu``, ``gpu`` or ``mixed``; raises ValueError if it cannot run where it is to."""
-        kind = device.device_type if device is not None else _place_of(inputs)
+        """Return where a call runs: ``cpu``, ``gpu`` or ``mixed``; raises ValueError if it cannot run where it is to."""
+        kind = device.device_type if device is not None else _device_of(inputs)
         devices = self.schema.devices
         if kind in devices:
             return kind
@@ -54,16 +54,16 @@ class Face:
         raise ValueError(f'Invalid device "{kind}" for operator `{self.display}`, which runs on: {", ".join(devices)}')
 
     def input_device(self, index: int, backend: str) -> str | None:
-        """Where an input has to be; None: anywhere."""
-        own = self.schema.input(index).device
-        if own == "":
+        """Return where an input has to be; None: anywhere."""
+        device = self.schema.input(index).device
+        if device == "":
             return "gpu" if backend == "gpu" else "cpu"
-        return (
-            "cpu" if own == "cpu" or (own == "match_or_cpu" and backend != "gpu") else "gpu" if own == "gpu" else None
-        )
+        if device == "cpu" or (device == "match_or_cpu" and backend != "gpu"):
+            return "cpu"
+        return "gpu" if device == "gpu" else None
 
 
-def _place_of(inputs: Sequence[object]) -> str:
+def _device_of(inputs: Sequence[object]) -> str:
     for item in inputs:
         if isinstance(item, Value):
             if item.device_type() == "gpu":
@@ -131,16 +131,16 @@ class Interceptor(Protocol):
         batch_size: int | None,
         device: object,
     ) -> Outcome:
-        """The results of a call."""
+        """Return the results of a call."""
 
 
-class _Watched(threading.local):
+class _Observers(threading.local):
     """The observers of each thread's calls."""
 
     interceptor: Interceptor | None = None
 
 
-watched = _Watched()
+watched = _Observers()
 
 
 def call(
@@ -150,7 +150,7 @@ def call(
     batch_size: int | None = None,
     device: object = None,
 ) -> Outcome:
-    """Calls an operator.
+    """Call an operator.
 
     Args:
         face: of the operator.
@@ -177,21 +177,21 @@ def perform(
     state: Sequence[int] | None = None,
 ) -> Outcome:
     """Like :func:`call`, without telling observers; ``state``: of a random operator, drawn before."""
-    given = [all_unmarked(item) if type(item) not in (Tensor, Batch) else item for item in inputs]
-    given = [item for item in given if item is not None]
+    items = [all_unmarked(item) if type(item) not in (Tensor, Batch) else item for item in inputs]
+    items = [item for item in items if item is not None]
     wanted = as_device(all_unmarked(device))
-    number = _gpu_of(wanted, given)
-    _check_gpus(given, face.display)
+    number = _gpu_of(wanted, items)
+    _check_gpus(items, face.display)
     if number not in (None, EvalContext.current().device_id):
         with EvalContext.default_on(number):
             return perform(face, inputs, arguments, batch_size, device, state)
     tensors, constants, key = _sorted_out(face, arguments)
-    batch_size = _batch_size(all_unmarked(batch_size), [*given, *tensors.values()])
+    batch_size = _batch_size(all_unmarked(batch_size), [*items, *tensors.values()])
     if face.schema.random:
         words = chosen_rng(arguments.get("rng")).draw(STATE_WORDS) if state is None else state
         tensors["_random_state"] = Tensor.of(TensorCPU.of_array(np.array(words, np.uint32)))
-    backend = face.backend(wanted, given)
-    values = [_as_input(item, face.input_device(index, backend), batch_size) for index, item in enumerate(given)]
+    backend = face.backend(wanted, items)
+    values = [_as_input(item, face.input_device(index, backend), batch_size) for index, item in enumerate(items)]
     context = EvalContext.current()
 
     def make() -> BoundOperator:
@@ -217,15 +217,15 @@ def perform(
 
 
 def _gpu_of(device: Device | None, inputs: Sequence[object]) -> int | None:
-    """The number of the requested GPU, or of the inputs' GPU, from which the CPU takes them; None: the current one."""
+    """Return the number of the requested GPU, or of the inputs' GPU, from which the CPU takes them; None: the current one."""
     if device is not None and device.device_type == "gpu":
         return device.device_id
-    places = (item.device for item in inputs if isinstance(item, Value))
-    return next((place.device_id for place in places if place.device_type == "gpu"), None)
+    devices = (item.device for item in inputs if isinstance(item, Value))
+    return next((device.device_id for device in devices if device.device_type == "gpu"), None)
 
 
 def _check_gpus(inputs: Sequence[object], display: str) -> None:
-    """Raises ValueError for inputs on several GPUs: a kernel reads the memory of its own alone."""
+    """Raise ValueError for inputs on several GPUs: a kernel reads the memory of its own alone."""
     found = sorted({str(item.device) for item in inputs if isinstance(item, Value) and item.device_type() == "gpu"})
     if len(found) > 1:
         raise ValueError(
@@ -236,7 +236,7 @@ def _check_gpus(inputs: Sequence[object], display: str) -> None:
 def _sorted_out(
     face: Face, arguments: Mapping[str, object]
 ) -> tuple[dict[str, Tensor | Batch], dict[str, object], Hashable | None]:
-    """The arguments that are tensors, the others, and a key that is equal for equal ones; None: they have none."""
+    """Return the arguments that are tensors, the others, and a key that is equal for equal ones; None: they have none."""
     tensors: dict[str, Tensor | Batch] = {}
     constants: dict[str, object] = {}
     key: list[Hashable] = []
@@ -268,7 +268,7 @@ def _sorted_out(
 
 
 def settled(face: Face, name: str, value: object) -> object:
-    """An argument as it goes to the operator: a tensor or batch on the CPU, or a constant as pipelines take it."""
+    """Return an argument as it goes to the operator: a tensor or batch on the CPU, or a constant as pipelines take it."""
     value = all_unmarked(value)
     if (
         value is not None
@@ -280,14 +280,14 @@ def settled(face: Face, name: str, value: object) -> object:
 
 
 def _is_data(value: object, face: Face, name: str) -> bool:
-    """Whether an argument is an array rather than a number or a list of them."""
+    """Return whether an argument is an array rather than a number or a list of them."""
     if isinstance(value, (list, tuple)):
         return any(isinstance(item, Value) for item in value)
     return name not in face.values and is_array(value) and not isinstance(value, np.generic)
 
 
 def _plain(value: Given, face: Face, name: str) -> object:
-    """A constant argument, as pipelines take it."""
+    """Return a constant argument, as pipelines take it."""
     if isinstance(value, DType):
         return value.type_id
     if isinstance(value, Device):
@@ -304,7 +304,7 @@ def _plain(value: Given, face: Face, name: str) -> object:
 
 
 def frozen(value: Given) -> Hashable:
-    """A key that is equal for equal values of the same types; raises TypeError for what cannot be one."""
+    """Return a key that is equal for equal values of the same types; raises TypeError for what cannot be one."""
     kind = type(value)
     if kind in (list, tuple):
         return tuple(map(frozen, value))
@@ -317,34 +317,34 @@ def frozen(value: Given) -> Hashable:
 
 
 def _as_argument(value: Given, face: Face, name: str) -> Tensor | Batch:
-    """An argument as a tensor or batch on the CPU, of the type that the operator takes."""
+    """Return an argument as a tensor or batch on the CPU, of the type that the operator takes."""
     if isinstance(value, (Tensor, Batch)):
-        own: Tensor | Batch = value
+        tensor: Tensor | Batch = value
     else:
-        own = Batch(value) if isinstance(value, TensorList) else Tensor(value)
-    if own.device_type() != "cpu":
-        own = own.cpu()
+        tensor = Batch(value) if isinstance(value, TensorList) else Tensor(value)
+    if tensor.device_type() != "cpu":
+        tensor = tensor.cpu()
     wanted = face.dtypes[name]
-    if wanted is None or own.dtype.type_id == wanted:
-        return own
-    return Batch(own, dtype=wanted) if isinstance(own, Batch) else Tensor(own, dtype=wanted)
+    if wanted is None or tensor.dtype.type_id == wanted:
+        return tensor
+    return Batch(tensor, dtype=wanted) if isinstance(tensor, Batch) else Tensor(tensor, dtype=wanted)
 
 
-def _as_input(item: Given, place: str | None, batch_size: int | None) -> Tensor | Batch:
-    """An input as a tensor or batch, on the CPU or a GPU as ``place`` says."""
+def _as_input(item: Given, device: str | None, batch_size: int | None) -> Tensor | Batch:
+    """Return an input as a tensor or batch, on the CPU or a GPU as ``device`` says."""
     if not isinstance(item, (Tensor, Batch)):
         item = Batch(item) if isinstance(item, TensorList) else Tensor(item)
-    if place is not None and item.device_type() != place:
-        item = item.to_device(Device(place))
-    own: Tensor | Batch = item
-    return own
+    if device is not None and item.device_type() != device:
+        item = item.to_device(Device(device))
+    tensor: Tensor | Batch = item
+    return tensor
 
 
-def _batch_size(given: int | None, values: Sequence[object]) -> int | None:
-    """The size of a call's batches; raises BatchError unless they agree."""
-    if given is not None and given < 0:
-        raise BatchError(f"A batch size cannot be negative, got {given}")
-    found = given
+def _batch_size(requested: int | None, values: Sequence[object]) -> int | None:
+    """Return the size of a call's batches; raises BatchError unless they agree."""
+    if requested is not None and requested < 0:
+        raise BatchError(f"A batch size cannot be negative, got {requested}")
+    found = requested
     for value in values:
         size = value.batch_size if isinstance(value, Batch) else len(value) if isinstance(value, TensorList) else None
         if size is None:

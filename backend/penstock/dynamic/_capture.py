@@ -40,7 +40,7 @@ _active = _Active()
 
 
 def current_loop() -> Loop | None:
-    """The captured loop whose body is running on this thread."""
+    """Return the captured loop whose body is running on this thread."""
     return _active.loop
 
 
@@ -96,12 +96,12 @@ class Loop:
             _active.loop, watched.interceptor = before
 
     def looked_at(self, reference: Reference) -> None:
-        """Notes that the program looks at a result."""
+        """Note that the program looks at a result."""
         if self.is_traced and not self._inside and isinstance(reference.node, CallNode):
             reference.node.wanted.add(reference.index)
 
     def check_batch_size(self, batch_size: object) -> None:
-        """Raises RuntimeError for any batch size but the loop's."""
+        """Raise RuntimeError for any batch size but the loop's."""
         if batch_size is not None and batch_size != self.batch_size:
             raise RuntimeError(
                 f"A captured loop of batches of {self.batch_size} cannot change batch size to {batch_size}"
@@ -115,15 +115,15 @@ class Loop:
         batch_size: int | None,
         device: object,
     ) -> Outcome:
-        """The results of a call in the body."""
+        """Return the results of a call in the body."""
         self.check_batch_size(batch_size)
         schedule = self.schedule_of(chosen_rng(arguments.get("rng"))) if face.schema.random else None
         key = key_of(self, face, inputs, arguments, batch_size, device, schedule)
         node = None if key is None else self._calls.get(key)
         if node is not None:
-            return self._again(node, inputs, arguments, schedule)
+            return self._resume(node, inputs, arguments, schedule)
         if key is None or not self.is_traced:
-            return self._apart(face, inputs, arguments, batch_size, device)
+            return self._separately(face, inputs, arguments, batch_size, device)
         return self._first(key, face, inputs, arguments, batch_size, device, schedule)
 
     @property
@@ -131,10 +131,10 @@ class Loop:
         """The calls that were traced, in their order."""
         return self._calls.values()
 
-    def _again(
+    def _resume(
         self, node: CallNode, inputs: Sequence[object], arguments: Mapping[str, object], schedule: Schedule | None
     ) -> Outcome:
-        """The results of a call that was traced."""
+        """Return the results of a call that was traced."""
         state: list[int] | None = None
         if schedule is not None:
             state = None if self._is_output(node) else schedule.rng.clone().draw(STATE_WORDS)
@@ -143,7 +143,7 @@ class Loop:
             return self._results[node]
 
         def compute() -> Outcome:
-            return self._computed(node, inputs, arguments, state)
+            return self._compute_here(node, inputs, arguments, state)
 
         results = tuple(
             CapturedBatch.of_reference(Reference(node, index), self, self._produced_by(node, index), compute)
@@ -156,13 +156,13 @@ class Loop:
         return all((node, index) in self._outputs for index in range(node.count or 1))
 
     def _produced_by(self, node: CallNode, index: int) -> TensorList | None:
-        place = self._outputs.get((node, index))
-        return None if place is None else self._produced[place]
+        position = self._outputs.get((node, index))
+        return None if position is None else self._produced[position]
 
-    def _computed(
+    def _compute_here(
         self, node: CallNode, inputs: Sequence[object], arguments: Mapping[str, object], state: Sequence[int] | None
     ) -> Outcome:
-        """The results of a call, computed now."""
+        """Return the results of a call, computed now."""
         self._inside += 1
         try:
             with self.context.entered(), EvalMode.sync_cpu:
@@ -170,7 +170,7 @@ class Loop:
         finally:
             self._inside -= 1
 
-    def _apart(
+    def _separately(
         self,
         face: Face,
         inputs: Sequence[object],
@@ -178,7 +178,7 @@ class Loop:
         batch_size: int | None,
         device: object,
     ) -> Outcome:
-        """The results of a call that is not captured."""
+        """Return the results of a call that is not captured."""
         for node in self.calls:
             if node.face is face and not self.is_traced:
                 node_marks = {name for name, value in node.arguments.items() if is_invariant(value)}
@@ -203,22 +203,22 @@ class Loop:
         device: object,
         schedule: Schedule | None,
     ) -> Outcome:
-        """The results of a call that is traced now."""
+        """Return the results of a call that is traced now."""
         node = CallNode(face, as_device(all_unmarked(device)), [], {})
         state: list[int] | None = None
         if schedule is not None:
             node.state = Reference(schedule, len(schedule.offsets))
             schedule.offsets.append(schedule.offset)
             state = schedule.rng.draw(STATE_WORDS)
-        results = self._computed(node, inputs, arguments, state)
+        results = self._compute_here(node, inputs, arguments, state)
         all_results = results if isinstance(results, tuple) else (results,)
         if not all(isinstance(result, Batch) and result.batch_size == self.batch_size for result in all_results):
             if schedule is not None:
                 schedule.offsets.pop()
             return results
-        node.inputs = [self._kept(item) for item in inputs if item is not None]
+        node.inputs = [self._copy_of(item) for item in inputs if item is not None]
         node.arguments = {
-            name: self._kept(value) for name, value in arguments.items() if value is not None and name != "rng"
+            name: self._copy_of(value) for name, value in arguments.items() if value is not None and name != "rng"
         }
         node.count = len(results) if isinstance(results, tuple) else None
         self._calls[key] = node
@@ -230,15 +230,15 @@ class Loop:
             self._results[node] = found[0] if node.count is None else found
         return found[0] if node.count is None else found
 
-    def _kept(self, value: object) -> object:
-        """An input or an argument, to be wired up later."""
+    def _copy_of(self, value: object) -> object:
+        """Return an input or an argument, to be wired up later."""
         if type(value) is CapturedBatch:
             assert isinstance(value, CapturedBatch)
             return value.reference_in(self)
         return value
 
     def schedule_of(self, rng: RNG) -> Schedule:
-        """The schedule of a generator; it begins where the generator is when the first step first draws from it."""
+        """Return the schedule of a generator; it begins where the generator is when the first step first draws from it."""
         found = self._schedules.get(id(rng))
         if found is None:
             found = Schedule(rng)
@@ -249,22 +249,22 @@ class Loop:
     # -- sources ---------------------------------------------------------------------------------------------------
 
     def add_source(self, root: Root, count: int) -> SourceNode:
-        """A source with this many outputs."""
+        """Return a source with this many outputs."""
         source = SourceNode(root, count)
         self.sources.append(source)
         return source
 
     def values_of(self, source: SourceNode, data: Sequence[TensorList]) -> Outcome:
-        """The outputs of a source in this step, as the body gets them."""
+        """Return the outputs of a source in this step, as the body gets them."""
         values = [CapturedBatch.of_reference(Reference(source, index), self, batch) for index, batch in enumerate(data)]
         return source.root.shaped(values)
 
     def produced_by_source(self, source: SourceNode) -> Outcome:
-        """The outputs that the pipeline gave in this step."""
+        """Return the outputs that the pipeline gave in this step."""
         return self.values_of(source, [self._produced[self._outputs[source, index]] for index in range(source.count)])
 
     def read(self, source: SourceNode) -> None:
-        """Notes that the body calls a source; raises RuntimeError if it does so twice in a step."""
+        """Note that the body calls a source; raise RuntimeError if it does so twice in a step."""
         if source in self._read:
             self.end()
             raise RuntimeError("An ExternalSource may be asked once per capture-mode step")
@@ -283,7 +283,7 @@ class Loop:
             self.pipeline.close()
 
     def end_step(self) -> None:
-        """Notes that the body is done."""
+        """Note that the body is done."""
         if self.is_over:
             raise RuntimeError("The captured loop was ended by an error, and cannot go on")
         try:
@@ -301,7 +301,7 @@ class Loop:
             raise
 
     def finish_tracing(self) -> None:
-        """Makes the pipeline from what the first step did."""
+        """Make the pipeline from what the first step did."""
         self._schedules = {key: schedule for key, schedule in self._schedules.items() if schedule.offsets}
         self.is_traced = False
         if not self._calls:
@@ -345,21 +345,21 @@ class Loop:
         return states
 
     def _wire_calls(self, nodes: dict[Reference, DataNode]) -> list[DataNode]:
-        """Adds the calls to the pipeline that is being defined; returns its outputs."""
+        """Add the calls to the pipeline that is being defined; return its outputs."""
         used = wire(self.calls, nodes)
         owners: list[tuple[SourceNode | CallNode, int]] = [
             (source, index) for source in self.sources for index in range(source.count)
         ]
         for node in self.calls:
-            own = [
+            outputs = [
                 index for index in range(node.count or 1) if index in node.wanted or Reference(node, index) not in used
             ]
-            owners += [(node, index) for index in own]
-        self._outputs = {owner: place for place, owner in enumerate(owners)}
+            owners += [(node, index) for index in outputs]
+        self._outputs = {owner: position for position, owner in enumerate(owners)}
         return [nodes[Reference(node, index)] for node, index in owners]
 
     def next_step(self) -> bool:
-        """Takes the next step's results from the pipeline; False at the end of the root's data."""
+        """Take the next step's results from the pipeline; False at the end of the root's data."""
         assert self.pipeline is not None
         self.step += 1
         self._results.clear()

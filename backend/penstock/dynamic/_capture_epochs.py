@@ -14,26 +14,26 @@ from penstock.tensors import TensorList
 
 
 class LoopRoot(Root, Protocol):
-    """What a captured loop goes over."""
+    """The data that a captured loop iterates over."""
 
     def begin_epoch(self) -> None:
         """Called when an epoch begins."""
 
     def has_more(self) -> bool:
-        """Whether the epoch may have another step; some sources only know once they are read."""
+        """Return whether the epoch may have another step; some sources only know once they are read."""
 
     def count_step(self) -> None:
         """Called when a step begins."""
 
     def first(self, loop: Loop) -> list[TensorList]:
-        """The outputs of a step without a pipeline; raises StopIteration at the end."""
+        """Return the outputs of a step without a pipeline; raises StopIteration at the end."""
 
     def left(self, loop: Loop) -> None:
         """Called when the body was left before the end of the epoch."""
 
 
 def epoch_of(loop: Loop, root: LoopRoot) -> Iterator[Outcome]:
-    """Goes through one epoch: the loop's first step is traced, the pipeline computes the later ones."""
+    """Go through one epoch: the loop's first step is traced, the pipeline computes the later ones."""
     root.begin_epoch()
     if loop.is_traced:
         try:

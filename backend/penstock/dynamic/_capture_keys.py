@@ -16,7 +16,7 @@ from penstock.dynamic._tensor import Tensor
 from penstock.tensors import TensorCPU, TensorList
 
 # Larger tensors are not compared from step to step: calls with them run on their own.
-_MOST_COMPARED = 1 << 16
+_MAX_COMPARED_ELEMENTS = 1 << 16
 
 
 def key_of(
@@ -28,7 +28,7 @@ def key_of(
     device: object,
     schedule: Schedule | None,
 ) -> Hashable | None:
-    """What a call computes; None if that is not captured.
+    """Return the key of a call, which says what it computes; None if it is not captured.
 
     Args:
         loop: in whose body it is.
@@ -52,15 +52,15 @@ def key_of(
         return None
     if not captured:
         return None
-    place = as_device(all_unmarked(device))
-    parts.append(None if place is None else str(place))
+    target = as_device(all_unmarked(device))
+    parts.append(None if target is None else str(target))
     if schedule is not None:
         parts.append((id(schedule), schedule.offset))
     return tuple(parts)
 
 
 def _part(loop: RunningLoop, value: object) -> Hashable:
-    """A key of an input or an argument; raises TypeError if it cannot be the same in the next step."""
+    """Return a key of an input or an argument; raises TypeError if it cannot be the same in the next step."""
     kind = type(value)
     if kind is CapturedBatch:
         assert isinstance(value, CapturedBatch)
@@ -74,7 +74,7 @@ def _part(loop: RunningLoop, value: object) -> Hashable:
         raise TypeError("data of this step")
     if isinstance(value, Tensor):
         return _contents(value)
-    if kind is np.ndarray and np.asarray(value).nbytes > _MOST_COMPARED:
+    if kind is np.ndarray and np.asarray(value).nbytes > _MAX_COMPARED_ELEMENTS:
         raise TypeError("too large to compare")
     return frozen(value)
 
@@ -90,8 +90,8 @@ class _Marked:
 
 
 def _contents(value: Tensor) -> Hashable:
-    """A key of a tensor's contents."""
+    """Return a key of a tensor's contents."""
     storage = value.storage
-    if not isinstance(storage, TensorCPU) or storage.array.nbytes > _MOST_COMPARED:
+    if not isinstance(storage, TensorCPU) or storage.array.nbytes > _MAX_COMPARED_ELEMENTS:
         raise TypeError("too large to compare")
     return "tensor", storage.dtype, storage.layout(), storage.array.shape, storage.array.tobytes()

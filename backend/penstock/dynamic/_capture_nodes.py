@@ -1,4 +1,4 @@
-"""What a captured loop consists of: sources, calls, and their results."""
+"""The nodes of a captured loop: sources, calls, and their results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.tensors import TensorList
 
 
 class RunningLoop(Protocol):
-    """What sources and results know about their loop.
+    """The part of a loop that sources and results refer to.
 
     Attributes:
         batch_size: of all that is captured.
@@ -32,20 +32,20 @@ class RunningLoop(Protocol):
     root_ended: bool
 
     def looked_at(self, reference: Reference) -> None:
-        """Notes that the program looks at a result."""
+        """Note that the program looks at a result."""
 
 
 class Root(Protocol):
-    """What a captured loop goes over, or another source that its body calls."""
+    """The data that a captured loop iterates over, or another source that its body calls."""
 
     def connect(self, loop: RunningLoop, source: SourceNode) -> list[DataNode]:
-        """Its outputs in the pipeline that is being defined."""
+        """Return its outputs in the pipeline that is being defined."""
 
     def take_over(self, pipeline: Pipeline) -> None:
-        """Lets the pipeline continue from here, once it is built."""
+        """Let the pipeline continue from here, once it is built."""
 
     def shaped(self, values: Sequence[Batch]) -> Outcome:
-        """The outputs of a step as the body gets them."""
+        """Return the outputs of a step as the body gets them."""
 
     def released(self) -> None:
         """The loop has ended: the reader or source may be used again."""
@@ -108,7 +108,7 @@ class CapturedBatch(Batch):
         storage: TensorList | None,
         compute: Callable[[], Outcome] | None = None,
     ) -> CapturedBatch:
-        """The result of this step that ``reference`` stands for: its data, or how to compute it."""
+        """Return the result of this step that ``reference`` stands for: its data, or how to compute it."""
         self = cls.__new__(cls)
         self._storage = storage
         self._tensors = self._device = self._invocation_result = None
@@ -117,11 +117,11 @@ class CapturedBatch(Batch):
         return self
 
     def reference_in(self, loop: RunningLoop) -> Reference | None:
-        """Which result of the loop's current step this is, if it is one."""
+        """Return which result of the loop's current step this is, or None."""
         return self._capture_ref if self._loop is loop and self._step == loop.step else None
 
     def evaluate(self) -> CapturedBatch:
-        """Computes the data if it is not there yet; returns the same object."""
+        """Compute the data if it is not there yet; return the same object."""
         self._loop.looked_at(self._capture_ref)
         if self._storage is None:
             assert self._compute is not None
@@ -136,11 +136,11 @@ class CapturedBatch(Batch):
         return self.evaluate()._storage
 
     def tensor_list(self, count: int = 1) -> TensorList:
-        """The data."""
+        """Return the data."""
         return self.storage
 
     def sketch(self) -> TensorList:
-        """A batch of this type, rank and layout."""
+        """Return a batch of this type, rank and layout."""
         return self.storage
 
     def device_type(self) -> str:

@@ -46,11 +46,11 @@ class Schedule:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Drops what was computed ahead."""
+        """Drop what was computed ahead."""
         self._ahead, self._waiting = self.rng.clone(), 0
 
     def next_states(self) -> list[np.ndarray]:
-        """The states for one more step."""
+        """Return the states for one more step."""
         states, done = [], 0
         for offset in self.offsets:
             self._ahead.advance(offset - done)

@@ -15,7 +15,7 @@ from penstock.graph.calls import constant_node
 def wire(
     calls: Iterable[CallNode], nodes: dict[Reference, DataNode], names: Mapping[Reference, str] | None = None
 ) -> set[Reference]:
-    """Adds calls to the pipeline that is being defined; returns the results that other calls use.
+    """Add calls to the pipeline that is being defined; return the results that other calls use.
 
     Args:
         calls: in the order in which they were made.
@@ -33,7 +33,7 @@ def wire(
 def _wired(
     node: CallNode, nodes: Mapping[Reference, DataNode], used: set[Reference], name: str | None
 ) -> list[DataNode]:
-    """Adds a call to the pipeline that is being defined; notes which results it uses."""
+    """Add a call to the pipeline that is being defined; note which results it uses."""
     face = node.face
     backend = face.backend(node.device, [nodes[item] for item in node.inputs if isinstance(item, Reference)])
     inputs = [_wired_input(face, index, backend, item, nodes, used) for index, item in enumerate(node.inputs)]
@@ -52,8 +52,8 @@ def _wired_input(
         made = nodes[item]
     else:
         made = _constant(Tensor(unmarked(item)))
-    place = face.input_device(index, backend)
-    return made if place is None else made.on_device(place)
+    required = face.input_device(index, backend)
+    return made if required is None else made.on_device(required)
 
 
 def _wired_argument(

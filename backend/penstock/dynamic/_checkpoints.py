@@ -14,7 +14,7 @@ _ANONYMOUS = "__op_"
 
 
 class Stateful(Protocol):
-    """What a checkpoint can hold: a reader, or a generator of random numbers."""
+    """An object whose state a checkpoint can hold: a reader, or a generator of random numbers."""
 
     def get_state(self, *, cuda_stream: object = None) -> object: ...
 
@@ -51,7 +51,7 @@ class Checkpoint:
         self.clear()
 
     def clear(self) -> None:
-        """Forgets all objects and states."""
+        """Forget all objects and states."""
         self._ops: dict[str, Stateful] = {}
         self._keys: dict[int, str] = {}
         self._states: dict[str, _Entry] = {}
@@ -81,13 +81,13 @@ class Checkpoint:
         return str(name) in self._ops
 
     def __repr__(self) -> str:
-        told = "complete" if self._complete else "loaded" if self._loaded else "not collected"
-        return f"Checkpoint({', '.join(self._ops) or 'nothing registered'}; {told})"
+        state_text = "complete" if self._complete else "loaded" if self._loaded else "not collected"
+        return f"Checkpoint({', '.join(self._ops) or 'nothing registered'}; {state_text})"
 
     # -- objects ---------------------------------------------------------------------------------------------------
 
     def register(self, op: Stateful, name: str | None = None) -> str:
-        """Adds a reader or a generator; if its state is waiting here, it is set.
+        """Add a reader or a generator; if its state is waiting here, it is set.
 
         Args:
             op: the object.
@@ -145,14 +145,14 @@ class Checkpoint:
         del self._keys[id(old)]
 
     def _apply(self, key: str) -> None:
-        """Sets the state of an object that is waiting for it."""
+        """Set the state of an object that is waiting for it."""
         if key not in self._dirty:
             return
         entry, op = self._states[key], self._ops[key]
-        own = type(op).__qualname__
-        if entry.type_name not in (None, own):
+        cls = type(op).__qualname__
+        if entry.type_name not in (None, cls):
             raise TypeError(
-                f"Type mismatch for {key!r}: the state is of type {entry.type_name!r}, the object of {own!r}"
+                f"Type mismatch for {key!r}: the state is of type {entry.type_name!r}, the object of {cls!r}"
             )
         op.set_state(entry.state)  # type: ignore[arg-type]
         self._dirty.discard(key)
@@ -160,14 +160,14 @@ class Checkpoint:
     # -- states ----------------------------------------------------------------------------------------------------
 
     def get_state(self, name: object) -> object:
-        """The state of a registered object, None if there is none yet; raises KeyError if nothing has that name."""
+        """Return the state of a registered object, None if there is none yet; raises KeyError if nothing has that name."""
         if str(name) not in self._ops:
             raise KeyError(f"Nothing is registered as {name!r}; known are {sorted(self._ops)}")
         entry = self._states.get(str(name))
         return None if entry is None else entry.state
 
     def set_state(self, name: object, value: object, op_type: object = None) -> None:
-        """Sets the state that the object of that name gets when it is registered, or by :meth:`restore`.
+        """Set the state that the object of that name gets when it is registered, or by :meth:`restore`.
 
         Args:
             op_type: the class that it belongs to, or the class's name, which is then checked.
@@ -184,7 +184,7 @@ class Checkpoint:
         self._dirty.add(key)
 
     def collect(self) -> None:
-        """Takes the states of all registered objects.
+        """Take the states of all registered objects.
 
         Raises:
             RuntimeError: there are states of objects that are not registered.
@@ -195,7 +195,7 @@ class Checkpoint:
         self._complete, self._loaded = True, False
 
     def restore(self) -> None:
-        """Sets the states of all registered objects that still wait for theirs.
+        """Set the states of all registered objects that still wait for theirs.
 
         Raises:
             RuntimeError: states and objects are not of the same names.
@@ -217,14 +217,14 @@ class Checkpoint:
     # -- strings and files -----------------------------------------------------------------------------------------
 
     def serialize(self) -> str:
-        """The states as JSON; raises RuntimeError if there are none."""
+        """Return the states as JSON; raises RuntimeError if there are none."""
         if not self._states:
             raise RuntimeError("The checkpoint is empty: call `collect` before it is written")
         states = {key: {"state": str(entry.state), "type": entry.type_name} for key, entry in self._states.items()}
         return json.dumps({"version": VERSION, "states": states})
 
     def deserialize(self, data: str) -> None:
-        """Takes the states from JSON; raises ValueError if it is not a checkpoint, or of another version."""
+        """Take the states from JSON; raise ValueError if it is not a checkpoint, or of another version."""
         document = json.loads(data)
         if not isinstance(document, dict) or not isinstance(document.get("states"), dict):
             raise ValueError("This is not a checkpoint: there are no `states` in it")
@@ -237,7 +237,7 @@ class Checkpoint:
         self._complete, self._loaded = False, True
 
     def save(self, filename: str) -> str:
-        """Writes the states to a new file.
+        """Write the states to a new file.
 
         Args:
             filename: with ``{seq}`` in the place of its number: ``"step_{seq:05d}.json"``.
@@ -247,7 +247,7 @@ class Checkpoint:
         """
         number = self._next_number
         if number is None:
-            number = max((found for found, _ in _numbered(filename)), default=-1) + 1
+            number = max((found for found, _ in _checkpoint_files(filename)), default=-1) + 1
         data = self.serialize()
         while os.path.exists(path := filename.format(seq=number)):
             number += 1
@@ -260,7 +260,7 @@ class Checkpoint:
         return path
 
     def load(self, filename: str) -> str:
-        """Takes the states from the file with the greatest number.
+        """Take the states from the file with the greatest number.
 
         Args:
             filename: as given to :meth:`save`.
@@ -271,7 +271,7 @@ class Checkpoint:
         Raises:
             FileNotFoundError: there is no such file.
         """
-        found = sorted(_numbered(filename))
+        found = sorted(_checkpoint_files(filename))
         if not found:
             raise FileNotFoundError(f"There is no file like '{filename}'")
         number, path = found[-1]
@@ -290,17 +290,17 @@ def _parsed(key: str, entry: object) -> _Entry:
     return _Entry(str(entry["state"]), kind)
 
 
-def _numbered(filename: str) -> list[tuple[int, str]]:
-    """The files that such a name stands for, with their numbers."""
-    pattern, wildcard, places = "", "", 0
+def _checkpoint_files(filename: str) -> list[tuple[int, str]]:
+    """Return the files that such a name stands for, with their numbers."""
+    pattern, wildcard, num_sequence_fields = "", "", 0
     for text, field, _, _ in string.Formatter().parse(filename):
         pattern, wildcard = pattern + re.escape(text), wildcard + glob.escape(text)
         if field is not None:
-            places += field == "seq"
+            num_sequence_fields += field == "seq"
             if field != "seq":
                 raise ValueError(f"The name of a checkpoint has no field but {{seq}}, got {{{field}}} in '{filename}'")
             pattern, wildcard = pattern + r"(\d+)", wildcard + "*"
-    if places != 1:
+    if num_sequence_fields != 1:
         raise ValueError(f"The name of a checkpoint must have one field {{seq}}, for its number: '{filename}'")
     matches = ((re.fullmatch(pattern, path), path) for path in glob.iglob(wildcard))
     return [(int(match[1]), path) for match, path in matches if match]

@@ -18,7 +18,7 @@ Array = Any
 
 
 def is_array(data: object) -> bool:
-    """Whether this is a tensor or an array of some library, rather than a number or a list."""
+    """Return whether this is a tensor or an array of some library, rather than a number or a list."""
     return isinstance(data, (np.ndarray, Tensor)) or any(
         hasattr(data, name)
         for name in ("__dlpack_device__", "__array__", "__array_interface__", "__cuda_array_interface__")
@@ -26,7 +26,7 @@ def is_array(data: object) -> bool:
 
 
 def is_on_gpu(data: Array) -> bool:
-    """Whether an array is on a GPU."""
+    """Return whether an array is on a GPU."""
     if isinstance(data, (np.ndarray, np.generic)):
         return False
     if hasattr(data, "__dlpack_device__"):
@@ -35,12 +35,12 @@ def is_on_gpu(data: Array) -> bool:
 
 
 def of_array(data: Array, layout: str) -> Tensor:
-    """An array as a tensor that shares its memory if possible."""
+    """Return an array as a tensor that shares its memory if possible."""
     if isinstance(data, Tensor):
-        kept = type(data).of_array(data.array, data.layout(), data.source_info(), data.dtype)
+        copied = type(data).of_array(data.array, data.layout(), data.source_info(), data.dtype)
         if layout:
-            kept.set_layout(layout)
-        return kept
+            copied.set_layout(layout)
+        return copied
     if is_on_gpu(data):
         return TensorGPU(device_view(data), layout)
     array = _host_array(data)
@@ -114,19 +114,19 @@ def _narrowed(array: np.ndarray) -> np.ndarray:
 
 
 def sample_list(tensor: Tensor, count: int = 1) -> TensorListCPU | TensorListGPU:
-    """A batch in which every sample is this tensor."""
+    """Return a batch in which every sample is this tensor."""
     kind = TensorListCPU if isinstance(tensor, TensorCPU) else TensorListGPU
     infos = [tensor.source_info()] * count if tensor.source_info() else ()
     return kind.of_samples([tensor.array] * count, tensor.layout(), tensor.dtype, tensor.array.ndim, infos)
 
 
 def copied(storage: Tensor) -> Tensor:
-    """A tensor with a copy of the data."""
+    """Return a tensor with a copy of the data."""
     return type(storage).of_array(storage.array.copy(), storage.layout(), storage.source_info(), storage.dtype)
 
 
 def gathered(samples: Sequence[Tensor]) -> TensorList:
-    """The batch of these tensors, of which there is at least one."""
+    """Return the batch of these tensors, of which there is at least one."""
     kind = TensorListCPU if isinstance(samples[0], TensorCPU) else TensorListGPU
     infos = [sample.source_info() for sample in samples]
     arrays: list[Array] = [sample.array for sample in samples]

@@ -60,14 +60,14 @@ class Device:
 
     @staticmethod
     def default_device_id(device_type: str) -> int | None:
-        """The number of the thread's current GPU; None for the CPU."""
+        """Return the number of the thread's current GPU; None for the CPU."""
         if device_type == "cpu":
             return None
         return int(cuda.require_cupy("the device").cuda.Device().id)
 
     @staticmethod
     def current() -> Device:
-        """The device entered last on this thread; else a GPU if there is one, else the CPU."""
+        """Return the device entered last on this thread; else a GPU if there is one, else the CPU."""
         return _entered.devices[-1] if _entered.devices else Device(default_device_type())
 
     @staticmethod
@@ -80,7 +80,7 @@ class Device:
 
     @staticmethod
     def from_dlpack(dlpack_device: HasDLPackDevice) -> Device:
-        """Where an object with ``__dlpack_device__`` is."""
+        """Return where an object with ``__dlpack_device__`` is."""
         kind, number = dlpack_device.__dlpack_device__()
         name = Device.type_from_dlpack(kind)
         return Device(name, None if name == "cpu" else number)
@@ -134,7 +134,7 @@ DeviceLike = Device | str
 
 
 def device(obj: object, id: int | None = None) -> Device | None:
-    """The device that ``obj`` names: a :class:`Device`, a name, a device of PyTorch; None for None."""
+    """Return the device that ``obj`` names: a :class:`Device`, a name, a device of PyTorch; None for None."""
     if obj is None:
         return None
     if isinstance(obj, str):

@@ -30,7 +30,7 @@ from penstock.data_types import (
 
 
 class Kind(Enum):
-    """What the elements of a type are."""
+    """The kind of a type's elements."""
 
     signed = auto()
     unsigned = auto()
@@ -80,17 +80,17 @@ class DType:
 
     @staticmethod
     def from_type_id(type_id: DALIDataType) -> DType:
-        """The type with this number; raises KeyError if there is none."""
+        """Return the type with this number; raises KeyError if there is none."""
         return _by_id[type_id]
 
     @staticmethod
     def from_fw_type(framework_type: object) -> DType:
-        """The type that numpy's or another framework's type stands for."""
+        """Return the type that numpy's or another framework's type stands for."""
         return _by_id[to_dali_type(framework_type)]
 
     @staticmethod
     def parse(name: str) -> DType:
-        """The type with this name; raises ValueError if there is none."""
+        """Return the type with this name; raises ValueError if there is none."""
         found = _by_name.get(name)
         if found is None:
             raise ValueError(f"Unsupported type name: '{name}'. The types are: {', '.join(_by_name)}")
@@ -106,8 +106,8 @@ class DType:
         return f"DType({text})"
 
     def _identity(self) -> tuple[object, ...]:
-        own = self.type_id if self.kind is Kind.enum else None
-        return self.kind, self.bits, self.exponent_bits, self.significand_bits, own
+        enumeration = self.type_id if self.kind is Kind.enum else None
+        return self.kind, self.bits, self.exponent_bits, self.significand_bits, enumeration
 
     def __eq__(self, other: object) -> builtins.bool:
         return self is other or (isinstance(other, DType) and self._identity() == other._identity())
@@ -141,13 +141,13 @@ ImageType = DType(Kind.enum, 32, type_id=IMAGE_TYPE, name="ImageType", docs="Ele
 InterpType = DType(Kind.enum, 32, type_id=INTERP_TYPE, name="InterpType", docs="Elements are kinds of interpolation.")
 
 setattr(DType, "Kind", Kind)  # noqa: B010  (an attribute of the class named like its module's class confuses type checkers)
-_ALL = [own for own in list(globals().values()) if isinstance(own, DType)]
-_by_id = {own.type_id: own for own in _ALL if own.type_id is not None}
-_by_name = {own.name: own for own in _ALL}
+_ALL = [candidate for candidate in list(globals().values()) if isinstance(candidate, DType)]
+_by_id = {candidate.type_id: candidate for candidate in _ALL if candidate.type_id is not None}
+_by_name = {candidate.name: candidate for candidate in _ALL}
 
 
 def dtype(like: DTypeLike) -> DType:
-    """The type that ``like`` stands for: a number in pipelines, a name, or a type of numpy or another framework."""
+    """Return the type that ``like`` stands for: a number in pipelines, a name, or a type of numpy or another framework."""
     if isinstance(like, DType):
         return like
     if isinstance(like, DALIDataType):
@@ -158,13 +158,13 @@ def dtype(like: DTypeLike) -> DType:
 
 
 def type_id(dtype: DType | DALIDataType) -> DALIDataType:
-    """The number of a type in pipelines; raises ValueError if it has none."""
+    """Return the number of a type in pipelines; raises ValueError if it has none."""
     found = dtype.type_id if isinstance(dtype, DType) else dtype
     if not isinstance(found, DALIDataType):
         raise ValueError(f"Invalid dtype: {dtype!r}")
     return found
 
 
-def array_dtype(own: DType) -> np.dtype:
-    """The type of the arrays that hold such elements."""
-    return numpy_dtype(type_id(own))
+def array_dtype(kind: DType) -> np.dtype:
+    """Return the type of the arrays that hold such elements."""
+    return numpy_dtype(type_id(kind))

@@ -17,7 +17,7 @@ from penstock.schema import Operator, Schema
 from penstock.tensors import TensorList
 
 # How many operators are kept; those unused for longest go first.
-_MOST_KEPT = 1024
+_MAX_CACHED_OPERATORS = 1024
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class BoundOperator:
 
 
 def display_name(path: str) -> str:
-    """The name of an operator in messages."""
+    """Return the name of an operator in messages."""
     return f"penstock.dynamic.{path}"
 
 
 def bind(
     schema: Schema, device: str, inputs: int, arguments: Sequence[str], constants: dict[str, object], display: str
 ) -> BoundOperator:
-    """Makes an operator.
+    """Make an operator.
 
     Args:
         schema: of the operator.
@@ -66,7 +66,7 @@ def bind(
             )
     _, converted = split_arguments(schema, constants, display)
     given = {*arguments, *converted}
-    missing = [own.name for own in schema.all_arguments.values() if own.required and own.name not in given]
+    missing = [a.name for a in schema.all_arguments.values() if a.required and a.name not in given]
     if missing:
         raise TypeError(f"{display}() misses the required arguments {', '.join(map(repr, missing))}")
     node = OpNode(
@@ -88,7 +88,7 @@ def bind(
 
 
 class Engine:
-    """What a context runs operators with.
+    """The means by which a context runs operators.
 
     Args:
         device_id: the GPU, or None.
@@ -103,23 +103,23 @@ class Engine:
         self._bound: OrderedDict[Hashable, BoundOperator] = OrderedDict()
 
     def bound(self, key: Hashable, make: Callable[[], BoundOperator]) -> BoundOperator:
-        """The operator that ``make`` made for the same key, or makes now."""
+        """Return the operator that ``make`` made for the same key, or makes now."""
         found = self._bound.get(key)
         if found is not None:
             return found
         found = self._bound[key] = make()
-        if len(self._bound) > _MOST_KEPT:
+        if len(self._bound) > _MAX_CACHED_OPERATORS:
             self._bound.popitem(last=False)
         return found
 
     def forget(self) -> None:
-        """Drops the operators that were made."""
+        """Drop the operators that were made."""
         self._bound.clear()
 
     def run(
         self, bound: BoundOperator, data: list[TensorList], batch_size: int, gpus: Collection[int] = ()
     ) -> list[TensorList]:
-        """Runs an operator on the inputs, then arguments, in ``data``; returns its outputs.
+        """Run an operator on the inputs, then arguments, in ``data``; return its outputs.
 
         Args:
             gpus: the numbers of those where inputs are.

@@ -1,4 +1,4 @@
-"""What operators run with: ``EvalContext``."""
+"""The context in which operators run: ``EvalContext``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _entered = _Entered()
 
 
 class EvalContext:
-    """What operators run with: a device, threads and a stream. As a context manager it is the thread's current one.
+    """The context in which operators run: a device, threads and a stream. As a context manager it is the thread's current one.
 
     Each thread has a default context, so that programs need none of their own.
 
@@ -75,18 +75,18 @@ class EvalContext:
 
     @staticmethod
     def current() -> EvalContext:
-        """The context entered last on this thread, or its default."""
+        """Return the context entered last on this thread, or its default."""
         stack = _entered.stack
         return stack[-1] if stack else EvalContext.default()
 
     @staticmethod
     def default() -> EvalContext:
-        """The thread's default context, on its current device."""
+        """Return the thread's default context, on its current device."""
         return EvalContext.default_on(Device.default_device_id(default_device_type()))
 
     @staticmethod
     def default_on(number: int | None) -> EvalContext:
-        """The thread's default context on a GPU; None: on the CPU."""
+        """Return the thread's default context on a GPU; None: on the CPU."""
         context = _entered.defaults.get(number)
         if context is None:
             context = _entered.defaults[number] = EvalContext(device_id=number)
@@ -129,7 +129,7 @@ class EvalContext:
 
     @property
     def engine(self) -> Engine:
-        """What runs operators, with the current threads and stream."""
+        """The engine that runs operators, with the current threads and stream."""
         engine = self._engine
         engine.executor.workers = self.thread_pool.workers
         engine.stream = self.cuda_stream
@@ -145,13 +145,13 @@ class EvalContext:
         self.defer(invocation, weak)
 
     def defer(self, call: Runnable, weak: bool = True) -> None:
-        """Runs a call when the context is left, at the latest; ``weak``: only if its result is still needed."""
+        """Run a call when the context is left, at the latest; ``weak``: only if its result is still needed."""
         self._pending.append(weakref.ref(call) if weak else lambda: call)
         if len(self._pending) > 4096:
             self._pending = [known for known in self._pending if known() is not None]
 
     def evaluate_all(self) -> None:
-        """Runs the deferred calls whose results are still needed."""
+        """Run the deferred calls whose results are still needed."""
         pending, self._pending = self._pending, []
         for known in pending:
             call = known()
@@ -159,7 +159,7 @@ class EvalContext:
                 call.run(self)
 
     def entered(self) -> AbstractContextManager[object]:
-        """Makes this the thread's current context, if another one is."""
+        """Make this the thread's current context, if another one is."""
         return contextlib.nullcontext() if EvalContext.current() is self else self
 
     def __enter__(self) -> EvalContext:

@@ -34,7 +34,7 @@ class EvalMode(Enum):
 
     @staticmethod
     def current() -> EvalMode:
-        """The mode entered last on this thread; ``eager`` if none was."""
+        """Return the mode entered last on this thread; ``eager`` if none was."""
         modes = _entered.modes
         return modes[-1] if modes else EvalMode.eager
 

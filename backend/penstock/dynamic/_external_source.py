@@ -74,16 +74,16 @@ class ExternalSource:
         self._layouts = self._for_each(unmarked(layout))
         self._dtypes = self._for_each(unmarked(dtype))
 
-    def _for_each(self, given: Given) -> list[Given]:
-        """One value for each output."""
-        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
-            return [given] * self._num_outputs
-        if len(given) != self._num_outputs:
-            raise ValueError(f"Expected a sequence of size {self._num_outputs}, one for each output; got {len(given)}")
-        return list(given)
+    def _for_each(self, batch: Given) -> list[Given]:
+        """Return one value for each output."""
+        if isinstance(batch, (str, bytes)) or not isinstance(batch, Sequence):
+            return [batch] * self._num_outputs
+        if len(batch) != self._num_outputs:
+            raise ValueError(f"Expected a sequence of size {self._num_outputs}, one for each output; got {len(batch)}")
+        return list(batch)
 
     def __call__(self, *, batch_size: int | None = None) -> Outcome:
-        """The next item: a tensor, or a batch if the source gives batches; a tuple if there are several outputs.
+        """Return the next item: a tensor, or a batch if the source gives batches; a tuple if there are several outputs.
 
         Args:
             batch_size: that of batches, which is checked; tensors are repeated this many times.
@@ -101,7 +101,7 @@ class ExternalSource:
         return self.shaped(self._next(unmarked(batch_size)))
 
     def _asked_in(self, loop: Loop, batch_size: int | None) -> Outcome:
-        """The next item in the body of a captured loop."""
+        """Return the next item in the body of a captured loop."""
         if self._role is _Role.EAGER:
             raise RuntimeError("This ExternalSource was used eagerly, so it cannot be part of a captured loop")
         if self._role is _Role.ROOT:
@@ -123,7 +123,7 @@ class ExternalSource:
         return loop.produced_by_source(self._node)
 
     def captured(self, batch_size: int, ctx: EvalContext | None = None) -> Iterator[Outcome]:
-        """Goes through the source once; the loop's first step is traced into a pipeline, which computes the later ones ahead.
+        """Go through the source once; the loop's first step is traced into a pipeline, which computes the later ones ahead.
 
         Other sources that the body calls are read once per step, ahead of it; what they returned for steps that are not reached
         is lost.
@@ -160,14 +160,14 @@ class ExternalSource:
         """Called when an epoch begins."""
 
     def has_more(self) -> bool:
-        """Whether there may be more, which only reading the source shows."""
+        """Return whether there may be more, which only reading the source shows."""
         return True
 
     def count_step(self) -> None:
         """Called when a step begins."""
 
     def first(self, loop: RunningLoop) -> list[TensorList]:
-        """The next item's outputs, as batches."""
+        """Return the next item's outputs, as batches."""
         return [self._as_batch(value, loop.batch_size) for value in self._next(loop.batch_size)]
 
     @staticmethod
@@ -175,9 +175,9 @@ class ExternalSource:
         return value.tensor_list(size)
 
     def connect(self, loop: RunningLoop, source: SourceNode) -> list[DataNode]:
-        """Its outputs in the pipeline that is being defined."""
+        """Return its outputs in the pipeline that is being defined."""
         target = as_device(self._device)
-        place = "cpu" if target is None else target.device_type
+        device_type = "cpu" if target is None else target.device_type
 
         def fetch() -> list[TensorList]:
             try:
@@ -187,14 +187,14 @@ class ExternalSource:
                     loop.root_ended = True
                 raise
 
-        nodes: list[DataNode] = external_source(fetch, self._num_outputs, device=place, no_copy=True)
+        nodes: list[DataNode] = external_source(fetch, self._num_outputs, device=device_type, no_copy=True)
         return nodes
 
     def take_over(self, pipeline: Pipeline) -> None:
         """From now on the pipeline reads the same source."""
 
     def shaped(self, values: Sequence[Tensor | Batch]) -> Outcome:
-        """The outputs of one item, as the source returned them."""
+        """Return the outputs of one item, as the source returned them."""
         return values[0] if self._num_outputs == 1 else tuple(values)
 
     def left(self, loop: Loop) -> None:

@@ -23,7 +23,7 @@ def imread(
     device: DeviceLike = "cpu",
     **arguments: object,
 ) -> Tensor | Batch:
-    """Reads and decodes image files.
+    """Read and decodes image files.
 
     Args:
         filepaths: one path, for a tensor; a list of them, for a batch; or a tensor or batch of the paths' characters.
@@ -45,7 +45,7 @@ def imread(
 
 
 def publish() -> None:
-    """Names the decoder's arguments in the signature."""
+    """Name the decoder's arguments in the signature."""
     imread.__signature__ = imread_signature(imread, find_schema("decoders__Image"))  # type: ignore[attr-defined]
 
 

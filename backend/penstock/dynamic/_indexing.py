@@ -48,7 +48,7 @@ class Part:
             part = array[(*indices, Ellipsis) if Ellipsis not in indices else indices]
         except IndexError as error:
             raise ExtentError(str(error)) from None
-        layout = _kept(storage.layout(), indices)
+        layout = _remaining_layout(storage.layout(), indices)
         if isinstance(storage, TensorCPU):
             part = np.ascontiguousarray(part).reshape(part.shape)
             return [sample_list(TensorCPU.of_array(part, layout, "", storage.dtype))]
@@ -66,19 +66,19 @@ def _position(item: Given) -> Outcome:
     raise TypeError(f"A tensor is indexed by integers, slices, `...` and tensors of one element, got {item!r}")
 
 
-def _kept(layout: str, indices: Sequence[object]) -> str:
-    """The names of the dimensions that are left after indexing."""
+def _remaining_layout(layout: str, indices: Sequence[object]) -> str:
+    """Return the names of the dimensions that are left after indexing."""
     if not layout:
         return ""
     around = list(indices)
     spread = len(layout) - len([item for item in around if item is not Ellipsis])
-    place = around.index(Ellipsis) if Ellipsis in around else len(around)
-    whole: list[object] = [*around[:place], *[slice(None)] * spread, *around[place + 1 :]]
+    split = around.index(Ellipsis) if Ellipsis in around else len(around)
+    whole: list[object] = [*around[:split], *[slice(None)] * spread, *around[split + 1 :]]
     return "".join(name for name, item in zip(layout, whole) if isinstance(item, slice))
 
 
 def subscript_arguments(index: object, ndim: int) -> dict[str, object]:
-    """The arguments of `_TensorSubscript` for an index of samples with ``ndim`` dimensions."""
+    """Return the arguments of `_TensorSubscript` for an index of samples with ``ndim`` dimensions."""
     indices = index if isinstance(index, tuple) else (index,)
     arguments: dict[str, object] = {}
     axis = 0

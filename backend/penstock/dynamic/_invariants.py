@@ -56,7 +56,7 @@ _kinds: dict[type, type[Invariant]] = {}
 
 
 def invariant(value: _Value) -> _Value:
-    """Marks a value as the same in each step of a captured loop.
+    """Mark a value as the same in each step of a captured loop.
 
     An argument that is marked when the loop is captured is not compared in later steps, but must be marked there, too. The
     result behaves like the value; what is computed from it is not marked, its attributes are.
@@ -73,17 +73,17 @@ def invariant(value: _Value) -> _Value:
 
 
 def is_invariant(value: object) -> bool:
-    """Whether a value is marked."""
+    """Return whether a value is marked."""
     return issubclass(type(value), Invariant)
 
 
 def unmarked(value: _Value) -> _Value:
-    """The value itself, without a mark; not that of its elements."""
+    """Return the value itself, without a mark; not that of its elements."""
     return object.__getattribute__(value, "_value") if issubclass(type(value), Invariant) else value
 
 
 def all_unmarked(value: Any) -> Any:
-    """The value without marks, in lists, tuples and dictionaries as well; the same object if there is no mark in it."""
+    """Return the value without marks, in lists, tuples and dictionaries as well; the same object if there is no mark in it."""
     if not _kinds:
         return value  # Nothing was ever marked.
     value = unmarked(value)
@@ -100,24 +100,26 @@ def all_unmarked(value: Any) -> Any:
 
 
 def _wrapper(kind: type) -> type[Invariant]:
-    """The class of marked values of one type: special methods are looked up there."""
+    """Return the class of marked values of one type: special methods are looked up there."""
     members: dict[str, object] = {"__slots__": (), "_kind": kind}
     for base in kind.__mro__:
-        for name, own in vars(base).items():
+        for name, member in vars(base).items():
             if name.startswith("__") and name.endswith("__") and name not in _OWN and name not in members:
-                members[name] = None if own is None else _forward(name, own) if callable(own) else own
+                members[name] = None if member is None else _forward(name, member) if callable(member) else member
     return type(f"Invariant_{kind.__name__}", (Invariant,), members)
 
 
-def _forward(name: str, own: Any) -> object:
+def _forward(name: str, member: Any) -> object:
     def method(self: object, *arguments: object, **keywords: object) -> object:
         value = unmarked(self)
         if name == "__call__":
-            return own(value, *arguments, **keywords)
-        given = [arguments[0], *map(all_unmarked, arguments[1:])] if name == "__set__" else map(all_unmarked, arguments)
-        function = own.__get__(value, type(value)) if value is not None and hasattr(own, "__get__") else None
+            return member(value, *arguments, **keywords)
+        values = (
+            [arguments[0], *map(all_unmarked, arguments[1:])] if name == "__set__" else map(all_unmarked, arguments)
+        )
+        function = member.__get__(value, type(value)) if value is not None and hasattr(member, "__get__") else None
         plain = {key: all_unmarked(item) for key, item in keywords.items()}
-        return own(value, *given, **plain) if function is None else function(*given, **plain)
+        return member(value, *values, **plain) if function is None else function(*values, **plain)
 
     method.__name__ = name
     return method

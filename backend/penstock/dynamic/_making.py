@@ -27,7 +27,7 @@ def tensor(
     layout: str | None = None,
     pad: bool = False,
 ) -> Tensor:
-    """A tensor with a copy of the data.
+    """Return a tensor with a copy of the data.
 
     Args:
         data: an array of any library, numbers and lists of them, a tensor, or a batch.
@@ -49,7 +49,7 @@ def as_tensor(
     layout: str | None = None,
     pad: bool = False,
 ) -> Tensor:
-    """A tensor that shares the data's memory if possible. The arguments are those of :func:`tensor`."""
+    """Return a tensor that shares the data's memory if possible. The arguments are those of :func:`tensor`."""
     data = unmarked(data)
     if isinstance(data, Batch):
         return _from_batch(data, dtype, device, layout, pad, copy=False)
@@ -62,7 +62,7 @@ def batch(
     device: DeviceLike | None = None,
     layout: str | None = None,
 ) -> Batch:
-    """A batch with a copy of the data.
+    """Return a batch with a copy of the data.
 
     Args:
         tensors: tensors, arrays or lists of numbers; one array whose first dimension is the batch; or a batch.
@@ -79,7 +79,7 @@ def as_batch(
     device: DeviceLike | None = None,
     layout: str | None = None,
 ) -> Batch:
-    """A batch that shares the data's memory if possible. The arguments are those of :func:`batch`."""
+    """Return a batch that shares the data's memory if possible. The arguments are those of :func:`batch`."""
     tensors = unmarked(tensors)
     if isinstance(tensors, Batch) and dtype is None and device is None and layout is None:
         return tensors

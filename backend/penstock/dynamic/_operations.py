@@ -18,20 +18,20 @@ class Operations(Protocol):
     """Calls operators on tensors and batches."""
 
     def apply(self, function: str, *operands: object) -> Outcome:
-        """Applies ``function``, a name in the expressions of arithmetic."""
+        """Apply ``function``, a name in the expressions of arithmetic."""
 
     def call(self, operator: str, inputs: Sequence[object], arguments: dict[str, object], device: object) -> Outcome:
-        """The output of the operator with this schema."""
+        """Return the output of the operator with this schema."""
 
 
 _defined: list[Operations] = []
 
 
 def define(implementation: Operations) -> None:
-    """Sets what carries them out."""
+    """Set the implementation of the operations."""
     _defined[:] = [implementation]
 
 
 def operations() -> Operations:
-    """What carries them out."""
+    """Return the implementation of the operations."""
     return _defined[0]

@@ -50,13 +50,13 @@ class Operator:
         num_inputs: int | None = None,
         **arguments: object,
     ) -> None:
-        """Makes the operator; the class tells of its arguments."""
+        """Make the operator; the class tells of its arguments."""
         self._max_batch_size, self._name, self._arguments = max_batch_size, name, arguments
         self._device = as_device(unmarked(device))
         self._face.backend(self._device, ())
 
     def __call__(self, *inputs: object, batch_size: int | None = None, **arguments: object) -> Outcome:
-        """The operator's result for these inputs, or a tuple of several.
+        """Return the operator's result for these inputs, or a tuple of several.
 
         Args:
             inputs: tensors, batches, or what can be made one.
@@ -71,13 +71,13 @@ class Operator:
 
 
 def _belongs(schema: Schema) -> bool:
-    """Whether dynamic mode has the operator: not those that need a pipeline or callbacks, or were old when it began."""
+    """Return whether dynamic mode has the operator: not those that need a pipeline or callbacks, or were old when it began."""
     if schema.deprecated_since:
         version = tuple(int(part) for part in schema.deprecated_since.split(".")[:2])
         if version <= _FIRST_VERSION:
             return False
-    own = operator_class(schema.name)
-    return not issubclass(own, (FusedOperator, InputOperator)) and own.bind is RunningOperator.bind
+    cls = operator_class(schema.name)
+    return not issubclass(cls, (FusedOperator, InputOperator)) and cls.bind is RunningOperator.bind
 
 
 def _is_reader(schema: Schema) -> bool:
@@ -119,12 +119,12 @@ def _make_class(schema: Schema, base: type, root: str, face: Face, name: str | N
 
 def _make_function(face: Face, made: object) -> Callable[..., Outcome]:
     path, _, name = face.schema.fn_path.rpartition(".")
-    least, most = input_counts(face.schema)
+    min_inputs, max_inputs = input_counts(face.schema)
     known = accepted(face.schema)
 
     def function(*inputs: object, batch_size: int | None = None, device: object = None, **arguments: object) -> Outcome:
-        if not least <= len(inputs) <= most or not known.issuperset(arguments):
-            raise miscalled(face.schema, name, len(inputs), [own for own in arguments if own not in known])
+        if not min_inputs <= len(inputs) <= max_inputs or not known.issuperset(arguments):
+            raise miscalled(face.schema, name, len(inputs), [key for key in arguments if key not in known])
         return call(face, inputs, arguments, batch_size, device)
 
     function.__name__ = function.__qualname__ = name
@@ -139,28 +139,28 @@ def _make_function(face: Face, made: object) -> Callable[..., Outcome]:
 
 
 def schema_of(made: type[Operator] | type[Reader]) -> Schema:
-    """The declaration of an operator's class here."""
+    """Return the declaration of an operator's class here."""
     return made._face.schema
 
 
 def documentation(schema: Schema) -> str:
-    """The docstring of an operator in dynamic mode."""
+    """Return the docstring of an operator in dynamic mode."""
     text = re.sub(r"\bfn\.", "dynamic.", docstring(schema).replace("DataNode", "Tensor | Batch"))
     return text.replace("TensorList", "Batch").replace("the graph", "a call").replace("given by a call", "given")
 
 
 def all_operators() -> list[type[Operator] | type[Reader]]:
-    """The classes that were made so far."""
+    """Return the classes that were made so far."""
     return list(_all_ops)
 
 
 def all_functions() -> list[Callable[..., Outcome]]:
-    """The functions that were made so far."""
+    """Return the functions that were made so far."""
     return list(_all_functions)
 
 
 def publish() -> None:
-    """Makes the classes and functions of all operators, and of those registered later."""
+    """Make the classes and functions of all operators, and of those registered later."""
     if not _all_ops:
         load_offered()
         subscribe(lambda entry: _publish(find_schema(entry.name)))

@@ -17,7 +17,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def call_site() -> Frame:
-    """The innermost line of the program that is not Penstock's."""
+    """Return the innermost line of the program that is not Penstock's."""
     frame = sys._getframe(1)  # private: done for each deferred call, and far quicker than inspect.stack()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
@@ -25,7 +25,7 @@ def call_site() -> Frame:
 
 
 def raise_at(error: Exception, site: Frame) -> NoReturn:
-    """Raises an error like ``error`` that tells of the call at ``site``, from ``error`` with its traceback ending there."""
+    """Raise an error like ``error`` that tells of the call at ``site``, from ``error`` with its traceback ending there."""
     line = linecache.getline(site.filename, site.lineno).strip()
     text = f"It was called here:\n\n{Frame(site.filename, site.lineno, site.function, line)}\n"
     try:
@@ -44,7 +44,7 @@ def _alike(error: Exception, text: str) -> Exception:
 
 
 def _seen_from(error: Exception, site: Frame) -> Exception:
-    """The error, with a traceback of one frame: the line of the call."""
+    """Return the error, with a traceback of one frame: the line of the call."""
     # A traceback needs a frame, and the one of the call may be gone: this makes one with that name and line.
     code = compile("\n" * (site.lineno - 1) + "raise error", site.filename, "exec")
     known = {"error": error.with_traceback(None)}
@@ -60,7 +60,7 @@ def _seen_from(error: Exception, site: Frame) -> Exception:
 
 
 class Work(Protocol):
-    """What a call has to do.
+    """The work of a call.
 
     Attributes:
         count: the number of results.
@@ -74,7 +74,7 @@ class Work(Protocol):
     def devices(self) -> Sequence[str]: ...
 
     def run(self, context: EvalContext) -> list[TensorList]:
-        """The results."""
+        """Return the results."""
 
     def sketch(self, context: EvalContext) -> list[TensorList] | None:
         """Batches without samples, of the results' types, ranks and layouts; None if that is not known before."""
@@ -112,7 +112,7 @@ class Invocation:
         return self._work is not None
 
     def run(self, context: EvalContext | None = None) -> list[TensorList]:
-        """The results; runs the call if that was not done before.
+        """Return the results; runs the call if that was not done before.
 
         Raises:
             Exception: like the one that the call raised, and from it; it tells where the call stood.
@@ -134,7 +134,7 @@ class Invocation:
             self._error = error
 
     def sketch(self) -> list[TensorList]:
-        """The results, or batches without samples that are like them."""
+        """Return the results, or batches without samples that are like them."""
         if self._results is not None:
             return self._results
         if self._sketch is None and self._work is not None:
@@ -176,16 +176,16 @@ class Result:
         return self.sketch().layout() or None
 
     def sketch(self) -> TensorList:
-        """The result, or a batch without samples that is like it."""
+        """Return the result, or a batch without samples that is like it."""
         return self._invocation.sketch()[self.index]
 
     def value(self) -> TensorList:
-        """The result."""
+        """Return the result."""
         return self._invocation.run()[self.index]
 
 
 def deferred(work: Work, batch_size: int | None) -> list[Result]:
-    """The results of a call that runs when one of them is needed; ``batch_size``: see :class:`Invocation`."""
+    """Return the results of a call that runs when one of them is needed; ``batch_size``: see :class:`Invocation`."""
     context = EvalContext.current()
     call = Invocation(work, context, batch_size)
     context.defer(call)
@@ -193,7 +193,7 @@ def deferred(work: Work, batch_size: int | None) -> list[Result]:
 
 
 def evaluated(work: Work, external: bool) -> list[TensorList] | None:
-    """The results of a call that the current mode runs at once; None if it is to be deferred.
+    """Return the results of a call that the current mode runs at once; None if it is to be deferred.
 
     Args:
         work: what to do.

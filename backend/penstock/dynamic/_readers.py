@@ -85,7 +85,7 @@ class Reader:
         enable_checkpointing: bool = False,
         **arguments: object,
     ) -> None:
-        """Makes the reader; the class tells of its arguments."""
+        """Make the reader; the class tells of its arguments."""
         schema = self._face.schema
         for key in arguments:
             if key not in schema.all_arguments or key in PIPELINE_ONLY:
@@ -128,7 +128,7 @@ class Reader:
     # -- running ---------------------------------------------------------------------------------------------------
 
     def _operator(self) -> BoundOperator:
-        """What reads; made when it is first needed."""
+        """Return the bound reader, constructed when it is first needed."""
         if self._bound is None:
             self._bound = bind(
                 self._face.schema,
@@ -149,24 +149,24 @@ class Reader:
         return context.engine.run(self._operator(), data, batch_size)
 
     def _named(self, outputs: Sequence[Outcome]) -> Outcome:
-        """What one step gives: a tuple, or a dictionary where outputs have names."""
+        """Return the outputs of one step: a tuple, or a dictionary where they have names."""
         return tuple(outputs)
 
     def __call__(self, *, batch_size: int | None = None) -> Outcome:
-        """The next batch, or the next sample if there is no batch size."""
+        """Return the next batch, or the next sample if there is no batch size."""
         size = self._size(batch_size)
         outputs = self._read(size or 1, EvalContext.current())
         values = [Batch.of(output) if size else Tensor.of(output[0]) for output in outputs]
         return values[0] if len(values) == 1 else self._named(values)
 
     def _size(self, batch_size: int | None) -> int | None:
-        given = unmarked(batch_size)
-        return self._batch_size if given is None else given
+        requested = unmarked(batch_size)
+        return self._batch_size if requested is None else requested
 
     def next_epoch(
         self, batch_size: int | None = None, ctx: EvalContext | None = None, capture: bool = False
     ) -> Iterator[Outcome]:
-        """Goes through the data set, or its shard, once.
+        """Go through the data set, or its shard, once.
 
         The iterator has to be used up before the next one is made.
 
@@ -219,7 +219,7 @@ class Reader:
         self._go_to_next_shard()
 
     def _epoch_size(self) -> int:
-        """The number of samples that the next epoch has."""
+        """Return the number of samples that the next epoch has."""
         meta = self.get_metadata()
         size, shards = meta["epoch_size_padded"], meta["number_of_shards"]
         return size * (self._shard + 1) // shards - size * self._shard // shards
@@ -230,7 +230,7 @@ class Reader:
             self._shard = (self._shard + 1) % meta["number_of_shards"]
 
     def get_metadata(self, batch_size: int | None = None) -> ReaderMeta:
-        """How the samples are shared out."""
+        """Return how the samples are shared out."""
         operator: Given = self._operator().operator
         meta: ReaderMeta = operator.reader_meta()
         return meta
@@ -251,7 +251,7 @@ class Reader:
         self._checkpointed = True
 
     def get_state(self, *, cuda_stream: object = None) -> ReaderState:
-        """Where the reader is: ``str`` of it can be stored, and is what :meth:`set_state` takes.
+        """Return where the reader is: ``str`` of it can be stored, and is what :meth:`set_state` takes.
 
         Raises:
             RuntimeError: nothing was read yet, or the reader was constructed without ``enable_checkpointing``.
@@ -265,7 +265,7 @@ class Reader:
         return ReaderState(json.dumps({"shard": self._shard, "operator": self._bound.operator.state()}))
 
     def set_state(self, state: str | bytes) -> None:
-        """Continues from a state; before anything is read.
+        """Continue from a state; before anything is read.
 
         Raises:
             TypeError: this is no state.
@@ -283,7 +283,7 @@ class Reader:
 
 
 def count_outputs(reader: Reader) -> int:
-    """The number of outputs that a reader has."""
+    """Return the number of outputs that a reader has."""
     return reader._operator().count
 
 
@@ -304,7 +304,7 @@ class _ReaderRoot:
         self._handed_over = False
 
     def epoch(self, context: EvalContext) -> Iterator[Outcome]:
-        """Goes through the data set, or its shard, once."""
+        """Go through the data set, or its shard, once."""
         if self._handed_over and self._loop is None:
             raise RuntimeError("This reader belonged to a captured loop that an error has ended: construct another one")
         if self._loop is None:
@@ -374,11 +374,11 @@ class TFRecord(Reader):
         enable_checkpointing: bool = False,
         **arguments: Given,
     ) -> None:
-        """Makes the reader; ``features`` names its outputs."""
+        """Make the reader; ``features`` names its outputs."""
         self._features = dict(all_unmarked(features))
-        own: dict[str, Given] = {"feature_names": list(self._features), "features": list(self._features.values())}
+        options: dict[str, Given] = {"feature_names": list(self._features), "features": list(self._features.values())}
         super().__init__(
-            max_batch_size, name, device, num_inputs, enable_checkpointing=enable_checkpointing, **own, **arguments
+            max_batch_size, name, device, num_inputs, enable_checkpointing=enable_checkpointing, **options, **arguments
         )
 
     def _named(self, outputs: Sequence[Outcome]) -> Outcome:

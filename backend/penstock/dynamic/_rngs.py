@@ -15,9 +15,9 @@ STATE_WORDS = 7
 """The draws that one call of a random operator takes."""
 
 _MASK = 0xFFFFFFFFFFFFFFFF
-_AHEAD = 64
+_NUM_WORDS_AHEAD = 64
 # Of the words of all blocks of all streams.
-_POSITIONS = 1 << 130
+_NUM_POSITIONS = 1 << 130
 _STATE = re.compile(r"Philox_([0-9A-F]{16})_([0-9A-F]{16}):([0-9A-F]{16})_([0-3])")
 
 
@@ -64,16 +64,16 @@ class RNG:
         self.version += 1
 
     def __call__(self) -> int:
-        """The next number, from 0 to 2**32 - 1."""
+        """Return the next number, from 0 to 2**32 - 1."""
         return self.draw(1)[0]
 
     def draw(self, count: int) -> list[int]:
-        """The next numbers."""
+        """Return the next numbers."""
         if self.on_draw is not None:
             self.on_draw(self)
         start = self._position - self._ahead_from
         if start < 0 or start + count > self._ahead.size:
-            self._compute(max(count, _AHEAD))
+            self._compute(max(count, _NUM_WORDS_AHEAD))
             start = 0
         self._position += count
         self.draws += count
@@ -82,14 +82,14 @@ class RNG:
     def _compute(self, count: int) -> None:
         from penstock.kernels.cpu.philox import fill_blocks
 
-        block, phase = divmod(self._position % _POSITIONS, 4)
+        block, phase = divmod(self._position % _NUM_POSITIONS, 4)
         stream, counter = divmod(block, _MASK + 1)
         ahead = np.empty(-(-(phase + count) // 4) * 4, np.uint64)
         fill_blocks(ahead, np.uint64(self._key), np.uint64(stream), np.uint64(counter))
         self._ahead, self._ahead_from = ahead[phase:], self._position
 
     def advance(self, n: SupportsIndex) -> None:
-        """Skips ``n`` numbers."""
+        """Skip ``n`` numbers."""
         count = operator.index(n)
         if count < 0:
             raise ValueError(f"A generator cannot go back: advance({count})")
@@ -118,13 +118,13 @@ class RNG:
         self.set_state(value)
 
     def get_state(self, *, cuda_stream: object = None) -> RNGState:
-        """Where the generator is; ``str`` of it can be stored."""
-        block, phase = divmod(self._position % _POSITIONS, 4)
+        """Return where the generator is; ``str`` of it can be stored."""
+        block, phase = divmod(self._position % _NUM_POSITIONS, 4)
         stream, counter = divmod(block, _MASK + 1)
         return RNGState(f"Philox_{self._key:016X}_{stream:016X}:{counter:016X}_{phase}")
 
     def set_state(self, value: object) -> None:
-        """Continues from a state, or its text; raises ValueError if it is neither."""
+        """Continue from a state, or its text; raise ValueError if it is neither."""
         match = _STATE.fullmatch(str(value))
         if match is None:
             raise ValueError(f"This is not the state of a generator: {value!r}")
@@ -132,7 +132,7 @@ class RNG:
         self._begin(key, 4 * ((stream << 64) + block) + int(match[4]))
 
     def clone(self) -> RNG:
-        """Another generator with the same numbers to come."""
+        """Return another generator with the same future numbers."""
         return RNG(state=self.state)
 
     def __repr__(self) -> str:
@@ -150,17 +150,17 @@ _default = _Default()
 
 
 def get_default_rng() -> RNG:
-    """This thread's generator, for random operators that are given none."""
+    """Return this thread's generator, the default of random operators."""
     return _default.rng
 
 
 def set_seed(seed: int) -> None:
-    """Sets the seed of this thread's generator."""
+    """Set the seed of this thread's generator."""
     _default.rng.seed = seed
 
 
 def chosen_rng(rng: object) -> RNG:
-    """The generator that was given, or the thread's; raises ValueError for anything else."""
+    """Return the generator that was given, or the thread's; raises ValueError for anything else."""
     if rng is None:
         return _default.rng
     if not isinstance(rng, RNG):

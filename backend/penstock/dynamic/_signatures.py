@@ -1,4 +1,4 @@
-"""What dynamic mode's functions and readers can be called with, and what they say to other calls."""
+"""Signatures of dynamic mode's functions and readers, and their errors for other calls."""
 
 from __future__ import annotations
 
@@ -14,31 +14,29 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 def input_counts(schema: Schema) -> tuple[int, float]:
-    """The least and the greatest number of inputs that a call can have."""
+    """Return the least and the greatest number of inputs that a call can have."""
     if schema.variadic:
         return max(schema.min_input_count, 1), math.inf
     return schema.min_input_count, len(schema.inputs)
 
 
 def accepted(schema: Schema) -> frozenset[str]:
-    """The arguments that a call can have; random operators draw their seeds from ``rng``."""
+    """Return the arguments that a call can have; random operators draw their seeds from ``rng``."""
     if schema.random:
         return frozenset(schema.all_arguments) - PIPELINE_ONLY - {"seed"} | {"rng"}
     return frozenset(schema.all_arguments) - PIPELINE_ONLY
 
 
 def miscalled(schema: Schema, name: str, count: int, unknown: Sequence[str]) -> TypeError:
-    """What Python itself would say of a function with these parameters."""
+    """Return the error that Python raises for a function with these parameters."""
     if unknown:
         return unexpected(schema, name, unknown[0])
-    least, most = input_counts(schema)
-    if count < least:
-        inputs = [f"input_{index}" if schema.variadic else schema.inputs[index].name for index in range(count, least)]
+    low, high = input_counts(schema)
+    if count < low:
+        inputs = [f"input_{index}" if schema.variadic else schema.inputs[index].name for index in range(count, low)]
         missing = " and ".join(map(repr, inputs))
-        return TypeError(f"{name}() missing {_plural(least - count, 'required positional argument')}: {missing}")
-    takes = (
-        _plural(int(most), "positional argument") if least == most else f"from {least} to {most} positional arguments"
-    )
+        return TypeError(f"{name}() missing {_plural(low - count, 'required positional argument')}: {missing}")
+    takes = _plural(int(high), "positional argument") if low == high else f"from {low} to {high} positional arguments"
     return TypeError(f"{name}() takes {takes} but {count} {'was' if count == 1 else 'were'} given")
 
 
@@ -53,40 +51,40 @@ def _plural(count: int, noun: str) -> str:
 
 def signature_of(schema: Schema) -> inspect.Signature:
     parameters = []
-    for index, own in enumerate(schema.inputs):
+    for index, parameter in enumerate(schema.inputs):
         default = None if index >= schema.min_input_count else inspect.Parameter.empty
-        parameters.append(inspect.Parameter(own.name, inspect.Parameter.POSITIONAL_ONLY, default=default))
+        parameters.append(inspect.Parameter(parameter.name, inspect.Parameter.POSITIONAL_ONLY, default=default))
     if schema.variadic:
         parameters.append(inspect.Parameter("inputs", inspect.Parameter.VAR_POSITIONAL))
     parameters += [inspect.Parameter(name, _KEYWORD, default=None) for name in ("batch_size", "device")]
-    parameters += [own for own in _keywords(schema) if not (schema.random and own.name == "seed")]
+    parameters += [parameter for parameter in _keywords(schema) if not (schema.random and parameter.name == "seed")]
     if schema.random:
         parameters.append(inspect.Parameter("rng", _KEYWORD, default=None))
     return inspect.Signature(parameters)
 
 
 def _keywords(schema: Schema) -> list[inspect.Parameter]:
-    """The operator's own arguments, in order of name."""
+    """Return the operator's own arguments, in order of name."""
     return [
-        inspect.Parameter(own.name, _KEYWORD, default=inspect.Parameter.empty if own.required else None)
-        for own in sorted(shown_arguments(schema), key=lambda own: own.name)
-        if own.name not in PIPELINE_ONLY
+        inspect.Parameter(parameter.name, _KEYWORD, default=inspect.Parameter.empty if parameter.required else None)
+        for parameter in sorted(shown_arguments(schema), key=lambda parameter: parameter.name)
+        if parameter.name not in PIPELINE_ONLY
     ]
 
 
 def reader_signature(base: type, schema: Schema) -> inspect.Signature:
-    """What the base's constructor names, with the schema's arguments in place of ``**arguments``."""
+    """Return the signature of the base's constructor, with the schema's arguments in place of ``**arguments``."""
     named = dict(inspect.signature(base).parameters)
     del named["arguments"]
     checkpoints = named.pop("enable_checkpointing")
     # The constructor makes `feature_names` from `features`.
-    taken = {own.name: own for own in _keywords(schema) if own.name != "feature_names"}
-    taken |= {name: own for name, own in named.items() if own.kind is _KEYWORD}
-    positional = [own for own in named.values() if own.kind is not _KEYWORD]
-    return inspect.Signature([*positional, *(taken[name] for name in sorted(taken)), checkpoints])
+    by_name = {parameter.name: parameter for parameter in _keywords(schema) if parameter.name != "feature_names"}
+    by_name |= {name: parameter for name, parameter in named.items() if parameter.kind is _KEYWORD}
+    positional = [parameter for parameter in named.values() if parameter.kind is not _KEYWORD]
+    return inspect.Signature([*positional, *(by_name[name] for name in sorted(by_name)), checkpoints])
 
 
 def imread_signature(function: Callable[..., object], decoder: Schema) -> inspect.Signature:
-    """What the function names, with the decoder's arguments in place of ``**arguments``."""
+    """Return the function's signature, with the decoder's arguments in place of ``**arguments``."""
     named = list(inspect.signature(function).parameters.values())[:-1]
     return inspect.Signature([*named, *_keywords(decoder)])

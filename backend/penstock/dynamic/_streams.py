@@ -52,7 +52,7 @@ class Stream:
         return 0, self.handle
 
     def synchronize(self) -> None:
-        """Waits for everything that was queued."""
+        """Wait for everything that was queued."""
         self.cupy_stream.synchronize()
 
     def __eq__(self, other: object) -> bool:
@@ -70,26 +70,26 @@ class Stream:
 
 @contextlib.contextmanager
 def in_order(stream: Stream, device_ids: Iterable[int]) -> Iterator[None]:
-    """Has a stream's work follow what CuPy's current streams of some GPUs were told before, and be followed by what they are told later.
+    """Order a stream's work after the work queued so far on CuPy's current streams of some GPUs, and before their later work.
 
     So results are used like those of CuPy's own functions: by these, by copies, and by libraries that take data over from CuPy,
     as all of them keep to its current stream. And inputs that any of them made are complete.
     """
     cupy = cuda.require_cupy("a CUDA stream")
-    own, others = stream.cupy_stream, []
+    cupy_stream, others = stream.cupy_stream, []
     for number in device_ids:
         with cupy.cuda.Device(number):
             current = cupy.cuda.get_current_stream()
-            if number == stream.device_id and current.ptr == own.ptr:
+            if number == stream.device_id and current.ptr == cupy_stream.ptr:
                 continue
             others.append((number, current))
             before = current.record(cupy.cuda.Event(disable_timing=True))
         with cupy.cuda.Device(stream.device_id):
-            own.wait_event(before)
+            cupy_stream.wait_event(before)
 
     def precede() -> None:
         with cupy.cuda.Device(stream.device_id):
-            after = own.record(cupy.cuda.Event(disable_timing=True)) if others else None
+            after = cupy_stream.record(cupy.cuda.Event(disable_timing=True)) if others else None
         for number, current in others:
             with cupy.cuda.Device(number):
                 current.wait_event(after)
@@ -116,14 +116,14 @@ _defaults: dict[int, Stream] = {}
 
 
 def stream(*, stream: object = Stream.create_new, device_id: int | None = None) -> Stream:
-    """A :class:`Stream` for an existing stream, or a new one."""
+    """Return a :class:`Stream` for an existing stream, or a new one."""
     return stream if isinstance(stream, Stream) and device_id is None else Stream(stream=stream, device_id=device_id)
 
 
-def _set(streams: dict[int, Stream], given: object, device_id: int | None) -> None:
-    if given is not None:
-        own = stream(stream=given, device_id=device_id)
-        streams[own.device_id] = own
+def _set(streams: dict[int, Stream], requested: object, device_id: int | None) -> None:
+    if requested is not None:
+        new = stream(stream=requested, device_id=device_id)
+        streams[new.device_id] = new
     elif device_id is None:
         streams.clear()
     else:
@@ -131,22 +131,22 @@ def _set(streams: dict[int, Stream], given: object, device_id: int | None) -> No
 
 
 def set_default_stream(cuda_stream: object, /, device_id: int | None = None) -> None:
-    """Sets the stream of all threads, for its device; None: none, for the given device or any."""
+    """Set the stream of all threads, for its device; None: none, for the given device or any."""
     _set(_defaults, cuda_stream, device_id)
 
 
 def set_current_stream(cuda_stream: object, /) -> None:
-    """Sets the stream of this thread, for its device; None: none, for any device."""
+    """Set the stream of this thread, for its device; None: none, for any device."""
     _set(_current.streams, cuda_stream, None)
 
 
 def get_default_stream(device_id: int | None = None) -> Stream | None:
-    """The stream that was set for all threads, or None."""
+    """Return the stream that was set for all threads, or None."""
     return _find(_defaults, device_id)
 
 
 def get_current_stream(device_id: int | None = None) -> Stream | None:
-    """The stream that was set for this thread, or else for all; None if neither was."""
+    """Return the stream that was set for this thread, or else for all; None if neither was."""
     return _find(_current.streams, device_id) or _find(_defaults, device_id)
 
 

@@ -19,7 +19,7 @@ _WORDS = {bool: "bool", int: "int32", float: "float32"}
 
 
 def face_of(operator: str) -> Face:
-    """What calls of the operator with this schema have in common."""
+    """Return the call interface of the operator with this schema."""
     face = _faces.get(operator)
     if face is None:
         schema = find_schema(operator)
@@ -28,7 +28,7 @@ def face_of(operator: str) -> Face:
 
 
 def apply(function: str, *operands: object) -> Outcome:
-    """Applies a function of arithmetic, by its name in expressions, to tensors, batches, numbers and lists of numbers.
+    """Apply a function of arithmetic, by its name in expressions, to tensors, batches, numbers and lists of numbers.
 
     Raises:
         ValueError: some are on the CPU and some on a GPU.

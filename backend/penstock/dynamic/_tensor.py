@@ -113,7 +113,7 @@ class Tensor(Value):
 
     @classmethod
     def of(cls, storage: Storage) -> Tensor:
-        """The tensor with this data."""
+        """Return the tensor with this data."""
         self = cls.__new__(cls)
         self._storage = storage
         self._device = self._invocation_result = self._batch = None
@@ -123,14 +123,14 @@ class Tensor(Value):
 
     @classmethod
     def results_of(cls, work: Work, external: bool = False) -> list[Tensor]:
-        """The results of a call, which are tensors; see :func:`~penstock.dynamic._pending.evaluated`."""
+        """Return the results of a call, which are tensors; see :func:`~penstock.dynamic._pending.evaluated`."""
         lists = evaluated(work, external)
         if lists is None:
             return [cls(invocation_result=result) for result in deferred(work, None)]
         return [cls.of(found[0]) for found in lists]
 
     def _alias(self) -> Tensor:
-        """Another object for the same data, for calls whose result this one becomes."""
+        """Return another object for the same data, for calls whose result this one becomes."""
         other = Tensor.__new__(Tensor)
         other._share(self)
         return other
@@ -142,7 +142,7 @@ class Tensor(Value):
     # -- data ------------------------------------------------------------------------------------------------------
 
     def evaluate(self) -> Tensor:
-        """Runs the call that this is the result of, if that was not done before; returns the same object."""
+        """Run the call that this is the result of, if that was not done before; return the same object."""
         if self._storage is None:
             if self._batch is not None:
                 self._storage = self._batch.storage[self._index_in_batch]
@@ -157,14 +157,14 @@ class Tensor(Value):
         return self._storage if self._storage is not None else self.evaluate()._storage
 
     def tensor_list(self, count: int = 1) -> TensorList:
-        """The data as the batch in which each of ``count`` samples is this tensor."""
+        """Return the data as the batch in which each of ``count`` samples is this tensor."""
         result = self._invocation_result
         if result is not None and count == 1:
             return result.value()
         return sample_list(self.storage, count)
 
     def sketch(self) -> TensorList:
-        """A batch, maybe without samples, of this type, rank and layout."""
+        """Return a batch, maybe without samples, of this type, rank and layout."""
         if self._storage is None and self._invocation_result is not None:
             return self._invocation_result.sketch()
         return sample_list(self.storage)
@@ -226,7 +226,7 @@ class Tensor(Value):
         return self.size * self.itemsize
 
     def item(self) -> Outcome:
-        """The one element as Python's number; raises ValueError if there are more, or none."""
+        """Return the one element as Python's number; raises ValueError if there are more, or none."""
         if self.size != 1:
             raise ValueError(f"Only a tensor of one element can be a number; this one has {self.size}")
         return self.cpu().storage.array.reshape(-1)[0].item()
@@ -276,7 +276,7 @@ class Tensor(Value):
         return self.storage.__dlpack_device__()
 
     def torch(self, copy: bool = False) -> Outcome:
-        """The data as a tensor of PyTorch, which shares the memory unless ``copy``."""
+        """Return the data as a tensor of PyTorch, which shares the memory unless ``copy``."""
         made = require_torch("Tensor.torch()").from_dlpack(self)
         return made.clone() if copy else made
 

@@ -53,7 +53,7 @@ def pipeline(
     device_id: int | None = None,
     **settings: Given,
 ) -> Pipeline:
-    """The pipeline that does what a function in dynamic mode does. It can be saved and served like any other.
+    """Return the pipeline that does what a function in dynamic mode does. It can be saved and served like any other.
 
     The function is called once, on the examples, and what it calls is traced: what it decides in Python, it decides once, and
     constants are those of this call. Random operators draw from the pipeline's seed.
@@ -98,14 +98,14 @@ def pipeline(
     with made:
         nodes = {Reference(source, 0): source.root.connect(loop, source)[0] for source in sources}
         wire(loop.calls, nodes, {reference: name for name, reference in outputs if name is not None})
-        made.set_outputs(*(_named(nodes[reference], name) for name, reference in outputs))
+        made.set_outputs(*(_renamed(nodes[reference], name) for name, reference in outputs))
     return made
 
 
 def _names_of(function: Callable[..., Outcome], count: int) -> list[str]:
-    """The names of the function's first parameters; where it has no such, numbered ones."""
+    """Return the names of the function's first parameters; where it has no such, numbered ones."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [own.name for own in inspect.signature(function).parameters.values() if own.kind in kinds]
+    names = [parameter.name for parameter in inspect.signature(function).parameters.values() if parameter.kind in kinds]
     return [*names[:count], *(f"input_{index}" for index in range(len(names), count))]
 
 
@@ -126,8 +126,8 @@ def _outputs(returned: Outcome, loop: Loop) -> list[tuple[str | None, Reference]
     return outputs
 
 
-def _named(node: DataNode, name: str | None) -> DataNode:
-    """The node, or a copy of it if it has another name."""
+def _renamed(node: DataNode, name: str | None) -> DataNode:
+    """Return the node, or a copy of it if it has another name."""
     if name is None or node.name == name:
         return node
     copied: DataNode = call_operator("Copy", (node,), {}, None if node.device == "cpu" else "gpu", name)

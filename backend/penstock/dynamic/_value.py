@@ -1,4 +1,4 @@
-"""What tensors and batches have in common."""
+"""The base class of tensors and batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Own = TypeVar("_Own", bound="Value")
 
 
 class Value:
-    """What tensors and batches have in common: arithmetic, and where they are."""
+    """The base class of tensors and batches: arithmetic and devices."""
 
     __slots__ = ("__weakref__", "_device", "_external", "_invocation_result")
     _invocation_result: Result | None
@@ -39,23 +39,23 @@ class Value:
         return Device("gpu")
 
     def is_external(self) -> bool:
-        """Whether the memory is the program's, which may change it."""
+        """Return whether the memory is the program's, which may change it."""
         return self._external
 
     def evaluate(self: _Own) -> _Own:
-        """Runs the call that this is the result of, if that was not done before; returns the same object."""
+        """Run the call that this is the result of, if that was not done before; return the same object."""
         raise NotImplementedError
 
     def cpu(self: _Own) -> _Own:
-        """The same data on the CPU."""
+        """Return the same data on the CPU."""
         return self.to_device(Device.CPU)
 
     def gpu(self: _Own, index: int | None = None) -> _Own:
-        """The same data on a GPU, by default the current one."""
+        """Return the same data on a GPU, by default the current one."""
         return self.to_device(Device("gpu", index))
 
     def to_device(self: _Own, device: DeviceLike, force_copy: bool = False) -> _Own:
-        """The same data on a device: the same object if it is there already, unless ``force_copy``."""
+        """Return the same data on a device: the same object if it is there already, unless ``force_copy``."""
         target = as_device(unmarked(device))
         assert target is not None, "a device is given"
         if target == self.device and not force_copy:

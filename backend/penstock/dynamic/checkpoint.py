@@ -9,5 +9,5 @@ __all__ = ["Checkpoint", "current"]
 
 
 def current() -> Checkpoint:
-    """The checkpoint of the current context."""
+    """Return the checkpoint of the current context."""
     return EvalContext.current().checkpoint

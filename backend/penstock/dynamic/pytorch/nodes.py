@@ -57,13 +57,13 @@ class Reader(torchdata.nodes.BaseNode):
         self._epoch: Iterator[tuple[Tensor | Batch, ...]] | None = None
 
     def next(self) -> dict[str, Tensor | Batch]:
-        """The next step; RuntimeError before :meth:`reset`."""
+        """Return the next step; RuntimeError before :meth:`reset`."""
         if self._epoch is None:
             raise RuntimeError("A node begins with `reset`, which was not called")
         return dict(zip(self._names, next(self._epoch)))
 
     def reset(self, initial_state: dict[str, object] | None = None) -> None:
-        """Begins the next epoch."""
+        """Begin the next epoch."""
         if initial_state:
             raise NotImplementedError("Nodes keep no states; `dynamic.checkpoint` keeps those of readers")
         super().reset(None)
@@ -74,7 +74,7 @@ class Reader(torchdata.nodes.BaseNode):
         return {}
 
     def get_metadata(self) -> _readers.ReaderMeta:
-        """How the reader's samples are shared out."""
+        """Return how the reader's samples are shared out."""
         return self._reader.get_metadata()
 
 
@@ -86,7 +86,7 @@ class _Following(torchdata.nodes.BaseNode):
         self._source = source
 
     def reset(self, initial_state: dict[str, object] | None = None) -> None:
-        """Begins the next epoch."""
+        """Begin the next epoch."""
         super().reset(initial_state)
         self._source.reset(initial_state)
 
@@ -109,7 +109,7 @@ class DictMapper(_Following):
         self._function, self._key = map_fn, key
 
     def next(self) -> dict[str, Tensor | Batch]:
-        """The next dictionary."""
+        """Return the next dictionary."""
         values = dict(self._source.next())
         values[self._key] = self._function(values[self._key])
         return values
@@ -129,13 +129,13 @@ class ToTorch(_Following):
         if output_stream is None and torch.cuda.is_available():
             output_stream = torch.cuda.current_stream()
         if output_stream is not None and not isinstance(output_stream, torch.cuda.Stream):
-            own = stream(stream=output_stream)
-            output_stream = torch.cuda.ExternalStream(own.handle, own.device_id)
+            node_stream = stream(stream=output_stream)
+            output_stream = torch.cuda.ExternalStream(node_stream.handle, node_stream.device_id)
         if output_stream is not None:
             self._on_stream = torch.cuda.stream(output_stream)
 
     def next(self) -> tuple[torch.Tensor, ...]:
-        """The next tuple; ValueError if its values are on several GPUs."""
+        """Return the next tuple; ValueError if its values are on several GPUs."""
         values: Values = self._source.next()
         devices = {value.device for value in values.values() if value.device.device_type == "gpu"}
         if len(devices) > 1:
