@@ -72,7 +72,7 @@ def test_memory_that_torch_is_late_to_read_is_bounded(monkeypatch: pytest.Monkey
     torch = pytest.importorskip("torch")
     from penstock.plugin.pytorch import DALIGenericIterator, tensors
 
-    monkeypatch.setattr(tensors, "_MOST_BYTES", 3 << 20)
+    monkeypatch.setattr(tensors, "_MAX_RETAINED_BYTES", 3 << 20)
     iterator = DALIGenericIterator(numbered(40), ["x", "host"])
     with torch.cuda.device(device()):
         torch.cuda._sleep(1 << 28)

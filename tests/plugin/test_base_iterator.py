@@ -96,7 +96,7 @@ def title(case: dict[str, Any]) -> str:
 
 
 def begin(case: dict[str, Any], files: list[str], kind: type[BaseIterator]) -> BaseIterator:
-    """The iterator of a recorded case."""
+    """Return the iterator of a recorded case."""
     pipelines = [
         reading(
             files[: case["samples"]],

@@ -51,7 +51,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[int]:
-    """The processes below a process of Ray's actors that do a part of the work."""
+    """Return the processes below a process of Ray's actors that do a part of the work."""
     children: dict[int, list[int]] = {}
     names = {}
     for folder in Path("/proc").glob("[0-9]*"):

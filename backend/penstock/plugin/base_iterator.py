@@ -112,18 +112,18 @@ class BaseIterator(DaliMembers):
     # -- implemented by each framework -----------------------------------------------------------------------------
 
     def _converted(self, outputs: list[tuple[object, ...]]) -> object:
-        """Converts the pipelines' outputs."""
+        """Convert the pipelines' outputs."""
         raise NotImplementedError
 
-    def _trimmed(self, batch: Any, kept: Sequence[int]) -> object:
-        """The converted batch with only the first samples of each pipeline; pipelines past the end of ``kept``
+    def _trimmed(self, batch: Any, rows: Sequence[int]) -> object:
+        """Return the converted batch with only the first samples of each pipeline; pipelines past the end of ``rows``
         contribute nothing."""
         raise NotImplementedError
 
     # -- batches ---------------------------------------------------------------------------------------------------
 
     def __next__(self) -> Any:
-        """The next batch; StopIteration at the end of the epoch."""
+        """Return the next batch; StopIteration at the end of the epoch."""
         self._ever_consumed = True
         if self._first_batch is not None:
             batch, self._first_batch = self._first_batch, None
@@ -131,7 +131,7 @@ class BaseIterator(DaliMembers):
         return self._take_batch()
 
     def next(self) -> Any:
-        """The next batch; StopIteration at the end of the epoch."""
+        """Return the next batch; StopIteration at the end of the epoch."""
         return next(self)
 
     def _take_batch(self) -> object:
@@ -141,7 +141,7 @@ class BaseIterator(DaliMembers):
         return batch
 
     def _next_batch(self) -> object | None:
-        """The next batch; None if all of its samples were skipped."""
+        """Return the next batch; None if all of its samples were skipped."""
         outputs = self._get_outputs()
         has_samples = any(pipe.kept_of(self.batch_size) for pipe in self._pipes)
         batch = self._converted(outputs) if has_samples else None
@@ -186,7 +186,7 @@ class BaseIterator(DaliMembers):
                 pipe.schedule_run()
 
     def _advance_and_check_drop_last(self) -> None:
-        """Counts the batch taken; raises StopIteration if it must be dropped."""
+        """Count the batch taken; raise StopIteration if it must be dropped."""
         self._epoch.advance()
         if self._epoch.last_is_short:
             self._end_iteration()
@@ -217,7 +217,7 @@ class BaseIterator(DaliMembers):
             self._ever_consumed = True
 
     def reset(self) -> None:
-        """Starts the next epoch: at the end of this one, or after an error, which ends it.
+        """Start the next epoch: at the end of this one, or after an error, which ends it.
 
         Ignored, with a warning in the log, in the midst of an epoch.
         """
@@ -301,7 +301,7 @@ class BaseIterator(DaliMembers):
         return [pipe.checkpoint(iterator=state) for pipe in self._pipes]
 
     def checkpoints(self) -> list[bytes]:
-        """The checkpoint of each pipeline, after the last batch taken.
+        """Return the checkpoint of each pipeline, after the last batch taken.
 
         Raises:
             ValueError: the pipelines were made without ``enable_checkpointing``.

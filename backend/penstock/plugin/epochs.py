@@ -10,7 +10,7 @@ from typing import Any
 
 
 class LastBatchPolicy(Enum):
-    """What happens to the last batch of an epoch if it is not full.
+    """The policy for the last batch of an epoch if it is not full.
 
     For the samples 1 to 7 in batches of 2:
 
@@ -69,11 +69,11 @@ class Epoch:
         return True
 
     def advance(self) -> None:
-        """Counts one batch of each pipeline."""
+        """Count one batch of each pipeline."""
         self.counter += 1
 
     def within(self) -> list[int] | None:
-        """The number of samples of each pipeline's last batch within the epoch; None: all."""
+        """Return the number of samples of each pipeline's last batch within the epoch; None: all."""
         return None
 
     def kept(self) -> list[int] | None:
@@ -81,11 +81,11 @@ class Epoch:
         return None
 
     def begin_next(self) -> None:
-        """Advances to the next epoch."""
+        """Advance to the next epoch."""
         self.counter = 0
 
     def begin_anew(self) -> None:
-        """Advances from any position to the next epoch, of which nothing was read ahead."""
+        """Advance from any position to the next epoch, of which nothing was read ahead."""
         self.counter = 0
 
     def __len__(self) -> int:
@@ -96,11 +96,11 @@ class Epoch:
         return 0
 
     def state(self) -> dict[str, Any]:
-        """The state for checkpoints."""
+        """Return the state for checkpoints."""
         return {"counter": self.counter}
 
     def restore(self, state: dict[str, object]) -> None:
-        """Restores a :meth:`state`."""
+        """Restore a :meth:`state`."""
         for name, value in state.items():
             setattr(self, name, value)
 
@@ -242,9 +242,9 @@ class ReaderEpoch(Epoch):
             self._turn()
 
     def _carry_over(self) -> None:
-        """Starts an epoch without the samples that the previous epoch's last batches took from it."""
-        taken = self.counter - min(self.ahead)
-        self.ahead = [ahead + taken - size for ahead, size in zip(self.ahead, self.current_sizes)]
+        """Start an epoch without the samples that the previous epoch's last batches took from it."""
+        consumed = self.counter - min(self.ahead)
+        self.ahead = [ahead + consumed - size for ahead, size in zip(self.ahead, self.current_sizes)]
         self.counter = min(self.ahead)
         if not self.sticks_to_shard:
             self._turn()
@@ -276,6 +276,6 @@ def _common(metas: Sequence[Mapping[str, int]], key: str, what: str) -> int:
 
 
 def require(condition: object, message: str) -> None:
-    """Raises AssertionError unless the condition holds: what DALI's iterators raise for wrong arguments."""
+    """Raise AssertionError unless the condition holds: what DALI's iterators raise for wrong arguments."""
     if not condition:
         raise AssertionError(message)

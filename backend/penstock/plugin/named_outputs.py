@@ -59,15 +59,15 @@ class NamedOutputsIterator(BaseIterator):
     # -- implemented by each framework -----------------------------------------------------------------------------
 
     def _names(self, output_map: Sequence[Any]) -> list[str]:
-        """The names of the outputs, from the user's arguments."""
+        """Return the names of the outputs, from the user's arguments."""
         return list(output_map)
 
     def _data(self, pipe: Pipeline, name: str, batch: object) -> object:
-        """Converts one output of a pipeline."""
+        """Convert one output of a pipeline."""
         raise NotImplementedError
 
     def _first(self, count: int, data: Any) -> object:
-        """The first samples of a converted output."""
+        """Return the first samples of a converted output."""
         return data[:count]
 
     # -- shared by all frameworks ------------------------------------------------------------------------------------
@@ -85,9 +85,9 @@ class NamedOutputsIterator(BaseIterator):
             )
         return {name: self._data(pipe, name, batch) for name, batch in zip(self.output_map, outputs)}
 
-    def _trimmed(self, batch: list[Batch], kept: Sequence[int]) -> list[Batch]:
+    def _trimmed(self, batch: list[Batch], rows: Sequence[int]) -> list[Batch]:
         return [
-            {name: self._first(count, data) for name, data in of_pipe.items()} for of_pipe, count in zip(batch, kept)
+            {name: self._first(count, data) for name, data in of_pipe.items()} for of_pipe, count in zip(batch, rows)
         ]
 
 

@@ -43,7 +43,7 @@ class DALIClassificationIterator(DataAndLabels, DALIGenericIterator):
 
 
 def feed_ndarray(dali_tensor: object, arr: paddle.Tensor) -> paddle.Tensor:
-    """Copies a tensor of a pipeline (or a batch of equal shapes) to ``arr``, which it returns.
+    """Copy a tensor of a pipeline (or a batch of equal shapes) to ``arr``, which it returns.
 
     Raises:
         AssertionError: shapes or types differ.
@@ -58,7 +58,7 @@ def feed_ndarray(dali_tensor: object, arr: paddle.Tensor) -> paddle.Tensor:
 
 
 def _tensor(tensor: Any) -> paddle.Tensor:
-    """A copy: Paddle does not tell when it is done with the pipeline's memory."""
+    """Return a copy: Paddle does not tell when it is done with the pipeline's memory."""
     return paddle.to_tensor(np.asarray(tensor.as_cpu()), place=_place(tensor))
 
 

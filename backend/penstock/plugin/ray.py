@@ -40,7 +40,7 @@ def map_pipeline(
     num_gpus: float = 0,
     **settings: object,
 ) -> Dataset:
-    """Runs a pipeline on each row and adds its outputs as columns; rows keep their order and their other columns.
+    """Run a pipeline on each row and add its outputs as columns; rows keep their order and their other columns.
 
     The pipeline runs in actors, which build it once. If an actor dies, Ray repeats its batch, so each row appears exactly once;
     random numbers, and which rows share a batch, may then differ.
@@ -67,7 +67,7 @@ def map_pipeline(
         raise ValueError("Name the pipeline's inputs, each with a column, and its outputs")
     if batch_size < 1:
         raise ValueError(f"`batch_size` must be positive, got {batch_size}")
-    given = {
+    pipeline_settings = {
         "batch_size": batch_size,
         "num_threads": max(math.ceil(num_cpus), 1),
         "device_id": 0 if num_gpus else None,
@@ -76,7 +76,7 @@ def map_pipeline(
     }
     return dataset.map_batches(
         _Stage,
-        fn_constructor_args=(_as_sent(pipeline), dict(inputs), list(outputs), given),
+        fn_constructor_args=(_as_sent(pipeline), dict(inputs), list(outputs), pipeline_settings),
         batch_size=batch_size,
         batch_format="numpy",
         zero_copy_batch=True,
@@ -87,7 +87,7 @@ def map_pipeline(
 
 
 def _as_sent(pipeline: Callable[..., Pipeline] | Pipeline | str | Path) -> Callable[..., Pipeline] | bytes:
-    """A pipeline as actors take it: the function that makes it, or the saved pipeline."""
+    """Return a pipeline as actors take it: the function that makes it, or the saved pipeline."""
     if isinstance(pipeline, Pipeline):
         return pipeline.serialize()
     return Path(pipeline).read_bytes() if isinstance(pipeline, (str, Path)) else pipeline
@@ -130,18 +130,18 @@ class _Stage:
             )
         recent = list(skipped)[-(skipped.count - before) :] if skipped.count > before else []
         left_out = {sample.sample for sample in recent if not sample.replaced}
-        kept = [row for row in range(count) if row not in left_out]
-        columns = rows if len(kept) == count else {name: values[kept] for name, values in rows.items()}
+        retained = [row for row in range(count) if row not in left_out]
+        columns = rows if len(retained) == count else {name: values[retained] for name, values in rows.items()}
         return {**columns, **{name: _column(batch) for name, batch in zip(self._outputs, made)}}
 
 
 def _sample(value: object) -> np.ndarray:
-    """A row's value as a sample."""
+    """Return a row's value as a sample."""
     return np.frombuffer(value, np.uint8) if isinstance(value, (bytes, bytearray)) else np.asarray(value)
 
 
 def _column(batch: TensorList) -> np.ndarray:
-    """An output's samples: one array, or if they differ in shape an array of arrays."""
+    """Return an output's samples: one array, or if they differ in shape an array of arrays."""
     host = batch.as_cpu()
     samples = host.samples
     if len({sample.shape for sample in samples}) <= 1:

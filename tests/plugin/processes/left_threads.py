@@ -16,7 +16,7 @@ PATIENCE = 5
 
 
 def left() -> list[str]:
-    """The names of Gloo's threads that work on tensors."""
+    """Return the names of Gloo's threads that work on tensors."""
     names = []
     for thread in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):

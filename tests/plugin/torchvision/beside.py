@@ -32,7 +32,7 @@ def image(number: int, channels: int = 3) -> Image.Image:
 
 
 def detection(number: int) -> dict[str, Any]:
-    """An image, boxes, masks, points, labels and a name."""
+    """Return an image, boxes, masks, points, labels and a name."""
     pixels, rng = tensor(number), np.random.default_rng(number)
     height, width = pixels.shape[-2:]
     x, y = (np.sort(rng.uniform(0, extent, (4, 2)), axis=1) for extent in (width, height))
@@ -96,12 +96,12 @@ def outcome(module: Any, make: Any, sample: Any, seed: int) -> Any:
 
 
 def comparable(name: str, kind: str) -> bool:
-    """Whether torchvision does it here: it compresses tensors in its compiled part, for its own build of PyTorch."""
+    """Return whether torchvision does it here: it compresses tensors in its compiled part, for its own build of PyTorch."""
     return name != "jpeg" or kind.startswith("pil")
 
 
 def size_of(result: Any) -> int:
-    """How many values a result holds."""
+    """Return how many values a result holds."""
     if isinstance(result, dict):
         return sum(map(size_of, result.values()))
     if isinstance(result, (list, tuple)):

@@ -28,14 +28,14 @@ def digests(result: Any) -> list[str]:
 
 
 def cases() -> Iterator[tuple[str, str, int, Make]]:
-    """A key, and the name, seed and transform of each case."""
+    """Yield a key, and the name, seed and transform of each case."""
     for name, make in ON_PIL.items():
         for seed in SEEDS:
             yield f"{name} {seed}", name, seed, make
 
 
 def main() -> None:
-    """Writes the file anew."""
+    """Write the file anew."""
     from libraries import torchvision_functional, versions
     from PIL import Image
 

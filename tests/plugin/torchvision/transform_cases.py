@@ -97,7 +97,7 @@ WITH_TORCH: Mapping[str, Make] = {
 
 
 def picture(number: int, channels: int = 3) -> np.ndarray:
-    """An image (H, W, C) of uint8: noise, patches, or a slope."""
+    """Return an image (H, W, C) of uint8: noise, patches, or a slope."""
     rng = np.random.default_rng(number)
     height, width = (int(extent) for extent in rng.integers(22, 70, 2))
     noise = rng.integers(0, 256, (height, width, channels), np.uint8)

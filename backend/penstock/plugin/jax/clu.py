@@ -55,14 +55,14 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         return self if self._peeked is not None else super().__iter__()
 
     def peek(self) -> dict[str, jax.Array]:
-        """The batch that ``next`` will return."""
+        """Return the batch that ``next`` will return."""
         with self._lock:
             if self._peeked is None:
                 self._peeked = self._checked(super().__next__())
             return self._peeked
 
     def peek_async(self) -> Future[dict[str, jax.Array]]:
-        """A future of :meth:`peek`, which runs on its own thread."""
+        """Return a future of :meth:`peek`, which runs on its own thread."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(max_workers=1)
         return self._pool.submit(self.peek)

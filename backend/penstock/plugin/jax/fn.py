@@ -48,9 +48,9 @@ def jax_function(
 
         @functools.wraps(function)
         def operator(*inputs: object) -> Any:
-            own = {"device": device, "preserve": preserve}
+            more = {"device": device, "preserve": preserve}
             return call_python(
-                "_JaxFunction", inputs, called, num_outputs, output_layouts, own, "penstock.plugin.jax.fn.jax_function"
+                "_JaxFunction", inputs, called, num_outputs, output_layouts, more, "penstock.plugin.jax.fn.jax_function"
             )
 
         return operator
@@ -59,7 +59,7 @@ def jax_function(
 
 
 def _on_global_arrays(function: Callable[..., Any], sharding: jax.sharding.Sharding) -> Callable[..., object]:
-    """The function, called with this process's shards as global arrays; returns its shards of the results."""
+    """Return the function, called with this process's shards as global arrays; returns its shards of the results."""
     if jax.local_device_count() != 1:
         raise NotImplementedError(
             f"`sharding` needs processes with one device each; this one has {jax.local_device_count()}"

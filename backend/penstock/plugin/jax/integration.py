@@ -10,7 +10,7 @@ import numpy as np
 
 
 def to_jax_array(array: Any) -> jax.Array:
-    """A numpy array's memory as a JAX array, or a copy if it cannot be shared.
+    """Return a numpy array's memory as a JAX array, or a copy if it cannot be shared.
 
     Args:
         array: a numpy array, or a CuPy array with valid contents.
@@ -24,11 +24,11 @@ def to_jax_array(array: Any) -> jax.Array:
 
 
 def _to_jax_array(dali_tensor: Any, copy: bool) -> jax.Array:
-    """A tensor of a pipeline as a JAX array; a copy if ``copy``. DALI's name."""
+    """Return a tensor of a pipeline as a JAX array; a copy if ``copy``. DALI's name."""
     array = to_jax_array(dali_tensor.array)
     return array.copy() if copy else array
 
 
 def _jax_device(jax_array: jax.Array) -> object:
-    """The device that holds the array. DALI's name."""
+    """Return the device that holds the array. DALI's name."""
     return jax_array.device

@@ -78,7 +78,7 @@ class DALIGenericIterator(BaseIterator):
         }
 
     def _joined(self, shards: list[jax.Array]) -> jax.Array:
-        """The batches of all pipelines as one array."""
+        """Return the batches of all pipelines as one array."""
         if len(shards) == 1 and self._sharding is None and not self._pmap_compatible:
             return shards[0]
         if any(shard.shape != shards[0].shape for shard in shards):
@@ -108,7 +108,7 @@ def _stacked(shards: list[jax.Array]) -> jax.Array:
 
 
 def default_num_threads_value() -> int:
-    """The default number of threads of a decorated function's pipelines."""
+    """Return the default number of threads of a decorated function's pipelines."""
     return _DEFAULT_NUM_THREADS
 
 
@@ -174,7 +174,7 @@ def _decorator_of(
     devices: Sequence[jax.Device] | None,
     **settings: Any,
 ) -> Callable[..., object]:
-    """The decorator that makes iterators of class ``kind``; see :func:`data_iterator`."""
+    """Return the decorator that makes iterators of class ``kind``; see :func:`data_iterator`."""
     if sharding is not None and devices is not None:
         raise ValueError("Only one of `sharding` and `devices` arguments can be provided.")
     if devices is not None and settings["pmap_compatible"] is None:
@@ -202,7 +202,7 @@ def _decorator_of(
 
 
 def _shards_of(devices: Sequence[jax.Device]) -> BatchShards:
-    """A shard for each of these devices."""
+    """Return a shard for each of these devices."""
     if jax.local_device_count() != jax.device_count():
         raise RuntimeError("`devices` does not go with several processes: use `sharding` instead.")
     return BatchShards(len(devices), {number: [device] for number, device in enumerate(devices)}, False)
@@ -226,21 +226,21 @@ def _one_for_each(
     args: Sequence[object],
     keywords: dict[str, object],
 ) -> list[Pipeline]:
-    """A pipeline for each shard of this process, on the GPU of its first device."""
+    """Return a pipeline for each shard of this process, on the GPU of its first device."""
     if checkpoints and len(checkpoints) != len(shards.own):
         raise RuntimeError(f"There are {len(checkpoints)} checkpoints for {len(shards.own)} devices.")
     pipelines = []
     for index, (shard, devices) in enumerate(shards.own.items()):
-        own = dict(
+        options = dict(
             keywords,
             device_id=_gpu(devices[0].local_hardware_id),
             shard_id=shard,
             num_shards=shards.count,
         )
-        pipelines.append(factory(*args, checkpoint=checkpoints[index] if checkpoints else None, **own))
+        pipelines.append(factory(*args, checkpoint=checkpoints[index] if checkpoints else None, **options))
     return pipelines
 
 
 def _gpu(index: int) -> int | None:
-    """The GPU with this number; None if there is none."""
+    """Return the GPU with this number; None if there is none."""
     return index if cuda.device_count() else None

@@ -15,22 +15,22 @@ class BatchShards:
 
     Attributes:
         count: number of shards, over all processes.
-        own: this process's shards in ascending order: the number of each, and the devices that hold a copy of it.
+        local: this process's shards in ascending order: the number of each, and the devices that hold a copy of it.
         replicated: whether another process holds a copy of one of them.
     """
 
     count: int
-    own: dict[int, list[jax.Device]]
+    local: dict[int, list[jax.Device]]
     replicated: bool
 
     @property
     def num_devices(self) -> int:
         """The number of this process's devices."""
-        return sum(map(len, self.own.values()))
+        return sum(map(len, self.local.values()))
 
 
 def batch_shards(sharding: Sharding) -> BatchShards:
-    """The shards of a batch's first dimension, numbered by their position in the batch.
+    """Return the shards of a batch's first dimension, numbered by their position in the batch.
 
     Devices that differ only along mesh axes that do not split the first dimension hold copies of one shard.
 
@@ -47,16 +47,16 @@ def batch_shards(sharding: Sharding) -> BatchShards:
     }
     numbers = {start: number for number, start in enumerate(sorted(set(starts.values())))}
     here = sharding.addressable_devices
-    own: dict[int, list[jax.Device]] = {}
+    local: dict[int, list[jax.Device]] = {}
     for device, start in starts.items():
         if device in here:
-            own.setdefault(numbers[start], []).append(device)
+            local.setdefault(numbers[start], []).append(device)
     elsewhere = {numbers[start] for device, start in starts.items() if device not in here}
-    return BatchShards(len(numbers), dict(sorted(own.items())), not elsewhere.isdisjoint(own))
+    return BatchShards(len(numbers), dict(sorted(local.items())), not elsewhere.isdisjoint(local))
 
 
 def _of_batch(sharding: Sharding) -> Sharding:
-    """The sharding of the first dimension alone."""
+    """Return the sharding of the first dimension alone."""
     if not isinstance(sharding, NamedSharding):
         return sharding
     if any(axes is not None for axes in sharding.spec[1:]):
@@ -68,16 +68,16 @@ def _of_batch(sharding: Sharding) -> Sharding:
 
 
 def global_array(shards: Sequence[object], sharding: Sharding) -> jax.Array:
-    """This process's shards, in ascending order, as an array over all processes; copied to each device that holds one."""
+    """Return a global array of this process's shards, in ascending order, each copied to the devices that hold it."""
     found = batch_shards(sharding)
-    if len(shards) not in (len(found.own), found.num_devices):
+    if len(shards) not in (len(found.local), found.num_devices):
         raise ValueError(
-            f"Expected {len(found.own)} pipelines, one for each shard that the sharding has here, but got {len(shards)}"
+            f"Expected {len(found.local)} pipelines, one for each shard that the sharding has here, but got {len(shards)}"
         )
-    devices = [(number, device) for number, copies in enumerate(found.own.values()) for device in copies]
-    own = [
-        jax.device_put(shards[number if len(shards) == len(found.own) else place], device)
-        for place, (number, device) in enumerate(devices)
+    devices = [(number, device) for number, copies in enumerate(found.local.values()) for device in copies]
+    local = [
+        jax.device_put(shards[number if len(shards) == len(found.local) else position], device)
+        for position, (number, device) in enumerate(devices)
     ]
-    first = own[0].shape
-    return jax.make_array_from_single_device_arrays((found.count * first[0], *first[1:]), sharding, own)
+    first = local[0].shape
+    return jax.make_array_from_single_device_arrays((found.count * first[0], *first[1:]), sharding, local)

@@ -67,12 +67,12 @@ class LoaderEvaluator:
     def _timed(self, batches: Iterator[object]) -> Iterator[object]:
         self.start_time, self.end_time, self.batch_times = time.time(), None, []
         while True:
-            asked = time.perf_counter()
+            before = time.perf_counter()
             try:
                 batch = next(batches)
             except StopIteration:
                 break
-            self.batch_times.append(time.perf_counter() - asked)
+            self.batch_times.append(time.perf_counter() - before)
             yield batch
         self.end_time = time.time()
 
@@ -94,7 +94,7 @@ class LoaderEvaluator:
         }
 
     def save_metrics(self, filename: str | None = None) -> None:
-        """Writes the metrics as JSON."""
+        """Write the metrics as JSON."""
         target = filename or self.metrics_file
         if target is None:
             print("No filename provided for saving metrics")
@@ -104,7 +104,7 @@ class LoaderEvaluator:
         print(f"Metrics saved to: {target}")
 
     def print_summary(self) -> None:
-        """Prints the loader's sizes and the metrics."""
+        """Print the loader's sizes and the metrics."""
         lines = {
             "Mode": self.mode,
             "Dataset size": getattr(self.dataloader.dataset, "__len__", lambda: "unknown")(),

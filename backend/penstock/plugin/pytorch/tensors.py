@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from penstock.tensors.streams import Stream
 
 # Memory that is kept for PyTorch's queued work, before a pipeline waits for that.
-_MOST_BYTES = 256 << 20
+_MAX_RETAINED_BYTES = 256 << 20
 
 to_torch_type: dict[DALIDataType, torch.dtype] = {
     dtype: getattr(torch, numpy_dtype(dtype).name) for dtype in NUMBER_TYPES
@@ -37,38 +37,38 @@ class Lender:
     def __init__(self) -> None:
         # Reentrant: the garbage collector may give tensors back at any time.
         self._lock = threading.RLock()
-        self._kept: deque[_Kept] = deque()
+        self._retained: deque[_RetainedArray] = deque()
         self.bytes = 0
 
     def take_back(self) -> None:
-        """Lets go of the memory that is not read any more."""
+        """Let go of the memory that is not read any more."""
         with self._lock:
-            while self._kept and (self.bytes > _MOST_BYTES or self._kept[0].read.query()):
-                self._let_go()
+            while self._retained and (self.bytes > _MAX_RETAINED_BYTES or self._retained[0].read.query()):
+                self._release_oldest()
 
     def keep(self, array: Any, producer: Stream, consumer: torch.cuda.Stream) -> None:
-        """Keeps an array until the work is done that PyTorch's stream was told so far.
+        """Keep an array until the work is done that PyTorch's stream was told so far.
 
         Args:
             producer: the stream on which its memory will be used again.
         """
         with self._lock:
-            self._kept.append(_Kept(array, consumer.record_event(), producer))
+            self._retained.append(_RetainedArray(array, consumer.record_event(), producer))
             self.bytes += array.nbytes
         self.take_back()
 
-    def _let_go(self) -> None:
-        kept = self._kept.popleft()
+    def _release_oldest(self) -> None:
+        kept = self._retained.popleft()
         self.bytes -= kept.array.nbytes
         if not kept.read.query():
             torch.cuda.ExternalStream(kept.producer.ptr, kept.array.device.id).wait_event(kept.read)
 
     def __del__(self) -> None:
-        while self._kept:
-            self._let_go()
+        while self._retained:
+            self._release_oldest()
 
 
-class _Kept(NamedTuple):
+class _RetainedArray(NamedTuple):
     """An array whose last use is ahead of an event on PyTorch's stream, and the stream that uses its memory afterwards."""
 
     array: Any
@@ -87,12 +87,12 @@ class _Lease:
 
 
 def from_host(array: Any) -> torch.Tensor:
-    """A tensor that shares the memory of a numpy array; a copy if that is read-only."""
+    """Return a tensor that shares the memory of a numpy array; a copy if that is read-only."""
     return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
 def lend(array: Any, producer: Stream, lender: Lender) -> torch.Tensor:
-    """A tensor that shares the memory of a pipeline's array with valid contents on PyTorch's current stream.
+    """Return a tensor that shares the memory of a pipeline's array with valid contents on PyTorch's current stream.
 
     Args:
         array: of CuPy, C-contiguous.
@@ -118,7 +118,7 @@ def _from_device(array: Any) -> torch.Tensor:
 
 
 def to_torch_tensor(dali_tensor: Tensor, copy: bool = False) -> torch.Tensor:
-    """A tensor or a dense batch as a PyTorch tensor.
+    """Return a tensor or a dense batch as a PyTorch tensor.
 
     Args:
         dali_tensor: on either device.
@@ -135,7 +135,7 @@ def to_torch_tensor(dali_tensor: Tensor, copy: bool = False) -> torch.Tensor:
 
 
 def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: object = None) -> torch.Tensor:
-    """Copies a tensor or a dense batch into a PyTorch tensor of the same shape and type.
+    """Copy a tensor or a dense batch into a PyTorch tensor of the same shape and type.
 
     Args:
         dali_tensor: on either device.

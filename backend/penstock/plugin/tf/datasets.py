@@ -32,7 +32,7 @@ _running: set[Pipeline] = set()
 
 @atexit.register
 def _end() -> None:
-    """Ends all iterations: TensorFlow does so after Python has ended, when it may wait for a generator forever."""
+    """End all iterations: TensorFlow does so after Python has ended, when it may wait for a generator forever."""
     if _running:
         for found in gc.get_objects():
             if isinstance(found, OwnedIterator):
@@ -42,7 +42,7 @@ def _end() -> None:
 
 
 def serialize_pipeline(pipeline: Pipeline) -> bytes:
-    """The pipeline as data sets run it.
+    """Return the pipeline as data sets run it.
 
     Raises:
         RuntimeError: it has operators that cannot be saved, such as Python functions.
@@ -217,22 +217,22 @@ class Copies:
             "exec_async": True,
         }
         if isinstance(pipeline, Pipeline):
-            kept = ("on_error", "max_errors", "isolate_decoders", "passes")
-            self._settings |= {name: getattr(pipeline.settings, name) for name in kept}
+            copied_settings = ("on_error", "max_errors", "isolate_decoders", "passes")
+            self._settings |= {name: getattr(pipeline.settings, name) for name in copied_settings}
         self._depth = depth
 
     def batches(self) -> Iterator[tuple[TensorList, ...]]:
-        """The batches of a new copy."""
+        """Yield the batches of a new copy."""
         pipeline = Pipeline.deserialize(self._saved, **self._settings)
         _running.add(pipeline)
         try:
-            yield from self._fed(pipeline) if self._sources else _own(pipeline)
+            yield from self._batches_fed(pipeline) if self._sources else _batches_of_source(pipeline)
         finally:
             if pipeline in _running:
                 _running.discard(pipeline)
                 pipeline.close()
 
-    def _fed(self, pipeline: Pipeline) -> Iterator[tuple[TensorList, ...]]:
+    def _batches_fed(self, pipeline: Pipeline) -> Iterator[tuple[TensorList, ...]]:
         sources = [_begun(source) for source in self._sources]
         running, over = 0, False
         while (running or not over) and pipeline in _running:
@@ -252,14 +252,14 @@ class Copies:
                 yield pipeline.share_outputs()
 
 
-def _own(pipeline: Pipeline) -> Iterator[tuple[TensorList, ...]]:
+def _batches_of_source(pipeline: Pipeline) -> Iterator[tuple[TensorList, ...]]:
     with contextlib.suppress(StopIteration):
         while pipeline in _running:
             yield pipeline.run()
 
 
 def _begun(source: Source) -> Source:
-    """The same source, in this process and from its beginning."""
+    """Return the same source, in this process and from its beginning."""
     return Source(
         source.source,
         source.cycle,
@@ -289,7 +289,7 @@ def _elements(copies: Copies, signature: Sequence[tf.TensorSpec]) -> Iterator[tu
 
 
 def as_declared(batch: TensorList, spec: tf.TensorSpec, index: int) -> np.ndarray:
-    """An output as an array of the declared type and shape, which shares its memory where it can.
+    """Return an output as an array of the declared type and shape, which shares its memory where it can.
 
     Raises:
         TypeError, ValueError: it has another type, or a shape that does not fit; samples differ in shape.
@@ -312,7 +312,7 @@ def as_declared(batch: TensorList, spec: tf.TensorSpec, index: int) -> np.ndarra
 
 
 def _squeezed(shape: tuple[int, ...], wanted: tf.TensorShape) -> tuple[int, ...] | None:
-    """The shape without its dimensions of 1, as far as the declared shape requires; None: they cannot match."""
+    """Return the shape without its dimensions of 1, as far as the declared shape requires; None: they cannot match."""
     if wanted.rank is None or (len(shape) == wanted.rank and wanted.is_compatible_with(shape)):
         return shape
     if len(shape) <= wanted.rank:
@@ -346,13 +346,13 @@ def _signature(dtypes: DTypes | None, shapes: Shapes, outputs: int) -> tuple[tf.
             f"`{dtypes}` of the type `{type(dtypes)}`."
         )
     types = (dtypes,) if single else tuple(dtypes)  # type: ignore[arg-type]
-    given = [None] * len(types) if shapes is None else [shapes] if single else list(shapes)
+    declared_shapes = [None] * len(types) if shapes is None else [shapes] if single else list(shapes)
     if single and isinstance(shapes, tuple) and len(shapes) == 1 and isinstance(shapes[0], (tuple, list)):
-        given = list(shapes)
-    for name, values in (("output_dtypes", types), ("output_shapes", given)):
+        declared_shapes = list(shapes)
+    for name, values in (("output_dtypes", types), ("output_shapes", declared_shapes)):
         if len(values) != outputs:
             raise ValueError(f"The pipeline has {outputs} outputs, but `{name}` has {len(values)} entries")
-    return tuple(tf.TensorSpec(shape, dtype) for shape, dtype in zip(given, types))
+    return tuple(tf.TensorSpec(shape, dtype) for shape, dtype in zip(declared_shapes, types))
 
 
 def _external_sources(pipeline: Pipeline) -> list[OpNode]:
@@ -360,25 +360,25 @@ def _external_sources(pipeline: Pipeline) -> list[OpNode]:
 
 
 def _sources(pipeline: Pipeline, inputs: Mapping[str, tf.data.Dataset | Input]) -> list[Source]:
-    """What feeds the pipeline's external sources."""
+    """Return the sources that feed the pipeline's external sources."""
     what = (
         "`input_datasets` must be a dictionary that maps input names (the `name` specified for External Source node in DALI "
         "pipeline) to input datasets objects (`tf.data.Dataset`) or `nvidia.dali.plugin.tf.experimental.Input` wrapper objects"
     )
     if not isinstance(inputs, Mapping):
         raise TypeError(f"{what}, got: `{inputs}` of type: {type(inputs)} instead.")
-    own: list[Source] = []
+    sources: list[Source] = []
     open_ends: dict[str, OpNode] = {}
     for operator in _external_sources(pipeline):
         if not isinstance(operator.payload, Source):
             open_ends[operator.name] = operator
-        elif operator.payload not in own:
-            own.append(operator.payload)
-    taken = {name for source in own for name in source.names}
+        elif operator.payload not in sources:
+            sources.append(operator.payload)
+    fed_names = {name for source in sources for name in source.names}
     for name, value in inputs.items():
         if not isinstance(name, str) or not isinstance(value, (tf.data.Dataset, Input)):
             raise TypeError(f"{what}, got: `{name}`: `{value}` of type: {type(value)} instead.")
-        if name in taken:
+        if name in fed_names:
             raise ValueError(
                 f"Double specification of External Source input is not allowed. '{name}' has a `source`, and one of the "
                 "`input_datasets`."
@@ -396,7 +396,7 @@ def _sources(pipeline: Pipeline, inputs: Mapping[str, tf.data.Dataset | Input]) 
         )
     wrapped = {name: value if isinstance(value, Input) else Input(value) for name, value in inputs.items()}
     # External sources without a `source` expect batches.
-    return own + [
+    return sources + [
         Source(_Elements(value.dataset), batch=value.batch is not False, layouts=[value.layout], names=[name])
         for name, value in wrapped.items()
     ]

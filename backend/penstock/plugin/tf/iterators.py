@@ -15,12 +15,12 @@ from penstock.tensors import TensorList
 
 
 def DALIIterator() -> Callable[..., list[Any]]:
-    """The function :func:`DALIIteratorWrapper`."""
+    """Return the function :func:`DALIIteratorWrapper`."""
     return DALIIteratorWrapper
 
 
 def DALIRawIterator() -> Callable[..., list[Any]]:
-    """The function :func:`DALIIteratorWrapper`, which takes saved pipelines, too."""
+    """Return the function :func:`DALIIteratorWrapper`, which takes saved pipelines, too."""
     return DALIIteratorWrapper
 
 
@@ -88,11 +88,11 @@ class _Wanted:
         self._spec = tf.TensorSpec(None if sparse or shape in (None, ()) else shape, dtype)
 
     def arrays(self, batch: TensorList, index: int) -> list[np.ndarray]:
-        """The arrays that TensorFlow gets of a batch."""
+        """Return the arrays that TensorFlow gets of a batch."""
         return _coordinates(batch) if self._sparse else [as_declared(batch, self._spec, index)]
 
     def tensor(self, arrays: Iterator[tf.Tensor]) -> tf.Tensor | tf.SparseTensor:
-        """The tensor made from the next of these arrays."""
+        """Return the tensor made from the next of these arrays."""
         if self._sparse:
             indices, values, shape = itertools.islice(arrays, 3)
             return tf.SparseTensor(indices, values, shape)
@@ -100,11 +100,11 @@ class _Wanted:
 
 
 def _coordinates(batch: TensorList) -> list[np.ndarray]:
-    """The places of all values, the values, and the smallest shape that holds them."""
+    """Return the places of all values, the values, and the smallest shape that holds them."""
     samples = batch.as_cpu().samples
-    places = [
+    where = [
         np.insert(np.indices(sample.shape, np.int64).reshape(sample.ndim, -1).T, 0, number, axis=1)
         for number, sample in enumerate(samples)
     ]
     shape = [len(samples), *(max(sizes) for sizes in zip(*(sample.shape for sample in samples)))]
-    return [np.concatenate(places), np.concatenate([sample.ravel() for sample in samples]), np.array(shape, np.int64)]
+    return [np.concatenate(where), np.concatenate([sample.ravel() for sample in samples]), np.array(shape, np.int64)]

@@ -10,15 +10,15 @@ def _is_at_least(*version: int) -> bool:
 
 
 def dataset_compatible_tensorflow() -> bool:
-    """Whether data sets work."""
+    """Return whether data sets work."""
     return _is_at_least(2, 4)
 
 
 def dataset_inputs_compatible_tensorflow() -> bool:
-    """Whether data sets with inputs work."""
+    """Return whether data sets with inputs work."""
     return dataset_compatible_tensorflow()
 
 
 def dataset_distributed_compatible_tensorflow() -> bool:
-    """Whether data sets work with ``tf.distribute``."""
+    """Return whether data sets work with ``tf.distribute``."""
     return _is_at_least(2, 5)

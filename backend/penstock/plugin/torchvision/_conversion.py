@@ -22,7 +22,7 @@ _ALSO = {3: ("YCbCr", "HSV"), 4: ("CMYK", "RGBX")}
 
 
 def pil_to_tensor(pic: PilImage | Pixels) -> Tensor:
-    """A PIL image as a tensor (C, H, W) of the same type.
+    """Return a PIL image as a tensor (C, H, W) of the same type.
 
     Raises:
         TypeError: it is not a PIL image.
@@ -36,7 +36,7 @@ def pil_to_tensor(pic: PilImage | Pixels) -> Tensor:
 
 
 def to_image(inpt: PilImage | Pixels | np.ndarray | Tensor) -> Tensor:
-    """A PIL image, an array (H, W, C) or a tensor, as a `tv_tensors.Image`.
+    """Return a PIL image, an array (H, W, C) or a tensor, as a `tv_tensors.Image`.
 
     Raises:
         TypeError: it is none of them.
@@ -61,7 +61,7 @@ def _to_tensor(picture: PilImage | Pixels) -> Tensor:
 
 
 def to_tensor(inpt: PilImage | Pixels | np.ndarray) -> Tensor:
-    """A PIL image or an array (H, W, C) as a tensor (C, H, W); uint8 becomes floats from 0 to 1.
+    """Return a PIL image or an array (H, W, C) as a tensor (C, H, W); uint8 becomes floats from 0 to 1.
 
     Raises:
         TypeError, ValueError: it is neither, or of other dimensions.
@@ -79,7 +79,7 @@ def to_tensor(inpt: PilImage | Pixels | np.ndarray) -> Tensor:
 
 
 def to_pil_image(pic: np.ndarray | Tensor, mode: str | None = None) -> PilImage:
-    """A tensor (C, H, W) or an array (H, W, C) as a PIL image; floats from 0 to 1 become uint8.
+    """Return a tensor (C, H, W) or an array (H, W, C) as a PIL image; floats from 0 to 1 become uint8.
 
     Raises:
         TypeError, ValueError: PIL has no mode for it.

@@ -44,7 +44,7 @@ class _Traced:
     stage: str = "pil"
 
     def through(self, node: DataNode) -> _Traced:
-        """The same kind of images, after an operator."""
+        """Return the same kind of images, after an operator."""
         return replace(self, node=node)
 
 
@@ -99,7 +99,7 @@ def _pad(transform: v2.Pad, images: _Traced) -> _Traced:
 
 
 def _pillow(name: str, *numbers: Callable[..., float]) -> _Trace:
-    """A function of PIL's images, whose arguments are found in the transform."""
+    """Return a function of PIL's images, whose arguments are found in the transform."""
 
     def trace(transform: object, images: _Traced) -> _Traced:
         if images.stage != "pil":
@@ -170,7 +170,7 @@ _TRACES: dict[type, _Trace] = {
 
 
 def traced(transform: Function, images: DataNode) -> DataNode:
-    """Applies a transform to images of uint8 (H, W, 3), in the definition of a pipeline.
+    """Apply a transform to images of uint8 (H, W, 3), in the definition of a pipeline.
 
     Args:
         transform: of this package, of torchvision (`transforms` or `transforms.v2`), of timm (`create_transform`), or what a
@@ -183,19 +183,19 @@ def traced(transform: Function, images: DataNode) -> DataNode:
     Raises:
         ExportError: a transform is random, or no operator does the same.
     """
-    steps, place, state = steps_of(transform), 0, _Traced(images)
-    while place < len(steps):
-        if state.stage == "float" and type(steps[place]) not in (v2.Identity, v2.ToPureTensor):
-            raise ExportError(f"`{type(steps[place]).__name__}` comes after the conversion to floats: put it before")
+    steps, position, state = steps_of(transform), 0, _Traced(images)
+    while position < len(steps):
+        if state.stage == "float" and type(steps[position]) not in (v2.Identity, v2.ToPureTensor):
+            raise ExportError(f"`{type(steps[position]).__name__}` comes after the conversion to floats: put it before")
         count = 1
-        if state.stage == "pil" and scaling_of(steps[place:]) is not None:
-            state, count = _scaled(state, steps[place:])
-        elif state.stage == "tensor" and scaling_of([v2.ToImage(), steps[place]]) is not None:
-            state, count = _scaled(state, [v2.ToImage(), *steps[place:]])
+        if state.stage == "pil" and scaling_of(steps[position:]) is not None:
+            state, count = _scaled(state, steps[position:])
+        elif state.stage == "tensor" and scaling_of([v2.ToImage(), steps[position]]) is not None:
+            state, count = _scaled(state, [v2.ToImage(), *steps[position:]])
             count -= 1
         else:
-            state = _step(steps[place], state)
-        place += count
+            state = _step(steps[position], state)
+        position += count
     return fn.transpose(state.node, perm=[2, 0, 1]) if state.stage == "tensor" else state.node
 
 
@@ -243,7 +243,7 @@ def pipeline(
     num_threads: int = 1,
     prefetch_queue_depth: int = 1,
 ) -> Pipeline:
-    """A pipeline that returns what a transform returns for `PIL.Image.open(file).convert("RGB")`.
+    """Return a pipeline that returns what a transform returns for `PIL.Image.open(file).convert("RGB")`.
 
     Its input is called `images`, its output `output`.
 
@@ -279,7 +279,7 @@ def pipeline(
 def export(
     transform: Function, model: str | Path, *, batch_size: int = _BATCH, orientation: bool = False, version: int = 1
 ) -> list[Path]:
-    """Writes a model for Triton that takes encoded images and answers with what a transform returns.
+    """Write a model for Triton that takes encoded images and answers with what a transform returns.
 
     Args:
         transform: of this package, of torchvision (`transforms` or `transforms.v2`), of timm (`create_transform`), or what a

@@ -35,12 +35,12 @@ _POINTS = """
 """
 _FUNCTIONALS: dict[str, Function] = {}
 _UNCLAMPED = ("horizontal_flip", "vertical_flip")
-_OF_PIXELS = ("interpolation", "antialias", "fill")
+_PIXEL_PARAMETERS = ("interpolation", "antialias", "fill")
 _Parameter = inspect.Parameter
 
 
-class Told(NamedTuple):
-    """What a kernel is told of its boxes, as :class:`Boxes` tells it of those that know."""
+class ExplicitBoxes(NamedTuple):
+    """Metadata of boxes in a plain tensor, with the attributes of :class:`Boxes`."""
 
     format: str
     canvas: tuple[int, int]
@@ -86,10 +86,10 @@ def _on_masks(functional: Function, inner: Function) -> Function:
     return _named(kernel, f"{functional.__name__}_mask", parameters, functional)
 
 
-def _on_places(functional: Function, suffix: str, inner: Function, told: list[str], gives: str) -> Function:
+def _on_geometry(functional: Function, suffix: str, inner: Function, told: list[str], gives: str) -> Function:
     """Of boxes and points."""
     name = functional.__name__
-    parameters = _signature(functional, suffix, without=_OF_PIXELS)
+    parameters = _signature(functional, suffix, without=_PIXEL_PARAMETERS)
     metadata = [_Parameter(each, _Parameter.POSITIONAL_OR_KEYWORD) for each in told]
     place = 2 if (name, suffix) == ("resize", "keypoints") else 1
     parameters[place:place] = metadata
@@ -107,7 +107,7 @@ def _on_places(functional: Function, suffix: str, inner: Function, told: list[st
         height, width = bound.pop("canvas_size", (0, 0))
         if suffix == "bounding_boxes":
             kind, clamping = format_name(bound.pop("format", "XYXY")), bound.pop("clamping_mode", "soft")
-            result, after = inner(values, Told(kind, (height, width), clamping), **bound)
+            result, after = inner(values, ExplicitBoxes(kind, (height, width), clamping), **bound)
         else:
             result, after = inner(values, (height, width), **bound)
         return (result, after) if gives == "both" else result
@@ -125,7 +125,7 @@ def _specified(text: str) -> dict[str, tuple[list[str], str]]:
 
 
 def public_kernels(functionals: dict[str, Function]) -> dict[str, Function]:
-    """The kernels of these functions by their names; other kernels may be registered for the functions from then on."""
+    """Return the kernels of these functions by their names; other kernels may be registered for the functions from then on."""
     _FUNCTIONALS.update(functionals)
     boxes, points = _specified(_BOXES), _specified(_POINTS)
     found: dict[str, Function] = {}
@@ -143,7 +143,7 @@ def public_kernels(functionals: dict[str, Function]) -> dict[str, Function]:
             if name in specified:
                 inner = function_of(name, kind)
                 assert inner is not None
-                found[f"{name}_{suffix}"] = _on_places(functional, suffix, inner, *specified[name])
+                found[f"{name}_{suffix}"] = _on_geometry(functional, suffix, inner, *specified[name])
     return found
 
 
@@ -154,7 +154,7 @@ def _plain(value: Tensor) -> Tensor:
 
 
 def register_kernel(functional: Function | str, tv_tensor_cls: type) -> Callable[[Function], Function]:
-    """A decorator that lets a function do what ``functional`` does, for a class of your own.
+    """Return a decorator that lets a function do what ``functional`` does, for a class of your own.
 
     Args:
         functional: of this module, or its name.
@@ -189,7 +189,7 @@ def _unchanged(inpt: Leaf, *args: object, **kwargs: object) -> Leaf:
 
 
 def get_kernel(functional: Function, input_type: type, *, allow_passthrough: bool = False) -> Function:
-    """What ``functional`` calls for values of a type.
+    """Return the kernel that ``functional`` calls for values of a type.
 
     Args:
         functional: of this module.
@@ -201,9 +201,9 @@ def get_kernel(functional: Function, input_type: type, *, allow_passthrough: boo
         ValueError: it has no kernels.
     """
     name = functional.__name__
-    own = registered(name, input_type)
-    if own is not None:
-        return own
+    custom = registered(name, input_type)
+    if custom is not None:
+        return custom
     kind = kind_of_type(input_type)
     if kind is not None and function_of(name, "tensor" if kind == "image" else kind) is not None:
         return functools.partial(call, name)

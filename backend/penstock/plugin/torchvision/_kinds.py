@@ -41,7 +41,7 @@ def kind_of(value: object) -> str | None:
 
 
 def is_own(value: object) -> bool:
-    """Whether it is a tensor of a class that the user derived from `TVTensor`, and from none of its other classes."""
+    """Return whether it is a tensor of a class that the user derived from `TVTensor`, and from none of its other classes."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor) or type(value) is torch.Tensor:
         return False
@@ -49,7 +49,7 @@ def is_own(value: object) -> bool:
 
 
 def kind_of_type(cls: type) -> str | None:
-    """The kind of values of a class: see :func:`kind_of`; arrays are `pixels`."""
+    """Return the kind of values of a class: see :func:`kind_of`; arrays are `pixels`."""
     if issubclass(cls, (Pixels, np.ndarray)) or any(
         kind.__module__ == "PIL.Image" and kind.__name__ == "Image" for kind in cls.__mro__
     ):
@@ -65,7 +65,7 @@ def kind_of_type(cls: type) -> str | None:
 
 
 def function_for(name: str, *kinds: str) -> Callable[[Function], Function]:
-    """Declares that a function does what is called ``name`` for some kinds of values.
+    """Declare that a function does what is called ``name`` for some kinds of values.
 
     Of `boxes`, it takes the tensor, the format and the canvas, and returns tensor and canvas; of `points` the same without a
     format; of `mask` at least three dimensions. `tensor` stands for images as well, and for `video` if that is said. `picture` stands for
@@ -81,17 +81,17 @@ def function_for(name: str, *kinds: str) -> Callable[[Function], Function]:
 
 
 def not_taken(name: str, kind: type) -> TypeError:
-    """What a function raises for a value of a type that it does not take."""
+    """Return the error for a value of an unsupported type."""
     return TypeError(f"`{name}` takes {', '.join(_FUNCTIONS.get(name, {}))}. Got: {kind}")
 
 
 def function_of(name: str, kind: str) -> Function | None:
-    """What does ``name`` for a kind of values, as it was declared."""
+    """Return the function declared as ``name`` for a kind of values."""
     return _FUNCTIONS.get(name, {}).get(kind)
 
 
 def refuse_twice(name: str, kind: type) -> None:
-    """Raises an error if a function was registered for this class.
+    """Raise an error if a function was registered for this class.
 
     Raises:
         ValueError: it was.
@@ -101,7 +101,7 @@ def refuse_twice(name: str, kind: type) -> None:
 
 
 def register(name: str, kind: type, function: Function) -> None:
-    """Lets a function do what is called ``name`` for values of a class of the user's.
+    """Let a function do what is called ``name`` for values of a class of the user's.
 
     Raises:
         ValueError: there is one already.
@@ -111,7 +111,7 @@ def register(name: str, kind: type, function: Function) -> None:
 
 
 def registered(name: str, kind: type) -> Function | None:
-    """What the user registered for a class, or for one that it is derived from, up to those of this package."""
+    """Return the kernel registered by the user for a class or one of its bases, up to this package's classes."""
     known = _REGISTERED.get(name)
     if not known:
         return None
@@ -124,7 +124,7 @@ def registered(name: str, kind: type) -> Function | None:
 
 
 def call(name: str, value: Leaf, *args: object, or_pass: bool = False, **kwargs: object) -> Leaf:
-    """Applies the function ``name`` to a value.
+    """Apply the function ``name`` to a value.
 
     Args:
         name: of a function of `torchvision.transforms.v2.functional`.
@@ -134,9 +134,9 @@ def call(name: str, value: Leaf, *args: object, or_pass: bool = False, **kwargs:
     Raises:
         TypeError: there is no function for it.
     """
-    own = registered(name, type(value))
-    if own is not None:
-        return own(value, *args, **kwargs)
+    custom = registered(name, type(value))
+    if custom is not None:
+        return custom(value, *args, **kwargs)
     kind = kind_of(value)
     if kind == "pixels" and is_pil(value) and not is_kept(value):
         kind = "picture"
@@ -175,7 +175,7 @@ def _plain(value: Tensor) -> Tensor:
 
 
 class Boxes:
-    """What bounding boxes say about themselves.
+    """The metadata of bounding boxes.
 
     Attributes:
         kind, format: the format as they tell it, and its name: `XYXY`, `XYWH`, `CXCYWH`, or of rotated ones `XYWHR`,
@@ -192,13 +192,13 @@ class Boxes:
 
 
 def canvas_of(value: Leaf) -> Canvas:
-    """The height and width of the image that boxes or points belong to."""
+    """Return the height and width of the image that boxes or points belong to."""
     height, width = value.canvas_size
     return height, width
 
 
 def format_name(kind: object) -> str:
-    """The name of a format of boxes.
+    """Return the name of a format of boxes.
 
     Raises:
         KeyError: there is no such format.
@@ -242,7 +242,7 @@ def released(value: Leaf) -> Leaf:
 
 
 def leaves_of(sample: Nested) -> tuple[list[Leaf], Callable[[list[Leaf]], Nested]]:
-    """All values of a sample of nested containers, and a function that puts others in their place."""
+    """Return all values of a sample of nested containers, and a function that puts others in their place."""
     leaves: list[Leaf] = []
     rebuild = _walk(sample, leaves)
 

@@ -84,24 +84,24 @@ def clamped_points(points: Tensor, canvas: Canvas) -> Tensor:
 
 
 @function_for("horizontal_flip", "boxes")
-def _mirrored(boxes: Tensor, told: Boxes) -> Moved:
-    return _flipped(boxes, told, 0), told.canvas
+def _mirrored(boxes: Tensor, info: Boxes) -> Moved:
+    return _flipped(boxes, info, 0), info.canvas
 
 
 @function_for("vertical_flip", "boxes")
-def _upside_down(boxes: Tensor, told: Boxes) -> Moved:
-    return _flipped(boxes, told, 1), told.canvas
+def _upside_down(boxes: Tensor, info: Boxes) -> Moved:
+    return _flipped(boxes, info, 1), info.canvas
 
 
-def _flipped(boxes: Tensor, told: Boxes, axis: int) -> Tensor:
-    if told.format in ROTATED:
-        return flipped_rotated(boxes, told.format, told.canvas, axis)
-    extent, result = told.canvas[1 - axis], boxes.clone()
-    if told.format == "XYXY":
+def _flipped(boxes: Tensor, info: Boxes, axis: int) -> Tensor:
+    if info.format in ROTATED:
+        return flipped_rotated(boxes, info.format, info.canvas, axis)
+    extent, result = info.canvas[1 - axis], boxes.clone()
+    if info.format == "XYXY":
         result[..., axis] = extent - boxes[..., axis + 2]
         result[..., axis + 2] = extent - boxes[..., axis]
     else:
-        end = boxes[..., axis] + boxes[..., axis + 2] if told.format == "XYWH" else boxes[..., axis]
+        end = boxes[..., axis] + boxes[..., axis + 2] if info.format == "XYWH" else boxes[..., axis]
         result[..., axis] = -(end - extent)
     return result
 
@@ -120,8 +120,8 @@ def _upside_down_points(points: Tensor, canvas: Canvas) -> Moved:
     return result, canvas
 
 
-def _scaled(values: Tensor, canvas: Canvas, size: Size | None, most: int | None) -> Moved:
-    extents = resized_extents(canvas, size, most)
+def _scaled(values: Tensor, canvas: Canvas, size: Size | None, max_size: int | None) -> Moved:
+    extents = resized_extents(canvas, size, max_size)
     if extents == tuple(canvas):
         return values, canvas
     ratios = [extents[1] / canvas[1], extents[0] / canvas[0]]
@@ -130,22 +130,22 @@ def _scaled(values: Tensor, canvas: Canvas, size: Size | None, most: int | None)
 
 
 @function_for("resize", "boxes")
-def _resize(boxes: Tensor, told: Boxes, size: Size | None, max_size: int | None = None, **_unused: object) -> Moved:
-    return _scaled_boxes(boxes, told, told.canvas, size, max_size)
+def _resize(boxes: Tensor, info: Boxes, size: Size | None, max_size: int | None = None, **_unused: object) -> Moved:
+    return _scaled_boxes(boxes, info, info.canvas, size, max_size)
 
 
-def _scaled_boxes(boxes: Tensor, told: Boxes, canvas: Canvas, size: Size | None, most: int | None) -> Moved:
-    if told.format not in ROTATED:
-        return _scaled(boxes, canvas, size, most)
-    corners, extents = _scaled(converted(boxes, told.format, "XYXYXYXY").reshape(-1, 8), canvas, size, most)
+def _scaled_boxes(boxes: Tensor, info: Boxes, canvas: Canvas, size: Size | None, max_size: int | None) -> Moved:
+    if info.format not in ROTATED:
+        return _scaled(boxes, canvas, size, max_size)
+    corners, extents = _scaled(converted(boxes, info.format, "XYXYXYXY").reshape(-1, 8), canvas, size, max_size)
     if extents == tuple(canvas):
         return boxes, canvas
-    return _as_given(clamped(rectangles(corners), "XYXYXYXY", extents, told.clamping), told, boxes), extents
+    return _as_given(clamped(rectangles(corners), "XYXYXYXY", extents, info.clamping), info, boxes), extents
 
 
-def _as_given(corners: Tensor, told: Boxes, boxes: Tensor) -> Tensor:
+def _as_given(corners: Tensor, info: Boxes, boxes: Tensor) -> Tensor:
     """Rotated boxes of four corners, as those that were given."""
-    return converted(corners, "XYXYXYXY", told.format).to(boxes.dtype).reshape(boxes.shape)
+    return converted(corners, "XYXYXYXY", info.format).to(boxes.dtype).reshape(boxes.shape)
 
 
 @function_for("resize", "points")
@@ -156,22 +156,22 @@ def _resize_points(
 
 
 def _offset(values: Tensor, across: int, down: int, width: int) -> Tensor:
-    """What is added to the first columns of boxes or points; the others, extents, stay."""
+    """Return the shift of each column of boxes or points; that of extents is 0."""
     columns = [across, down] * (width // 2) + [0] * (values.shape[-1] - width)
     return torch().tensor(columns, dtype=values.dtype, device=values.device)
 
 
-def _shifted(boxes: Tensor, told: Boxes, across: int, down: int) -> Tensor:
-    corners = told.format in ("XYXY", "XYXYXYXY")
-    return boxes + _offset(boxes, across, down, WIDTHS[told.format] if corners else 2)
+def _shifted(boxes: Tensor, info: Boxes, across: int, down: int) -> Tensor:
+    corners = info.format in ("XYXY", "XYXYXYXY")
+    return boxes + _offset(boxes, across, down, WIDTHS[info.format] if corners else 2)
 
 
 @function_for("crop", "boxes")
-def cropped(boxes: Tensor, told: Boxes, top: int, left: int, height: int, width: int) -> Moved:
+def cropped(boxes: Tensor, info: Boxes, top: int, left: int, height: int, width: int) -> Moved:
     """Boxes in a region of their image."""
-    canvas, moved = (height, width), _shifted(boxes, told, -left, -top)
-    moved = rectangles(moved) if told.format == "XYXYXYXY" else moved
-    return clamped(moved, told.format, canvas, told.clamping), canvas
+    canvas, moved = (height, width), _shifted(boxes, info, -left, -top)
+    moved = rectangles(moved) if info.format == "XYXYXYXY" else moved
+    return clamped(moved, info.format, canvas, info.clamping), canvas
 
 
 @function_for("crop", "points")
@@ -180,9 +180,9 @@ def _crop_points(points: Tensor, canvas: Canvas, top: int, left: int, height: in
 
 
 @function_for("center_crop", "boxes")
-def _middle(boxes: Tensor, told: Boxes, output_size: Size) -> Moved:
+def _middle(boxes: Tensor, info: Boxes, output_size: Size) -> Moved:
     size = pair_of(output_size, "output_size")
-    return cropped(boxes, told, *crop_anchor(told.canvas, size), *size)
+    return cropped(boxes, info, *crop_anchor(info.canvas, size), *size)
 
 
 @function_for("center_crop", "points")
@@ -193,10 +193,10 @@ def _middle_points(points: Tensor, canvas: Canvas, output_size: Size) -> Moved:
 
 @function_for("resized_crop", "boxes")
 def _resized_crop(
-    boxes: Tensor, told: Boxes, top: int, left: int, height: int, width: int, size: Size, **_unused: object
+    boxes: Tensor, info: Boxes, top: int, left: int, height: int, width: int, size: Size, **_unused: object
 ) -> Moved:
-    part, canvas = cropped(boxes, told, top, left, height, width)
-    return _scaled_boxes(part, told, canvas, size, None)
+    part, canvas = cropped(boxes, info, top, left, height, width)
+    return _scaled_boxes(part, info, canvas, size, None)
 
 
 @function_for("resized_crop", "points")
@@ -215,9 +215,9 @@ def _padded_canvas(canvas: Canvas, padding: Size, padding_mode: str) -> tuple[in
 
 
 @function_for("pad", "boxes")
-def _pad(boxes: Tensor, told: Boxes, padding: Size, fill: Fill = None, padding_mode: str = "constant") -> Moved:
-    left, top, canvas = _padded_canvas(told.canvas, padding, padding_mode)
-    return clamped(_shifted(boxes, told, left, top), told.format, canvas, told.clamping), canvas
+def _pad(boxes: Tensor, info: Boxes, padding: Size, fill: Fill = None, padding_mode: str = "constant") -> Moved:
+    left, top, canvas = _padded_canvas(info.canvas, padding, padding_mode)
+    return clamped(_shifted(boxes, info, left, top), info.format, canvas, info.clamping), canvas
 
 
 @function_for("pad", "points")
@@ -229,13 +229,13 @@ def _pad_points(
 
 
 def _around(points: Tensor) -> Tensor:
-    """The boxes that hold the corners (N, 4, 2)."""
+    """Return the boxes that hold the corners (N, 4, 2)."""
     return torch().cat(torch().aminmax(points, dim=1), dim=1)
 
 
 def _through_corners(
     boxes: Tensor,
-    told: Boxes,
+    info: Boxes,
     canvas: Canvas,
     move: Callable[[Tensor], Tensor],
     floats: bool,
@@ -243,16 +243,16 @@ def _through_corners(
 ) -> Tensor:
     """Boxes around where their corners move to, counted from ``origin``; rotated ones turn."""
     values = boxes.float() if floats and not boxes.is_floating_point() else boxes
-    if told.format in ROTATED:
-        corners = converted(values, told.format, "XYXYXYXY").reshape(-1, 2)
+    if info.format in ROTATED:
+        corners = converted(values, info.format, "XYXYXYXY").reshape(-1, 2)
         result = rectangles(move(corners).reshape(-1, 8))
         result = result if origin is None else result - origin.repeat(1, 4)
-        return _as_given(clamped(result, "XYXYXYXY", canvas, told.clamping), told, boxes)
-    corners = converted(values, told.format, "XYXY").reshape(-1, 4)[:, _CORNERS].reshape(-1, 2)
+        return _as_given(clamped(result, "XYXYXYXY", canvas, info.clamping), info, boxes)
+    corners = converted(values, info.format, "XYXY").reshape(-1, 4)[:, _CORNERS].reshape(-1, 2)
     result = _around(move(corners).reshape(-1, 4, 2))
     result = result if origin is None else result - origin.repeat(1, 2)
-    result = clamped(result, "XYXY", canvas, told.clamping)
-    return converted(result, "XYXY", told.format).reshape(boxes.shape).to(boxes.dtype)
+    result = clamped(result, "XYXY", canvas, info.clamping)
+    return converted(result, "XYXY", info.format).reshape(boxes.shape).to(boxes.dtype)
 
 
 def _with_one(points: Tensor) -> Tensor:
@@ -279,7 +279,7 @@ class _Affine:
         center: Sequence[float] | None,
         expand: bool = False,
     ) -> None:
-        middle = [canvas[1] * 0.5, canvas[0] * 0.5] if center is None else [float(place) for place in center]
+        middle = [canvas[1] * 0.5, canvas[0] * 0.5] if center is None else [float(coordinate) for coordinate in center]
         given = middle, float(angle), list(translate), scale, shears_of(shear)
         self._terms, self._expand, self._before = pillow.forward_affine(*given), expand, canvas
         self.canvas = canvas
@@ -287,12 +287,12 @@ class _Affine:
             self.canvas = expanded_extents(pillow.inverse_affine(*given), canvas[1], canvas[0])
 
     def __call__(self, points: Tensor) -> Tensor:
-        """The same points, floats (N, 2), counted from where the old image's origin lies."""
+        """Return the same points, floats (N, 2), counted from where the old image's origin lies."""
         matrix = torch().tensor(self._terms, dtype=points.dtype, device=points.device).reshape(2, 3).T
         return _with_one(points).matmul(matrix)
 
     def origin(self, like: Tensor) -> Tensor | None:
-        """Where the new image begins, of the type of ``like`` (1, 2), if it grows."""
+        """Return where the new image begins, of the type of ``like`` (1, 2), if it grows."""
         if not self._expand:
             return None
         height, width = map(float, self._before)
@@ -300,11 +300,11 @@ class _Affine:
         return self(torch().tensor(corners, dtype=like.dtype, device=like.device)).amin(dim=0, keepdim=True)
 
 
-def _moved_boxes(boxes: Tensor, told: Boxes, move: _Affine) -> Moved:
+def _moved_boxes(boxes: Tensor, info: Boxes, move: _Affine) -> Moved:
     if boxes.numel() == 0:
-        return boxes, told.canvas
+        return boxes, info.canvas
     origin = move.origin(boxes if boxes.is_floating_point() else boxes.float())
-    return _through_corners(boxes, told, move.canvas, move, floats=True, origin=origin), move.canvas
+    return _through_corners(boxes, info, move.canvas, move, floats=True, origin=origin), move.canvas
 
 
 def _moved_points(points: Tensor, canvas: Canvas, move: _Affine) -> Moved:
@@ -319,7 +319,7 @@ def _moved_points(points: Tensor, canvas: Canvas, move: _Affine) -> Moved:
 @function_for("affine", "boxes")
 def _affine(
     boxes: Tensor,
-    told: Boxes,
+    info: Boxes,
     angle: float,
     translate: Sequence[float],
     scale: float,
@@ -327,7 +327,7 @@ def _affine(
     center: Sequence[float] | None = None,
     **_unused: object,
 ) -> Moved:
-    return _moved_boxes(boxes, told, _Affine(told.canvas, angle, translate, scale, shear, center))
+    return _moved_boxes(boxes, info, _Affine(info.canvas, angle, translate, scale, shear, center))
 
 
 @function_for("affine", "points")
@@ -347,13 +347,13 @@ def _affine_points(
 @function_for("rotate", "boxes")
 def _rotate(
     boxes: Tensor,
-    told: Boxes,
+    info: Boxes,
     angle: float,
     expand: bool = False,
     center: Sequence[float] | None = None,
     **_unused: object,
 ) -> Moved:
-    return _moved_boxes(boxes, told, _Affine(told.canvas, -angle, (0.0, 0.0), 1.0, (0.0, 0.0), center, expand))
+    return _moved_boxes(boxes, info, _Affine(info.canvas, -angle, (0.0, 0.0), 1.0, (0.0, 0.0), center, expand))
 
 
 @function_for("rotate", "points")
@@ -381,24 +381,24 @@ def _inverse_perspective(terms: Sequence[float], points: Tensor) -> Tensor:
     dtype = points.dtype if points.is_floating_point() else library.float32
     numerators = library.tensor([above[:3], above[3:]], dtype=dtype, device=points.device)
     denominators = library.tensor([below, below], dtype=dtype, device=points.device)
-    places = library.cat([points, library.ones(len(points), 1, device=points.device)], dim=-1)
-    return places.matmul(numerators.T) / places.matmul(denominators.T)
+    homogeneous = library.cat([points, library.ones(len(points), 1, device=points.device)], dim=-1)
+    return homogeneous.matmul(numerators.T) / homogeneous.matmul(denominators.T)
 
 
 @function_for("perspective", "boxes")
 def _perspective(
     boxes: Tensor,
-    told: Boxes,
+    info: Boxes,
     startpoints: Corners | None,
     endpoints: Corners | None,
     coefficients: Sequence[float] | None = None,
     **_unused: object,
 ) -> Moved:
     if boxes.numel() == 0:
-        return boxes, told.canvas
+        return boxes, info.canvas
     terms = perspective_terms(startpoints, endpoints, coefficients)
-    moved = _through_corners(boxes, told, told.canvas, lambda points: _inverse_perspective(terms, points), floats=False)
-    return moved, told.canvas
+    moved = _through_corners(boxes, info, info.canvas, lambda points: _inverse_perspective(terms, points), floats=False)
+    return moved, info.canvas
 
 
 @function_for("perspective", "points")
@@ -420,31 +420,31 @@ def _perspective_points(
 def _displaced(points: Tensor, canvas: Canvas, displacement: Tensor) -> Tensor:
     """Points (N, 2) moved by what is at their pixels."""
     library = torch()
-    places = relative_places(*canvas, points)
-    towards = places - displacement.to(places)
+    homogeneous = relative_places(*canvas, points)
+    towards = homogeneous - displacement.to(homogeneous)
     column, row = points.long().unbind(dim=-1)
     column, row = column.clamp(0, canvas[1] - 1), row.clamp(0, canvas[0] - 1)
-    extents = library.tensor(canvas[::-1], dtype=places.dtype, device=places.device)
+    extents = library.tensor(canvas[::-1], dtype=homogeneous.dtype, device=homogeneous.device)
     return (towards[0, row, column] + 1) * (0.5 * extents) - 0.5
 
 
 @function_for("elastic", "boxes")
-def _elastic(boxes: Tensor, told: Boxes, displacement: Tensor, **_unused: object) -> Moved:
-    check_displacement(displacement, *told.canvas)
+def _elastic(boxes: Tensor, info: Boxes, displacement: Tensor, **_unused: object) -> Moved:
+    check_displacement(displacement, *info.canvas)
     if boxes.numel() == 0:
-        return boxes, told.canvas
+        return boxes, info.canvas
 
     def move(points: Tensor) -> Tensor:
         whole = points.ceil() if points.is_floating_point() else points
-        return _displaced(whole, told.canvas, displacement).to(boxes.dtype)
+        return _displaced(whole, info.canvas, displacement).to(boxes.dtype)
 
-    if told.format in ROTATED:
+    if info.format in ROTATED:
         # The middle moves; extents and angle stay.
-        turned = converted(boxes, told.format, "CXCYWHR").reshape(-1, 5)
+        turned = converted(boxes, info.format, "CXCYWHR").reshape(-1, 5)
         turned = _joined(move(turned[:, :2]), turned[:, 2:])
-        turned = clamped(turned, "CXCYWHR", told.canvas, told.clamping)
-        return converted(turned, "CXCYWHR", told.format).reshape(boxes.shape), told.canvas
-    return _through_corners(boxes, told, told.canvas, move, floats=False), told.canvas
+        turned = clamped(turned, "CXCYWHR", info.canvas, info.clamping)
+        return converted(turned, "CXCYWHR", info.format).reshape(boxes.shape), info.canvas
+    return _through_corners(boxes, info, info.canvas, move, floats=False), info.canvas
 
 
 @function_for("elastic", "points")
@@ -456,8 +456,8 @@ def _elastic_points(points: Tensor, canvas: Canvas, displacement: Tensor, **_unu
     return moved.to(points.dtype).reshape(points.shape), canvas
 
 
-def sound(boxes: Tensor, kind: str, canvas: Canvas, least: float, area: float) -> Tensor:
-    """Which boxes are inside and not too small."""
+def sound(boxes: Tensor, kind: str, canvas: Canvas, min_size: float, area: float) -> Tensor:
+    """Return a mask of the boxes that are inside and large enough."""
     if kind in ROTATED:
         corners = converted(boxes, kind, "XYXYXYXY")
         _, y1, x2, y2, x3, y3, x4, _ = corners.unbind(-1)
@@ -470,11 +470,11 @@ def sound(boxes: Tensor, kind: str, canvas: Canvas, least: float, area: float) -
     inside = (
         (corners >= 0).all(dim=-1) & (corners[:, 0::2] <= canvas[1]).all(-1) & (corners[:, 1::2] <= canvas[0]).all(-1)
     )
-    return inside & (width >= least) & (height >= least) & (width * height >= area)
+    return inside & (width >= min_size) & (height >= min_size) & (width * height >= area)
 
 
 def sound_points(points: Tensor, canvas: Canvas) -> Tensor:
-    """Which points, or groups of points, are inside."""
+    """Return a mask of the points, or groups of points, that are inside."""
     x, y = points[..., 0], points[..., 1]
     inside = (x >= 0) & (x < canvas[1]) & (y >= 0) & (y < canvas[0])
     return inside.flatten(start_dim=1).all(dim=1) if inside.ndim > 1 else inside

@@ -12,7 +12,7 @@ from penstock.plugin.torchvision._conversion import pil_to_tensor, to_pil_image
 from penstock.plugin.torchvision._kinds import function_for, function_of
 from penstock.plugin.torchvision._on_pixels import (
     compressed,
-    five_places,
+    five_regions,
     perspective_terms,
     shears_of,
     warn_of_antialiasing,
@@ -39,7 +39,7 @@ def _filter(interpolation: Interpolation) -> Any:
 
 
 def _colour(fill: Fill, image: PilImage) -> Any:
-    """What is filled in, as Pillow takes it."""
+    """Return the fill value as Pillow takes it."""
     bands = len(image.getbands())
     values: list[float] = [fill or 0] if fill is None or isinstance(fill, (int, float)) else list(fill)
     values = values * bands if len(values) == 1 else values
@@ -141,7 +141,7 @@ def _affine(
     fill: Fill = None,
     center: Sequence[float] | None = None,
 ) -> PilImage:
-    middle = [image.width * 0.5, image.height * 0.5] if center is None else [float(place) for place in center]
+    middle = [image.width * 0.5, image.height * 0.5] if center is None else [float(region) for region in center]
     terms = pillow.inverse_affine(middle, float(angle), list(translate), scale, shears_of(shear))
     colour = _colour(fill, image)
     return image.transform(image.size, _AFFINE, terms, _filter(interpolation), fillcolor=colour)  # type: ignore[arg-type]
@@ -175,13 +175,13 @@ def _perspective(
 
 
 @function_for("five_crop", "picture")
-def _five(image: PilImage, size: Size) -> tuple[PilImage, ...]:
-    return tuple(_crop(image, *place) for place in five_places(_size(image), size))
+def _five_crops(image: PilImage, size: Size) -> tuple[PilImage, ...]:
+    return tuple(_crop(image, *region) for region in five_regions(_size(image), size))
 
 
 @function_for("ten_crop", "picture")
-def _ten(image: PilImage, size: Size, vertical_flip: bool = False) -> tuple[PilImage, ...]:
-    return _five(image, size) + _five(_upside_down(image) if vertical_flip else _mirrored(image), size)
+def _ten_crops(image: PilImage, size: Size, vertical_flip: bool = False) -> tuple[PilImage, ...]:
+    return _five_crops(image, size) + _five_crops(_upside_down(image) if vertical_flip else _mirrored(image), size)
 
 
 @function_for("grayscale_to_rgb", "picture")
@@ -221,7 +221,7 @@ def _gamma(image: PilImage, gamma: float, gain: float = 1.0) -> PilImage:
 
 
 def _enhanced(name: str, kind: str) -> None:
-    """Declares a function whose one argument is a factor."""
+    """Declare a function whose one argument is a factor."""
 
     @function_for(name, "picture")
     def _(image: PilImage, *factor: float, **named: float) -> PilImage:
@@ -231,7 +231,7 @@ def _enhanced(name: str, kind: str) -> None:
 
 
 def _operated(name: str) -> None:
-    """Declares a function of `ImageOps`, which has one argument or none."""
+    """Declare a function of `ImageOps`, which has one argument or none."""
 
     @function_for(name, "picture")
     def _(image: PilImage, *argument: float, **named: float) -> PilImage:

@@ -27,7 +27,7 @@ _CORNERS = 4
 
 
 def _pixelwise(name: str, function: Callable[..., np.ndarray]) -> None:
-    """Declares a function of arrays."""
+    """Declare a function of arrays."""
 
     @function_for(name, "pixels")
     def _(image: Pixels, *args: object, **kwargs: object) -> Pixels:
@@ -86,7 +86,7 @@ def _middle(image: Pixels, output_size: Size) -> Pixels:
 
 
 def warn_of_antialiasing(antialias: bool | None) -> None:
-    """Warns if it is asked not to be done."""
+    """Warn if it is asked not to be done."""
     if antialias is False:
         warnings.warn("PIL's images are resized with antialiasing, whatever `antialias` says", stacklevel=5)
 
@@ -141,7 +141,7 @@ def _affine(
     center: Sequence[float] | None = None,
 ) -> Pixels:
     height, width = image.size
-    middle = [width * 0.5, height * 0.5] if center is None else [float(place) for place in center]
+    middle = [width * 0.5, height * 0.5] if center is None else [float(region) for region in center]
     terms = pillow.inverse_affine(middle, float(angle), list(translate), scale, shears_of(shear))
     return image.given(pillow.affine(image.array, terms, _warp_name(interpolation), joined_fill(fill)))
 
@@ -183,7 +183,7 @@ def _perspective(
 def perspective_terms(
     startpoints: Corners | None, endpoints: Corners | None, coefficients: Sequence[float] | None
 ) -> list[float]:
-    """The eight coefficients of a perspective: those given, or those that map ``endpoints`` to ``startpoints``.
+    """Return the eight coefficients of a perspective: those given, or those that map ``endpoints`` to ``startpoints``.
 
     Raises:
         ValueError: both are given, or neither, or their number is wrong.
@@ -206,7 +206,7 @@ def perspective_terms(
 
 
 def _solved(matrix: np.ndarray, values: np.ndarray) -> list[float]:
-    """The least squares in double precision, rounded to single."""
+    """Return the least squares in double precision, rounded to single."""
     try:
         library = torch()
     except ImportError:
@@ -216,11 +216,11 @@ def _solved(matrix: np.ndarray, values: np.ndarray) -> list[float]:
 
 
 @function_for("five_crop", "pixels")
-def _five(image: Pixels, size: Size) -> tuple[Pixels, ...]:
-    return tuple(image.cropped(*place) for place in five_places(image.size, size))
+def _five_crops(image: Pixels, size: Size) -> tuple[Pixels, ...]:
+    return tuple(image.cropped(*region) for region in five_regions(image.size, size))
 
 
-def five_places(extents: tuple[int, int], size: Size) -> list[tuple[int, int, int, int]]:
+def five_regions(extents: tuple[int, int], size: Size) -> list[tuple[int, int, int, int]]:
     """Top, left, height and width of the corners and the middle.
 
     Raises:
@@ -235,12 +235,12 @@ def five_places(extents: tuple[int, int], size: Size) -> list[tuple[int, int, in
 
 
 @function_for("ten_crop", "pixels")
-def _ten(image: Pixels, size: Size, vertical_flip: bool = False) -> tuple[Pixels, ...]:
-    return _five(image, size) + _five(image.mirrored(vertical_flip), size)
+def _ten_crops(image: Pixels, size: Size, vertical_flip: bool = False) -> tuple[Pixels, ...]:
+    return _five_crops(image, size) + _five_crops(image.mirrored(vertical_flip), size)
 
 
 def compressed(image: PilImage, quality: int) -> PilImage:
-    """An image, compressed as JPEG and decoded again."""
+    """Return an image, compressed as JPEG and decoded again."""
     import io
 
     from PIL import Image
@@ -257,7 +257,7 @@ def _compressed(image: Pixels, quality: int) -> Pixels:
 
 
 def tensor_of(image: Pixels) -> Tensor:
-    """A tensor (C, H, W) of uint8 of its own memory."""
+    """Return a tensor (C, H, W) of uint8 of its own memory."""
     array = image.array
     # A resized image belongs to nobody else.
     shared = image.plan is None
@@ -265,7 +265,7 @@ def tensor_of(image: Pixels) -> Tensor:
 
 
 def through_tensor(name: str, function: Callable[..., Tensor]) -> None:
-    """Declares a function of tensors for PIL images, which are converted to tensors and back."""
+    """Declare a function of tensors for PIL images, which are converted to tensors and back."""
 
     @function_for(name, "pixels")
     def _(image: Pixels, *args: object, **kwargs: object) -> Pixels:

@@ -31,7 +31,7 @@ def _turn(degrees: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _anchored(boxes: Tensor, sign: int) -> Tensor:
-    """The first corner becomes the middle, or the middle the first corner where ``sign`` is negative."""
+    """Move the anchor from the first corner to the centre, or back if ``sign`` is negative."""
     library = torch()
     rounding = None if boxes.is_floating_point() else "floor"
     half = boxes[..., 2:4].div(-2, rounding_mode=rounding).abs()
@@ -48,7 +48,7 @@ def _anchored(boxes: Tensor, sign: int) -> Tensor:
 
 def _cornered(boxes: Tensor) -> Tensor:
     """XYWHR to four corners."""
-    x, y, wide, high = (boxes[..., place] for place in range(4))
+    x, y, wide, high = (boxes[..., column] for column in range(4))
     cos, sin = _turn(boxes[..., 4])
     corners = [x, y, x + wide * cos, y - wide * sin]
     corners += [x + (wide * cos + high * sin), y - (wide * sin - high * cos), x + high * sin, y + high * cos]
@@ -58,7 +58,7 @@ def _cornered(boxes: Tensor) -> Tensor:
 def _measured(boxes: Tensor) -> Tensor:
     """Four corners to XYWHR."""
     library, floats = torch(), _precise(boxes)
-    x1, y1, x2, y2, x3, y3 = (floats[..., place] for place in range(6))
+    x1, y1, x2, y2, x3, y3 = (floats[..., column] for column in range(6))
     angle = library.atan2(y1 - y2, x2 - x1)
     wide = ((x2 - x1).pow(2) + (y2 - y1).pow(2)).sqrt()
     high = ((x3 - x2).pow(2) + (y3 - y2).pow(2)).sqrt()
@@ -117,25 +117,25 @@ def clamped_rotated(corners: Tensor, canvas: Canvas, mode: str) -> Tensor:
         canvas: height and width.
         mode: `hard`: all corners come to lie inside; `soft`: the box holds what it held of the image.
     """
-    given = corners.clone()
-    for _ in range(_SIDES):  # What is beyond the left border, then a quarter turn.
+    original = corners.clone()
+    for _ in range(_SIDES):  # Clamp at the left border, then turn by 90 degrees.
         order = _order(corners)
-        corners, given = _ordered(corners, order), _ordered(given, order)
-        corners = _cut_left(corners, given, canvas, mode)
-        corners, given = _ordered(corners, order), _ordered(given, order)
-        corners, given = _turned(corners, canvas), _turned(given, canvas)
+        corners, original = _ordered(corners, order), _ordered(original, order)
+        corners = _cut_left(corners, original, canvas, mode)
+        corners, original = _ordered(corners, order), _ordered(original, order)
+        corners, original = _turned(corners, canvas), _turned(original, canvas)
         canvas = canvas[1], canvas[0]
     return corners
 
 
 def _order(corners: Tensor) -> Tensor:
-    """The numbers of columns (N, 8), from the leftmost corner on; of equal ones from the uppermost."""
+    """Return the numbers of columns (N, 8), from the leftmost corner on; of equal ones from the uppermost."""
     x, y = corners[..., 0::2], corners[..., 1::2]
     tallest, widest = (values.abs().max(dim=1, keepdim=True)[0] for values in (y, x))
     first = (y / tallest + (x / widest) * 100).min(dim=1)[1]
-    places = torch().ones_like(corners)
-    places[..., 0] = first.mul(2)
-    return places.cumsum(1).remainder(8).long()
+    steps = torch().ones_like(corners)
+    steps[..., 0] = first.mul(2)
+    return steps.cumsum(1).remainder(8).long()
 
 
 def _ordered(corners: Tensor, order: Tensor) -> Tensor:
@@ -156,18 +156,18 @@ def _lines(corners: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _crossings(slopes: Tensor, intercepts: Tensor) -> Tensor:
-    """The corners (N, 8) where each side meets the one before."""
+    """Return the corners (N, 8) where each side meets the one before."""
     x = -intercepts.diff(prepend=intercepts[..., 3:4]) / slopes.diff(prepend=slopes[..., 3:4])
     return torch().stack((x, slopes * x + intercepts), dim=-1).reshape(len(slopes), 8)
 
 
-def _moved_lines(corners: Tensor, given: Tensor, canvas: Canvas, mode: str) -> Tensor:
-    """The intercepts of the sides, moved so that the box does not pass the left border."""
+def _moved_lines(corners: Tensor, original: Tensor, canvas: Canvas, mode: str) -> Tensor:
+    """Return the intercepts of the sides, moved so that the box does not pass the left border."""
     library, (height, width) = torch(), canvas
     slopes, intercepts = _lines(corners)
     a1, a2, a3, a4 = slopes.unbind(-1)
     b1, b2, b3, b4 = intercepts.unbind(-1)
-    first, second, third, fourth = _lines(given)[1].unbind(-1)
+    first, second, third, fourth = _lines(original)[1].unbind(-1)
     b1 = b2.clamp(b1, b3).clamp(0, height)
     b4 = b3.clamp(b2, b4).clamp(0, height)
     if mode == "hard":
@@ -191,11 +191,11 @@ def _moved_lines(corners: Tensor, given: Tensor, canvas: Canvas, mode: str) -> T
     return library.stack([b1, b2, b3, b4], dim=-1)
 
 
-def _cut_left(corners: Tensor, given: Tensor, canvas: Canvas, mode: str) -> Tensor:
+def _cut_left(corners: Tensor, original: Tensor, canvas: Canvas, mode: str) -> Tensor:
     library = torch()
     slopes = _lines(corners)[0]
     x1, y1, x2, y2, x3, y3, x4, y4 = corners.unbind(-1)
-    cut = _crossings(slopes, _moved_lines(corners, given, canvas, mode))
+    cut = _crossings(slopes, _moved_lines(corners, original, canvas, mode))
     straight = corners.clone()
     straight[..., 0] = straight[..., 0].clamp(0)
     straight[..., 6] = straight[..., 6].clamp(0)

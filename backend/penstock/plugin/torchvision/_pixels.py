@@ -22,7 +22,7 @@ _MODES = {channels: mode for mode, channels in _CHANNELS.items()}
 
 @functools.lru_cache(maxsize=512)
 def _plan(rows: int, columns: int, height: int, width: int, kind: str, channels: int) -> ReferencePlan:
-    """How Pillow resizes an image of this size."""
+    """Return how Pillow resizes an image of this size."""
     axes = AxisPlan(rows, height, 0.0, rows), AxisPlan(columns, width, 0.0, columns)
     windows = Window(0, height), Window(0, width)
     return ReferencePlan(axes, (INTERP_LINEAR,) * 2, True, windows, Reference("pil", kind, 0.0), channels)
@@ -30,7 +30,7 @@ def _plan(rows: int, columns: int, height: int, width: int, kind: str, channels:
 
 @functools.lru_cache(maxsize=512)
 def _part_of(plan: ReferencePlan, windows: tuple[Window, ...]) -> ReferencePlan:
-    """A plan for a part of what another one gives: kept, since its filters are."""
+    """Return a plan for a part of what another one gives: kept, since its filters are."""
     return replace(plan, windows=tuple(outer.part(inner) for outer, inner in zip(plan.windows, windows)))
 
 
@@ -61,7 +61,7 @@ class Pixels:
 
     @property
     def source(self) -> np.ndarray:
-        """What it is made of."""
+        """The array it is computed from."""
         if self._source is None:
             array = np.asarray(self._original)
             self._source = array[:, :, None] if array.ndim == 2 else array
@@ -91,42 +91,42 @@ class Pixels:
         self.plan.resample(np.ascontiguousarray(self.source), result, self.plan.tables)
         return result
 
-    def _made(self, source: np.ndarray, plan: ReferencePlan | None = None) -> Pixels:
+    def _resampled(self, source: np.ndarray, plan: ReferencePlan | None = None) -> Pixels:
         return Pixels(source, plan, None, self.as_array, self._flat and source.shape[2] == 1)
 
-    def given(self, array: np.ndarray) -> Pixels:
-        """Another image, returned in the form in which this one was given."""
-        return self._made(array)
+    def in_same_form(self, array: np.ndarray) -> Pixels:
+        """Return another image, returned in the form in which this one was given."""
+        return self._resampled(array)
 
     def resized(self, height: int, width: int, kind: str) -> Pixels:
-        """What `Image.resize` gives.
+        """Resize as `Image.resize` does.
 
         Args:
             height, width: pixels.
             kind: the name of a filter of Pillow's.
         """
         source = self.array
-        return self._made(source, _plan(source.shape[0], source.shape[1], height, width, kind, source.shape[2]))
+        return self._resampled(source, _plan(source.shape[0], source.shape[1], height, width, kind, source.shape[2]))
 
     def cropped(self, top: int, left: int, height: int, width: int) -> Pixels:
-        """A region, black beyond the image."""
+        """Return a region, black beyond the image."""
         rows, columns = self.size
         inside = top >= 0 and left >= 0 and top + height <= rows and left + width <= columns
         if self.plan is not None and inside:
             windows = Window(top, top + height), Window(left, left + width)
-            return self._made(self.source, _part_of(self.plan, windows))
-        return self._made(pillow.crop(self.array, top, left, height, width))
+            return self._resampled(self.source, _part_of(self.plan, windows))
+        return self._resampled(pillow.crop(self.array, top, left, height, width))
 
     def mirrored(self, vertically: bool = False) -> Pixels:
         """Upside down, or left to right."""
         if self.plan is not None:
             height, width = self.size
             windows = Window(0, height, vertically), Window(0, width, not vertically)
-            return self._made(self.source, _part_of(self.plan, windows))
-        return self._made(self.source[::-1] if vertically else self.source[:, ::-1])
+            return self._resampled(self.source, _part_of(self.plan, windows))
+        return self._resampled(self.source[::-1] if vertically else self.source[:, ::-1])
 
     def released(self) -> PilImage | np.ndarray:
-        """The image of PIL, or the array."""
+        """Return the image of PIL, or the array."""
         if self._original is not None:
             return self._original
         if self.as_array:
@@ -134,7 +134,7 @@ class Pixels:
         return self.picture()
 
     def picture(self) -> PilImage:
-        """A new image of PIL."""
+        """Return a new image of PIL."""
         from PIL import Image
 
         array = np.ascontiguousarray(self.array)
@@ -142,17 +142,17 @@ class Pixels:
 
 
 def is_pil(value: object) -> TypeGuard[PilImage]:
-    """Whether it is an image of PIL; which is not imported for it."""
+    """Return whether it is an image of PIL; which is not imported for it."""
     return any(kind.__module__ == "PIL.Image" and kind.__name__ == "Image" for kind in type(value).__mro__)
 
 
 def is_kept(value: PilImage) -> bool:
-    """Whether an image of PIL is of a mode that is held as pixels: L, LA, RGB or RGBA."""
+    """Return whether an image of PIL is of a mode that is held as pixels: L, LA, RGB or RGBA."""
     return value.mode in _CHANNELS
 
 
 def is_picture(value: object) -> bool:
-    """Whether it is an array that could be an image: of uint8, (H, W) or (H, W, C)."""
+    """Return whether it is an array that could be an image: of uint8, (H, W) or (H, W, C)."""
     return (
         isinstance(value, np.ndarray)
         and value.dtype == np.uint8
@@ -161,7 +161,7 @@ def is_picture(value: object) -> bool:
 
 
 def held(value: Pixels | PilImage | np.ndarray) -> Pixels:
-    """An image of PIL, or an array of uint8, as pixels.
+    """Return an image of PIL, or an array of uint8, as pixels.
 
     Raises:
         TypeError: its mode is none of L, LA, RGB and RGBA.

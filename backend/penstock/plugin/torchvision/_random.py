@@ -16,7 +16,7 @@ class Numbers(Protocol):
     """The draws that transforms make."""
 
     def seed(self, seed: int) -> None:
-        """Starts anew."""
+        """Start anew."""
         ...
 
     def fractions(self, count: int) -> np.ndarray:
@@ -36,11 +36,11 @@ class Numbers(Protocol):
         ...
 
     def permutation(self, count: int) -> Any:
-        """The same as a tensor, or an array."""
+        """Return the same as a tensor, or an array."""
         ...
 
     def choice(self, weights: list[float]) -> int:
-        """The number of a weight: `torch.multinomial`."""
+        """Return the number of a weight: `torch.multinomial`."""
         ...
 
     def exponential(self, low: float, high: float) -> float:
@@ -110,9 +110,9 @@ class _Twister:
 
     def shuffled(self, count: int) -> list[int]:
         numbers = list(range(count))
-        for place in range(count - 1):
-            other = place + self._word() % (count - place)
-            numbers[place], numbers[other] = numbers[other], numbers[place]
+        for index in range(count - 1):
+            other = index + self._word() % (count - index)
+            numbers[index], numbers[other] = numbers[other], numbers[index]
         return numbers
 
     def permutation(self, count: int) -> Any:
@@ -129,22 +129,22 @@ class _Twister:
 
 @cache
 def numbers() -> Numbers:
-    """The source of all random numbers."""
+    """Return the source of all random numbers."""
     return _Torch() if importlib.util.find_spec("torch") else _Twister()
 
 
 def manual_seed(seed: int) -> None:
-    """Lets random transforms draw the same parameters again, with PyTorch or without: those after `torch.manual_seed`."""
+    """Let random transforms draw the same parameters again, with PyTorch or without: those after `torch.manual_seed`."""
     numbers().seed(seed)
 
 
 def occurs(probability: float) -> bool:
-    """Whether what happens with this probability does, this time."""
+    """Return whether what happens with this probability does, this time."""
     return bool(numbers().fractions(1)[0] < np.float32(probability))
 
 
 def happens(probability: float) -> bool:
-    """The same, of automatic augmentations, which include the bound."""
+    """Return the same, of automatic augmentations, which include the bound."""
     return bool(numbers().fractions(1)[0] <= np.float32(probability))
 
 

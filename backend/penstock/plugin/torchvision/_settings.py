@@ -29,7 +29,7 @@ _FILTERS = tuple(mode.value for mode in InterpolationMode)
 
 
 def filter_name(interpolation: Interpolation) -> str:
-    """The name of a filter.
+    """Return the name of a filter.
 
     Raises:
         ValueError: there is no such filter.
@@ -58,7 +58,7 @@ def pair_of(size: Size, name: str = "size") -> tuple[int, int]:
 
 
 def range_of(value: Floats, name: str) -> tuple[float, float]:
-    """Two numbers.
+    """Return a pair of numbers.
 
     Raises:
         TypeError, ValueError: it is neither one nor two of them.
@@ -86,7 +86,7 @@ def angles_of(value: Floats, name: str, counts: Sequence[int] = (2,)) -> list[fl
 
 
 def several(value: Sequence[_Part], name: str, counts: Sequence[int] = (2,)) -> Sequence[_Part]:
-    """A sequence of this length.
+    """Return a sequence of this length.
 
     Raises:
         TypeError, ValueError: it isn't.
@@ -100,7 +100,7 @@ def several(value: Sequence[_Part], name: str, counts: Sequence[int] = (2,)) -> 
 
 
 def probability(value: float) -> float:
-    """A probability.
+    """Return a probability.
 
     Raises:
         ValueError: it is none.
@@ -127,7 +127,7 @@ def borders_of(padding: Size) -> tuple[int, int, int, int]:
 
 
 def fills_of(fill: Fills) -> Mapping[type | str, Fill]:
-    """What is filled in, by type; `others` for those that are not named.
+    """Return the fill values by type; `others` for unnamed types.
 
     Raises:
         TypeError: it is neither a number, nor a sequence, nor a dictionary of them.
@@ -145,13 +145,13 @@ def _fill(fill: Fill) -> Fill:
     raise TypeError(f"`fill` must be a number, a sequence or a dictionary of them. Got: {fill!r}")
 
 
-def resized_extents(extents: tuple[int, int], size: Size | None, most: int | None) -> tuple[int, int]:
-    """The height and width that `Resize` gives an image.
+def resized_extents(extents: tuple[int, int], size: Size | None, max_size: int | None) -> tuple[int, int]:
+    """Return the height and width that `Resize` gives an image.
 
     Args:
         extents: its height and width.
-        size: both, or the shorter side, or None: ``most`` is the longer side.
-        most: of the longer side.
+        size: both, or the shorter side, or None: ``max_size`` is the longer side.
+        max_size: of the longer side.
 
     Raises:
         ValueError: they don't go together.
@@ -159,21 +159,21 @@ def resized_extents(extents: tuple[int, int], size: Size | None, most: int | Non
     height, width = extents
     short, long = min(height, width), max(height, width)
     if size is None:
-        if not isinstance(most, int):
-            raise ValueError(f"`max_size` must be a number where `size` is None. Got: {most!r}")
-        sides = int(most * short / long), most
+        if not isinstance(max_size, int):
+            raise ValueError(f"`max_size` must be a number where `size` is None. Got: {max_size!r}")
+        sides = int(max_size * short / long), max_size
         return sides[::-1] if width <= height else sides
     wanted = [size] if isinstance(size, int) else list(size)
     if len(wanted) == 2:
-        if most is not None:
+        if max_size is not None:
             raise ValueError("`max_size` goes with the length of the shorter side, not with height and width")
         return wanted[0], wanted[1]
     sides = wanted[0], int(wanted[0] * long / short)
-    if most is not None:
-        if most <= wanted[0]:
-            raise ValueError(f"`max_size`, {most}, must be greater than the shorter side, {wanted[0]}")
-        if sides[1] > most:
-            sides = int(most * sides[0] / sides[1]), most
+    if max_size is not None:
+        if max_size <= wanted[0]:
+            raise ValueError(f"`max_size`, {max_size}, must be greater than the shorter side, {wanted[0]}")
+        if sides[1] > max_size:
+            sides = int(max_size * sides[0] / sides[1]), max_size
     return sides[::-1] if width <= height else sides
 
 
@@ -183,6 +183,6 @@ def crop_anchor(extents: tuple[int, int], size: tuple[int, int]) -> tuple[int, i
 
 
 def crop_borders(extents: tuple[int, int], size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """What a smaller image is padded with before its middle is cropped: left, top, right, bottom."""
+    """Return the padding of a smaller image before a centre crop: left, top, right, bottom."""
     down, across = max(size[0] - extents[0], 0), max(size[1] - extents[1], 0)
     return across // 2, down // 2, (across + 1) // 2, (down + 1) // 2

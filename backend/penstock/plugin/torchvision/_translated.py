@@ -38,12 +38,12 @@ _OF_TIMM = {"MaybeToTensor": v2.ToTensor, "MaybePILToTensor": v2.PILToTensor}
 _COMPOSED = ("Compose", "Sequential")
 
 
-def _is_of(transform: object, *modules: str) -> bool:
+def _is_in(transform: object, *modules: str) -> bool:
     return type(transform).__module__.startswith(modules)
 
 
 def _is_first_version(transform: object) -> bool:
-    return _is_of(transform, "torchvision.transforms.") and not _is_of(transform, "torchvision.transforms.v2")
+    return _is_in(transform, "torchvision.transforms.") and not _is_in(transform, "torchvision.transforms.v2")
 
 
 def _plain(value: Any) -> Any:
@@ -52,7 +52,7 @@ def _plain(value: Any) -> Any:
 
 
 def _rebuilt(transform: object, kind: type) -> Function:
-    """The same settings, for a class of this package."""
+    """Return the same settings, for a class of this package."""
     names = list(inspect.signature(kind.__init__).parameters)[1:]  # type: ignore[misc]
     made: Function = kind(**{name: _plain(getattr(transform, name)) for name in names if hasattr(transform, name)})
     return made
@@ -80,7 +80,7 @@ _OF_WEIGHTS: dict[str, Callable[[Any], list[Function]]] = {
 
 
 def steps_of(transform: Function) -> list[Function]:
-    """The steps of a transform, those of nested compositions among them, as transforms of this package.
+    """Return the steps of a transform, those of nested compositions among them, as transforms of this package.
 
     Steps that are not known are returned as they are.
 
@@ -92,12 +92,12 @@ def steps_of(transform: Function) -> list[Function]:
 
 def _flattened(transform: Any) -> list[Function]:
     name = type(transform).__name__
-    if isinstance(transform, v2.Compose) or (name in _COMPOSED and _is_of(transform, "torchvision.", "torch.nn.")):
+    if isinstance(transform, v2.Compose) or (name in _COMPOSED and _is_in(transform, "torchvision.", "torch.nn.")):
         steps = transform.transforms if name == "Compose" else transform
         return [step for part in steps for step in _flattened(part)]
-    if name in _OF_WEIGHTS and _is_of(transform, "torchvision.transforms._presets"):
+    if name in _OF_WEIGHTS and _is_in(transform, "torchvision.transforms._presets"):
         return _OF_WEIGHTS[name](transform)
-    if name in _OF_TIMM and _is_of(transform, "timm.data"):
+    if name in _OF_TIMM and _is_in(transform, "timm.data"):
         return [_OF_TIMM[name]()]
     return [transform]
 
@@ -111,7 +111,7 @@ def _joined(steps: Sequence[Function]) -> list[Function]:
             found[-1] = v2.ToTensor()
             continue
         name = type(step).__name__
-        is_known = name in _BY_NAME and _is_of(step, "torchvision.transforms.") and not _is_rounded_otherwise(step)
+        is_known = name in _BY_NAME and _is_in(step, "torchvision.transforms.") and not _is_rounded_otherwise(step)
         found.append(_rebuilt(step, _BY_NAME[name]) if is_known else step)
     return found
 
@@ -122,5 +122,5 @@ def _divides(step: Any) -> bool:
 
 
 def _is_rounded_otherwise(step: object) -> bool:
-    """Whether the class of torchvision's first version gives other values than that of the second."""
+    """Return whether the class of torchvision's first version gives other values than that of the second."""
     return _is_first_version(step) and type(step).__name__ in ("ConvertImageDtype", "GaussianBlur")

@@ -1,4 +1,4 @@
-"""What transforms take and give.
+"""Types of transforms' arguments and results.
 
 PyTorch and Pillow are named for readers and type checkers alone: neither is imported for it.
 """
@@ -23,7 +23,7 @@ Leaf: TypeAlias = Any
 """One value of a sample: an image, boxes, a label, or anything else, which is handed on."""
 
 Function: TypeAlias = Callable[..., Any]
-"""What a caller passes to be applied to a sample or a value, or a function that is declared for some kinds of values."""
+"""A function applied to a sample or a value: a caller's, or one declared for some kinds of values."""
 
 Params: TypeAlias = dict[str, Any]
 """Arguments of a function by their names: those that were drawn for a sample, and those that were set."""

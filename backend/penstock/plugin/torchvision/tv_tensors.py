@@ -28,7 +28,7 @@ _PUBLIC = (
 
 
 class _BoundingBoxFormat(enum.Enum):
-    """What the numbers of a box are."""
+    """The meaning of a box's numbers."""
 
     XYXY = "XYXY"
     XYWH = "XYWH"
@@ -39,22 +39,22 @@ class _BoundingBoxFormat(enum.Enum):
 
 
 class _ReturnType:
-    """What operations on what says what it is return, and, as a context, for how long.
+    """The type that operations on `tv_tensors` return, and, as a context, for how long.
 
     Args:
-        kept: the same kind, and not a plain tensor.
+        keep: the same kind, and not a plain tensor.
     """
 
-    kept = False
+    keep = False
 
-    def __init__(self, kept: bool) -> None:
-        self._before, _ReturnType.kept = _ReturnType.kept, kept
+    def __init__(self, keep: bool) -> None:
+        self._before, _ReturnType.keep = _ReturnType.keep, keep
 
     def __enter__(self) -> _ReturnType:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        _ReturnType.kept = self._before
+        _ReturnType.keep = self._before
 
 
 def _tensor(data: object, dtype: DType | None, device: Device | None, requires_grad: bool | None) -> Tensor:
@@ -64,7 +64,7 @@ def _tensor(data: object, dtype: DType | None, device: Device | None, requires_g
 
 @cache
 def classes() -> ModuleType:
-    """The module `torchvision.tv_tensors`, or what stands for it."""
+    """Return the module `torchvision.tv_tensors`, or what stands for it."""
     # Some wheels do not load beside a PyTorch for another machine.
     with contextlib.suppress(ImportError, RuntimeError):
         return importlib.import_module("torchvision.tv_tensors")
@@ -78,7 +78,7 @@ def _defined() -> ModuleType:
     class TVTensor(base):  # type: ignore[misc, valid-type]
         """A tensor that says what it holds; results of operations on it do not."""
 
-        _said: tuple[str, ...] = ()
+        _metadata_names: tuple[str, ...] = ()
 
         def __new__(
             cls,
@@ -87,16 +87,16 @@ def _defined() -> ModuleType:
             dtype: DType | None = None,
             device: Device | None = None,
             requires_grad: bool | None = None,
-            **said: object,
+            **metadata: object,
         ) -> Leaf:
-            return cls.wrap(_tensor(data, dtype, device, requires_grad), None, **said)
+            return cls.wrap(_tensor(data, dtype, device, requires_grad), None, **metadata)
 
         @classmethod
-        def wrap(cls, tensor: Tensor, like: object, **said: object) -> Tensor:
-            """A tensor as one of this kind."""
+        def wrap(cls, tensor: Tensor, like: object, **metadata: object) -> Tensor:
+            """Return a tensor as one of this kind."""
             result = tensor.as_subclass(cls)
-            for name in cls._said:
-                setattr(result, name, said[name] if name in said else getattr(like, name, None))
+            for name in cls._metadata_names:
+                setattr(result, name, metadata[name] if name in metadata else getattr(like, name, None))
             return result
 
         @classmethod
@@ -111,7 +111,7 @@ def _defined() -> ModuleType:
                 result = function(*args, **(kwargs or {}))
             keeps = function in (base.clone, base.to, base.detach, base.requires_grad_, base.pin_memory)
             like = next((each for each in args if isinstance(each, cls)), None)
-            if isinstance(result, base) and like is not None and (_ReturnType.kept or (keeps and like is args[0])):
+            if isinstance(result, base) and like is not None and (_ReturnType.keep or (keeps and like is args[0])):
                 return cls.wrap(result, like)
             return result.as_subclass(base) if isinstance(result, cls) else result
 
@@ -127,12 +127,12 @@ def _defined() -> ModuleType:
     class KeyPoints(TVTensor):
         """(..., 2): x and y, in an image of `canvas_size`."""
 
-        _said = ("canvas_size",)
+        _metadata_names = ("canvas_size",)
 
     class BoundingBoxes(TVTensor):
         """(N, 4), or of rotated ones (N, 5) or (N, 8), in `format`, in an image of `canvas_size`."""
 
-        _said = ("format", "canvas_size", "clamping_mode")
+        _metadata_names = ("format", "canvas_size", "clamping_mode")
 
         def __new__(
             cls,
@@ -156,19 +156,19 @@ def _defined() -> ModuleType:
                 raise ValueError(f"Rotated boxes are of floats. Got: {rows.dtype}")
             return cls.wrap(rows, None, format=kind, canvas_size=tuple(canvas_size), clamping_mode=clamping_mode)
 
-    def wrap(wrappee: Tensor, *, like: Leaf, **said: object) -> Tensor:
-        """A tensor as one of the kind of another."""
-        return type(like).wrap(wrappee, like, **said)
+    def wrap(wrappee: Tensor, *, like: Leaf, **metadata: object) -> Tensor:
+        """Return a tensor as one of the kind of another."""
+        return type(like).wrap(wrappee, like, **metadata)
 
     def is_rotated_bounding_format(format: BoxFormat) -> bool:
-        """Whether boxes of this format are rotated."""
+        """Return whether boxes of this format are rotated."""
         name = format if isinstance(format, str) else getattr(format, "value", None)
         if not isinstance(name, str):
             raise ValueError(f"`format` must be a name or a BoundingBoxFormat. Got: {type(format)}")
         return name in ("XYWHR", "CXCYWHR", "XYXYXYXY")
 
     def set_return_type(return_type: str) -> _ReturnType:
-        """Lets operations return `TVTensor`, what they are given, or `Tensor`, plain ones; for a while as a context."""
+        """Let operations return `TVTensor`, what they are given, or `Tensor`, plain ones; for a while as a context."""
         if return_type.lower() not in ("tensor", "tvtensor"):
             raise ValueError(f"`return_type` must be 'TVTensor' or 'Tensor'. Got: {return_type!r}")
         return _ReturnType(return_type.lower() == "tvtensor")

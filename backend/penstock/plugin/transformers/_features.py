@@ -1,4 +1,4 @@
-"""What processors return."""
+"""The results of processors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Features(dict[str, object]):
-    """What a model is given, by name; names are attributes as well."""
+    """A model's inputs by name; names are attributes as well."""
 
     def __getattr__(self, name: str) -> object:
         try:
@@ -22,7 +22,7 @@ class Features(dict[str, object]):
         return dict(self)
 
     def to(self, *args: object, **kwargs: object) -> Features:
-        """The same with its tensors elsewhere or of another type; `args`: those of PyTorch's `Tensor.to`."""
+        """Return the same with its tensors elsewhere or of another type; `args`: those of PyTorch's `Tensor.to`."""
         return Features({name: _moved(value, args, kwargs) for name, value in self.items()})
 
 
@@ -41,7 +41,7 @@ def _moved(value: object, args: tuple[object, ...], kwargs: Mapping[str, object]
 
 
 def collected(values: Mapping[str, object], kind: str | None, bfloat16: str) -> Features:
-    """The values as arrays (`np`), tensors (`pt`), or as they are; those of one name as tensors of bfloat16.
+    """Return the values as arrays (`np`), tensors (`pt`), or as they are; those of one name as tensors of bfloat16.
 
     Raises:
         ValueError: they do not fit into one, or the kind is none of these.
@@ -75,7 +75,7 @@ def _collected(name: str, value: object, kind: str | None) -> object:
 
 
 def _stays_list(value: object) -> bool:
-    """Whether it is a list of words, or one of numbers for each prompt, or empty."""
+    """Return whether it is a list of words, or one of numbers for each prompt, or empty."""
     if not isinstance(value, list):
         return False
     return (

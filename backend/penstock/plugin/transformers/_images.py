@@ -44,7 +44,7 @@ class ImageProcessor(Processor):
         device: object = None,
         **settings: object,
     ) -> Features:
-        """What the model is given of one image, or of several: `pixel_values`, and what its family has beside them.
+        """Return the model's inputs for one image or several: `pixel_values`, and further ones of its family.
 
         Args:
             images: of PIL, or arrays or tensors of uint8, of shape (H, W, 3) or (3, H, W), or several in one of four dimensions;
@@ -73,14 +73,14 @@ class ImageProcessor(Processor):
                 raise ValueError(
                     f"`data_format`: results are planar here, and the class's would not be. Got: {data_format!r}"
                 )
-        own = self._plain_settings(settings)
+        plain = self._plain_settings(settings)
         numbers = itertools.count()
         pixels = [
             [as_pixels(image, next(numbers), input_data_format) for image in group]
             for group in _groups(images, followed.prompts_apart)
         ]
         sizes = [image.shape[:2] for group in pixels for image in group]
-        return self._features(pixels, kind, {**own, **self._followed(own)[0].shared_settings(sizes)})
+        return self._features(pixels, kind, {**plain, **self._followed(plain)[0].shared_settings(sizes)})
 
     preprocess = __call__
 
@@ -89,25 +89,25 @@ class ImageProcessor(Processor):
         return {key: False if value is None and key.startswith("do_") else value for key, value in settings.items()}
 
     def count_tokens(self, sizes: Sequence[Sequence[int]], **model: int) -> list[int]:
-        """How many vision tokens images of these heights and widths become: see :func:`penstock.presets.count_tokens`."""
+        """Return how many vision tokens images of these heights and widths become: see :func:`penstock.presets.count_tokens`."""
         self._assign_changed()
         return count_tokens(self._with({}), sizes, **model)
 
 
 def _groups(images: object, apart: bool) -> list[list[object]]:
-    """Lists of images; images that are in no list of their own are in one together, or, if they are to be ``apart``, alone.
+    """List of images; images that are in no list of their own are in one together, or, if they are to be ``apart``, alone.
 
     Raises:
         ValueError: there is no image, or only some are in lists.
     """
-    given = list(images) if isinstance(images, (list, tuple)) else [images]
-    nested = [isinstance(each, (list, tuple)) for each in given]
+    items = list(images) if isinstance(images, (list, tuple)) else [images]
+    nested = [isinstance(each, (list, tuple)) for each in items]
     if any(nested) and not all(nested):
         raise ValueError("Images are in one list, or each of them in a list of lists, not in both")
-    groups = [_several(each) for each in given]
+    groups = [_several(each) for each in items]
     if not groups or not all(groups):
         raise ValueError("There is no image to process")
-    alone = all(getattr(each, "ndim", 3) < _BATCHED for each in given)
+    alone = all(getattr(each, "ndim", 3) < _BATCHED for each in items)
     if any(nested):
         return groups
     if apart:
@@ -117,15 +117,15 @@ def _groups(images: object, apart: bool) -> list[list[object]]:
     return [[image for group in groups for image in group]] if alone else groups
 
 
-def _several(given: object) -> list[object]:
+def _several(items: object) -> list[object]:
     """Of a list or of an array of four dimensions, what is in it."""
-    if isinstance(given, (list, tuple)) or getattr(given, "ndim", 0) == _BATCHED:
-        return list(given)  # type: ignore[call-overload]
-    return [given]
+    if isinstance(items, (list, tuple)) or getattr(items, "ndim", 0) == _BATCHED:
+        return list(items)  # type: ignore[call-overload]
+    return [items]
 
 
 def as_pixels(image: object, number: int, input_data_format: object) -> np.ndarray:
-    """An image of uint8, contiguous, of shape (H, W, 3)."""
+    """Return an image of uint8, contiguous, of shape (H, W, 3)."""
     from PIL import Image
 
     form = None if input_data_format is None else getattr(input_data_format, "value", input_data_format)
@@ -148,7 +148,7 @@ def as_pixels(image: object, number: int, input_data_format: object) -> np.ndarr
 
 
 def _opaque(image: Image.Image) -> Image.Image:
-    """An image of PIL upon white, if parts of it may be transparent."""
+    """Return an image of PIL upon white, if parts of it may be transparent."""
     if "A" not in image.getbands() and image.info.get("transparency") is None:
         return image
     from PIL import Image

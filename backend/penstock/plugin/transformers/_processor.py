@@ -1,4 +1,4 @@
-"""What processors of images and of sounds share: settings, and a pipeline for each set of them that a call has."""
+"""The base class of processors: settings, and a pipeline for each combination of a call's settings."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
     from penstock.pipeline import Pipeline
 
-_BATCH = 32
+_BATCH_SIZE = 32
 _SIDES = 2
 # Pipelines for settings of calls that are kept.
-_KEPT = 8
+_MAX_PIPELINES = 8
 _KINDS = ("image_processor", "feature_extractor", "video_processor")
 # Other names for parts of a size.
-_OLDER = ("min_pixels", "max_pixels", "max_size")
+_SIZE_ALIASES = ("min_pixels", "max_pixels", "max_size")
 # Arguments of `from_pretrained` that tell where to find what is given here as a folder.
-_PLACES = frozenset(
+_LOCATION_ARGUMENTS = frozenset(
     {
         "cache_dir",
         "force_download",
@@ -49,7 +49,7 @@ _PLACES = frozenset(
 
 
 def _plain(value: object) -> object:
-    """A setting as JSON would have it; transformers' `SizeDict` names each form of a size, and None for most."""
+    """Return a setting as JSON would have it; transformers' `SizeDict` names each form of a size, and None for most."""
     value = dataclasses.asdict(value) if _is_record(value) else value
     if isinstance(value, Mapping):
         return {key: each for key, each in value.items() if each is not None}
@@ -101,7 +101,7 @@ class Processor:
         num_threads: int | None = None,
         **settings: object,
     ) -> Self:
-        """The processor of the model in a folder, which is not sought anywhere else.
+        """Return the processor of the model in a folder, which is not sought anywhere else.
 
         Args:
             folder: where `preprocessor_config.json` or `processor_config.json` is.
@@ -112,8 +112,8 @@ class Processor:
         Raises:
             FileNotFoundError: there is no configuration.
         """
-        own = {key: value for key, value in settings.items() if key not in _PLACES}
-        return cls(folder, backend=backend, num_threads=num_threads, **own)
+        overrides = {key: value for key, value in settings.items() if key not in _LOCATION_ARGUMENTS}
+        return cls(folder, backend=backend, num_threads=num_threads, **overrides)
 
     @classmethod
     def from_dict(
@@ -124,12 +124,12 @@ class Processor:
         num_threads: int | None = None,
         **settings: object,
     ) -> Self:
-        """The processor of a configuration; the other arguments are those of the class."""
+        """Return the processor of a configuration; the other arguments are those of the class."""
         return cls(configuration, backend=backend, num_threads=num_threads, **settings)
 
     @classmethod
     def from_json_file(cls, json_file: str | Path) -> Self:
-        """The processor of a configuration in a file.
+        """Return the processor of a configuration in a file.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -137,11 +137,11 @@ class Processor:
         return cls(Path(json_file))
 
     def __getattr__(self, name: str) -> object:
-        """What the class of transformers has, such as `post_process_object_detection`; without transformers, a setting."""
+        """Return a setting, or an attribute of the transformers class, such as `post_process_object_detection`, if it is installed."""
         if name.startswith("_"):
             raise AttributeError(name)
         try:
-            value = getattr(self._theirs(), name)
+            value = getattr(self._original(), name)
         except AttributeError:
             if name not in self._configuration and name not in self._assigned:
                 raise
@@ -205,8 +205,8 @@ class Processor:
         if once:
             raise PresetError(f"`{once[0]}` is a setting of the processor, and not of a call")
 
-    def _theirs(self) -> object:
-        """The class's own object, with the same settings.
+    def _original(self) -> object:
+        """Return the class's own object, with the same settings.
 
         Raises:
             AttributeError: transformers is not installed, or has no such class.
@@ -226,7 +226,7 @@ class Processor:
         return self._class
 
     def _followed(self, settings: Mapping[str, object]) -> tuple[Family, Pipeline]:
-        """The family with a call's settings, and its pipeline, of which the last used ones are kept.
+        """Return the family with a call's settings, and its pipeline, of which the last used ones are kept.
 
         Raises:
             PresetError: a setting is unknown, or not followed.
@@ -237,33 +237,33 @@ class Processor:
             configuration = self._with(settings)
             running = preset(
                 configuration,
-                batch_size=_BATCH,
+                batch_size=_BATCH_SIZE,
                 backend=self._backend,
                 encoded=False,
                 num_threads=self._threads,
                 prefetch_queue_depth=1,
             )
             self._running[key] = read_configuration(configuration), running
-            if len(self._running) > _KEPT:
+            if len(self._running) > _MAX_PIPELINES:
                 self._running.popitem(last=False)[1][1].close()
         self._running.move_to_end(key)
         return self._running[key]
 
     def _with(self, settings: Mapping[str, object]) -> dict[str, object]:
-        """The configuration with what was assigned, and the settings of a call."""
-        own, changed = self._configuration, {**self._assigned, **settings}
-        ignored: frozenset[str] = getattr(read_configuration(own), "ignored", frozenset())
+        """Return the configuration with what was assigned, and the settings of a call."""
+        configuration, changed = self._configuration, {**self._assigned, **settings}
+        ignored: frozenset[str] = getattr(read_configuration(configuration), "ignored", frozenset())
         if "size" in changed and "size" not in ignored:
-            own = {name: value for name, value in own.items() if name not in _OLDER}
+            configuration = {name: value for name, value in configuration.items() if name not in _SIZE_ALIASES}
         else:
             # The configuration's size is already what it means.
             changed.pop("default_to_square", None)
-        return {**own, **changed}
+        return {**configuration, **changed}
 
     def _features(
         self, samples: Sequence[Sequence[np.ndarray]], kind: str | None, settings: Mapping[str, object]
     ) -> Features:
-        """What the processor gives of lists of samples, in one call."""
+        """Process lists of samples in one call."""
         family = self._followed(settings)[0]
         results = iter(self._outputs([sample for group in samples for sample in group], settings))
         joined = family.joined_prompts([[next(results) for _ in group] for group in samples])
@@ -273,10 +273,10 @@ class Processor:
         return Features({**collected(joined, kind, PIXELS if family.bfloat16 else ""), **lists})
 
     def _outputs(self, samples: Sequence[np.ndarray], settings: Mapping[str, object]) -> list[dict[str, np.ndarray]]:
-        """What becomes of each sample."""
+        """Return the pipeline's outputs for each sample."""
         family, pipeline = self._followed(settings)
-        own: list[dict[str, np.ndarray]] = []
-        for start in range(0, len(samples), _BATCH):
-            outputs = pipeline.run(**{self._input: samples[start : start + _BATCH]})
-            own += [dict(zip(family.outputs, map(np.array, values))) for values in zip(*outputs)]
-        return own
+        results: list[dict[str, np.ndarray]] = []
+        for start in range(0, len(samples), _BATCH_SIZE):
+            outputs = pipeline.run(**{self._input: samples[start : start + _BATCH_SIZE]})
+            results += [dict(zip(family.outputs, map(np.array, values))) for values in zip(*outputs)]
+        return results

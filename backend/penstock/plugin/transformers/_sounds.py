@@ -47,7 +47,7 @@ class FeatureExtractor(Processor):
         device: object = None,
         **settings: object,
     ) -> Features:
-        """What the model is given of one sound, or of several.
+        """Return the model's inputs for one sound or several.
 
         Args:
             raw_speech: a sound, or a list of them: one-dimensional, of float.
@@ -134,19 +134,19 @@ class FeatureExtractor(Processor):
         sounds: list[np.ndarray],
         length: int | None,
         kind: str | None,
-        asked: tuple[bool | None, bool | None],
+        overrides: tuple[bool | None, bool | None],
         settings: Mapping[str, object],
     ) -> Features:
-        """Whisper's; ``asked``: for masks of frames, and for normalized sounds."""
+        """Whisper's; ``overrides``: for masks of frames, and for normalized sounds."""
         lengths = [max(len(sound), length or 0) for sound in sounds]
         if len(set(lengths)) > 1:
             raise ValueError(
                 f"Sounds of {min(lengths)} to {max(lengths)} samples do not fit into one tensor: fill them"
             )
-        frames, normalizes = asked
-        own = [_normalized(sound) for sound in sounds] if normalizes else sounds
+        frames, normalizes = overrides
+        inputs = [_normalized(sound) for sound in sounds] if normalizes else sounds
         followed = {**settings, "max_length": lengths[0], "return_attention_mask": False}
-        features = self._features([own], kind, followed)
+        features = self._features([inputs], kind, followed)
         if not (frames or normalizes or family.return_attention_mask):
             return features
         masks = np.stack([_mask(len(sound), total) for sound, total in zip(sounds, lengths)])
@@ -170,23 +170,23 @@ class FeatureExtractor(Processor):
         values = [outputs[VALUES] for outputs in self._outputs(sounds if masks else filled, followed)]
         if masks:
             values = [_filled(value, max(len(value), length or 0), family.padding_value) for value in values]
-        told: dict[str, object] = {VALUES: stacked(values)}
+        features: dict[str, object] = {VALUES: stacked(values)}
         if masks:
-            told[MASK] = stacked([_mask(len(sound), total) for sound, total in zip(sounds, totals)])
-        return collected(told, kind, "")
+            features[MASK] = stacked([_mask(len(sound), total) for sound, total in zip(sounds, totals)])
+        return collected(features, kind, "")
 
     def _codes(self, family: CodecFamily, sounds: list[np.ndarray], length: int | None, kind: str | None) -> Features:
-        """Those of codecs, of which nothing is computed."""
+        """Return the features of codecs, which are the padded samples themselves."""
         totals = [max(len(sound), length or 0) for sound in sounds]
         filled = [_filled(sound, total, family.padding_value) for sound, total in zip(sounds, totals)]
-        told: dict[str, object] = {VALUES: stacked([np.pad(sound, family.around)[None] for sound in filled])}
+        features: dict[str, object] = {VALUES: stacked([np.pad(sound, family.around)[None] for sound in filled])}
         if length is not None or family.always_masks:
             masks = [_mask(len(sound), total) for sound, total in zip(sounds, totals)]
-            told[PADDING_MASK] = stacked([np.pad(mask, family.around) for mask in masks])
-        return collected(told, kind, "")
+            features[PADDING_MASK] = stacked([np.pad(mask, family.around) for mask in masks])
+        return collected(features, kind, "")
 
     def _clips(self, sounds: list[np.ndarray], kind: str | None, settings: Mapping[str, object]) -> Features:
-        """Those of families that fill sounds themselves."""
+        """Return the features of families whose pipeline pads sounds."""
         family = self._followed(settings)[0]
         assert isinstance(family, ClipSoundFamily)
         for number, sound in enumerate(sounds):
@@ -205,18 +205,18 @@ class FeatureExtractor(Processor):
         kind: str | None,
         settings: Mapping[str, object],
     ) -> Features:
-        """Those of families that fill what sounds became."""
+        """Return the features of families that pad spectra rather than sounds."""
         outputs = self._outputs(sounds, settings)
         units = [family.units(sound, each) for sound, each in zip(sounds, outputs)]
         if filling.most is not None and filling.cuts:
-            units = [min(own, filling.most) for own in units]
+            units = [min(features, filling.most) for features in units]
         length = filling.length(units)
-        told = [family.filled(each, own, length) for each, own in zip(outputs, units)]
+        padded = [family.filled(each, features, length) for each, features in zip(outputs, units)]
         masks = family.return_attention_mask if filling.masks is None else filling.masks
         masks = (masks and (family.masks_unfilled or length is not None)) or family.always_masks
         names = family.outputs if masks else family.outputs[:1]
-        own = collected({name: stacked([each[name] for each in told]) for name in names}, kind, "")
-        return Features({**own, **family.beside(len(sounds))})
+        features = collected({name: stacked([each[name] for each in padded]) for name in names}, kind, "")
+        return Features({**features, **family.beside(len(sounds))})
 
     def _filled_first(
         self,
@@ -226,7 +226,7 @@ class FeatureExtractor(Processor):
         kind: str | None,
         settings: Mapping[str, object],
     ) -> Features:
-        """Those of families that fill sounds before they compute anything."""
+        """Return the features of families that pad sounds first."""
         sounds = [family.lengthened(sound) for sound in sounds]
         length = filling.length(list(map(len, sounds)))
         totals = [max(len(sound), length or 0) for sound in sounds]
@@ -238,16 +238,16 @@ class FeatureExtractor(Processor):
         followed = {**settings, "max_length": most, "pad_to_multiple_of": 1}
         features = [each[family.value_name] for each in self._outputs(filled, followed)]
         longest = max(map(len, sounds))
-        told: list[tuple[np.ndarray, np.ndarray]] = []
+        finished: list[tuple[np.ndarray, np.ndarray]] = []
         for sound, total, values in zip(sounds, totals, features):
             mask: np.ndarray = family.mask(len(sound), total, len(values)).astype(family.mask_type)
-            told.append((family.finished(values, mask, len(sound), len(sound) == longest), mask))
-        own: dict[str, object] = {family.value_name: stacked([values for values, _ in told])}
+            finished.append((family.finished(values, mask, len(sound), len(sound) == longest), mask))
+        results: dict[str, object] = {family.value_name: stacked([values for values, _ in finished])}
         more = [family.told(len(sound)) for sound in sounds]
-        own |= {name: np.stack([each[name] for each in more]) for name in more[0]}
+        results |= {name: np.stack([each[name] for each in more]) for name in more[0]}
         if family.tells_masks(filling.masks, len(sounds)):
-            own[family.mask_name] = stacked([mask for _, mask in told])
-        return collected(family.together(own, list(map(len, sounds))), kind, "")
+            results[family.mask_name] = stacked([mask for _, mask in finished])
+        return collected(family.together(results, list(map(len, sounds))), kind, "")
 
     def _pieces(
         self,
@@ -259,12 +259,12 @@ class FeatureExtractor(Processor):
         settings: Mapping[str, object],
     ) -> Features:
         """Gemma 4's; ``bound``: of how many pieces, and whether what is longer is cut off."""
-        most, cuts = bound
+        max_pieces, cuts = bound
         values = [outputs[FEATURES] for outputs in self._outputs(sounds, settings)]
-        values = [value[:most] for value in values] if cuts else values
-        if way == _MOST and most is None:
+        values = [value[:max_pieces] for value in values] if cuts else values
+        if way == _MOST and max_pieces is None:
             raise ValueError(_NEEDS_LENGTH)
-        total = 0 if way == _NONE else most if way == _MOST else max(map(len, values))
+        total = 0 if way == _NONE else max_pieces if way == _MOST else max(map(len, values))
         totals = [max(len(value), total or 0) for value in values]
         beyond = [((0, total - len(value)), (0, 0)) for value, total in zip(values, totals)]
         filled = [np.pad(value, pad, constant_values=family.padding_value) for value, pad in zip(values, beyond)]
@@ -302,13 +302,13 @@ class _Filling:
 
 
 def _way(padding: object) -> str:
-    """How far sounds are filled.
+    """Return how far sounds are filled.
 
     Raises:
         ValueError: it is none of the ways.
     """
-    own = getattr(padding, "value", padding)
-    way = {True: _LONGEST, False: _NONE}[own] if isinstance(own, bool) else own
+    choice = getattr(padding, "value", padding)
+    way = {True: _LONGEST, False: _NONE}[choice] if isinstance(choice, bool) else choice
     if way not in (_MOST, _LONGEST, _NONE):
         raise ValueError(f"`padding` is {_MOST!r}, {_LONGEST!r}, {_NONE!r}, True or False. Got: {padding!r}")
     return str(way)
@@ -327,7 +327,7 @@ def _filled(sound: np.ndarray, total: int, value: float) -> np.ndarray:
 
 
 def _normalized(sound: np.ndarray) -> np.ndarray:
-    """The sound with mean 0 and variance 1, as the class has it."""
+    """Return the sound with mean 0 and variance 1, as the class has it."""
     changed: np.ndarray = (sound - sound.mean()) / np.sqrt(sound.var() + 1e-7)
     return changed
 

@@ -31,7 +31,7 @@ class VideoProcessor(Processor):
         device: object = None,
         **settings: object,
     ) -> Features:
-        """What the model is given of one video, or of several.
+        """Return the model's inputs for one video or several.
 
         Args:
             videos: a list of images, or an array or tensor of uint8, of shape (F, H, W, 3) or (F, 3, H, W); or a list of such.
@@ -49,19 +49,19 @@ class VideoProcessor(Processor):
                 f"`device` is the CPU here; `presets.preset(device='gpu')` computes on a GPU. Got: {device}"
             )
         self._assign_changed()
-        own = self._plain_settings(settings)
-        family = self._followed(own)[0]
+        plain = self._plain_settings(settings)
+        family = self._followed(plain)[0]
         if not isinstance(family, SampledFamily):
             raise PresetError("The configuration is for no videos")
-        given = _several(videos)
-        told = _told(video_metadata, len(given))
-        frames = [_frames(video, number, input_data_format) for number, video in enumerate(given)]
+        items = _several(videos)
+        metadata = _metadata_of(video_metadata, len(items))
+        frames = [_frames(video, number, input_data_format) for number, video in enumerate(items)]
         if family.do_sample_frames:
-            if told is None:
+            if metadata is None:
                 raise ValueError("To take some frames of a video, `video_metadata` must tell of it")
-            frames = [video[family.sampled(_length(about))] for video, about in zip(frames, told)]
+            frames = [video[family.sampled(_length(about))] for video, about in zip(frames, metadata)]
         kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
-        return self._features([frames], kind, own)
+        return self._features([frames], kind, plain)
 
     preprocess = __call__
 
@@ -70,7 +70,7 @@ class VideoProcessor(Processor):
 
 
 def _several(videos: object) -> list[object]:
-    """The videos as a list; a list of images is one."""
+    """Return the videos as a list; a list of images is one."""
     if getattr(videos, "ndim", 0) == _DIMENSIONS + 1:
         return list(videos)  # type: ignore[call-overload]
     if not isinstance(videos, (list, tuple)):
@@ -82,32 +82,32 @@ def _several(videos: object) -> list[object]:
     return list(videos) if whole else [videos]
 
 
-def _told(metadata: object, count: int) -> list[Mapping[str, float]] | None:
-    """What is told of each video, if anything is."""
+def _metadata_of(metadata: object, count: int) -> list[Mapping[str, float]] | None:
+    """Return each video's metadata, or None if there is none."""
     if metadata is None:
         return None
-    given: list[object] = metadata if isinstance(metadata, list) else [metadata]
+    entries: list[object] = metadata if isinstance(metadata, list) else [metadata]
     # Chat templates give a list for each conversation.
-    given = [one for each in given for one in (each if isinstance(each, list) else [each])]
-    own = [each if isinstance(each, Mapping) else vars(each) for each in given]
-    if len(own) != count:
-        raise ValueError(f"`video_metadata` tells of {len(own)} videos, and there are {count}")
-    return own
+    entries = [one for each in entries for one in (each if isinstance(each, list) else [each])]
+    found = [each if isinstance(each, Mapping) else vars(each) for each in entries]
+    if len(found) != count:
+        raise ValueError(f"`video_metadata` tells of {len(found)} videos, and there are {count}")
+    return found
 
 
 def _length(metadata: Mapping[str, float]) -> VideoLength:
-    """How long a video is, by its metadata."""
+    """Return how long a video is, by its metadata."""
     return VideoLength(int(metadata["total_num_frames"]), metadata.get("fps"), metadata.get("duration"))
 
 
 def _frames(video: object, number: int, form: object) -> np.ndarray:
-    """A video of uint8, of shape (F, H, W, 3)."""
+    """Return a video of uint8, of shape (F, H, W, 3)."""
     if isinstance(video, str):
         raise ValueError(f"Video {number} is an address or a path, {video!r}: nothing is fetched or read here")
     images = list(video) if isinstance(video, (list, tuple)) else [*np.asarray(video)]
     if not images:
         raise ValueError(f"Video {number} has no frame")
-    frames = [as_pixels(image, place, form) for place, image in enumerate(images)]
+    frames = [as_pixels(image, index, form) for index, image in enumerate(images)]
     if len({frame.shape for frame in frames}) > 1:
         raise ValueError(f"Video {number} has frames of several sizes")
     return np.stack(frames)

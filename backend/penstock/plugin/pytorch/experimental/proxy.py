@@ -106,10 +106,10 @@ class _Proxy:
         try:
             samples = self.__signature__.bind(*args, **keywords).arguments
         except TypeError as error:
-            given = [type(value).__name__ for value in args]
-            given += [f"{name}={type(value).__name__}" for name, value in keywords.items()]
+            types_text = [type(value).__name__ for value in args]
+            types_text += [f"{name}={type(value).__name__}" for name, value in keywords.items()]
             raise ValueError(
-                f"Expected signature is: {self.__signature__}. Got: ({', '.join(given)}), error: {error}"
+                f"Expected signature is: {self.__signature__}. Got: ({', '.join(types_text)}), error: {error}"
             ) from None
         if self._batch is None or self._batch.is_complete:
             worker = get_worker_info()
@@ -118,12 +118,12 @@ class _Proxy:
         batch = self._batch
         for name, value in samples.items():
             batch.call_args.setdefault(name, []).append(value)
-        place = len(next(iter(batch.call_args.values()))) - 1
-        references = tuple(DALIOutputSampleRef(self, batch, output, place) for output in range(self._num_outputs))
+        position = len(next(iter(batch.call_args.values()))) - 1
+        references = tuple(DALIOutputSampleRef(self, batch, output, position) for output in range(self._num_outputs))
         return references if len(references) > 1 else references[0]
 
     def finish(self, batch: DALIPipelineRunRef) -> DALIPipelineRunRef:
-        """Sends a complete batch, unless the main process does; returns the reference for the main process."""
+        """Send a complete batch, unless the main process does; return the reference for the main process."""
         if self._deterministic:
             return batch
         if not batch.is_scheduled:
@@ -136,7 +136,7 @@ class _Proxy:
 def _collate_dali_output_sample_ref_fn(
     samples: Sequence[DALIOutputSampleRef], *, collate_fn_map: object = None
 ) -> DALIOutputBatchRef:
-    """The batch of the samples; has DALI's name, by which a loader's own ``collate_fn`` calls it."""
+    """Return the batch of the samples; has DALI's name, by which a loader's own ``collate_fn`` calls it."""
     first = samples[0]
     batch = first.pipe_run_ref
     # Even if collation fails, the next sample starts a new batch.
@@ -199,14 +199,14 @@ class DALIServer:
         return self._thread is not None
 
     def start_thread(self) -> None:
-        """Starts processing batches; ``with`` does so, too."""
+        """Start processing batches; ``with`` does so, too."""
         if self._thread is None:
             self._stopping.clear()
             self._thread = threading.Thread(target=self._serve, name="penstock-proxy", daemon=True)
             self._thread.start()
 
     def stop_thread(self) -> None:
-        """Stops processing batches."""
+        """Stop processing batches."""
         if self._thread is not None:
             self._stopping.set()
             self._thread.join()
@@ -239,7 +239,7 @@ class DALIServer:
     # -- the loop ------------------------------------------------------------------------------------------------
 
     def produce_data(self, obj: object) -> object:
-        """Replaces references to batches by tensors, in lists, tuples, dictionaries and attributes of objects.
+        """Replace references to batches by tensors, in lists, tuples, dictionaries and attributes of objects.
 
         Lists, dictionaries and objects are changed in place.
 
@@ -271,7 +271,7 @@ class _Replacement:
         self._seen: dict[int, tuple[object, object]] = {}
 
     def of(self, obj: object) -> object:
-        """The object with its references replaced."""
+        """Return the object with its references replaced."""
         if isinstance(obj, DALIOutputBatchRef):
             key = obj.pipe_run_ref.batch_id
             if key not in self._outputs:
@@ -290,19 +290,19 @@ class _Replacement:
             if all(new is old for new, old in zip(items, obj)):
                 return obj
             return obj._make(items) if hasattr(obj, "_make") else type(obj)(items)
-        places: Any = obj
+        container: Any = obj
         if isinstance(obj, list):
             keys: Iterable[object] = range(len(obj))
         elif isinstance(obj, dict):
             keys = list(obj)
         elif hasattr(obj, "__dict__") and not isinstance(obj, (type, torch.Tensor)):
-            places, keys = vars(obj), list(vars(obj))
+            container, keys = vars(obj), list(vars(obj))
         else:
             return obj
         for key in keys:
-            new = self.of(places[key])
-            if new is not places[key]:
-                places[key] = new
+            new = self.of(container[key])
+            if new is not container[key]:
+                container[key] = new
         return obj
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.plugin.torchvision._kinds import function_for
-from penstock.plugin.torchvision._on_tensors.dtypes import converted, most_of
+from penstock.plugin.torchvision._on_tensors.dtypes import converted, max_value_of
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._typing import Tensor
 
@@ -30,7 +30,7 @@ def check_factor(factor: float, name: str) -> None:
 
 def _bounded(values: Tensor, like: Tensor) -> Tensor:
     """Floats as values of an image of the type of ``like``."""
-    values = values.clamp_(0, most_of(like.dtype))
+    values = values.clamp_(0, max_value_of(like.dtype))
     return values if like.is_floating_point() else values.to(like.dtype)
 
 
@@ -77,10 +77,10 @@ def _saturation(image: Tensor, saturation_factor: float) -> Tensor:
     check_factor(saturation_factor, "saturation_factor")
     if _check_colours(image, "adjust_saturation") == 1:
         return image
-    return _blend(image, _whole(_lightness(image), image), float(saturation_factor))
+    return _blend(image, _rounded_as(_lightness(image), image), float(saturation_factor))
 
 
-def _whole(values: Tensor, like: Tensor) -> Tensor:
+def _rounded_as(values: Tensor, like: Tensor) -> Tensor:
     return values if like.is_floating_point() else values.floor_()
 
 
@@ -88,7 +88,7 @@ def _whole(values: Tensor, like: Tensor) -> Tensor:
 def _contrast(image: Tensor, contrast_factor: float) -> Tensor:
     check_factor(contrast_factor, "contrast_factor")
     if _check_colours(image, "adjust_contrast") == 3:
-        grey = _whole(_lightness(image), image)
+        grey = _rounded_as(_lightness(image), image)
     else:
         grey = image if image.is_floating_point() else image.to(torch().float32)
     return _blend(image, grey.mean(dim=(-3, -2, -1), keepdim=True), float(contrast_factor))
@@ -126,18 +126,18 @@ def _hue(image: Tensor, hue_factor: float) -> Tensor:
 def _hsv(image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     library = torch()
     red, green, _ = image.unbind(dim=-3)
-    least, most = library.aminmax(image, dim=-3)
-    grey, span, ones = most == least, most - least, library.ones_like(most)
-    saturation = span / library.where(grey, ones, most)
-    away = (most.unsqueeze(-3) - image) / library.where(grey, ones, span).unsqueeze(-3)
+    low, high = library.aminmax(image, dim=-3)
+    grey, span, ones = high == low, high - low, library.ones_like(high)
+    saturation = span / library.where(grey, ones, high)
+    away = (high.unsqueeze(-3) - image) / library.where(grey, ones, span).unsqueeze(-3)
     r, g, b = away.unbind(dim=-3)
-    is_red, is_green = most == red, most == green
+    is_red, is_green = high == red, high == green
     # Each pixel's hue is one of these, and the others are zero.
     of_green = ((r + 2.0) - b) * (is_green & ~is_red)
     of_red = (b - g) * is_red
     of_blue = ((g + 4.0) - r) * ~(is_red | is_green)
     hue = (of_red + of_green + of_blue).mul_(1.0 / 6.0).add_(1.0).fmod_(1.0)
-    return hue, saturation, most
+    return hue, saturation, high
 
 
 def _rgb(hue: Tensor, saturation: Tensor, value: Tensor) -> Tensor:
@@ -173,14 +173,14 @@ def _posterize(image: Tensor, bits: int) -> Tensor:
     if image.is_floating_point():
         levels = 1 << bits
         return image.mul(levels).floor_().clamp_(0, levels - 1).mul_(1.0 / levels)
-    kept = most_of(image.dtype).bit_length()
-    return image if bits >= kept else image & (((1 << bits) - 1) << (kept - bits))
+    num_bits = max_value_of(image.dtype).bit_length()
+    return image if bits >= num_bits else image & (((1 << bits) - 1) << (num_bits - bits))
 
 
 @function_for("solarize", "tensor", "video")
 def _solarize(image: Tensor, threshold: float) -> Tensor:
-    if threshold > most_of(image.dtype):
-        raise TypeError(f"`threshold` must be at most {most_of(image.dtype)}, white. Got: {threshold}")
+    if threshold > max_value_of(image.dtype):
+        raise TypeError(f"`threshold` must be at most {max_value_of(image.dtype)}, white. Got: {threshold}")
     return torch().where(image >= threshold, _invert(image), image)
 
 
@@ -188,7 +188,7 @@ def _solarize(image: Tensor, threshold: float) -> Tensor:
 def _invert(image: Tensor) -> Tensor:
     if image.is_floating_point():
         return 1.0 - image
-    return image.bitwise_not() if image.dtype == torch().uint8 else image.bitwise_xor(most_of(image.dtype))
+    return image.bitwise_not() if image.dtype == torch().uint8 else image.bitwise_xor(max_value_of(image.dtype))
 
 
 @function_for("autocontrast", "tensor", "video")
@@ -196,13 +196,13 @@ def _autocontrast(image: Tensor) -> Tensor:
     _check_colours(image, "autocontrast")
     if image.numel() == 0:
         return image
-    library, most = torch(), most_of(image.dtype)
+    library, white = torch(), max_value_of(image.dtype)
     floats = image if image.is_floating_point() else image.to(library.float32)
     low, high = (edge(dim=(-2, -1), keepdim=True) for edge in (floats.amin, floats.amax))
     flat = low == high
-    scale = library.where(flat, 1.0, (high - low) * (1.0 / most))
+    scale = library.where(flat, 1.0, (high - low) * (1.0 / white))
     low = library.where(flat, 0.0, low)
-    return ((floats - low) / scale).clamp_(0, most).to(image.dtype)
+    return ((floats - low) / scale).clamp_(0, white).to(image.dtype)
 
 
 @function_for("equalize", "tensor", "video")

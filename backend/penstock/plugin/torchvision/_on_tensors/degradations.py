@@ -1,4 +1,4 @@
-"""What makes images worse: blur, noise, compression, erased regions."""
+"""Degradations of images: blur, noise, compression, erased regions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def blur_of(kernel_size: Size, sigma: Floats | None) -> tuple[list[int], list[fl
 
 
 def blur_kernel(kernel_size: Size, sigma: Floats) -> np.ndarray:
-    """The weights that PyTorch computes, float32 of shape (rows, columns)."""
+    """Return the weights that PyTorch computes, float32 of shape (rows, columns)."""
     library = torch()
     sizes, widths = blur_of(kernel_size, sigma)
     across, down = (_bell(size, width, library.float32, "cpu") for size, width in zip(sizes, widths))
@@ -61,8 +61,8 @@ def blur_kernel(kernel_size: Size, sigma: Floats) -> np.ndarray:
 
 def _bell(size: int, width: float, dtype: DType, device: Device) -> Tensor:
     edge = (size - 1) / (2.0 * math.sqrt(2.0))
-    places = torch().linspace(-edge, edge, steps=size, dtype=dtype, device=device)
-    return places.div(width).pow(2).neg().softmax(dim=0)
+    positions = torch().linspace(-edge, edge, steps=size, dtype=dtype, device=device)
+    return positions.div(width).pow(2).neg().softmax(dim=0)
 
 
 @function_for("gaussian_noise", "tensor", "video")

@@ -7,8 +7,8 @@ from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._typing import Canvas, DType, Tensor
 
 
-def most_of(dtype: DType) -> int:
-    """What white is in a type: 1 of floats.
+def max_value_of(dtype: DType) -> int:
+    """Return the value of white in a type: 1 for floats.
 
     Raises:
         TypeError: images have no such type.
@@ -23,7 +23,7 @@ def most_of(dtype: DType) -> int:
 
 @function_for("to_dtype", "tensor", "video")
 def converted(image: Tensor, dtype: DType | None = None, scale: bool = False) -> Tensor:
-    """An image of another type; with ``scale`` white stays white.
+    """Return an image of another type; with ``scale`` white stays white.
 
     Raises:
         RuntimeError: the type holds more than the floats can tell apart.
@@ -35,8 +35,8 @@ def converted(image: Tensor, dtype: DType | None = None, scale: bool = False) ->
     if image.is_floating_point():
         return image.to(dtype) if dtype.is_floating_point else _as_integers(image, dtype)
     if dtype.is_floating_point:
-        return image.to(dtype).mul_(1.0 / most_of(image.dtype))
-    bits = most_of(dtype).bit_length() - most_of(image.dtype).bit_length()
+        return image.to(dtype).mul_(1.0 / max_value_of(image.dtype))
+    bits = max_value_of(dtype).bit_length() - max_value_of(image.dtype).bit_length()
     if bits < 0:
         # Shifts of uint16 are not there.
         narrower = image / 2**-bits if image.dtype == library.uint16 else image.bitwise_right_shift(-bits)
@@ -51,14 +51,14 @@ def _as_integers(image: Tensor, dtype: DType) -> Tensor:
     if dtype in exact.get(image.dtype, ()):
         raise RuntimeError(f"{image.dtype} cannot tell all values of {dtype} apart")
     # All integers get equal shares of the floats, but for 1.0, which becomes the largest.
-    return image.mul(float(most_of(dtype)) + 1.0 - 1e-3).to(dtype)
+    return image.mul(float(max_value_of(dtype)) + 1.0 - 1e-3).to(dtype)
 
 
 @function_for("to_dtype", "mask", "boxes", "points")
 def _converted_other(
-    values: Tensor, *told: Boxes | Canvas, dtype: DType | None = None, scale: bool = False
+    values: Tensor, *info: Boxes | Canvas, dtype: DType | None = None, scale: bool = False
 ) -> Tensor | tuple[Tensor, Canvas]:
     result = values.to(dtype)
-    if not told:
+    if not info:
         return result
-    return result, told[0].canvas if isinstance(told[0], Boxes) else told[0]
+    return result, info[0].canvas if isinstance(info[0], Boxes) else info[0]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from penstock.kernels import pillow
 from penstock.plugin.torchvision._kinds import function_for
-from penstock.plugin.torchvision._on_pixels import five_places
+from penstock.plugin.torchvision._on_pixels import five_regions
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._settings import (
     borders_of,
@@ -37,7 +37,7 @@ def resized(
     max_size: int | None = None,
     antialias: bool | None = True,
 ) -> Tensor:
-    """A tensor of images in another size."""
+    """Return a tensor of images in another size."""
     library, name = torch(), filter_name(interpolation)
     extents = resized_extents((int(image.shape[-2]), int(image.shape[-1])), size, max_size)
     if extents == tuple(image.shape[-2:]):
@@ -68,7 +68,7 @@ def resized(
 
 
 def _pixels_first(batch: Tensor) -> Tensor:
-    """A single image whose channels come last in memory, so that PyTorch sees that."""
+    """Return a single image whose channels come last in memory, so that PyTorch sees that."""
     library = torch()
     count, *shape = batch.shape
     if count == 1 and batch.is_contiguous(memory_format=library.channels_last) and batch.stride(0) != batch.numel():
@@ -90,7 +90,7 @@ def _resized_mask(
 
 @function_for("crop", "tensor", "video", "mask")
 def cropped(image: Tensor, top: int, left: int, height: int, width: int) -> Tensor:
-    """A region, black beyond the image."""
+    """Return a region, black beyond the image."""
     rows, columns = image.shape[-2:]
     bottom, right = top + height, left + width
     part = image[..., max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)]
@@ -143,7 +143,7 @@ def _resized_crop_mask(
 
 @function_for("pad", "tensor", "video")
 def padded(image: Tensor, padding: Size, fill: Fill = None, padding_mode: str = "constant") -> Tensor:
-    """A border on each side."""
+    """Return a border on each side."""
     left, top, right, bottom = borders_of(padding)
     if padding_mode not in pillow.PAD_MODES:
         raise ValueError(f"`padding_mode` must be one of {', '.join(pillow.PAD_MODES)}. Got: {padding_mode!r}")
@@ -169,13 +169,13 @@ def _framed(image: Tensor, borders: tuple[int, int, int, int], values: Sequence[
     result = library.nn.functional.pad(image, [left, right, top, bottom])
     colours = library.tensor(list(values), device=image.device).to(image.dtype).reshape(-1, 1, 1)
     height, width = result.shape[-2:]
-    for place in (
+    for region in (
         (slice(0, max(top, 0)), slice(None)),
         (slice(None), slice(0, max(left, 0))),
         (slice(height - max(bottom, 0), height), slice(None)),
         (slice(None), slice(width - max(right, 0), width)),
     ):
-        rows, columns = place
+        rows, columns = region
         result[..., rows, columns] = colours
     return result
 
@@ -188,8 +188,8 @@ def _symmetric(image: Tensor, borders: tuple[int, int, int, int]) -> Tensor:
         max(-left, 0) : image.shape[-1] - max(-right, 0),
     ]
     rows, columns = (
-        library.cat([places[:before].flip(0), places, places.flip(0)[:after]])
-        for places, before, after in (
+        library.cat([indices[:before].flip(0), indices, indices.flip(0)[:after]])
+        for indices, before, after in (
             (library.arange(inside.shape[-2]), max(top, 0), max(bottom, 0)),
             (library.arange(inside.shape[-1]), max(left, 0), max(right, 0)),
         )
@@ -205,14 +205,14 @@ def _padded_mask(mask: Tensor, padding: Size, fill: Fill = None, padding_mode: s
 
 
 @function_for("five_crop", "tensor", "video")
-def _five(image: Tensor, size: Size) -> tuple[Tensor, ...]:
+def _five_crops(image: Tensor, size: Size) -> tuple[Tensor, ...]:
     extents = (int(image.shape[-2]), int(image.shape[-1]))
-    return tuple(cropped(image, *place) for place in five_places(extents, size))
+    return tuple(cropped(image, *region) for region in five_regions(extents, size))
 
 
 @function_for("ten_crop", "tensor", "video")
-def _ten(image: Tensor, size: Size, vertical_flip: bool = False) -> tuple[Tensor, ...]:
-    return _five(image, size) + _five(image.flip(-2 if vertical_flip else -1), size)
+def _ten_crops(image: Tensor, size: Size, vertical_flip: bool = False) -> tuple[Tensor, ...]:
+    return _five_crops(image, size) + _five_crops(image.flip(-2 if vertical_flip else -1), size)
 
 
 @function_for("uniform_temporal_subsample", "tensor", "video")

@@ -13,7 +13,7 @@ from penstock.plugin.torchvision._typing import Corners, DType, Fill, Floats, In
 
 
 def _sampled(image: Tensor, grid: Tensor, name: str, fill: Fill) -> Tensor:
-    """The values at places of a grid (1, h, w, 2)."""
+    """Return the values at places of a grid (1, h, w, 2)."""
     library = torch()
     channels, extents = image.shape[-3], tuple(grid.shape[1:3])
     shape = (*image.shape[:-2], *extents)
@@ -23,8 +23,8 @@ def _sampled(image: Tensor, grid: Tensor, name: str, fill: Fill) -> Tensor:
     floats = batch.to(grid.dtype)
     if fill is not None:
         floats = library.cat((floats, library.ones_like(floats[:, :1])), dim=1)
-    places = grid.expand(len(floats), -1, -1, -1)
-    values = library.nn.functional.grid_sample(floats, places, mode=name, padding_mode="zeros", align_corners=False)
+    positions = grid.expand(len(floats), -1, -1, -1)
+    values = library.nn.functional.grid_sample(floats, positions, mode=name, padding_mode="zeros", align_corners=False)
     if fill is not None:
         values, inside = values[:, :channels], values[:, channels:].expand(-1, channels, -1, -1)
         filled = [float(fill)] if isinstance(fill, (int, float)) else list(fill)
@@ -50,23 +50,23 @@ def _type_of(image: Tensor) -> DType:
 
 
 def _centred_grid(terms: Sequence[float], image: Tensor, extents: tuple[int, int]) -> Tensor:
-    """Where the pixels of an output of ``extents`` come from, where terms count from the middle."""
+    """Return where the pixels of an output of ``extents`` come from, where terms count from the middle."""
     library, dtype = torch(), _type_of(image)
-    places = library.empty(1, *extents, 3, dtype=dtype, device=image.device)
+    positions = library.empty(1, *extents, 3, dtype=dtype, device=image.device)
     height, width = extents
-    places[..., 0] = library.linspace((1.0 - width) * 0.5, (width - 1.0) * 0.5, steps=width, device=image.device)
+    positions[..., 0] = library.linspace((1.0 - width) * 0.5, (width - 1.0) * 0.5, steps=width, device=image.device)
     down = library.linspace((1.0 - height) * 0.5, (height - 1.0) * 0.5, steps=height, device=image.device)
-    places[..., 1] = down.unsqueeze(-1)
-    places[..., 2] = 1
+    positions[..., 1] = down.unsqueeze(-1)
+    positions[..., 2] = 1
     matrix = library.tensor(list(terms), dtype=dtype, device=image.device).reshape(1, 2, 3).transpose(1, 2)
     halves = library.tensor([0.5 * image.shape[-1], 0.5 * image.shape[-2]], dtype=dtype, device=image.device)
-    return places.reshape(1, -1, 3).bmm(matrix / halves).reshape(1, height, width, 2)
+    return positions.reshape(1, -1, 3).bmm(matrix / halves).reshape(1, height, width, 2)
 
 
 def _from_middle(center: Sequence[float] | None, image: Tensor) -> list[float]:
     if center is None:
         return [0.0, 0.0]
-    return [place - extent * 0.5 for place, extent in zip(center, (image.shape[-1], image.shape[-2]))]
+    return [coordinate - extent * 0.5 for coordinate, extent in zip(center, (image.shape[-1], image.shape[-2]))]
 
 
 @function_for("affine", "tensor", "video")
@@ -103,7 +103,7 @@ def _affine_mask(
 
 
 def expanded_extents(terms: Sequence[float], width: int, height: int) -> tuple[int, int]:
-    """The height and width that hold a whole rotated image."""
+    """Return the height and width that hold a whole rotated image."""
     library = torch()
     half_width, half_height = 0.5 * width, 0.5 * height
     corners = [[x, y, 1.0] for x, y in ((-1, -1), (-1, 1), (1, 1), (1, -1))]
@@ -165,15 +165,15 @@ def _perspective(
     name = _check_warp(image, interpolation, fill)
     library, dtype, device = torch(), _type_of(image), image.device
     height, width = image.shape[-2:]
-    places = library.empty(1, height, width, 3, dtype=dtype, device=device)
-    places[..., 0] = library.linspace(0.5, width - 0.5, steps=width, dtype=dtype, device=device)
-    places[..., 1] = library.linspace(0.5, height - 0.5, steps=height, dtype=dtype, device=device).unsqueeze(-1)
-    places[..., 2] = 1
-    places = places.reshape(1, -1, 3)
+    positions = library.empty(1, height, width, 3, dtype=dtype, device=device)
+    positions[..., 0] = library.linspace(0.5, width - 0.5, steps=width, dtype=dtype, device=device)
+    positions[..., 1] = library.linspace(0.5, height - 0.5, steps=height, dtype=dtype, device=device).unsqueeze(-1)
+    positions[..., 2] = 1
+    positions = positions.reshape(1, -1, 3)
     above = library.tensor([terms[:3], terms[3:6]], dtype=dtype, device=device).T
     above = above / library.tensor([0.5 * width, 0.5 * height], dtype=dtype, device=device)
     below = library.tensor([[terms[6], terms[7], 1.0]] * 2, dtype=dtype, device=device).T
-    grid = places.bmm(above[None]) / places.bmm(below[None]) - 1.0
+    grid = positions.bmm(above[None]) / positions.bmm(below[None]) - 1.0
     return _sampled(image, grid.reshape(1, height, width, 2), name, fill)
 
 
@@ -192,16 +192,16 @@ def _perspective_mask(
 def relative_places(height: int, width: int, like: Tensor) -> Tensor:
     """(1, H, W, 2): the centres of all pixels, from -1 to 1."""
     library, dtype = torch(), _type_of(like)
-    places = library.empty(1, height, width, 2, dtype=dtype, device=like.device)
+    positions = library.empty(1, height, width, 2, dtype=dtype, device=like.device)
     for axis, extent in enumerate((width, height)):
         edge = (extent - 1) / extent
         line = library.linspace(-edge, edge, extent, dtype=dtype, device=like.device)
-        places[..., axis] = line if axis == 0 else line.unsqueeze(-1)
-    return places
+        positions[..., axis] = line if axis == 0 else line.unsqueeze(-1)
+    return positions
 
 
 def check_displacement(displacement: Tensor, height: int, width: int) -> None:
-    """Raises an error unless it moves each pixel of an image of this size.
+    """Raise an error unless it moves each pixel of an image of this size.
 
     Raises:
         TypeError, ValueError: it is no tensor, or of another shape.
@@ -219,8 +219,8 @@ def _elastic(
     height, width = image.shape[-2:]
     check_displacement(displacement, height, width)
     name = _check_warp(image, interpolation, fill)
-    places = relative_places(height, width, image)
-    return _sampled(image, places + displacement.to(places), name, fill)
+    positions = relative_places(height, width, image)
+    return _sampled(image, positions + displacement.to(positions), name, fill)
 
 
 @function_for("elastic", "mask")

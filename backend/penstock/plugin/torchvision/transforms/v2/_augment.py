@@ -121,7 +121,7 @@ class _Mixing(OwnTransform):
         return float(library.distributions.Beta(*[library.tensor([self.alpha])] * 2).sample(()))
 
     def mixed(self, image: Leaf, params: Params) -> Leaf:
-        """A batch of images, mixed."""
+        """Return a batch of images, mixed."""
         raise NotImplementedError
 
     def run(self, sample: Nested) -> Nested:
@@ -198,8 +198,8 @@ class CutMix(_Mixing):
         return {"place": (slice(top, bottom), slice(left, right)), "share": share}
 
     def mixed(self, image: Leaf, params: Params) -> Leaf:
-        result, place = image.clone(), (..., *params["place"])
-        result[place] = image.roll(1, 0)[place]
+        result, region = image.clone(), (..., *params["place"])
+        result[region] = image.roll(1, 0)[region]
         return result
 
 

@@ -66,7 +66,7 @@ _POLICIES = {
 
 
 class _Choice(NamedTuple):
-    """What is applied, with which probability and magnitude."""
+    """An operation with its probability and magnitude."""
 
     name: str
     probability: float
@@ -112,10 +112,10 @@ def levels(first: float, last: float, count: int) -> np.ndarray:
     if count == 1:
         return np.array([low], np.float32)
     step = np.float64((high - low) / np.float32(count - 1))
-    places = np.arange(count)
-    up = np.float64(low) + step * places
-    down = np.float64(high) - step * (count - 1 - places)
-    return np.where(places < count // 2, up, down).astype(np.float32)
+    positions = np.arange(count)
+    up = np.float64(low) + step * positions
+    down = np.float64(high) - step * (count - 1 - positions)
+    return np.where(positions < count // 2, up, down).astype(np.float32)
 
 
 _PLAIN = {"AutoContrast": None, "Equalize": None}
@@ -140,17 +140,17 @@ def _space(
 
 
 _SHARE = 150.0 / 331.0
-_OF_PAPER = _space(
+_RANDAUGMENT = _space(
     0.3, _Range(0.0, _SHARE, by_side=1), _Range(0.0, _SHARE, by_side=0), 30.0, 0.9, _Range(8, 0, False, drops=4)
 )
 _WIDE = _space(0.99, _Range(0.0, 32.0), _Range(0.0, 32.0), 135.0, 0.99, _Range(8, 0, False, drops=6))
-_THIRD = 1.0 / 3.0
+_ONE_THIRD = 1.0 / 3.0
 # Without what brightens: the first nine of AugMix; the others follow.
-_MIXED = _space(
-    0.3, _Range(0.0, _THIRD, by_side=1), _Range(0.0, _THIRD, by_side=0), 30.0, 0.9, _Range(4, 0, False, drops=4)
+_AUGMIX = _space(
+    0.3, _Range(0.0, _ONE_THIRD, by_side=1), _Range(0.0, _ONE_THIRD, by_side=0), 30.0, 0.9, _Range(4, 0, False, drops=4)
 )
-_MIXED_FEW = {name: known for name, known in _MIXED.items() if name not in _LOOKS}
-_MIXED_ALL = {**_MIXED_FEW, **{name: _MIXED[name] for name in _LOOKS}}
+_AUGMIX_WITHOUT_COLOURS = {name: known for name, known in _AUGMIX.items() if name not in _LOOKS}
+_AUGMIX_ALL = {**_AUGMIX_WITHOUT_COLOURS, **{name: _AUGMIX[name] for name in _LOOKS}}
 
 
 def _sheared(axis: int) -> Function:
@@ -213,7 +213,7 @@ class AutomaticAugmentation(OwnTransform):
         self._fill = fills_of(fill)
 
     def augmented(self, image: Leaf, extents: tuple[int, int]) -> Leaf:
-        """An image, augmented."""
+        """Return an image, augmented."""
         raise NotImplementedError
 
     def run(self, sample: Nested) -> Nested:
@@ -222,20 +222,20 @@ class AutomaticAugmentation(OwnTransform):
         kinds = [kind_of(leaf) if want else None for leaf, want in zip(leaves, wanted)]
         if set(kinds) & {"mask", "boxes", "points"}:
             raise TypeError(f"{type(self).__name__} is for images, and not for masks, boxes and points")
-        places = [place for place, kind in enumerate(kinds) if kind is not None]
-        if len(places) != 1:
-            raise TypeError(f"{type(self).__name__} needs one image or video. The sample holds {len(places)}")
-        image = leaves[places[0]]
-        leaves[places[0]] = self.augmented(image, size_of(image))
+        positions = [index for index, kind in enumerate(kinds) if kind is not None]
+        if len(positions) != 1:
+            raise TypeError(f"{type(self).__name__} needs one image or video. The sample holds {len(positions)}")
+        image = leaves[positions[0]]
+        leaves[positions[0]] = self.augmented(image, size_of(image))
         return rebuilt(leaves)
 
     def applied(self, image: Leaf, name: str, magnitude: float) -> Leaf:
-        """Applies one augmentation to an image."""
+        """Apply one augmentation to an image."""
         how = {"interpolation": self.interpolation, "fill": fill_for(self._fill, image)}
         return _AUGMENTATIONS[name](image, magnitude, **how)
 
     def drawn(self, image: Leaf, space: Space, bins: int, extents: tuple[int, int], level: Callable[[], int]) -> Leaf:
-        """Applies a random augmentation, with the magnitude whose number ``level`` returns."""
+        """Apply a random augmentation, with the magnitude whose number ``level`` returns."""
         name = list(space)[numbers().below(0, len(space))]
         return self.applied(image, name, _magnitude(space[name], bins, extents, level))
 
@@ -269,7 +269,7 @@ class AutoAugment(AutomaticAugmentation):
         self._pairs = _policy(_POLICIES[name])
 
     def augmented(self, image: Leaf, extents: tuple[int, int]) -> Leaf:
-        space: Space = {**_OF_PAPER, "Invert": None}
+        space: Space = {**_RANDAUGMENT, "Invert": None}
         for choice in self._pairs[numbers().below(0, len(self._pairs))]:
             if happens(choice.probability):
                 level = choice.magnitude or 0
@@ -302,7 +302,7 @@ class RandAugment(AutomaticAugmentation):
         self.num_ops, self.magnitude, self.num_magnitude_bins = num_ops, magnitude, num_magnitude_bins
 
     def augmented(self, image: Leaf, extents: tuple[int, int]) -> Leaf:
-        space: Space = {"Identity": None, **_OF_PAPER}
+        space: Space = {"Identity": None, **_RANDAUGMENT}
         for _ in range(self.num_ops):
             image = self.drawn(image, space, self.num_magnitude_bins, extents, lambda: self.magnitude)
         return image
@@ -369,7 +369,7 @@ class AugMix(AutomaticAugmentation):
             for count in (2, self.mixture_width)
         )
         shares = shares * both[:, 1:2]
-        space = _MIXED_ALL if self.all_ops else _MIXED_FEW
+        space = _AUGMIX_ALL if self.all_ops else _AUGMIX_WITHOUT_COLOURS
         mixed = both[:, 0].reshape(ones) * batch
         for chain in range(self.mixture_width):
             result = batch

@@ -78,7 +78,7 @@ class ColorJitter(OwnTransform):
         saturation: Sequence[float] | None,
         hue: Sequence[float] | None,
     ) -> tuple[Any, float | None, float | None, float | None, float | None]:
-        """The numbers of the four in random order, and random factors of each; None: it is left as it is."""
+        """Return the numbers of the four in random order, and random factors of each; None: it is left as it is."""
         order = numbers().permutation(len(_FACTORS))
         return order, *(numbers().between(*each) if each else None for each in (brightness, contrast, saturation, hue))
 
@@ -87,22 +87,22 @@ class ColorJitter(OwnTransform):
         return {"fn_idx": order, **{f"{name}_factor": factor for name, factor in zip(_FACTORS, factors)}}
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
-        for place in params["fn_idx"]:
-            factor = f"{_FACTORS[int(place)]}_factor"
+        for position in params["fn_idx"]:
+            factor = f"{_FACTORS[int(position)]}_factor"
             if params[factor] is not None:
-                inpt = self.call(f"adjust_{_FACTORS[int(place)]}", inpt, **{factor: params[factor]})
+                inpt = self.call(f"adjust_{_FACTORS[int(position)]}", inpt, **{factor: params[factor]})
         return inpt
 
 
 def _range(value: Floats | None, name: str) -> tuple[float, float] | None:
-    """The factors; None: unchanged.
+    """Return the factors; None: unchanged.
 
     Raises:
         TypeError, ValueError: it is none.
     """
     if value is None:
         return None
-    centre, least, most = (0.0, -0.5, 0.5) if name == "hue" else (1.0, 0.0, float("inf"))
+    centre, low, high = (0.0, -0.5, 0.5) if name == "hue" else (1.0, 0.0, float("inf"))
     if isinstance(value, (int, float)):
         if value < 0:
             raise ValueError(f"`{name}`, if it is one number, must not be negative. Got: {value}")
@@ -112,8 +112,8 @@ def _range(value: Floats | None, name: str) -> tuple[float, float] | None:
         low, high = float(value[0]), float(value[1])
     else:
         raise TypeError(f"`{name}` must be a number, or two. Got: {value!r}")
-    if not least <= low <= high <= most:
-        raise ValueError(f"`{name}` must be a range within {least:g} and {most:g}. Got: {low:g} to {high:g}")
+    if not low <= low <= high <= high:
+        raise ValueError(f"`{name}` must be a range within {low:g} and {high:g}. Got: {low:g} to {high:g}")
     return None if low == high == centre else (float(low), float(high))
 
 

@@ -16,7 +16,7 @@ from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform, T
 
 
 def _holding(sample: Nested) -> Nested:
-    """A sample whose images of PIL are held as pixels; an array as well, if it is all."""
+    """Return a sample whose images of PIL are held as pixels; an array as well, if it is all."""
     if is_picture(sample):
         return held(sample)
     if is_pil(sample):
@@ -28,7 +28,7 @@ def _holding(sample: Nested) -> Nested:
 
 
 def _released(sample: Nested) -> Nested:
-    """The same with images as they were given."""
+    """Return the same with images as they were given."""
     if isinstance(sample, Pixels):
         return sample.released()
     leaves, rebuilt = leaves_of(sample)
@@ -36,13 +36,13 @@ def _released(sample: Nested) -> Nested:
 
 
 def _applied(step: Function, sample: Nested, several: bool) -> Nested:
-    """Applies a transform to a sample that is held."""
+    """Apply a transform to a sample that is held."""
     if isinstance(step, Container):
         return step.run(sample, several)
     if isinstance(step, Transform) and step.takes_pixels:
         return step.run(sample)
-    given = _released(sample)
-    return _holding(step(*given) if several else step(given))
+    original = _released(sample)
+    return _holding(step(*original) if several else step(original))
 
 
 def _check_steps(transforms: Sequence[Function]) -> Sequence[Function]:
@@ -68,7 +68,7 @@ class Container(OwnTransform):
         return sample
 
     def chosen(self) -> Sequence[Function]:
-        """The transforms to apply this time, in order."""
+        """Return the transforms to apply this time, in order."""
         raise NotImplementedError
 
     def extra_repr(self) -> str:
@@ -143,4 +143,4 @@ class RandomOrder(Container):
         self.transforms = _check_steps(transforms)
 
     def chosen(self) -> Sequence[Function]:
-        return [self.transforms[place] for place in numbers().shuffled(len(self.transforms))]
+        return [self.transforms[index] for index in numbers().shuffled(len(self.transforms))]

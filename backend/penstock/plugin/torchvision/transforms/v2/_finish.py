@@ -15,7 +15,7 @@ from penstock.plugin.torchvision.transforms.v2._type_conversion import PILToTens
 
 
 def scaling_of(steps: list[Function]) -> tuple[int, str, bool] | None:
-    """How many of the first ``steps`` make floats of an image of PIL, the `reference` of `fn.rescale_normalize` that does
+    """Return how many of the first ``steps`` make floats of an image of PIL, the `reference` of `fn.rescale_normalize` that does
     it, and whether the result is a `tv_tensors.Image`; None: they don't."""
     if steps and type(steps[0]) is ToTensor:
         return 1, "to_tensor", False
@@ -49,8 +49,8 @@ class Finish(OwnTransform):
 
     def run(self, sample: Nested) -> Nested:
         leaves, rebuilt = leaves_of(sample)
-        pixels = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Pixels)]
-        transformed = [place for place, leaf in enumerate(leaves) if kind_of(leaf) is not None]
+        pixels = [position for position, leaf in enumerate(leaves) if isinstance(leaf, Pixels)]
+        transformed = [position for position, leaf in enumerate(leaves) if kind_of(leaf) is not None]
         suits = pixels == transformed and len(pixels) == 1 and len(self._table) in (1, leaves[pixels[0]].channels)
         if not suits or (self._of_default_type and torch().get_default_dtype() != torch().float32):
             for step in self._steps:
@@ -71,13 +71,13 @@ class Finish(OwnTransform):
 
 def finishing(steps: list[Function]) -> list[Function]:
     """Steps of which those that make a normalized tensor are one."""
-    for place in range(len(steps)):
-        found = scaling_of(steps[place:])
+    for position in range(len(steps)):
+        found = scaling_of(steps[position:])
         if found is None:
             continue
         count, reference, as_image = found
-        following = steps[place + count] if place + count < len(steps) else None
+        following = steps[position + count] if position + count < len(steps) else None
         normalize = following if type(following) is Normalize and all(following.std) else None
-        end = place + count + (normalize is not None)
-        return [*steps[:place], Finish(steps[place:end], reference, as_image, normalize), *steps[end:]]
+        end = position + count + (normalize is not None)
+        return [*steps[:position], Finish(steps[position:end], reference, as_image, normalize), *steps[end:]]
     return steps

@@ -118,7 +118,7 @@ class TenCrop(FiveCrop):
 
 
 def check_padding_mode(mode: str) -> str:
-    """A mode of padding.
+    """Return a mode of padding.
 
     Raises:
         ValueError: there is no such mode.
@@ -177,8 +177,8 @@ class RandomZoomOut(RandomlyApplied):
         low, high = self.side_range
         factor = np.float32(low) + numbers().fractions(1)[0] * np.float32(high - low)
         wide, high_ = int(np.float32(width) * factor), int(np.float32(height) * factor)
-        places = numbers().fractions(2)
-        left, top = int(np.float32(wide - width) * places[0]), int(np.float32(high_ - height) * places[1])
+        fractions = numbers().fractions(2)
+        left, top = int(np.float32(wide - width) * fractions[0]), int(np.float32(high_ - height) * fractions[1])
         return {"padding": [left, top, wide - (left + width), high_ - (top + height)]}
 
     def arguments(self, inpt: Leaf, params: Params) -> Params:

@@ -131,7 +131,7 @@ class GaussianBlur(Applied):
 
     @staticmethod
     def get_params(sigma_min: float, sigma_max: float) -> float:
-        """A random deviation."""
+        """Return a random deviation."""
         return numbers().between(sigma_min, sigma_max)
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
@@ -214,7 +214,7 @@ class ConvertImageDtype(OwnTransform):
 
 
 def labels_of(getter: LabelsGetter) -> Function:
-    """A function that finds the labels in a sample.
+    """Return a function that finds the labels in a sample.
 
     Raises:
         ValueError: it is neither `default`, a function nor None.
@@ -233,7 +233,7 @@ def _no_labels(sample: Nested) -> None:
 
 
 def _labels(sample: Nested) -> Nested:
-    """The value called `labels`, or with `label` in its name, in a dictionary, or in the second of several values."""
+    """Return the value called `labels`, or with `label` in its name, in a dictionary, or in the second of several values."""
     sample = sample[1] if isinstance(sample, (tuple, list)) else sample
     if kind_of(sample) == "tensor":
         return sample
@@ -258,7 +258,7 @@ class _Sanitizing(OwnTransform):
         self._labels_of = labels_of(labels_getter)
 
     def sound(self, values: Tensor) -> Tensor:
-        """Which rows to keep."""
+        """Return a mask of the rows to keep."""
         raise NotImplementedError
 
     def run(self, sample: Nested) -> Nested:
@@ -282,8 +282,8 @@ class _Sanitizing(OwnTransform):
             if len(leaf) != len(stay) and not is_label:
                 results.append(leaf)
                 continue
-            kept = leaf.as_subclass(torch().Tensor)[stay]
-            results.append(kept if kind_of(leaf) == "tensor" else tv_tensors.classes().wrap(kept, like=leaf))
+            good = leaf.as_subclass(torch().Tensor)[stay]
+            results.append(good if kind_of(leaf) == "tensor" else tv_tensors.classes().wrap(good, like=leaf))
         return rebuilt(results)
 
 
@@ -308,8 +308,8 @@ class SanitizeBoundingBoxes(_Sanitizing):
     def sound(self, values: Tensor) -> Tensor:
         from penstock.plugin.torchvision._on_boxes import sound
 
-        told, plain = Boxes(values), values.as_subclass(torch().Tensor)
-        return sound(plain, told.format, told.canvas, self.min_size, self.min_area)
+        info, plain = Boxes(values), values.as_subclass(torch().Tensor)
+        return sound(plain, info.format, info.canvas, self.min_size, self.min_area)
 
 
 class SanitizeKeyPoints(_Sanitizing):

@@ -1,4 +1,4 @@
-"""What a sample holds: for transforms of your own."""
+"""Queries about a sample's contents, for user-defined transforms."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ Check = type | Callable[..., bool]
 
 
 def check_type(obj: object, types_or_checks: Sequence[Check]) -> bool:
-    """Whether it is of one of the types, or passes one of the checks."""
+    """Return whether it is of one of the types, or passes one of the checks."""
     return any(isinstance(obj, check) if isinstance(check, type) else check(obj) for check in types_or_checks)
 
 
 def has_any(flat_inputs: Sequence[object], *types_or_checks: Check) -> bool:
-    """Whether a value is of one of the types, or passes one of the checks."""
+    """Return whether a value is of one of the types, or passes one of the checks."""
     return any(check_type(value, types_or_checks) for value in flat_inputs)
 
 
 def has_all(flat_inputs: Sequence[object], *types_or_checks: Check) -> bool:
-    """Whether there is a value for each type and check."""
+    """Return whether there is a value for each type and check."""
     return all(has_any(flat_inputs, check) for check in types_or_checks)
 
 
 def get_bounding_boxes(flat_inputs: Sequence[object]) -> Tensor:
-    """The first bounding boxes.
+    """Return the first bounding boxes.
 
     Raises:
         ValueError: there are none.
@@ -36,7 +36,7 @@ def get_bounding_boxes(flat_inputs: Sequence[object]) -> Tensor:
 
 
 def get_keypoints(flat_inputs: Sequence[object]) -> Tensor:
-    """The first points.
+    """Return the first points.
 
     Raises:
         ValueError: there are none.
@@ -52,7 +52,7 @@ def _first(values: Sequence[Leaf], kind: str) -> Tensor:
 
 
 def query_chw(flat_inputs: Sequence[object]) -> tuple[int, int, int]:
-    """The channels, height and width of all images.
+    """Return the channels, height and width of all images.
 
     Raises:
         TypeError: there are none.
@@ -62,7 +62,7 @@ def query_chw(flat_inputs: Sequence[object]) -> tuple[int, int, int]:
 
 
 def query_size(flat_inputs: Sequence[object]) -> tuple[int, int]:
-    """The height and width of all images, masks, boxes and points.
+    """Return the height and width of all images, masks, boxes and points.
 
     Raises:
         TypeError: there are none.

@@ -76,7 +76,7 @@ def _region(height: int, width: int, scale: Sequence[float], ratios: Sequence[fl
 
 
 def _rising(bounds: Sequence[float], name: str) -> Sequence[float]:
-    """Two numbers; warns if the second is less."""
+    """Return a pair of numbers; warn if the second is less."""
     if not isinstance(bounds, Sequence) or len(bounds) != 2:
         raise TypeError(f"`{name}` must be a sequence of two numbers. Got: {bounds!r}")
     if bounds[0] > bounds[1]:
@@ -201,23 +201,23 @@ class RandomIoUCrop(Applied):
 
         corners = converted(boxes.as_subclass(torch().Tensor), boxes.format.value, "XYXY")
         while True:
-            least = self.options[numbers().below(0, len(self.options))]
-            if least >= 1.0:
+            min_overlap = self.options[numbers().below(0, len(self.options))]
+            if min_overlap >= 1.0:
                 return {}
             for _ in range(self.trials):
-                place = self._place(height, width)
-                covered = place and _covered(corners, place, least)
-                if place is not None and covered is not None:
-                    return {**dict(zip(_PLACE, place)), "is_within_crop_area": covered}
+                region = self._candidate_region(height, width)
+                covered = region and _covered(corners, region, min_overlap)
+                if region is not None and covered is not None:
+                    return {**dict(zip(_PLACE, region)), "is_within_crop_area": covered}
 
-    def _place(self, height: int, width: int) -> tuple[int, int, int, int] | None:
+    def _candidate_region(self, height: int, width: int) -> tuple[int, int, int, int] | None:
         span = np.float32(self.max_scale - self.min_scale)
         across, down = np.float32(self.min_scale) + span * numbers().fractions(2)
         w, h = int(np.float32(width) * across), int(np.float32(height) * down)
         if not self.min_aspect_ratio <= w / h <= self.max_aspect_ratio:
             return None
-        places = numbers().fractions(2)
-        left, top = int(np.float32(width - w) * places[0]), int(np.float32(height - h) * places[1])
+        fractions = numbers().fractions(2)
+        left, top = int(np.float32(width - w) * fractions[0]), int(np.float32(height - h) * fractions[1])
         return (top, left, h, w) if w and h else None
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
@@ -229,9 +229,9 @@ class RandomIoUCrop(Applied):
         return result
 
 
-def _covered(corners: Tensor, place: tuple[int, int, int, int], least: float) -> Tensor | None:
-    """Which boxes have their centres in a region, or None if none of these shares enough with it."""
-    top, left, height, width = place
+def _covered(corners: Tensor, region: tuple[int, int, int, int], min_overlap: float) -> Tensor | None:
+    """Return a mask of the boxes centred in a region, or None if none of them overlaps it enough."""
+    top, left, height, width = region
     right, bottom = left + width, top + height
     x, y = 0.5 * (corners[..., 0] + corners[..., 2]), 0.5 * (corners[..., 1] + corners[..., 3])
     inside = (left < x) & (x < right) & (top < y) & (y < bottom)
@@ -242,10 +242,10 @@ def _covered(corners: Tensor, place: tuple[int, int, int, int], least: float) ->
     first, last = held[:, :2].maximum(region[:2]), held[:, 2:].minimum(region[2:])
     held, region, last, first = (_upcast(values) for values in (held, region, last, first))
     common = (last - first).clamp(min=0).prod(dim=1)
-    own = (held[:, 2] - held[:, 0]) * (held[:, 3] - held[:, 1])
+    areas = (held[:, 2] - held[:, 0]) * (held[:, 3] - held[:, 1])
     area = (region[2] - region[0]) * (region[3] - region[1])
-    shares = common / (own + area - common)
-    return None if bool(shares.max() < least) else inside
+    shares = common / (areas + area - common)
+    return None if bool(shares.max() < min_overlap) else inside
 
 
 def _upcast(values: Tensor) -> Tensor:

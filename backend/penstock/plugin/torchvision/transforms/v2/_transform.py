@@ -34,12 +34,12 @@ class _Module:
         return self.forward(*inputs)  # type: ignore[attr-defined]
 
     def train(self, mode: bool = True) -> _Module:
-        """Says whether the transform is used in training, which changes nothing."""
+        """Say whether the transform is used in training, which changes nothing."""
         self.training = mode
         return self
 
     def eval(self) -> _Module:
-        """The same as ``train(False)``."""
+        """Return the same as ``train(False)``."""
         return self.train(False)
 
     def __repr__(self) -> str:
@@ -56,7 +56,7 @@ class Transform(_module()):  # type: ignore[misc]
     """
 
     kinds: ClassVar[frozenset[str]] = EVERYTHING
-    """What it transforms; all else is handed on."""
+    """The kinds of values it transforms; others pass unchanged."""
 
     takes_pixels: ClassVar[bool] = False
     """Whether :meth:`transform` knows images as `Compose` holds them between its transforms."""
@@ -68,10 +68,10 @@ class Transform(_module()):  # type: ignore[misc]
         return made
 
     def check_inputs(self, flat_inputs: list[Leaf]) -> None:
-        """Raises an error if the transform does not take the sample."""
+        """Raise an error if the transform does not take the sample."""
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
-        """The parameters for one sample; random ones are drawn here."""
+        """Return the parameters for one sample; random ones are drawn here."""
         return {}
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
@@ -79,11 +79,11 @@ class Transform(_module()):  # type: ignore[misc]
         raise NotImplementedError(f"{type(self).__name__} does not say what it does: it has no `transform`")
 
     def forward(self, *inputs: Nested) -> Nested:
-        """The sample, transformed: one argument, or several."""
+        """Return the sample, transformed: one argument, or several."""
         return self.run(inputs if len(inputs) > 1 else inputs[0])
 
     def run(self, sample: Nested) -> Nested:
-        """The same, of one object."""
+        """Return the same, of one object."""
         leaves, rebuilt = leaves_of(sample)
         self.check_inputs(leaves)
         if not self.applies():
@@ -93,11 +93,11 @@ class Transform(_module()):  # type: ignore[misc]
         return rebuilt([self.transform(leaf, params) if want else leaf for leaf, want in zip(leaves, wanted)])
 
     def applies(self) -> bool:
-        """Whether it applies this time."""
+        """Return whether it applies this time."""
         return True
 
     def wanted(self, leaves: list[Leaf]) -> list[bool]:
-        """Which values of a sample it transforms."""
+        """Return which values of a sample are transformed."""
         found = [kind_of(leaf) for leaf in leaves]
         is_array = [isinstance(leaf, np.ndarray) for leaf in leaves]
         has_image = any(
@@ -105,17 +105,17 @@ class Transform(_module()):  # type: ignore[misc]
         )
         first = found.index("tensor") if "tensor" in found and not has_image else -1
         return [
-            (kind in self.kinds or (kind is None and self.kinds is EVERYTHING and is_own(leaves[place])))
-            and (place == first if kind == "tensor" else len(leaves) == 1 if is_array[place] else True)
-            for place, kind in enumerate(found)
+            (kind in self.kinds or (kind is None and self.kinds is EVERYTHING and is_own(leaves[position])))
+            and (position == first if kind == "tensor" else len(leaves) == 1 if is_array[position] else True)
+            for position, kind in enumerate(found)
         ]
 
     def call(self, name: str, inpt: Leaf, *args: object, **kwargs: object) -> Leaf:
-        """Applies a function of `functional` to a value; values that it does not take are returned unchanged."""
+        """Apply a function of `functional` to a value; values that it does not take are returned unchanged."""
         return call(name, inpt, *args, or_pass=True, **kwargs)
 
     def extra_repr(self) -> str:
-        """Its settings."""
+        """Return its settings."""
         plain = (bool, int, float, str, tuple, list, enum.Enum)
         public = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "training"}
         return ", ".join(f"{name}={value}" for name, value in public.items() if isinstance(value, plain))
@@ -133,7 +133,7 @@ class Applied(OwnTransform):
     function: ClassVar[str] = ""
 
     def arguments(self, inpt: Leaf, params: Params) -> Params:
-        """The function's arguments."""
+        """Return the function's arguments."""
         return params
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
@@ -155,7 +155,7 @@ class RandomlyApplied(Applied):
 
 
 def fill_for(fills: Mapping[type | str, Fill], inpt: Leaf) -> Fill:
-    """What is filled in for a value of this type."""
+    """Return the fill value for this type."""
     kind: type | str = type(inpt)
     if kind is Pixels:
         kind = next((known for known in fills if getattr(known, "__module__", "") == "PIL.Image"), kind)
@@ -163,7 +163,7 @@ def fill_for(fills: Mapping[type | str, Fill], inpt: Leaf) -> Fill:
 
 
 def common_size(leaves: list[Leaf]) -> tuple[int, int]:
-    """The height and width of all images, masks and boxes of a sample.
+    """Return the height and width of all images, masks and boxes of a sample.
 
     Raises:
         TypeError: there are none.
@@ -178,7 +178,7 @@ def common_size(leaves: list[Leaf]) -> tuple[int, int]:
 
 
 def common_dimensions(leaves: list[Leaf]) -> tuple[int, int, int]:
-    """The channels, height and width of all images of a sample.
+    """Return the channels, height and width of all images of a sample.
 
     Raises:
         TypeError: there are none.

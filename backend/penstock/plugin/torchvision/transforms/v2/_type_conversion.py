@@ -70,7 +70,7 @@ class ToPILImage(OwnTransform):
 
 
 class ToPureTensor(OwnTransform):
-    """What says what it is, as a plain tensor."""
+    """Convert a `tv_tensors` value to a plain tensor."""
 
     kinds = frozenset({"image", "video", "mask", "boxes", "points"})
 

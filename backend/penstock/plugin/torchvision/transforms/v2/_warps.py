@@ -55,7 +55,7 @@ class RandomRotation(_Warp):
 
     @staticmethod
     def get_params(degrees: Sequence[float]) -> float:
-        """A random angle."""
+        """Return a random angle."""
         return numbers().between(float(degrees[0]), float(degrees[1]))
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
@@ -113,8 +113,8 @@ class RandomAffine(_Warp):
             across, down = float(translate[0] * img_size[0]), float(translate[1] * img_size[1])
             moved = round(numbers().between(-across, across)), round(numbers().between(-down, down))
         scale = 1.0 if scale_ranges is None else numbers().between(*scale_ranges)
-        for axis, place in enumerate(range(0, len(shears or ()), 2)):
-            shear[axis] = numbers().between(*(shears or ())[place : place + 2])
+        for axis, offset in enumerate(range(0, len(shears or ()), 2)):
+            shear[axis] = numbers().between(*(shears or ())[offset : offset + 2])
         return angle, moved, scale, (shear[0], shear[1])
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
@@ -148,7 +148,7 @@ class RandomPerspective(RandomlyApplied, _Warp):
 
     @staticmethod
     def get_params(width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
-        """The corners of an image, and where they move to at random."""
+        """Return the corners of an image, and where they move to at random."""
         across = int(distortion_scale * (width // 2)) + 1
         down = int(distortion_scale * (height // 2)) + 1
         corners = []
@@ -186,7 +186,7 @@ class ElasticTransform(_Warp):
 
     @staticmethod
     def get_params(alpha: Sequence[float], sigma: Sequence[float], size: Sequence[int]) -> Tensor:
-        """A random displacement (1, H, W, 2) for an image of height and width ``size``."""
+        """Return a random displacement (1, H, W, 2) for an image of height and width ``size``."""
         (height, width), library, fields = size, torch(), []
         for axis, extent in enumerate((width, height)):
             field = library.rand(1, 1, height, width) * 2 - 1

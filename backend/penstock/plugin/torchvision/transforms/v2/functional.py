@@ -113,32 +113,32 @@ __all__ = [
 
 
 def adjust_brightness(inpt: Sample, brightness_factor: float) -> Sample:
-    """Brightens by a factor, or darkens if it is below 1."""
+    """Brighten by a factor, or darkens if it is below 1."""
     return call("adjust_brightness", inpt, brightness_factor=brightness_factor)
 
 
 def adjust_contrast(inpt: Sample, contrast_factor: float) -> Sample:
-    """Raises the contrast by a factor, or lowers it if the factor is below 1."""
+    """Raise the contrast by a factor, or lowers it if the factor is below 1."""
     return call("adjust_contrast", inpt, contrast_factor=contrast_factor)
 
 
 def adjust_gamma(inpt: Sample, gamma: float, gain: float = 1.0) -> Sample:
-    """Computes ``gain * x ** gamma``, where white is 1."""
+    """Compute ``gain * x ** gamma``, where white is 1."""
     return call("adjust_gamma", inpt, gamma=gamma, gain=gain)
 
 
 def adjust_hue(inpt: Sample, hue_factor: float) -> Sample:
-    """Turns the hue by a share of a circle, from -0.5 to 0.5."""
+    """Turn the hue by a share of a circle, from -0.5 to 0.5."""
     return call("adjust_hue", inpt, hue_factor=hue_factor)
 
 
 def adjust_saturation(inpt: Sample, saturation_factor: float) -> Sample:
-    """Multiplies the saturation by a factor; 0 removes the colours."""
+    """Multiply the saturation by a factor; 0 removes the colours."""
     return call("adjust_saturation", inpt, saturation_factor=saturation_factor)
 
 
 def adjust_sharpness(inpt: Sample, sharpness_factor: float) -> Sample:
-    """Sharpens by a factor, or softens if it is below 1."""
+    """Sharpen by a factor, or softens if it is below 1."""
     return call("adjust_sharpness", inpt, sharpness_factor=sharpness_factor)
 
 
@@ -152,7 +152,7 @@ def affine(
     fill: Fill = None,
     center: Sequence[float] | None = None,
 ) -> Sample:
-    """Rotates, shears and scales about the centre, and translates; angles in degrees."""
+    """Rotate, shears and scales about the centre, and translates; angles in degrees."""
     return call(
         "affine",
         inpt,
@@ -167,82 +167,82 @@ def affine(
 
 
 def autocontrast(inpt: Sample) -> Sample:
-    """Stretches each channel to its full range."""
+    """Stretch each channel to its full range."""
     return call("autocontrast", inpt)
 
 
 def center_crop(inpt: Sample, output_size: Size) -> Sample:
-    """Crops the middle; a smaller image is padded with black."""
+    """Crop the middle; a smaller image is padded with black."""
     return call("center_crop", inpt, output_size=output_size)
 
 
 def crop(inpt: Sample, top: int, left: int, height: int, width: int) -> Sample:
-    """Crops a region, black beyond the image."""
+    """Crop a region, black beyond the image."""
     return call("crop", inpt, top=top, left=left, height=height, width=width)
 
 
 def elastic(inpt: Sample, displacement: Tensor, interpolation: Interpolation = "bilinear", fill: Fill = None) -> Sample:
-    """Moves each pixel by ``displacement`` (1, H, W, 2), in halves of the image."""
+    """Move each pixel by ``displacement`` (1, H, W, 2), in halves of the image."""
     return call("elastic", inpt, displacement=displacement, interpolation=interpolation, fill=fill)
 
 
 def equalize(inpt: Sample) -> Sample:
-    """Equalizes the histogram of each channel."""
+    """Equalize the histogram of each channel."""
     return call("equalize", inpt)
 
 
 def erase(inpt: Sample, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Sample:
-    """Overwrites the region at row ``i`` and column ``j`` with ``v``."""
+    """Overwrite the region at row ``i`` and column ``j`` with ``v``."""
     return call("erase", inpt, i=i, j=j, h=h, w=w, v=v, inplace=inplace)
 
 
 def five_crop(inpt: Sample, size: Size) -> tuple[Sample, ...]:
-    """Crops the four corners and the middle."""
+    """Crop the four corners and the middle."""
     return call("five_crop", inpt, size=size)
 
 
 def gaussian_blur(inpt: Sample, kernel_size: Size, sigma: Floats | None = None) -> Sample:
-    """Blurs with a Gaussian filter."""
+    """Blur with a Gaussian filter."""
     return call("gaussian_blur", inpt, kernel_size=kernel_size, sigma=sigma)
 
 
 def gaussian_noise(inpt: Sample, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Sample:
-    """Adds Gaussian noise, where white is 1."""
+    """Add Gaussian noise, where white is 1."""
     return call("gaussian_noise", inpt, mean=mean, sigma=sigma, clip=clip)
 
 
 def grayscale_to_rgb(inpt: Sample) -> Sample:
-    """Converts to three channels."""
+    """Convert to three channels."""
     return call("grayscale_to_rgb", inpt)
 
 
 def horizontal_flip(inpt: Sample) -> Sample:
-    """Mirrors left to right."""
+    """Mirror left to right."""
     return call("horizontal_flip", inpt)
 
 
 def invert(inpt: Sample) -> Sample:
-    """Inverts the image."""
+    """Invert the image."""
     return call("invert", inpt)
 
 
 def jpeg(inpt: Sample, quality: int) -> Sample:
-    """Compresses as JPEG, and decodes again."""
+    """Compress as JPEG, and decodes again."""
     return call("jpeg", inpt, quality=quality)
 
 
 def normalize(inpt: Sample, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Sample:
-    """Computes ``(x - mean) / std`` for each channel."""
+    """Compute ``(x - mean) / std`` for each channel."""
     return call("normalize", inpt, mean=mean, std=std, inplace=inplace)
 
 
 def pad(inpt: Sample, padding: Size, fill: Fill = None, padding_mode: str = "constant") -> Sample:
-    """Adds a border on each side."""
+    """Add a border on each side."""
     return call("pad", inpt, padding=padding, fill=fill, padding_mode=padding_mode)
 
 
 def permute_channels(inpt: Sample, permutation: Sequence[int]) -> Sample:
-    """Permutes the channels."""
+    """Permute the channels."""
     return call("permute_channels", inpt, permutation=permutation)
 
 
@@ -254,7 +254,7 @@ def perspective(
     fill: Fill = None,
     coefficients: Sequence[float] | None = None,
 ) -> Sample:
-    """Changes the perspective, so that four corners move, or by these coefficients."""
+    """Change the perspective, so that four corners move, or by these coefficients."""
     return call(
         "perspective",
         inpt,
@@ -267,7 +267,7 @@ def perspective(
 
 
 def posterize(inpt: Sample, bits: int) -> Sample:
-    """Keeps only the upper bits."""
+    """Keep only the upper bits."""
     return call("posterize", inpt, bits=bits)
 
 
@@ -292,7 +292,7 @@ def resized_crop(
     interpolation: Interpolation = "bilinear",
     antialias: bool | None = True,
 ) -> Sample:
-    """Crops a region, and resizes it."""
+    """Crop a region, and resizes it."""
     return call(
         "resized_crop",
         inpt,
@@ -307,7 +307,7 @@ def resized_crop(
 
 
 def rgb_to_grayscale(inpt: Sample, num_output_channels: int = 1) -> Sample:
-    """Removes the colours."""
+    """Remove the colours."""
     return call("rgb_to_grayscale", inpt, num_output_channels=num_output_channels)
 
 
@@ -319,32 +319,32 @@ def rotate(
     center: Sequence[float] | None = None,
     fill: Fill = None,
 ) -> Sample:
-    """Rotates counter-clockwise, by degrees."""
+    """Rotate counter-clockwise, by degrees."""
     return call("rotate", inpt, angle=angle, interpolation=interpolation, expand=expand, center=center, fill=fill)
 
 
 def solarize(inpt: Sample, threshold: float) -> Sample:
-    """Inverts values of at least the threshold."""
+    """Invert values of at least the threshold."""
     return call("solarize", inpt, threshold=threshold)
 
 
 def ten_crop(inpt: Sample, size: Size, vertical_flip: bool = False) -> tuple[Sample, ...]:
-    """Crops the four corners and the middle, also from the mirror image."""
+    """Crop the four corners and the middle, also from the mirror image."""
     return call("ten_crop", inpt, size=size, vertical_flip=vertical_flip)
 
 
 def to_dtype(inpt: Sample, dtype: DType | None = None, scale: bool = False) -> Sample:
-    """Converts to another type, float32 by default; with ``scale`` white stays white."""
+    """Convert to another type, float32 by default; with ``scale`` white stays white."""
     return call("to_dtype", inpt, dtype=dtype, scale=scale)
 
 
 def uniform_temporal_subsample(inpt: Sample, num_samples: int) -> Sample:
-    """Picks frames of a video, at equal distances."""
+    """Pick frames of a video, at equal distances."""
     return call("uniform_temporal_subsample", inpt, num_samples=num_samples)
 
 
 def vertical_flip(inpt: Sample) -> Sample:
-    """Turns upside down."""
+    """Turn upside down."""
     return call("vertical_flip", inpt)
 
 
@@ -355,15 +355,15 @@ elastic_transform = elastic
 
 
 def is_pure_tensor(inpt: object) -> bool:
-    """Whether it is a tensor that is not a `tv_tensors` class."""
+    """Return whether it is a tensor that is not a `tv_tensors` class."""
     return kind_of(inpt) == "tensor"
 
 
-def _of_image(name: str, inpt: Leaf, found: Callable[[Leaf], Any]) -> Any:
-    """What is asked of an image, or what a kernel that was registered for a class of the user's says."""
-    own = registered(name, type(inpt))
-    if own is not None:
-        return own(inpt)
+def _image_property(name: str, inpt: Leaf, found: Callable[[Leaf], Any]) -> Any:
+    """Return a property of an image, from the kernel registered for the user's class if there is one."""
+    custom = registered(name, type(inpt))
+    if custom is not None:
+        return custom(inpt)
     if kind_of(inpt) is None:
         raise TypeError(f"`{name}` takes an image, or what belongs to one. Got: {type(inpt)}")
     return found(inpt)
@@ -371,7 +371,7 @@ def _of_image(name: str, inpt: Leaf, found: Callable[[Leaf], Any]) -> Any:
 
 def get_size(inpt: Any) -> list[int]:
     """Height and width."""
-    return _of_image("get_size", inpt, lambda image: list(size_of(image)))
+    return _image_property("get_size", inpt, lambda image: list(size_of(image)))
 
 
 def get_image_size(inpt: Any) -> list[int]:
@@ -382,19 +382,19 @@ def get_image_size(inpt: Any) -> list[int]:
 
 def get_dimensions(inpt: Any) -> list[int]:
     """Channels, height and width."""
-    return _of_image("get_dimensions", _image(inpt, "get_dimensions"), lambda image: list(dimensions_of(image)))
+    return _image_property("get_dimensions", _image(inpt, "get_dimensions"), lambda image: list(dimensions_of(image)))
 
 
 def get_num_channels(inpt: Any) -> int:
-    """The number of channels."""
-    return _of_image("get_num_channels", _image(inpt, "get_num_channels"), lambda image: dimensions_of(image)[0])
+    """Return the number of channels."""
+    return _image_property("get_num_channels", _image(inpt, "get_num_channels"), lambda image: dimensions_of(image)[0])
 
 
 get_image_num_channels = get_num_channels
 
 
 def _image(inpt: Leaf, name: str) -> Leaf:
-    """An image; what only belongs to one has no channels.
+    """Return an image; what only belongs to one has no channels.
 
     Raises:
         TypeError: it is none.
@@ -405,25 +405,25 @@ def _image(inpt: Leaf, name: str) -> Leaf:
 
 
 def get_num_frames(inpt: Any) -> int:
-    """The number of frames of a video (..., T, C, H, W)."""
+    """Return the number of frames of a video (..., T, C, H, W)."""
     if kind_of(inpt) not in ("tensor", "video"):
         raise TypeError(f"`get_num_frames` takes a video. Got: {type(inpt)}")
-    return _of_image("get_num_frames", inpt, lambda video: int(video.shape[-4]))
+    return _image_property("get_num_frames", inpt, lambda video: int(video.shape[-4]))
 
 
 def to_tensor(inpt: PilImage | np.ndarray) -> Tensor:
-    """Converts a PIL image or an array to floats from 0 to 1. Deprecated: use `to_image`, then `to_dtype(..., scale=True)`."""
+    """Convert a PIL image or an array to floats from 0 to 1. Deprecated: use `to_image`, then `to_dtype(..., scale=True)`."""
     warnings.warn("`to_tensor` is deprecated: use `to_image`, then `to_dtype(..., scale=True)`", stacklevel=2)
     return _to_tensor(inpt)
 
 
 def convert_image_dtype(image: Sample, dtype: DType | None = None) -> Sample:
-    """Converts to another type, float32 by default, where white stays white."""
+    """Convert to another type, float32 by default, where white stays white."""
     return call("to_dtype", image, dtype=dtype, scale=True)
 
 
-def _said(inpt: object, given: Sequence[object], name: str) -> bool:
-    """Whether boxes or points name their image; if not, it has to be given.
+def _is_metadata_given(inpt: object, values_given: Sequence[object], name: str) -> bool:
+    """Return whether boxes or points name their image; if not, it has to be given.
 
     Raises:
         ValueError: both, or neither.
@@ -432,56 +432,56 @@ def _said(inpt: object, given: Sequence[object], name: str) -> bool:
     kind = kind_of(inpt)
     if kind not in ("tensor", "boxes", "points"):
         raise TypeError(f"`{name}` takes a tensor. Got: {type(inpt)}")
-    if kind == "tensor" and any(value is None for value in given):
+    if kind == "tensor" and any(value is None for value in values_given):
         raise ValueError(f"`{name}` of a plain tensor needs to be told its format and canvas")
-    if kind != "tensor" and any(value is not None for value in given):
+    if kind != "tensor" and any(value is not None for value in values_given):
         raise ValueError(f"`{name}` of what says its format and canvas is not told them")
     return kind != "tensor"
 
 
-def _wrapped(values: Tensor, like: Tensor, **said: object) -> Tensor:
-    return tv_tensors.classes().wrap(values, like=like, **said)
+def _wrapped(values: Tensor, like: Tensor, **metadata: object) -> Tensor:
+    return tv_tensors.classes().wrap(values, like=like, **metadata)
 
 
 def convert_bounding_box_format(
     inpt: Tensor, old_format: BoxFormat | None = None, new_format: BoxFormat | None = None, inplace: bool = False
 ) -> Tensor:
-    """Converts boxes to another format."""
+    """Convert boxes to another format."""
     if new_format is None:
         raise TypeError("`convert_bounding_box_format` needs a `new_format`")
-    if not _said(inpt, [old_format], "convert_bounding_box_format"):
+    if not _is_metadata_given(inpt, [old_format], "convert_bounding_box_format"):
         result = _on_boxes.converted(inpt, format_name(old_format), format_name(new_format))
         return _in_place(inpt, result) if inplace else result
-    told = Boxes(inpt)
+    info = Boxes(inpt)
     plain, name = inpt.as_subclass(torch().Tensor), format_name(new_format)
-    result = _on_boxes.converted(plain, told.format, name)
-    return _wrapped(_in_place(plain, result) if inplace else result, inpt, format=type(told.kind)[name])
+    result = _on_boxes.converted(plain, info.format, name)
+    return _wrapped(_in_place(plain, result) if inplace else result, inpt, format=type(info.kind)[name])
 
 
 def _in_place(boxes: Tensor, result: Tensor) -> Tensor:
-    """The result, written over the boxes if it is another and has as many numbers."""
+    """Return the result, written over the boxes if it is another and has as many numbers."""
     return boxes.copy_(result) if result is not boxes and boxes.shape == result.shape else result
 
 
 def clamp_bounding_boxes(
     inpt: Tensor, format: BoxFormat | None = None, canvas_size: Canvas | None = None, clamping_mode: str | None = "auto"
 ) -> Tensor:
-    """Clips boxes at the image's borders."""
+    """Clip boxes at the image's borders."""
     if clamping_mode not in (None, "soft", "hard", "auto"):
         raise ValueError(f"`clamping_mode` must be soft, hard, auto or None. Got: {clamping_mode!r}")
-    if not _said(inpt, [format, canvas_size], "clamp_bounding_boxes"):
+    if not _is_metadata_given(inpt, [format, canvas_size], "clamp_bounding_boxes"):
         if clamping_mode == "auto":
             raise ValueError("`clamp_bounding_boxes` of a plain tensor needs a `clamping_mode`")
         assert canvas_size is not None
         return _on_boxes.clamped(inpt, format_name(format), canvas_size, clamping_mode)
-    told = Boxes(inpt)
-    mode = told.clamping if clamping_mode == "auto" else clamping_mode
-    return _wrapped(_on_boxes.clamped(inpt.as_subclass(torch().Tensor), told.format, told.canvas, mode), inpt)
+    info = Boxes(inpt)
+    mode = info.clamping if clamping_mode == "auto" else clamping_mode
+    return _wrapped(_on_boxes.clamped(inpt.as_subclass(torch().Tensor), info.format, info.canvas, mode), inpt)
 
 
 def clamp_keypoints(inpt: Tensor, canvas_size: Canvas | None = None) -> Tensor:
-    """Moves points into the image."""
-    if not _said(inpt, [canvas_size], "clamp_keypoints"):
+    """Move points into the image."""
+    if not _is_metadata_given(inpt, [canvas_size], "clamp_keypoints"):
         assert canvas_size is not None
         return _on_boxes.clamped_points(inpt, canvas_size)
     return _wrapped(_on_boxes.clamped_points(inpt.as_subclass(torch().Tensor), canvas_of(inpt)), inpt)
@@ -494,26 +494,26 @@ def sanitize_bounding_boxes(
     min_size: float = 1.0,
     min_area: float = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """Keeps boxes that are inside and not too small; also returns which they are."""
-    said = _said(bounding_boxes, [format, canvas_size], "sanitize_bounding_boxes")
-    if said:
-        told = Boxes(bounding_boxes)
-        format, canvas_size = told.kind, told.canvas
+    """Keep boxes that are inside and not too small; also return which they are."""
+    metadata = _is_metadata_given(bounding_boxes, [format, canvas_size], "sanitize_bounding_boxes")
+    if metadata:
+        info = Boxes(bounding_boxes)
+        format, canvas_size = info.kind, info.canvas
     assert canvas_size is not None
     plain = bounding_boxes.as_subclass(torch().Tensor)
     valid = _on_boxes.sound(plain, format_name(format), canvas_size, min_size, min_area)
-    return _wrapped(plain[valid], bounding_boxes) if said else plain[valid], valid
+    return _wrapped(plain[valid], bounding_boxes) if metadata else plain[valid], valid
 
 
 def sanitize_keypoints(key_points: Tensor, canvas_size: Canvas | None = None) -> tuple[Tensor, Tensor]:
-    """Keeps points that are inside; also returns which they are."""
-    said = _said(key_points, [canvas_size], "sanitize_keypoints")
-    if said:
+    """Keep points that are inside; also return which they are."""
+    metadata = _is_metadata_given(key_points, [canvas_size], "sanitize_keypoints")
+    if metadata:
         canvas_size = canvas_of(key_points)
     assert canvas_size is not None
     plain = key_points.as_subclass(torch().Tensor)
     valid = _on_boxes.sound_points(plain, canvas_size)
-    return _wrapped(plain[valid], key_points) if said else plain[valid], valid
+    return _wrapped(plain[valid], key_points) if metadata else plain[valid], valid
 
 
 def get_size_image(image: Tensor) -> list[int]:
@@ -527,12 +527,12 @@ def get_dimensions_image(image: Tensor) -> list[int]:
 
 
 def get_num_channels_image(image: Tensor) -> int:
-    """The number of channels of a tensor."""
+    """Return the number of channels of a tensor."""
     return dimensions_of(image)[0]
 
 
 def get_num_frames_video(video: Tensor) -> int:
-    """The number of frames of a tensor (..., T, C, H, W)."""
+    """Return the number of frames of a tensor (..., T, C, H, W)."""
     return int(video.shape[-4])
 
 
