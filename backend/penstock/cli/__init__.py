@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Runs the command line of this process."""
+    """Run the command line of this process."""
     try:
         import click
         import rich  # noqa: F401  (the commands print with it)

@@ -49,7 +49,7 @@ _WORDS = {"DataNode": "_Tensor | _Batch", "DALIDataType": "_DTypeLike", "bool": 
 
 
 def dynamic_stub_files() -> dict[Path, str]:
-    """The text of every stub, by its path below the folder of the package."""
+    """Return the text of every stub, by its path below the folder of the package."""
     dynamic = importlib.import_module("penstock.dynamic")
     modules: dict[tuple[str, ...], list[str]] = defaultdict(list, {(): []})
     for function in dynamic.ops.all_functions():
@@ -86,15 +86,15 @@ def _module_text(path: tuple[str, ...], modules: list[tuple[str, ...]], entries:
 
 
 def _module_of(path: tuple[str, ...]) -> ModuleType | None:
-    """The module of that name that is written by hand, if there is one."""
+    """Return the module of that name that is written by hand, if there is one."""
     module = importlib.import_module(".".join(("penstock.dynamic", *path)))
     return module if getattr(module, "__file__", None) else None
 
 
 def _function_text(schema: Schema, signature: inspect.Signature) -> str:
-    """The function on batches, without inputs for a batch, and on tensors."""
+    """Return the function on batches, without inputs for a batch, and on tensors."""
     name = schema.fn_path.rpartition(".")[2]
-    inputs = [own for own in signature.parameters.values() if own.kind is own.POSITIONAL_ONLY]
+    inputs = [parameter for parameter in signature.parameters.values() if parameter.kind is parameter.POSITIONAL_ONLY]
     keywords = _keywords(schema, signature)
     overloads = []
     if inputs or schema.variadic:
@@ -120,12 +120,12 @@ def _result(schema: Schema, kind: str) -> str:
 
 def _inputs(inputs: list[inspect.Parameter], schema: Schema, kind: str) -> list[str]:
     parameters = []
-    for number, own in enumerate(inputs):
+    for number, input_parameter in enumerate(inputs):
         accepted = (
             "_Batch" if kind == "_Batch" and not number else f"_Tensor | {'_Batch | ' if number else ''}_TensorLike"
         )
-        optional = own.default is not own.empty and accepted != "_Batch"
-        parameters.append(f"{own.name}: {accepted}{' | None = None' if optional else ''}")
+        optional = input_parameter.default is not input_parameter.empty and accepted != "_Batch"
+        parameters.append(f"{input_parameter.name}: {accepted}{' | None = None' if optional else ''}")
     if parameters:
         parameters.append("/")
     more = "_Batch" if kind == "_Batch" and not inputs else "_Tensor | _Batch | _TensorLike"
@@ -137,14 +137,14 @@ def _keywords(schema: Schema, signature: inspect.Signature) -> list[str]:
     # Editors do not offer what is deprecated.
     usual = usual_signature(schema).parameters
     keywords = [parameter for parameter in signature.parameters.values() if parameter.kind is parameter.KEYWORD_ONLY]
-    own = [parameter for parameter in keywords if parameter.name in _OWN or parameter.name in usual]
-    defaults = ["" if parameter.default is parameter.empty else " = None" for parameter in own]
-    return [_OWN.get(one.name) or _keyword(schema, one.name, default) for one, default in zip(own, defaults)]
+    shown = [parameter for parameter in keywords if parameter.name in _OWN or parameter.name in usual]
+    defaults = ["" if parameter.default is parameter.empty else " = None" for parameter in shown]
+    return [_OWN.get(one.name) or _keyword(schema, one.name, default) for one, default in zip(shown, defaults)]
 
 
 def _keyword(schema: Schema, name: str, default: str) -> str:
-    """An argument of an operator, typed as in pipelines' functions."""
-    argument = next(own for own in shown_arguments(schema) if own.name == name)
+    """Return an argument of an operator, typed as in pipelines' functions."""
+    argument = next(candidate for candidate in shown_arguments(schema) if candidate.name == name)
     kind = annotation(usual_signature(schema).parameters[name].annotation, argument)
     for word, own_word in _WORDS.items():
         kind = re.sub(rf"\b{word}\b", own_word, kind)
@@ -155,8 +155,8 @@ def _reader_text(name: str, schema: Schema) -> str:
     usual = ["max_batch_size: int | None = None", "name: str | None = None", "device: _DeviceLike = 'cpu'"]
     usual.append("num_inputs: int | None = None")
     known = {argument.name for argument in shown_arguments(schema)} - {"name", "device"}
-    own = [name for name in usual_signature(schema).parameters if name in known]
-    keywords = [_keyword(schema, name, " = ...") for name in sorted(own)]
+    input_parameter = [name for name in usual_signature(schema).parameters if name in known]
+    keywords = [_keyword(schema, name, " = ...") for name in sorted(input_parameter)]
     body = [
         quoted(inspect.cleandoc(documentation(schema))),
         "",

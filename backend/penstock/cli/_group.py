@@ -16,7 +16,7 @@ class LazyGroup(click.Group):
     """Makes each public module of :mod:`penstock.cli` a command of the same name: its variable ``command``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands."""
+        """Return the names of the commands."""
         return sorted(
             module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]) if module.name[0] != "_"
         )
@@ -24,13 +24,13 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The requested command; for an unknown one, fails and suggests the nearest."""
+        """Return the requested command; for an unknown one, fails and suggests the nearest."""
         if args[0] not in self.list_commands(ctx):
             ctx.fail(f"No such command '{args[0]}'.{did_you_mean(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One command, imported on demand."""
+        """Return one command, imported on demand."""
         if cmd_name not in self.list_commands(ctx):
             return None
         command: click.Command = importlib.import_module(f"penstock.cli.{cmd_name}").command

@@ -20,9 +20,9 @@ class InputError(PenstockError, ValueError):
     """The files don't fit the pipeline's inputs."""
 
 
-def read_inputs(pipeline: Pipeline, given: Sequence[str]) -> dict[str, TensorListCPU]:
-    """One batch for each input of a pipeline; empty if the pipeline has none. See :class:`InputFiles`."""
-    return next(InputFiles(pipeline, given, pipeline.max_batch_size or 1).batches(cycle=False), {})
+def read_inputs(pipeline: Pipeline, input_paths: Sequence[str]) -> dict[str, TensorListCPU]:
+    """Return one batch for each input of a pipeline; empty if the pipeline has none. See :class:`InputFiles`."""
+    return next(InputFiles(pipeline, input_paths, pipeline.max_batch_size or 1).batches(cycle=False), {})
 
 
 class InputFiles:
@@ -30,25 +30,25 @@ class InputFiles:
 
     Args:
         pipeline: not run yet.
-        given: files and folders, each as ``PATH`` or ``NAME=PATH``.
-        most: the largest number of samples to read.
+        input_paths: files and folders, each as ``PATH`` or ``NAME=PATH``.
+        max_samples: the largest number of samples to read.
 
     Raises:
         InputError: a file does not exist, doesn't fit its input, or is for an input that the pipeline doesn't have.
     """
 
-    def __init__(self, pipeline: Pipeline, given: Sequence[str], most: int) -> None:
+    def __init__(self, pipeline: Pipeline, input_paths: Sequence[str], max_samples: int) -> None:
         declared = {info.name: info for info in declared_inputs(pipeline) if info.name in fed_by_hand(pipeline)}
         paths: dict[str, list[Path]] = {}
-        for text in given:
-            name, path = _named(text, declared)
+        for text in input_paths:
+            name, path = _split_name(text, declared)
             paths.setdefault(name, []).extend(_files(path))
         missing = [name for name in declared if name not in paths]
         if missing:
             raise InputError(f"No file is given for {', '.join(map(repr, missing))}: add {missing[0]}=FILE")
         self._batch_size = pipeline.max_batch_size or 1
         self._layouts = {name: declared[name].layout or None for name in paths}
-        self.count = min([most, *map(len, paths.values())])
+        self.count = min([max_samples, *map(len, paths.values())])
         self._samples = {
             name: [_read(path, declared[name]) for path in found[: self.count]] for name, found in paths.items()
         }
@@ -59,7 +59,7 @@ class InputFiles:
         return list(self._samples)
 
     def samples(self) -> list[dict[str, np.ndarray]]:
-        """The samples by input, in order."""
+        """Return the samples by input, in order."""
         return [{name: samples[index] for name, samples in self._samples.items()} for index in range(self.count)]
 
     def batches(self, cycle: bool) -> Iterator[dict[str, TensorListCPU]]:
@@ -75,11 +75,11 @@ class InputFiles:
 
 
 def fed_by_hand(pipeline: Pipeline) -> list[str]:
-    """The pipeline's inputs without a callback."""
+    """Return the pipeline's inputs without a callback."""
     return [op.name for op in source_steps(pipeline) if not isinstance(op.payload, Source)]
 
 
-def _named(text: str, inputs: Collection[str]) -> tuple[str, Path]:
+def _split_name(text: str, inputs: Collection[str]) -> tuple[str, Path]:
     name, equals, path = text.partition("=")
     # A path may contain the sign as well.
     if equals and not Path(text).exists():
@@ -111,7 +111,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _read(path: Path, info: TensorInfo) -> np.ndarray:
-    """The sample in a file: an array (NPY), the file's bytes for an input of encoded data, or the pixels of an
+    """Return the sample in a file: an array (NPY), the file's bytes for an input of encoded data, or the pixels of an
     image."""
     if path.suffix == ".npy":
         sample: np.ndarray = np.load(path, allow_pickle=False)

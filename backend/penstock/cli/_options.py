@@ -6,7 +6,7 @@ import click
 
 data = click.option(
     "--data",
-    "given",
+    "paths",
     metavar="[NAME=]PATH",
     multiple=True,
     help="A file, or a folder of files and subfolders, for the pipeline's input NAME: images, recordings and the like as they are, arrays as "

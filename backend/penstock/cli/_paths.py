@@ -23,7 +23,7 @@ class ExistingPath(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """The path; fails if it doesn't exist."""
+        """Return the path; fails if it doesn't exist."""
         path = Path(value)
         if not path.exists() and path.parent.is_dir():
             near = did_you_mean(path.name, os.listdir(path.parent))

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from penstock.pipeline import Pipeline
     from penstock.tensors import TensorListCPU
 
-MOST_FILES = 1024
+MAX_FILES = 1024
 """At most this many files are read into memory."""
 
-_WARM_UP = 3
+_NUM_WARM_UP_BATCHES = 3
 
 
 @dataclass
@@ -48,12 +48,12 @@ class Measurement:
         return self.samples / self.seconds if self.seconds else 0.0
 
     def wait(self, percentile: float) -> float:
-        """The wait for a batch, in seconds, that this fraction of batches did not exceed."""
+        """Return this quantile of the waits for a batch, in seconds."""
         return sorted(self.waits)[min(int(percentile * len(self.waits)), len(self.waits) - 1)]
 
 
 def opened(file: Path, batch_size: int | None, num_threads: int | None, trace: bool = False) -> Pipeline:
-    """The pipeline in a file, with settings overridden if given; threads default to all cores."""
+    """Return the pipeline in a file, with settings overridden if given; threads default to all cores."""
     pipeline = load_pipeline(file)
     settings = pipeline.settings
     settings.batch_size = batch_size or settings.batch_size
@@ -65,19 +65,19 @@ def opened(file: Path, batch_size: int | None, num_threads: int | None, trace: b
 
 @contextmanager
 def bad_data(option: str) -> Iterator[None]:
-    """Reports files that don't fit the pipeline as a bad value of an option."""
+    """Report files that don't fit the pipeline as a bad value of an option."""
     try:
         yield
     except InputError as error:
         raise click.BadParameter(str(error), param_hint=option) from None
 
 
-def measure(pipeline: Pipeline, given: Sequence[str], seconds: float, ran: Callable[[int, float], None]) -> Measurement:
-    """Runs a pipeline repeatedly, after some unmeasured batches of warm-up, in which kernels are compiled.
+def measure(pipeline: Pipeline, paths: Sequence[str], seconds: float, ran: Callable[[int, float], None]) -> Measurement:
+    """Run a pipeline repeatedly, after some unmeasured batches of warm-up, in which kernels are compiled.
 
     Args:
         pipeline: not run yet.
-        given: its inputs; see :class:`~penstock.cli._inputs.InputFiles`.
+        paths: its inputs; see :class:`~penstock.cli._inputs.InputFiles`.
         seconds: how long to measure, at least one batch.
         ran: called after each batch with its number of samples and the fraction of the time that has passed.
 
@@ -87,20 +87,20 @@ def measure(pipeline: Pipeline, given: Sequence[str], seconds: float, ran: Calla
     """
     if multi_run_sources(pipeline):
         raise InputError("A sample of this pipeline's input lasts for several runs, which cannot be measured")
-    files = InputFiles(pipeline, given, MOST_FILES)
+    files = InputFiles(pipeline, paths, MAX_FILES)
     batches = files.batches(cycle=True)
     # One batch is fed before each run; at first the prefetch queue takes more.
     for _ in range(max(map(pipeline.input_feed_count, files.names), default=1) - 1):
         _feed(pipeline, batches)
-    for _ in range(_WARM_UP):
+    for _ in range(_NUM_WARM_UP_BATCHES):
         _run(pipeline, batches)
     if pipeline.trace is not None:
         pipeline.trace.clear()
     found, began, worked = Measurement(), perf_counter(), process_time()
     while found.seconds < seconds:
-        asked = perf_counter()
+        before = perf_counter()
         count = _run(pipeline, batches)
-        found.waits.append(perf_counter() - asked)
+        found.waits.append(perf_counter() - before)
         found.samples += count
         found.seconds = perf_counter() - began
         ran(count, min(found.seconds / seconds, 1.0))
@@ -114,7 +114,7 @@ def _feed(pipeline: Pipeline, batches: Iterator[Mapping[str, TensorListCPU]]) ->
 
 
 def _run(pipeline: Pipeline, batches: Iterator[Mapping[str, TensorListCPU]]) -> int:
-    """Runs on the next batch and returns its number of samples; starts the next epoch at the end of one."""
+    """Run on the next batch and return its number of samples; start the next epoch at the end of one."""
     _feed(pipeline, batches)
     try:
         return len(pipeline.run()[0])

@@ -37,7 +37,7 @@ _SWITCHES = [item.name for item in declared() if item.metadata["scope"] is Scope
 
 
 def setting_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options for settings, which are passed on as text."""
+    """Add the options for settings, which are passed on as text."""
     grants = {setting: (option, metavar) for option, (setting, metavar) in _GRANTS.items()}
     for item in reversed(list(declared())):  # what is added last is shown first
         if item.name in _SWITCHES:
@@ -83,7 +83,7 @@ def _check_grants(context: click.Context, option: click.Parameter, values: tuple
 
 
 def given_settings(options: dict[str, Any]) -> dict[str, str]:
-    """Takes the options that are settings from all options, and returns them as text."""
-    given = {name: text for name in _SETTINGS if (text := options.pop(name)) is not None}
-    given |= {setting: ",".join(values) for name, (setting, _) in _GRANTS.items() if (values := options.pop(name))}
-    return given | {name: "true" for name in _SWITCHES if options.pop(name)}
+    """Take the options that are settings from all options, and return them as text."""
+    settings = {name: text for name in _SETTINGS if (text := options.pop(name)) is not None}
+    settings |= {setting: ",".join(values) for name, (setting, _) in _GRANTS.items() if (values := options.pop(name))}
+    return settings | {name: "true" for name in _SWITCHES if options.pop(name)}

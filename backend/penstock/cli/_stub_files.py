@@ -1,4 +1,4 @@
-"""What is made of the operators' declarations when the package is built: type stubs and the index of operators.
+"""Files generated from the operators' declarations when the package is built: type stubs and the index of operators.
 
 Editors and type checkers read the stubs of `fn`, `ops` and dynamic mode in place of the functions generated when they are used.
 The stubs are packages, ``fn/__init__.pyi`` and so on, beside the modules ``fn.py`` and ``ops.py``. Python ignores them,
@@ -52,7 +52,7 @@ from penstock.data_types import DALIDataType, DALIImageType, DALIInterpType
 
 
 def stub_files() -> dict[Path, str]:
-    """The text of every stub, by its path below the folder of the package."""
+    """Return the text of every stub, by its path below the folder of the package."""
     files: dict[Path, str] = {}
     for name in _NAMESPACES:
         face = importlib.import_module(name)
@@ -63,12 +63,12 @@ def stub_files() -> dict[Path, str]:
 
 
 def made_files() -> dict[Path, str]:
-    """The stubs and the index."""
+    """Return the stubs and the index."""
     return stub_files() | {_INDEX: operator_index()}
 
 
 def stale_stubs(package: Path) -> list[Path]:
-    """The stubs in the package's folder that are missing, outdated or orphaned, and the index if it is."""
+    """Return the stubs in the package's folder that are missing, outdated or orphaned, and the index if it is."""
     wanted = {package / path: text for path, text in made_files().items()}
     found = {path for folder in _FOLDERS for path in (package / folder).rglob("*.pyi")}
     found.update(path for path in wanted if path.exists())
@@ -80,7 +80,7 @@ def stale_stubs(package: Path) -> list[Path]:
 
 
 def write_stubs(package: Path) -> list[Path]:
-    """Updates the stubs and the index in the package's folder; returns those that changed."""
+    """Update the stubs and the index in the package's folder; return those that changed."""
     files = made_files()
     stale = stale_stubs(package)
     for path in stale:
@@ -94,14 +94,14 @@ def write_stubs(package: Path) -> list[Path]:
 
 
 def operator_index() -> str:
-    """The text of the index."""
+    """Return the text of the index."""
     entries = [entry_of(schema, operator_class(schema.name).__module__) for schema in all_schemas()]
     folder = Path(importlib.import_module(_OPERATORS).__path__[0])
     return index_text(folder, [entry for entry in entries if entry.module.startswith(f"{_OPERATORS}.")])
 
 
 def _entries(face: ModuleType) -> dict[tuple[str, ...], dict[str, tuple[Schema, object]]]:
-    """The operators in a namespace by submodule and name, each with its declaration and the object of that name."""
+    """Return the operators in a namespace by submodule and name, each with its declaration and the object of that name."""
     modules: dict[tuple[str, ...], dict[str, tuple[Schema, object]]] = defaultdict(dict)
     modules[()] = {}
     for schema in all_schemas():
@@ -140,28 +140,28 @@ def _entry_text(name: str, schema: Schema, target: Any) -> str:
         return _class_text(name, schema)
     if target.__module__.partition(".fn")[0] == "penstock" and "__signature__" in vars(target):
         return _function_text(name, schema)
-    own = target.__name__
-    if own == name:
+    target_name = target.__name__
+    if target_name == name:
         return f"from {target.__module__} import {name} as {name}"
-    return f"from {target.__module__} import {own} as _{own}\n\n{name} = _{own}"
+    return f"from {target.__module__} import {target_name} as _{target_name}\n\n{name} = _{target_name}"
 
 
 def _function_text(name: str, schema: Schema) -> str:
     return _overloads(name, schema, signature(schema), [], quoted(docstring(schema)))
 
 
-def _overloads(name: str, schema: Schema, own: inspect.Signature, first: list[str], document: str) -> str:
-    """The function; with inputs it has two overloads, the second for several input sets."""
+def _overloads(name: str, schema: Schema, call: inspect.Signature, first: list[str], document: str) -> str:
+    """Return the function; with inputs it has two overloads, the second for several input sets."""
     one, several = _result_types(schema)
-    single = definition(name, first + _parameters(schema, own, sets=False), one, document)
+    single = definition(name, first + _parameters(schema, call, sets=False), one, document)
     if not schema.inputs or one == several:
         return single
-    multiple = definition(name, first + _parameters(schema, own, sets=True), several, "")
+    multiple = definition(name, first + _parameters(schema, call, sets=True), several, "")
     return f"@_overload\n{single}\n@_overload\n{multiple}"
 
 
 def _result_types(schema: Schema) -> tuple[str, str]:
-    """The return types for one input set, and for several."""
+    """Return the return types for one input set, and for several."""
     if schema.output_per_input or callable(schema.outputs):
         return "Any", "Any"
     if schema.outputs == 1:
@@ -180,12 +180,12 @@ def _class_text(name: str, schema: Schema) -> str:
     return f"class {name}(OperatorWrapper):\n{textwrap.indent(chr(10).join(parts), '    ')}"
 
 
-def _parameters(schema: Schema, own: inspect.Signature, sets: bool) -> list[str]:
-    """The parameters of the function; with ``sets`` the first input is a list of nodes, and the others may be lists,
+def _parameters(schema: Schema, call: inspect.Signature, sets: bool) -> list[str]:
+    """Return the parameters of the function; with ``sets`` the first input is a list of nodes, and the others may be lists,
     too."""
     accepted = "list[DataNode] | DataNode | _TensorLike" if sets else "DataNode | _TensorLike"
     parameters: list[str] = []
-    for parameter in own.parameters.values():
+    for parameter in call.parameters.values():
         if parameter.kind is not parameter.POSITIONAL_ONLY:
             continue
         if sets and not parameters:
@@ -196,12 +196,12 @@ def _parameters(schema: Schema, own: inspect.Signature, sets: bool) -> list[str]
     if parameters:
         parameters.append("/")
     parameters.append(f"*inputs: {accepted}" if schema.variadic else "*")
-    return [*parameters, *_keywords(schema, own)]
+    return [*parameters, *_keywords(schema, call)]
 
 
-def _keywords(schema: Schema, own: inspect.Signature) -> Iterator[str]:
+def _keywords(schema: Schema, call: inspect.Signature) -> Iterator[str]:
     shown = {argument.name: argument for argument in shown_arguments(schema)}
-    for parameter in own.parameters.values():
+    for parameter in call.parameters.values():
         if parameter.kind is not parameter.KEYWORD_ONLY:
             continue
         argument = shown.get(parameter.name)

@@ -16,7 +16,7 @@ _WIDTH = 120
 
 
 def own_code(face: ModuleType) -> tuple[list[str], list[str]]:
-    """The hand-written part of the module: its functions and classes without bodies, and the imports they need."""
+    """Return the hand-written part of the module: its functions and classes without bodies, and the imports they need."""
     tree = parse(inspect.getsource(face))
     definitions = [
         _BodyStripper().visit(node)
@@ -35,7 +35,7 @@ def own_code(face: ModuleType) -> tuple[list[str], list[str]]:
             if node.names:
                 imports.append(ast.unparse(node))
             # Only what is imported by its own name is exported from a stub.
-            imports += [f"{name} = {own}" for name, own in renamed.items()]
+            imports += [f"{name} = {original}" for name, original in renamed.items()]
     return imports, [ast.unparse(definition) for definition in definitions]
 
 
@@ -53,7 +53,7 @@ class _BodyStripper(ast.NodeTransformer):
 
 
 def annotation(text: str, argument: Argument | None) -> str:
-    """An annotation of a signature, in the names that stubs import; ``argument`` is the one that it belongs to."""
+    """Return an annotation of a signature, in the names that stubs import; ``argument`` is the one that it belongs to."""
     text = re.sub(r"\bSequence\b", "_Sequence", text)
     text = re.sub(r"\b(dict\[.*\]|tfrecord\.\w+)", "Any", text)
     if argument is None:
@@ -64,7 +64,7 @@ def annotation(text: str, argument: Argument | None) -> str:
 
 
 def definition(name: str, parameters: Sequence[str], result: str, document: str) -> str:
-    """A function without a body."""
+    """Return a function without a body."""
     line = f"def {name}({', '.join(parameters)}) -> {result}:"
     if len(line) > _WIDTH:
         inner = "".join(f"    {parameter},\n" for parameter in parameters)
@@ -73,7 +73,7 @@ def definition(name: str, parameters: Sequence[str], result: str, document: str)
 
 
 def quoted(document: str) -> str:
-    """A docstring."""
+    """Return a docstring."""
     lines = "\n".join(line.rstrip() for line in document.splitlines())
     prefix = "r" if "\\" in lines else ""
     return f'{prefix}"""{lines}\n"""' if "\n" in lines else f'{prefix}"""{lines}"""'

@@ -39,7 +39,7 @@ class Trial:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
 
     def how_computed(self, name: str) -> str:
-        """A description of how the fused operator with that name ran."""
+        """Return a description of how the fused operator with that name ran."""
         in_turn = {reason: count for reason, count in self.counts[name].items() if reason != AT_ONCE}
         if not in_turn:
             return "all samples at once"
@@ -64,13 +64,13 @@ class _Watch:
 
 
 def try_out(
-    load: Callable[[], Pipeline], given: Sequence[str], each_step: bool, ran: Callable[[str], None] = lambda name: None
+    load: Callable[[], Pipeline], paths: Sequence[str], each_step: bool, ran: Callable[[str], None] = lambda name: None
 ) -> Trial:
-    """Runs a pipeline on files, or on the data that it reads itself.
+    """Run a pipeline on files, or on the data that it reads itself.
 
     Args:
         load: makes the pipeline; called for each run.
-        given: see :class:`~penstock.cli._inputs.InputFiles`.
+        paths: see :class:`~penstock.cli._inputs.InputFiles`.
         each_step: run once more without the passes, to get every operator's outputs.
         ran: called with the name of each operator that has run.
 
@@ -79,9 +79,9 @@ def try_out(
         OperatorError: the pipeline can't run, or rejects the batch as a whole.
     """
     trial = Trial()
-    _with(load, lambda pipeline: _run_improved(pipeline, given, trial, ran))
+    _with(load, lambda pipeline: _run_improved(pipeline, paths, trial, ran))
     if each_step:
-        _with(load, lambda pipeline: _run_each_step(pipeline, given, trial, ran))
+        _with(load, lambda pipeline: _run_each_step(pipeline, paths, trial, ran))
     return trial
 
 
@@ -94,15 +94,15 @@ def _with(load: Callable[[], Pipeline], use: Callable[[Pipeline], None]) -> None
         pipeline.close()
 
 
-def _run_improved(pipeline: Pipeline, given: Sequence[str], trial: Trial, ran: Callable[[str], None]) -> None:
-    result = _run(pipeline, given, lambda name, _: ran(name))
+def _run_improved(pipeline: Pipeline, paths: Sequence[str], trial: Trial, ran: Callable[[str], None]) -> None:
+    result = _run(pipeline, paths, lambda name, _: ran(name))
     trial.failures = result.failures
     for step in pipeline.executor.plan.operators:
         if isinstance(step.operator, FusedOperator):
             trial.counts[step.node.name] = step.operator.take_counts()
 
 
-def _run_each_step(pipeline: Pipeline, given: Sequence[str], trial: Trial, ran: Callable[[str], None]) -> None:
+def _run_each_step(pipeline: Pipeline, paths: Sequence[str], trial: Trial, ran: Callable[[str], None]) -> None:
     operators: Sequence[OpNode] = pipeline.graph.operators
     pipeline.set_outputs(*(output for op in operators for output in op.outputs))
     settings = pipeline.settings
@@ -113,17 +113,17 @@ def _run_each_step(pipeline: Pipeline, given: Sequence[str], trial: Trial, ran: 
         trial.seconds[name] = seconds
         ran(name)
 
-    result = _run(pipeline, given, note)
-    if given and not _has_callbacks(pipeline):
+    result = _run(pipeline, paths, note)
+    if paths and not _has_callbacks(pipeline):
         # Once more, after kernels were compiled: these are the times to report.
-        result = _run(pipeline, given, note)
+        result = _run(pipeline, paths, note)
     trial.failures = result.failures
     batches = iter(result.outputs)
     trial.outputs = {op.name: [next(batches) for _ in op.outputs] for op in operators}
 
 
-def _run(pipeline: Pipeline, given: Sequence[str], ran: Callable[[str, float], None]) -> Result:
-    batches = read_inputs(pipeline, given)
+def _run(pipeline: Pipeline, paths: Sequence[str], ran: Callable[[str, float], None]) -> Result:
+    batches = read_inputs(pipeline, paths)
     watch = _Watch(ran)
     if _has_callbacks(pipeline):
         return _run_with_callbacks(pipeline, batches)
@@ -140,7 +140,7 @@ def _has_callbacks(pipeline: Pipeline) -> bool:
 
 
 def _run_with_callbacks(pipeline: Pipeline, batches: Mapping[str, TensorListCPU]) -> Result:
-    """One batch with some inputs from callbacks, which are not called for more than that."""
+    """Return one batch with some inputs from callbacks, which are not called for more than that."""
     settings = pipeline.settings
     settings.exec_pipelined = settings.exec_async = False
     for name, batch in batches.items():

@@ -30,7 +30,7 @@ from penstock.cli._paths import ExistingPath
     help="CPU threads; may be repeated, to compare.  [default: the pipeline's, or all cores]",
 )
 def command(
-    path: Path, given: tuple[str, ...], seconds: float, batch_sizes: tuple[int, ...], threads: tuple[int, ...]
+    path: Path, paths: tuple[str, ...], seconds: float, batch_sizes: tuple[int, ...], threads: tuple[int, ...]
 ) -> None:
     """Measure the throughput of a pipeline.
 
@@ -59,7 +59,7 @@ def command(
             pipeline = opened(file, batch_size, count)
             try:
                 with bad_data("--data"), measuring("measuring") as ran:
-                    found = measure(pipeline, given, seconds, ran)
+                    found = measure(pipeline, paths, seconds, ran)
             finally:
                 pipeline.close()
             table.add_row(

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--input",
-    "given",
+    "paths",
     metavar="[NAME=]PATH",
     multiple=True,
     help="Run the pipeline on this file, or the files of this folder: images, recordings and the like as they are, arrays as "
     ".npy. NAME is the input's name, if the pipeline has several. May be repeated, up to a batch.",
 )
-def command(path: Path, names: str | None, page: Path | None, given: tuple[str, ...]) -> None:
+def command(path: Path, names: str | None, page: Path | None, paths: tuple[str, ...]) -> None:
     """Show what is done to a pipeline's graph before it runs.
 
     For each pass, in order, this shows the number of operators before and after, which ones were pruned, shared, folded
@@ -79,16 +79,16 @@ def command(path: Path, names: str | None, page: Path | None, given: tuple[str, 
         graph = pipeline.graph
         graph.verify()
         applied = _applied(graph, pipeline.passes)
-        runs = bool(given) or (page is not None and _reads_itself(pipeline))
+        runs = bool(paths) or (page is not None and _reads_itself(pipeline))
     finally:
         pipeline.close()
     console = Console(highlight=False)
     console.print(f"{file}\n", soft_wrap=True)
     trial = None
     try:
-        trial = _tried(load, given, len(graph.operators), page is not None) if runs else None
+        trial = _tried(load, paths, len(graph.operators), page is not None) if runs else None
     except PenstockError as error:
-        if given:
+        if paths:
             raise
         # Nobody asked for a run, and its data may not be on this machine.
         console.print(f"not run: {error}\n", soft_wrap=True, markup=False)
@@ -119,13 +119,13 @@ def _reads_itself(pipeline: Pipeline) -> bool:
     return not fed_by_hand(pipeline)
 
 
-def _tried(load: Callable[[], Pipeline], given: Sequence[str], operators: int, each_step: bool) -> Trial:
+def _tried(load: Callable[[], Pipeline], paths: Sequence[str], operators: int, each_step: bool) -> Trial:
     from penstock.cli._inputs import InputError
     from penstock.cli._trial import try_out
 
     try:
-        with _progress(operators * (3 if each_step and given else 2)) as ran:
-            return try_out(load, given, each_step, ran)
+        with _progress(operators * (3 if each_step and paths else 2)) as ran:
+            return try_out(load, paths, each_step, ran)
     except InputError as error:
         raise click.BadParameter(str(error), param_hint="--input") from None
 

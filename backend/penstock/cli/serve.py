@@ -164,7 +164,7 @@ class _Progress:
             self._status.stop()
 
     def show(self, line: str) -> None:
-        """Shows one line."""
+        """Show one line."""
         if self._status is not None:
             self._status.update(escape(f"{line} ..."))
         else:
@@ -172,7 +172,7 @@ class _Progress:
 
 
 def _print_address_and_models(server: LocalServer) -> None:
-    """Prints the server's address and its models."""
+    """Print the server's address and its models."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("model", "version", "state"):
         table.add_column(column)
@@ -188,7 +188,7 @@ def _print_address_and_models(server: LocalServer) -> None:
 
 
 def _addresses(server: LocalServer) -> tuple[str, str, str]:
-    """Where clients find HTTP, gRPC and metrics: at the front, if there is one."""
+    """Return where clients find HTTP, gRPC and metrics: at the front, if there is one."""
     front = server.front
     if front is None:
         return f"http://{server.http_url}", server.grpc_url, server.metrics_url

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     help="Write the trace as JSON, for https://ui.perfetto.dev or chrome://tracing.",
 )
 def command(
-    path: Path, given: tuple[str, ...], seconds: float, batch_size: int | None, threads: int | None, output: Path | None
+    path: Path, paths: tuple[str, ...], seconds: float, batch_size: int | None, threads: int | None, output: Path | None
 ) -> None:
     """Show where a pipeline's time goes, and what to change.
 
@@ -57,7 +57,7 @@ def command(
     pipeline = opened(file, batch_size, threads, trace=True)
     try:
         with bad_data("--data"), measuring("tracing") as ran:
-            measured = measure(pipeline, given, seconds, ran)
+            measured = measure(pipeline, paths, seconds, ran)
         trace = pipeline.trace
         assert trace is not None
         console = Console(highlight=False)

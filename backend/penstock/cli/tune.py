@@ -47,7 +47,7 @@ MAX_REQUESTS = 256
 @setting_options
 def command(
     model: Path,
-    given: tuple[str, ...],
+    paths: tuple[str, ...],
     clients: int,
     seconds: float,
     max_p99_ms: float | None,
@@ -84,10 +84,10 @@ def command(
     name = model.resolve().name
     flags = ["--model-control-mode=explicit", f"--load-model={name}"]
     server = LocalServer(
-        model.resolve().parent, flags=flags, settings=given_settings(options), progress=_shown(console)
+        model.resolve().parent, flags=flags, settings=given_settings(options), progress=_progress_reporter(console)
     )
     with server:
-        requests = _requests(server, model, name, given, console)
+        requests = _requests(server, model, name, paths, console)
         console.print(_line([column for column, _ in _COLUMNS]), style="bold")
         tuner = Tuner(
             server.control,
@@ -103,14 +103,14 @@ def command(
         _conclude(console, tuner, best, config, dry_run)
 
 
-def _shown(console: Console) -> Callable[[str], None]:
+def _progress_reporter(console: Console) -> Callable[[str], None]:
     return lambda line: console.print(f"[dim]{line} ...[/]", soft_wrap=True)
 
 
 def _requests(
-    server: LocalServer, model: Path, name: str, given: tuple[str, ...], console: Console
+    server: LocalServer, model: Path, name: str, paths: tuple[str, ...], console: Console
 ) -> list[InferRequest]:
-    """A request for each file of the data that the model answers."""
+    """Return a request for each file of the data that the model answers."""
     from penstock.cli._inputs import InputFiles
     from penstock.cli._running import bad_data, opened
     from penstock.serving.export import model_file
@@ -119,7 +119,7 @@ def _requests(
 
     pipeline = opened(model_file(model), None, None)
     with bad_data("--data"):
-        files = InputFiles(pipeline, given, MAX_REQUESTS)
+        files = InputFiles(pipeline, paths, MAX_REQUESTS)
     configuration = server.control.configuration(name) or {}
     datatypes = {item["name"]: _datatype(item["data_type"]) for item in configuration["input"]}
     batched = int(configuration.get("max_batch_size", 0)) > 0
@@ -134,7 +134,7 @@ def _requests(
 
 
 def _datatype(config_type: str) -> str:
-    """The name of a type in requests, by its name in configurations."""
+    """Return the name of a type in requests, by its name in configurations."""
     plain = config_type.removeprefix("TYPE_")
     return "BYTES" if plain == "STRING" else plain
 

@@ -17,7 +17,7 @@ _USAGE = "usage: python -m penstock.compat [--device cpu] (script.py | -m module
 
 
 def main() -> None:
-    """Runs the program named on the command line, in this process, as its main module."""
+    """Run the program named on the command line, in this process, as its main module."""
     arguments = sys.argv[1:]
     if arguments[:2] == ["--device", "cpu"]:
         os.environ[DEVICE_VARIABLE] = "cpu"
@@ -27,9 +27,9 @@ def main() -> None:
     install()
     # Lets processes started by the program find Penstock in DALI's place, too; `multiprocessing` passes on only its own
     # path.
-    own = str(Path(__file__).parent / "path")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (own, os.environ.get("PYTHONPATH"))))
-    sys.path.insert(0, own)
+    stand_ins = str(Path(__file__).parent / "path")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (stand_ins, os.environ.get("PYTHONPATH"))))
+    sys.path.insert(0, stand_ins)
     if arguments[0] == "-m":
         sys.argv = arguments[1:]
         sys.path.insert(0, os.getcwd())

@@ -19,7 +19,7 @@ def get_translations(
     max_translate_abs: float | Sequence[float] | None = None,
     max_translate_rel: float | Sequence[float] | None = None,
 ) -> list[Augmentation]:
-    """The augmentations that translate along x and along y."""
+    """Return the augmentations that translate along x and along y."""
     return translations(use_shape, default_translate_abs, default_translate_rel, max_translate_abs, max_translate_rel)
 
 
@@ -30,5 +30,5 @@ def pretty_select(
     auto_aug_name: str,
     ref_suite_name: str,
 ) -> object:
-    """Applies the selected augmentation to each sample."""
+    """Apply the selected augmentation to each sample."""
     return select(augmentations, aug_ids, **op_kwargs)

@@ -91,36 +91,36 @@ class Stream(dynamic.Stream):
 
 
 def LoadDefaultPlugins() -> None:
-    """Does nothing: all operators are loaded, and there are no plugins by default."""
+    """Do nothing: all operators are loaded, and there are no plugins by default."""
 
 
 def RegisteredCPUOps() -> list[str]:
-    """The names of operators that run on the CPU."""
+    """Return the names of operators that run on the CPU."""
     return sorted(ops.cpu_ops())
 
 
 def RegisteredGPUOps() -> list[str]:
-    """The names of operators that run on the GPU."""
+    """Return the names of operators that run on the GPU."""
     return sorted(ops.gpu_ops())
 
 
 def RegisteredMixedOps() -> list[str]:
-    """The names of operators that take data on the CPU and return it on the GPU."""
+    """Return the names of operators that take data on the CPU and return it on the GPU."""
     return sorted(ops.mixed_ops())
 
 
 def GetCUDADeviceCount() -> int:
-    """The number of GPUs."""
+    """Return the number of GPUs."""
     return cuda.device_count()
 
 
 def IsDriverInitialized() -> bool:
-    """Whether there is a usable GPU."""
+    """Return whether there is a usable GPU."""
     return cuda.device_count() > 0
 
 
 def GetCudaVersion() -> int:
-    """The version of the CUDA runtime, 12020 for 12.2; 0 if there is none."""
+    """Return the version of the CUDA runtime, 12020 for 12.2; 0 if there is none."""
     return int(cuda.require_cupy("this").cuda.runtime.runtimeGetVersion()) if cuda.device_count() else 0
 
 
@@ -130,7 +130,7 @@ def GetNvjpegVersion() -> int:
 
 
 def GetNvimgcodecVersion() -> int:
-    """The version of nvImageCodec that is used, 900 for 0.9.0; -1 if it is not installed."""
+    """Return the version of nvImageCodec that is used, 900 for 0.9.0; -1 if it is not installed."""
     found = library()
     return -1 if found is None else codec_version(found)
 
@@ -146,7 +146,7 @@ def GetCufftVersion() -> int:
 
 
 def GetOpenCVVersion() -> str:
-    """The version of OpenCV; empty if it is not installed."""
+    """Return the version of OpenCV; empty if it is not installed."""
     try:
         return metadata.version("opencv-python-headless")
     except metadata.PackageNotFoundError:
@@ -154,7 +154,7 @@ def GetOpenCVVersion() -> str:
 
 
 def CheckDLPackCapsule(obj: object) -> tuple[bool, bool]:
-    """Whether an object is a DLPack capsule, and whether its memory is on a GPU.
+    """Return whether an object is a DLPack capsule, and whether its memory is on a GPU.
 
     Raises:
         RuntimeError: the capsule holds something else, or was consumed.
@@ -172,17 +172,17 @@ def CheckDLPackCapsule(obj: object) -> tuple[bool, bool]:
 
 
 def GetCUDACurrentDevice() -> int:
-    """The number of the current GPU."""
+    """Return the number of the current GPU."""
     return int(cuda.require_cupy("this").cuda.runtime.getDevice())
 
 
 def SetCUDACurrentDevice(device_id: int) -> None:
-    """Makes a GPU the current one of this thread."""
+    """Make a GPU the current one of this thread."""
     cuda.require_cupy("this").cuda.runtime.setDevice(device_id)
 
 
 def CUDAStreamSynchronize(stream: int) -> None:
-    """Waits for what was queued on the stream at an address."""
+    """Wait for what was queued on the stream at an address."""
     cuda.require_cupy("this").cuda.runtime.streamSynchronize(stream)
 
 
@@ -192,11 +192,11 @@ def GetCxx11AbiFlag() -> int:
 
 
 def check_cuda_runtime() -> None:
-    """Does nothing: what needs a GPU checks for it."""
+    """Do nothing: what needs a GPU checks for it."""
 
 
 def deprecation_warning(what: str) -> None:
-    """Warns the user's caller."""
+    """Warn the user's caller."""
     warnings.warn(what, Warning, stacklevel=2)
 
 

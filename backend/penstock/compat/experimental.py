@@ -32,7 +32,7 @@ for _function in dynamic.ops.all_functions():
 
 
 def _purge_operator_cache(context: dynamic.EvalContext) -> None:
-    """Drops the operators that were made for a context."""
+    """Drop the operators that were made for a context."""
     context.engine.forget()
 
 

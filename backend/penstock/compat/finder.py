@@ -45,7 +45,7 @@ _REDIRECTS = {
 
 
 def counterpart(name: str) -> str:
-    """The counterpart of module ``name``, in or below ``nvidia.dali``."""
+    """Return the counterpart of module ``name``, in or below ``nvidia.dali``."""
     parent, _, last = name.rpartition(".")
     if name in _REDIRECTS:
         return _REDIRECTS[name]
@@ -64,9 +64,9 @@ class _Loader(importlib.abc.Loader):
         # The import system reads the module from here afterwards, so the counterpart keeps its own attributes.
         sys.modules[module.__name__] = self._module
         # What it has imported below it is found there by DALI's names, too.
-        own = self._module.__name__ + "."
-        for name in [name for name in sys.modules if name.startswith(own)]:
-            spelled = f"{module.__name__}.{name.removeprefix(own)}"
+        prefix = self._module.__name__ + "."
+        for name in [name for name in sys.modules if name.startswith(prefix)]:
+            spelled = f"{module.__name__}.{name.removeprefix(prefix)}"
             if counterpart(spelled) == name and sys.modules[name] is not None:
                 sys.modules.setdefault(spelled, sys.modules[name])
 
@@ -96,7 +96,7 @@ _FINDERS: Sequence[importlib.abc.MetaPathFinder] = (_Finder(), _NamespaceFinder(
 
 
 def install() -> None:
-    """Makes ``import nvidia.dali`` import Penstock in this process. Repeating it is harmless.
+    """Make ``import nvidia.dali`` import Penstock in this process. Repeating it is harmless.
 
     Raises:
         RuntimeError: DALI itself is already imported.
@@ -112,7 +112,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undoes :func:`install`; programs keep what they have imported."""
+    """Undo :func:`install`; programs keep what they have imported."""
     import_as()
     for finder in _FINDERS:
         if finder in sys.meta_path:

@@ -42,7 +42,7 @@ class IndexCreator:
         """See :meth:`open`."""
 
     def create_index(self) -> None:
-        """Writes the index; raises ValueError if the file is damaged."""
+        """Write the index; raise ValueError if the file is damaged."""
         count = write_index(self.reader, self.uri, self.idx_path)
         if self.verbose:
             print(f"{self.idx_path}: {count} lines")
@@ -53,5 +53,5 @@ class IndexCreator:
         parser = argparse.ArgumentParser(description=f"Writes an index for `fn.readers.{cls.reader}`.")
         parser.add_argument("file")
         parser.add_argument("index", nargs="?")
-        given = parser.parse_args()
-        cls(given.file, given.index or f"{os.path.splitext(given.file)[0]}.idx").create_index()
+        options = parser.parse_args()
+        cls(options.file, options.index or f"{os.path.splitext(options.file)[0]}.idx").create_index()

@@ -76,7 +76,7 @@ def GetHostBufferShrinkThreshold() -> float:
 
 
 def PreallocateDeviceMemory(bytes: int, device_id: int) -> None:
-    """Makes a GPU's memory pool hold at least ``bytes`` free bytes."""
+    """Make a GPU's memory pool hold at least ``bytes`` free bytes."""
     cupy = require_cupy("preallocated memory")
     with cupy.cuda.Device(device_id):
         # Freed at once, it stays in the pool.
@@ -84,12 +84,12 @@ def PreallocateDeviceMemory(bytes: int, device_id: int) -> None:
 
 
 def PreallocatePinnedMemory(bytes: int) -> None:
-    """Makes the pool of pinned memory hold at least ``bytes`` free bytes."""
+    """Make the pool of pinned memory hold at least ``bytes`` free bytes."""
     require_cupy("pinned memory").get_default_pinned_memory_pool().malloc(bytes)
 
 
 def ReleaseUnusedMemory() -> None:
-    """Releases the free memory of the GPUs' pools."""
+    """Release the free memory of the GPUs' pools."""
     try:
         cupy = require_cupy()
     except RuntimeError:
@@ -100,5 +100,5 @@ def ReleaseUnusedMemory() -> None:
 
 
 def RestrictPinnedMemUsage() -> bool:
-    """Whether pinned memory is used sparingly; nothing asks for that here."""
+    """Return whether pinned memory is used sparingly; nothing asks for that here."""
     return False

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 
 def load_library(library_path: str, global_symbols: bool = False) -> NoReturn:
-    """Raises RuntimeError: operators compiled for DALI need DALI."""
+    """Raise RuntimeError: operators compiled for DALI need DALI."""
     if not isinstance(library_path, str):
         raise TypeError(f"The path of a library must be a string, got {library_path!r}")
     raise RuntimeError(
@@ -17,6 +17,6 @@ def load_library(library_path: str, global_symbols: bool = False) -> NoReturn:
 
 
 def load_directory(plugin_dir_path: str, global_symbols: bool = False) -> None:
-    """Raises RuntimeError if a folder in this one has a plugin; without any, there is nothing to load."""
+    """Raise RuntimeError if a folder in this one has a plugin; without any, there is nothing to load."""
     for library in sorted(Path(plugin_dir_path).glob("*/libdali_*.so")):
         load_library(str(library), global_symbols)

@@ -6,5 +6,5 @@ from penstock.tensors.cuda import require_cupy
 
 
 def current_dali_stream() -> int:
-    """The address of the CUDA stream of the pipeline that calls a Python function."""
+    """Return the address of the CUDA stream of the pipeline that calls a Python function."""
     return int(require_cupy().cuda.get_current_stream().ptr)

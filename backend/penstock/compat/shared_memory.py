@@ -38,7 +38,7 @@ class SharedMem:
         return self._size
 
     def buf(self) -> memoryview:
-        """The memory.
+        """Return the memory.
 
         Raises:
             ValueError: it is closed.

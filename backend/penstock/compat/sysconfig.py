@@ -18,25 +18,25 @@ _FOLDER = str(Path(penstock.__file__).parent)
 
 
 def get_include_dir() -> str:
-    """The package's folder."""
+    """Return the package's folder."""
     return _FOLDER
 
 
 def get_lib_dir() -> str:
-    """The package's folder."""
+    """Return the package's folder."""
     return _FOLDER
 
 
 def get_include_flags() -> list[str]:
-    """The compiler's flag for :func:`get_include_dir`."""
+    """Return the compiler's flag for :func:`get_include_dir`."""
     return [f"-I{get_include_dir()}"]
 
 
 def get_compile_flags() -> list[str]:
-    """The compiler's flags."""
+    """Return the compiler's flags."""
     return [*get_include_flags(), f"-D_GLIBCXX_USE_CXX11_ABI={GetCxx11AbiFlag()}"]
 
 
 def get_link_flags() -> list[str]:
-    """The linker's flags."""
+    """Return the linker's flags."""
     return [f"-L{get_lib_dir()}", "-ldali"]

@@ -1,4 +1,4 @@
-"""What processes tell each other: where a batch is, and what to call."""
+"""Messages between processes: the location of a batch, and the calls to make."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class ShmMessageDesc:
         self.num_bytes = num_bytes
 
     def get_values(self) -> tuple[int, ...]:
-        """All fields, in their order."""
+        """Return all fields, in their order."""
         return self.worker_id, self.shm_chunk_id, self.shm_capacity, self.offset, self.num_bytes
 
     def packed(self) -> bytes:
-        """Its bytes in a queue; raises RuntimeError for numbers that do not fit."""
+        """Return its bytes in a queue; raises RuntimeError for numbers that do not fit."""
         try:
             return self.FORMAT.pack(*self.get_values())
         except struct.error as error:
@@ -56,18 +56,18 @@ class SampleRange(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskArgs:
-    """What a callback is to be called with: one set of arguments for each sample, or one for the whole batch."""
+    """The arguments of a callback: one set for each sample, or one for the whole batch."""
 
     calls: Sequence[tuple[object, ...]]
     is_batch: bool
 
     @classmethod
     def make_sample(cls, sample_range: SampleRange) -> TaskArgs:
-        """Calls for the samples of a range."""
+        """Call for the samples of a range."""
         first, end, iteration, epoch = sample_range
         return cls([(SampleInfo(index, index - first, iteration, epoch),) for index in range(first, end)], False)
 
     @classmethod
     def make_batch(cls, batch_args: tuple[object, ...]) -> TaskArgs:
-        """One call, for a batch."""
+        """Return one call, for a batch."""
         return cls([batch_args], True)

@@ -99,7 +99,7 @@ class WorkerPool:
         num_workers: int = 1,
         py_callback_pickler: object = None,
     ) -> WorkerPool:
-        """Starts workers for these groups' callbacks.
+        """Start workers for these groups' callbacks.
 
         Args:
             groups: with a `source_desc` (see `get_callback_from_source`), and whether it is called for whole batches.
@@ -120,11 +120,11 @@ class WorkerPool:
         return [worker.process for worker in self._workers]
 
     def pids(self) -> list[int]:
-        """The ids of the worker processes."""
+        """Return the ids of the worker processes."""
         return [worker.process.pid for worker in self._workers]
 
     def schedule_batch(self, context_i: int, work_batch: TaskArgs) -> None:
-        """Has the workers call a callback for one batch."""
+        """Make the workers call a callback for one batch."""
         context = self.contexts[context_i]
         calls = [(context_i, *arguments) for arguments in work_batch.calls]
         shares: dict[int, Sequence[tuple[object, ...]]]
@@ -140,14 +140,14 @@ class WorkerPool:
                 if calls[index * share : (index + 1) * share]
             }
         parts = []
-        for index, own in shares.items():
-            part = _Part(index, self._workers[index].send(own, 0))
+        for index, indices in shares.items():
+            part = _Part(index, self._workers[index].send(indices, 0))
             self._awaited[index].append(part)
             parts.append(part)
         context.scheduled.append(parts)
 
     def receive_batch(self, context_i: int) -> list[object]:
-        """The samples of the oldest scheduled batch of a callback; raises what that raised."""
+        """Return the samples of the oldest scheduled batch of a callback; raises what that raised."""
         context = self.contexts[context_i]
         samples: list[Any] = []
         for part in context.scheduled.popleft():
@@ -155,7 +155,7 @@ class WorkerPool:
         return list(samples[0]) if context.is_batch else samples
 
     def _received(self, part: _Part) -> list[Any]:
-        """A part's data; workers answer in the order in which they were asked."""
+        """Return a part's data; workers answer in the order in which they were asked."""
         awaited = self._awaited[part.worker]
         while part.data is None and part.error is None:
             oldest = awaited.popleft()
@@ -169,7 +169,7 @@ class WorkerPool:
         return part.data
 
     def reset(self) -> None:
-        """Drops all batches that are scheduled."""
+        """Drop all batches that are scheduled."""
         for context in self.contexts:
             for part in itertools.chain.from_iterable(context.scheduled):
                 if part in self._awaited[part.worker]:
@@ -180,6 +180,6 @@ class WorkerPool:
             context.scheduled.clear()
 
     def close(self) -> None:
-        """Ends the workers."""
+        """End the workers."""
         for worker in self._workers:
             worker.close()

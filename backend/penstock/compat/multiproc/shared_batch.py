@@ -32,7 +32,7 @@ class BufShmChunk:
         return self.memory.size
 
     def close(self) -> None:
-        """Gives the memory up."""
+        """Give the memory up."""
         self.memory.close()
 
 
@@ -41,7 +41,7 @@ class SharedBatchWriter:
 
     def __init__(self, shm_chunk: BufShmChunk, batch: Sequence[object]) -> None:
         arrays = Arrays()
-        self.places = arrays.place(list(batch))
+        self.locations = arrays.place(list(batch))
         arrays.write(shm_chunk.memory)
 
 
@@ -49,15 +49,15 @@ class SharedBatchWriter:
 class SharedBatchMeta:
     """Where the arrays of a batch are in shared memory."""
 
-    places: list[object]
+    locations: list[object]
 
     @classmethod
     def from_writer(cls, writer: SharedBatchWriter) -> SharedBatchMeta:
-        """Those of a batch that was written."""
-        return cls(writer.places)
+        """Return the description of a batch that was written."""
+        return cls(writer.locations)
 
 
 def deserialize_batch(buffer: BufShmChunk, shared_batch_meta: SharedBatchMeta) -> list[Any]:
-    """The batch, as views of the memory."""
-    batch: list[Any] = fetched(shared_batch_meta.places, buffer.memory.bytes)
+    """Return the batch, as views of the memory."""
+    batch: list[Any] = fetched(shared_batch_meta.locations, buffer.memory.bytes)
     return batch

@@ -46,7 +46,7 @@ class ShmQueue:
         return self.__dict__ | {"_memory": None, "shm": None}
 
     def open_shm(self, handle: int) -> None:
-        """Opens the memory in a process that was spawned."""
+        """Open the memory in a process that was spawned."""
         self.shm = SharedMem(handle, mapped(handle, self._size()))
 
     def _header(self) -> np.ndarray:
@@ -60,7 +60,7 @@ class ShmQueue:
         return self.shm.data[begin : begin + size]
 
     def put(self, msgs: Sequence[ShmMessageDesc]) -> bool | None:
-        """Adds messages; None if the queue is closed. Raises RuntimeError if it is full."""
+        """Add messages; None if the queue is closed. Raises RuntimeError if it is full."""
         packed = [message.packed() for message in msgs]
         with self._changed:
             header = self._header()
@@ -76,23 +76,23 @@ class ShmQueue:
         return True
 
     def get(self, num_samples: int | None = 1) -> list[ShmMessageDesc] | None:
-        """Takes messages out, waiting for the first: at most `num_samples`, or all; None if the queue is closed."""
+        """Take messages out, waiting for the first: at most `num_samples`, or all; None if the queue is closed."""
         with self._changed:
             header = self._header()
             self._changed.wait_for(lambda: bool(header[0] or header[2]))
             closed, begin, count = header.tolist()
             if closed:
                 return None
-            taken = count if num_samples is None else min(count, num_samples)
+            received = count if num_samples is None else min(count, num_samples)
             found = [
                 ShmMessageDesc(*ShmMessageDesc.FORMAT.unpack(self._slot(begin + index).tobytes()))
-                for index in range(taken)
+                for index in range(received)
             ]
-            header[1:] = (begin + taken) % self.capacity, count - taken
+            header[1:] = (begin + received) % self.capacity, count - received
         return found
 
     def close(self) -> None:
-        """Closes the queue, for all processes."""
+        """Close the queue, for all processes."""
         with self._changed:
             self._header()[0] = 1
             self._changed.notify_all()

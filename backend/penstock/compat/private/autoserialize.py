@@ -11,7 +11,7 @@ from penstock.pipeline.definition import is_autoserialize
 
 
 def invoke_autoserialize(head_module: ModuleType, filename: str) -> None:
-    """Saves the pipeline that is marked by `@autoserialize` in a module, or in one that it imports, in DALI's format.
+    """Save the pipeline that is marked by `@autoserialize` in a module, or in one that it imports, in DALI's format.
 
     Raises:
         RuntimeError: none is marked, or several are.
@@ -25,7 +25,7 @@ def invoke_autoserialize(head_module: ModuleType, filename: str) -> None:
 
 
 def _marked(module: ModuleType, visited: set[str]) -> Iterator[Callable[..., Any]]:
-    """The marked functions of a module and those that it imports."""
+    """Yield the marked functions of a module and those that it imports."""
     visited.add(module.__name__)
     for value in list(vars(module).values()):
         if inspect.ismodule(value):

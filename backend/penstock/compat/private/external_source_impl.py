@@ -1,4 +1,4 @@
-"""What external sources give, checked and converted."""
+"""Checks and conversions of the data of external sources."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _UNSUPPORTED = "Unsupported callback return type. Got: `{}`."
 
 
 def accepted_arg_count(callable: Callable[..., object]) -> int:
-    """How many arguments a source's callback takes: 0 or 1."""
+    """Return how many arguments a source's callback takes: 0 or 1."""
     return accepted_positional(callable)
 
 
 def get_callback_from_source(
     source: object, cycle: str | bool | None, batch_info: bool = False
 ) -> tuple[Callable[..., object], Source]:
-    """A function that gives a source's data, and the source's description."""
+    """Return a function that gives a source's data, and the source's description."""
     described = Source(source, cycle, batch_info=batch_info)
     return described.call, described
 
@@ -51,7 +51,7 @@ def assert_cpu_batch_data_type(batch: object, error_str: str = _UNSUPPORTED) -> 
 
 
 def sample_to_numpy(sample: object, error_str: str = _UNSUPPORTED) -> np.ndarray:
-    """A sample as a numpy array; raises TypeError if it is none in the host's memory."""
+    """Return a sample as a numpy array; raises TypeError if it is none in the host's memory."""
     assert_cpu_sample_data_type(sample, error_str)
     return host_view(sample)
 
@@ -61,7 +61,7 @@ def batch_to_numpy(
     error_str: str = _UNSUPPORTED,
     non_uniform_str: str = "Uniform input is required (batch of tensors of equal shapes), got {}.",
 ) -> np.ndarray:
-    """A batch as one numpy array.
+    """Return a batch as one numpy array.
 
     Raises:
         TypeError: it is no batch in the host's memory.

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 
 def not_iterable(cls: type) -> type:
-    """Has objects of a class refuse to be iterated, and not be instances of `collections.abc.Iterable`."""
+    """Make objects of a class refuse iteration, and `collections.abc.Iterable` not include them."""
     cls.__iter__ = None  # type: ignore[attr-defined]  # how Python's data model says so
     return cls

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.compat.torchvision._devices import check_device
 from penstock.plugin.torchvision._conversion import to_tensor as _to_tensor  # private: the plugin's, under DALI's names
 from penstock.plugin.torchvision._kinds import size_of  # private: the plugin's, under DALI's names
-from penstock.plugin.torchvision.transforms.v2 import functional as own
+from penstock.plugin.torchvision.transforms.v2 import functional as penstock_functional
 
 __all__ = [
     "center_crop",
@@ -33,29 +33,29 @@ __all__ = [
 
 
 def _with_device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, which may be told a device."""
+    """Return the same function, which may be told a device."""
 
     @functools.wraps(function)
-    def told(*args: object, device: str = "cpu", **kwargs: object) -> Any:
+    def with_device(*args: object, device: str = "cpu", **kwargs: object) -> Any:
         check_device(device)
         return function(*args, **kwargs)
 
-    return told
+    return with_device
 
 
-center_crop = _with_device(own.center_crop)
-crop = _with_device(own.crop)
-gaussian_blur = _with_device(own.gaussian_blur)
-horizontal_flip = _with_device(own.horizontal_flip)
-normalize = _with_device(own.normalize)
-pad = _with_device(own.pad)
-resize = _with_device(own.resize)
-resized_crop = _with_device(own.resized_crop)
-rgb_to_grayscale = _with_device(own.rgb_to_grayscale)
+center_crop = _with_device(penstock_functional.center_crop)
+crop = _with_device(penstock_functional.crop)
+gaussian_blur = _with_device(penstock_functional.gaussian_blur)
+horizontal_flip = _with_device(penstock_functional.horizontal_flip)
+normalize = _with_device(penstock_functional.normalize)
+pad = _with_device(penstock_functional.pad)
+resize = _with_device(penstock_functional.resize)
+resized_crop = _with_device(penstock_functional.resized_crop)
+rgb_to_grayscale = _with_device(penstock_functional.rgb_to_grayscale)
 to_grayscale = rgb_to_grayscale
-vertical_flip = _with_device(own.vertical_flip)
-get_dimensions, get_size = own.get_dimensions, own.get_size
-pil_to_tensor, to_pil_image = own.pil_to_tensor, own.to_pil_image
+vertical_flip = _with_device(penstock_functional.vertical_flip)
+get_dimensions, get_size = penstock_functional.get_dimensions, penstock_functional.get_size
+pil_to_tensor, to_pil_image = penstock_functional.pil_to_tensor, penstock_functional.to_pil_image
 to_tensor = _to_tensor
 
 

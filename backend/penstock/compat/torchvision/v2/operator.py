@@ -113,7 +113,7 @@ class OperatorSteps:
         self._pipelines: dict[tuple[str, int], Pipeline] = {}
 
     def __call__(self, data: Leaf) -> Leaf:
-        """What the operators make of a PIL image, or of a tensor of shape (C, H, W) or (N, C, H, W)."""
+        """Return the operators' result for a PIL image, or a tensor of shape (C, H, W) or (N, C, H, W)."""
         images, layout = _arrays(data)
         (batch,) = self._pipeline(layout, len(images)).run(**{_INPUT: images})
         results = [np.array(each) for each in batch.as_cpu()]
@@ -182,8 +182,8 @@ def adjust_input(func: Callable[..., Value]) -> Function:
         device = signature.bind_partial(inpt, *args, **kwargs).arguments.get("device", "cpu")
         images, layout = _arrays(inpt)
         is_batch = layout == "CHW" and inpt.ndim > _IMAGE_NDIM
-        given: Value = dynamic.batch(images, layout=layout) if is_batch else dynamic.tensor(images[0], layout=layout)
-        output = func(given if "cpu" in str(device) else given.gpu(), *args, **kwargs).evaluate()
+        picture: Value = dynamic.batch(images, layout=layout) if is_batch else dynamic.tensor(images[0], layout=layout)
+        output = func(picture if "cpu" in str(device) else picture.gpu(), *args, **kwargs).evaluate()
         if layout == "HWC":
             return _as_picture(np.array(output.cpu()))
         import torch
@@ -195,7 +195,7 @@ def adjust_input(func: Callable[..., Value]) -> Function:
 
 
 def get_input_shape_dynamic(inpt: Value) -> tuple[int, ...]:
-    """The shape of a tensor, or of the samples of a batch, which are equal in shape."""
+    """Return the shape of a tensor, or of the samples of a batch, which are equal in shape."""
     if isinstance(inpt, dynamic.Tensor):
         return inpt.shape
     if isinstance(inpt, dynamic.Batch):
