@@ -44,7 +44,7 @@ _OWN = {
 }
 
 
-# What annotations of pipelines' functions are here, where `bool` is a type of tensors.
+# Names for annotations of pipelines' functions here, where `bool` is a type of tensors.
 _WORDS = {"DataNode": "_Tensor | _Batch", "DALIDataType": "_DTypeLike", "bool": "_bool"}
 
 

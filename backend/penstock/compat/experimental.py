@@ -9,7 +9,7 @@ from penstock.schema.op_schema import OpSchema
 __all__ = ["dynamic"]
 __path__: list[str] = []
 
-# What programs that go through all operators ask their classes and functions.
+# Attributes that programs read when they list all operators' classes and functions.
 for _made in dynamic.ops.all_operators():
     _schema = schema_of(_made)
     _own = OpSchema(_schema)

@@ -13,7 +13,7 @@ from penstock.compat.environment import warn_of_variables
 from penstock.errors import import_as
 
 _ROOT = "nvidia.dali"
-# What is in it stands beside all else in Penstock.
+# Its members stand beside the rest of Penstock.
 _EXPERIMENTAL = f"{_ROOT}.experimental"
 # Modules at another path here; all others have the same path below `penstock`.
 _REDIRECTS = {
@@ -63,7 +63,7 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system reads the module from here afterwards, so the counterpart keeps its own attributes.
         sys.modules[module.__name__] = self._module
-        # What it has imported below it is found there by DALI's names, too.
+        # Its imported submodules are found by DALI's names, too.
         prefix = self._module.__name__ + "."
         for name in [name for name in sys.modules if name.startswith(prefix)]:
             spelled = f"{module.__name__}.{name.removeprefix(prefix)}"

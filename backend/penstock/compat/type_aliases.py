@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-# What operators take is checked when they are called.
+# Operators check their arguments when they are called.
 TensorLike = TensorLikeIn = TensorLikeArg = object
 BatchLike = Iterable[object] | object

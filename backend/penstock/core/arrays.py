@@ -11,7 +11,7 @@ import numpy as np
 from penstock.core.loading import brief_core
 
 MAX_RANK = 5
-"""Dimensions of a sample, and those of an array that are told."""
+"""The most dimensions of a sample, and of an array that is described."""
 ARRAY = np.dtype(
     [
         ("data", np.int64),

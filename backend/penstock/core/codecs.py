@@ -257,7 +257,7 @@ def start_codec(library: int) -> int:
     return codec.value or 0
 
 
-# What nvImageCodec answers if its own allocation failed, or one of a decoder's.
+# nvImageCodec's statuses of a failed allocation, its own or a decoder's.
 _NO_MEMORY = 5, 15
 
 

@@ -34,7 +34,7 @@ GPU_STREAM = _record("launch", "block_threads", "stream")
 
 
 def room_for_arguments(launches: int) -> np.ndarray:
-    """Memory for the arguments of so many launches."""
+    """Return memory for the arguments of ``launches`` launches."""
     return np.empty((launches, 2, _MAX_ARGUMENTS), np.int64)
 
 

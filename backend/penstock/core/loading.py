@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 CORE_VERSION = 6
 """Of the interface in `core.h`, which the library has to have, too."""
 
-# What the functions of `core.h` return and take.
+# The return types and arguments of the functions of `core.h`.
 _FUNCTIONS = {
     "penstock_run_chain": (c_int32, c_void_p, c_void_p, c_void_p, c_void_p),
     "penstock_read_regions": (c_int32, c_void_p, c_void_p, c_void_p),

@@ -56,7 +56,7 @@ class BackgroundThreads:
 
     def __init__(self, name: str, count: int = 1) -> None:
         self._count, self._forks = count, len(_forks)
-        # What is not done is kept alive here, as its owners may drop it early.
+        # Keeps unfinished work alive, as its owners may drop it early.
         self._running: deque[_Running] = deque()
         self._keeping = threading.Lock()
         self._address: int | None = core().penstock_threads_start(name.encode(), count)
@@ -141,7 +141,7 @@ class Job:
 class SharedWork:
     """Shares of work, and calls that follow; all in compiled code.
 
-    The calls may be made up while threads are at work already: whoever comes last, be it a thread with its share or Python with
+    The calls may be prepared while threads work already: the last to finish, a thread with its share or Python with
     the calls, has them made.
 
     Args:

@@ -121,7 +121,7 @@ def _without_samples(batch: TensorList) -> TensorList:
 
 
 class Interceptor(Protocol):
-    """An observer of a thread's calls, told before they are made."""
+    """An observer of a thread's calls, notified before each."""
 
     def call(
         self,

@@ -65,7 +65,6 @@ class EvalContext:
             thread_pool = ThreadPool(num_threads, device_id=self.device_id)
         self._thread_pool = thread_pool
         self._own_stream = None if cuda_stream is None else stream(stream=cuda_stream, device_id=device_id)
-        self._follows_default = False
         if self._own_stream is None and self.device_id is not None:
             self._own_stream = get_current_stream(self.device_id)
         self._fallback_stream: Stream | None = None
@@ -90,7 +89,7 @@ class EvalContext:
         context = _entered.defaults.get(number)
         if context is None:
             context = _entered.defaults[number] = EvalContext(device_id=number)
-            context._own_stream, context._follows_default = None, True
+            context._own_stream = None
         return context
 
     @property
@@ -140,9 +139,6 @@ class EvalContext:
 
     def cache_results(self, invocation: object, results: object) -> None:
         """For DALI's programs; does nothing, as only users keep results."""
-
-    def _add_invocation(self, invocation: Runnable, weak: bool = True) -> None:
-        self.defer(invocation, weak)
 
     def defer(self, call: Runnable, weak: bool = True) -> None:
         """Run a call when the context is left, at the latest; ``weak``: only if its result is still needed."""

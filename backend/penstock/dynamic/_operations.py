@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 # The result of a call: a tensor, a batch, or a tuple of them.
 Outcome = Any
-# What programs pass: data of any kind, checked where it is used.
+# Data of any kind that programs pass, checked where it is used.
 Given = Any
 
 

@@ -22,7 +22,7 @@ from penstock.schema.namespaces import submodule
 from penstock.schema.registry import load_offered, subscribe
 
 _ROOT = __name__.rpartition(".")[0]
-# What was deprecated before dynamic mode began is not in it.
+# Operators deprecated before this version are not in dynamic mode.
 _FIRST_VERSION = (2, 0)
 
 _all_ops: list[type[Operator] | type[Reader]] = []
@@ -50,7 +50,7 @@ class Operator:
         num_inputs: int | None = None,
         **arguments: object,
     ) -> None:
-        """Make the operator; the class tells of its arguments."""
+        """Create the operator; the class documents its arguments."""
         self._max_batch_size, self._name, self._arguments = max_batch_size, name, arguments
         self._device = as_device(unmarked(device))
         self._face.backend(self._device, ())

@@ -1,4 +1,4 @@
-"""Calls whose results may not be there yet, and errors that tell where such a call stood."""
+"""Calls whose results may be pending, and errors that name the line of such a call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def call_site() -> Frame:
 
 
 def raise_at(error: Exception, site: Frame) -> NoReturn:
-    """Raise an error like ``error`` that tells of the call at ``site``, from ``error`` with its traceback ending there."""
+    """Raise an error like ``error`` that names the call at ``site``, from ``error`` with its traceback ending there."""
     line = linecache.getline(site.filename, site.lineno).strip()
     text = f"It was called here:\n\n{Frame(site.filename, site.lineno, site.function, line)}\n"
     try:
@@ -115,7 +115,7 @@ class Invocation:
         """Return the results; runs the call if that was not done before.
 
         Raises:
-            Exception: like the one that the call raised, and from it; it tells where the call stood.
+            Exception: like the one that the call raised, and chained to it; it names the call's line.
         """
         if self._results is None:
             if self._error is None:

@@ -33,7 +33,7 @@ class ReaderMeta(TypedDict):
         epoch_size: number of samples of all shards.
         epoch_size_padded: with those that fill up last batches.
         number_of_shards, shard_id: which part is read.
-        pad_last_batch, stick_to_shard: as the reader was told.
+        pad_last_batch, stick_to_shard: the reader's arguments.
     """
 
     epoch_size: int
@@ -85,7 +85,7 @@ class Reader:
         enable_checkpointing: bool = False,
         **arguments: object,
     ) -> None:
-        """Make the reader; the class tells of its arguments."""
+        """Create the reader; the class documents its arguments."""
         schema = self._face.schema
         for key in arguments:
             if key not in schema.all_arguments or key in PIPELINE_ONLY:

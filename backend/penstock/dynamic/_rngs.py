@@ -101,7 +101,7 @@ class RNG:
 
     @property
     def seed(self) -> int:
-        """Sets the seed, and starts anew; it cannot be read."""
+        """Set the seed and restart; the seed cannot be read."""
         raise AttributeError("The seed of a generator can only be set; `state` tells where it is")
 
     @seed.setter

@@ -25,7 +25,7 @@ class Stream:
 
     def __init__(self, *, stream: Given = create_new, device_id: int | None = None) -> None:
         cupy = cuda.require_cupy("a CUDA stream")
-        # Who gave a stream away may destroy it, or let others have it.
+        # The owner of a given stream may destroy it, or let others use it.
         self._given = stream
         with cupy.cuda.Device(device_id):
             self._device_id = int(cupy.cuda.Device().id)
@@ -97,7 +97,7 @@ def in_order(stream: Stream, device_ids: Iterable[int]) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        # Of a GPU that is lost, the error of the work tells more.
+        # If the GPU is lost, the error of the work says more.
         with contextlib.suppress(cupy.cuda.runtime.CUDARuntimeError):
             precede()
         raise

@@ -169,9 +169,6 @@ class Tensor(Value):
             return self._invocation_result.sketch()
         return sample_list(self.storage)
 
-    def _is_same_tensor(self, other: Tensor) -> bool:
-        return self._storage is other._storage and self._invocation_result is other._invocation_result
-
     def device_type(self) -> str:
         if self._storage is not None:
             return self._storage.device_type

@@ -40,7 +40,7 @@ def capture(stop: CodeType | None) -> tuple[CallSite, ...]:
 
 
 def is_around(code: CodeType, inner: CodeType | None) -> bool:
-    """Return whether this is the function of which conditionals made ``inner`` from a branch: the line there tells enough."""
+    """Return whether ``inner`` was made from a branch of this function: a line in the branch is enough for messages."""
     return inner is not None and inner.co_name == code.co_name and inner in code.co_consts
 
 

@@ -64,7 +64,7 @@ def fuse_composed(graph: Graph, by: str, only_windows: bool = False) -> Rewritte
         if op in seen:
             continue
         chain = _composed_chain(rule, op, uses, only_windows)
-        # What refuses a chain refuses its beginnings as well, so they need not be tried.
+        # An operator that refuses a chain also refuses each prefix of it, so prefixes need not be tried.
         seen.update(link.node for link in chain)
         nodes = [link.node for link in chain]
         fused = _fused(rule, nodes) if len(chain) > 1 and _is_worth_it(kind, chain, only_windows) else None

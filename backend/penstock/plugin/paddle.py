@@ -58,7 +58,7 @@ def feed_ndarray(dali_tensor: object, arr: paddle.Tensor) -> paddle.Tensor:
 
 
 def _tensor(tensor: Any) -> paddle.Tensor:
-    """Return a copy: Paddle does not tell when it is done with the pipeline's memory."""
+    """Return a copy, as Paddle does not report when it is done with the pipeline's memory."""
     return paddle.to_tensor(np.asarray(tensor.as_cpu()), place=_place(tensor))
 
 

@@ -194,7 +194,7 @@ class Executor:
             try:
                 result = self.complete(self.begin(isolate, watch, destinations=slots, allowance=allowance))
             except BaseException:
-                # What was fed may be somebody else's memory, who may reuse it now.
+                # Fed data may be in the caller's memory, which may be reused from here on.
                 copies_in_flight.wait()
                 raise
         if result.ready is not None:
@@ -435,7 +435,7 @@ class Executor:
             self._note_failures(step, workspace, batch)
 
     def _run_without_samples(self, step: Step, workspace: Workspace) -> None:
-        """Run an operator only to tell the types of its outputs.
+        """Run an operator only to find the types of its outputs.
 
         It may not be able to: its inputs may have none, or others than those that samples would have.
         """
@@ -501,7 +501,7 @@ class Executor:
             try:
                 raise batch.result.failures.pop(position)
             finally:
-                # What an error's own frames refer to would keep the batch alive.
+                # References in the error's frames would keep the batch alive.
                 del error
         self._skipped.add(
             SkippedSample(source, error.reason, error.operator, batch.iteration, position, policy == REPLACE)
@@ -511,7 +511,7 @@ class Executor:
         node = step.node
         if sample is None and self.device_id is not None:
             with self.on_device():
-                # What fails on a lost device may not say so.
+                # Errors on a lost device may not mention the loss.
                 cause = device_lost(cause) or find_device_lost() or cause
         return operator_error(cause, node.display_name, node.device, sample, node.origin)
 

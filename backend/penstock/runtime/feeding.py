@@ -188,7 +188,7 @@ def _copied_on_gpu(batch: TensorListGPU) -> TensorListGPU:
     from penstock.kernels.cuda.launch import places_of
 
     copied = TensorListGPU.allocate(batch.shapes, batch.dtype, batch.layout())
-    # Copies of what is not contiguous, which live until theirs are told to the stream.
+    # Contiguous copies, which live until their uploads are queued on the stream.
     sources, _owner = places_of(batch)
     copy_arrays(sources, copied.pointers(), volumes(batch.shapes, 0) * numpy_dtype(batch.dtype).itemsize)
     return copied

@@ -19,7 +19,7 @@ class InlineQueue:
 
     Attributes:
         occupies_host: whether a batch left work to the host that a thread of its own would do meanwhile.
-        batches_ahead: how many batches beyond the prefetch depth are worth scheduling, as the last one that was started tells.
+        batches_ahead: how many batches beyond the prefetch depth are worth scheduling, as measured by the last one started.
     """
 
     def __init__(self, executor: Executor, closed: threading.Event) -> None:
@@ -75,7 +75,7 @@ class InlineQueue:
         return all([step.operator.is_ready(oldest.begun[step.node.name]) for step in self._executor.plan.early])
 
     def _complete_oldest(self) -> None:
-        """Complete the oldest batch, within :meth:`Executor.surroundings`; whoever takes it gets the result, or what it raised."""
+        """Complete the oldest batch, within :meth:`Executor.surroundings`; its consumer gets the result or the error."""
         oldest = self._started[0]
         if isinstance(oldest, Batch):
             try:

@@ -179,7 +179,7 @@ class BatchMemory:
         self._slots: Sequence[TensorList | None] = ()
         # By whether it is on a GPU: upper bounds of what the batch holds, and what it may hold without a closer look.
         self._planned = [0, 0]
-        # What all requests take together within one's limit is within each one's. There is no budget for GPUs.
+        # If all requests together stay within the limit of one, each stays within it. There is no budget for GPUs.
         self._unconditional_bytes = [min(max(SMALL_BATCH_BYTES, reservation.size), self._limit), self._limit]
 
     def attach(self, slots: Sequence[TensorList | None]) -> None:
@@ -203,7 +203,7 @@ class BatchMemory:
             return {}
         if not on_gpu:
             return self._examined(workspace, _Need(workspace, shapes, specs, working), False)
-        # What is in use meanwhile is on the host.
+        # Scratch memory is on the host.
         refused = self._examined(workspace, _Need(workspace, (), (), working), False) if working else {}
         return refused or self._examined(workspace, _Need(workspace, shapes, specs, ()), True)
 

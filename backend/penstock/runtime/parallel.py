@@ -133,7 +133,7 @@ class ParallelSource(Source):
         super().reset()
 
     def restart(self, settings: PipelineSettings) -> None:
-        """Begin anew, with new workers: one of them may have died, and those of iterables are amid their data."""
+        """Restart with new workers: one may have died, and those of iterables are in the middle of their data."""
         self.close()
         self._scheduled = self._scheduled_samples = 0
         self.start(settings)

@@ -197,7 +197,7 @@ class Source:
             self.call()
 
     def restart(self, settings: PipelineSettings) -> None:
-        """Begin anew, wherever it is; an iterator, which cannot, goes on."""
+        """Restart from the beginning; an iterator, which cannot, continues."""
         if self.is_iterable:
             self.call = self._iterating(_cycle_mode(self.cycle)).__next__
 

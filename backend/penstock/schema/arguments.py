@@ -133,7 +133,7 @@ class Argument:
         per_frame: a tensor with a leading F dimension has one value for each frame of a sequence.
         deprecated: if so, how.
         hidden: not shown in signatures.
-        apart: kept beside the arguments: the user's function, which cannot be saved as one. Signatures show it.
+        apart: stored separately from the arguments: the user's function, which cannot be saved. Signatures show it.
         zero_dimensional: tensors must have no dimensions; otherwise one element in any shape is accepted.
         matrix: tensors for a list may have more than one dimension.
         uniform: tensors for a list must have the same number of values in every sample of a batch.

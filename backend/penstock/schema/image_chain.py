@@ -71,7 +71,7 @@ class Stage:
     writes_views = False
     # Whether a part of the output costs as much to compute as all of it, which is computed then.
     is_whole = False
-    # What compiled code is told that decodes JPEGs and computes this stage of each; see `_decode_and_resample_cpu.py`. None: it
+    # Parameters of the compiled code that decodes JPEGs and computes this stage of each; see `_decode_and_resample_cpu.py`. None: it
     # cannot.
     told_to_decoder: np.ndarray | None = None
     shape: Shape
@@ -201,7 +201,7 @@ class ChainOperator(Operator[State, Plan, Plans]):
     # The kinds of data that are computed step by step, as shown to users.
     step_by_step: tuple[str, ...] = ()
 
-    # What was planned for the last batch, if that depends on shapes only, and the last stages that were described, with their plans.
+    # The last batch's plans, if they depend on shapes only, and the last stages described, with their plans.
     _last_planned: _PlannedBatch | None = None
     _last_recorded: tuple[object, StageRecords | None] = (None, None)
 

@@ -17,7 +17,7 @@ class FedBatch(NamedTuple):
 
     Attributes:
         batch: the data.
-        ticket: identifies the batch to whoever fed it.
+        ticket: identifies the batch to its feeder.
     """
 
     batch: TensorList

@@ -308,7 +308,7 @@ class OpSchema:
         return False
 
     def CheckArgs(self, spec: OpSpec) -> None:
-        """Raise RuntimeError if the operator has no such argument as is given, or needs one that is not."""
+        """Raise RuntimeError for unknown or missing arguments."""
         provided = {*spec._arguments, *(edge.argument for edge in spec._inputs)} - {""}
         unknown = sorted(provided - self._schema.all_arguments.keys() - _INSTANCE_ARGUMENTS.keys())
         if unknown:

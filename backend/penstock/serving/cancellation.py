@@ -10,7 +10,7 @@ from typing import Protocol
 # time is saved up to this many seconds.
 _MAX_POLLING_SHARE = 0.02
 _MAX_SAVED_SECONDS = 0.005
-# What takes longer, in seconds per request, was waiting for a processor, which does not count: one such poll would put off
+# Longer polls, in seconds per request, were waiting for a processor, and do not count: one of them would delay
 # the next for a long while.
 _MAX_SECONDS_PER_POLL = 0.001
 

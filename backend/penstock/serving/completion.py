@@ -148,7 +148,7 @@ def _complete_inputs(config: dict[str, Any], pipeline: Pipeline, settings: Setti
 def _complete_input(entry: dict[str, object], info: TensorInfo, batched: bool) -> None:
     if data_type_of(entry) is None:
         if info.dtype is None and not entry.get("dims"):
-            logger.info("nothing tells the type of the input '%s': encoded data is expected, of any length", info.name)
+            logger.info("the type of the input '%s' is unknown: encoded data of any length is expected", info.name)
         entry["data_type"] = triton_type(info.name, UINT8 if info.dtype is None else info.dtype)
     if not entry.get("dims"):
         encoded = entry["data_type"] in (BYTES, TRITON_TYPES[UINT8])

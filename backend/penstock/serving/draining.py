@@ -16,7 +16,7 @@ from penstock.serving.control import Control, NoAnswer, ServerError
 from penstock.serving.lifeline import Lifeline
 
 _ANSWER_SECONDS = 3.0
-"""For the server to tell that it has drained, on a busy machine."""
+"""Seconds that a server on a busy machine may take to report that it has drained."""
 _REFUSAL_SECONDS = 1.0
 """For sending refusals to the clients of requests that were in flight too long."""
 _POLL_SECONDS = 0.05

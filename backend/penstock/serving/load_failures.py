@@ -16,7 +16,7 @@ class LoadFailures:
     """Collects the reasons from the lines of Triton's log.
 
     Args:
-        mirrors: the environment variables that tell where mirrored files come from.
+        mirrors: the environment variables with the original paths of mirrored files.
 
     Attributes:
         reasons: by model, the last reason.

@@ -77,7 +77,7 @@ class LoadedModels:
         self._current: dict[str, Configuration] = {}
         self._unlisted: set[str] = set()
         self._uploaded: dict[str, Path] = {}
-        # What a new server has not loaded again yet.
+        # Models that a restarted server has yet to load.
         self._restoring: dict[str, Parameters] = {}
         self._to_check: deque[str] = deque()
 

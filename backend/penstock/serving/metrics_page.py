@@ -57,7 +57,7 @@ class MetricsPage:
     def write(self, changes: Changes) -> None:
         """Update the page.
 
-        Requests are counted last: whoever reads their number there finds everything else about them there too.
+        Requests are counted last, so that a reader of their number also finds everything else about them.
         """
         for metric, value in changes.gauges.items():
             self._series_of(metric, (self._instance,)).set(value)
@@ -113,7 +113,7 @@ class MetricsWriter:
                 self._tally.changed.wait()
                 self._closed.wait(_WRITE_INTERVAL_SECONDS)
                 self._page.write(self._tally.take())
-            # What changed while the page was being written.
+            # Changes made while the page was being written.
             self._page.write(self._tally.take())
             self._page.clear()
         except Exception:

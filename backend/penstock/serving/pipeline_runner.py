@@ -149,7 +149,7 @@ class PipelineRunner:
                 fed = {name: source for name, source in self.sources.items() if not (in_between and source.multi_run)}
                 _check(result, tickets, fed, count)
         except MixUpError as error:
-            logger.error("%s The pipeline is built anew.", error)
+            logger.error("%s The pipeline is rebuilt.", error)
             self._pipeline.close()
             raise
         return result

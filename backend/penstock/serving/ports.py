@@ -36,7 +36,7 @@ def choose_ports(host: str, requested: Mapping[str, int | None]) -> dict[str, in
 
 
 def belongs_to_another(port: int, group: int) -> bool:
-    """Return whether a program outside of a group of processes listens on a port; False as well where the system does not tell."""
+    """Return whether a program outside of a group of processes listens on a port; False if the system does not say."""
     listening = set(_listening(port))
     if not listening:
         return False

@@ -1,7 +1,7 @@
 """Keeps models that cannot answer from being ready: unloads them until they can.
 
 Triton 2.51 has no way for a backend to say that a loaded model is not ready. Its models tell it by a metric (`self_check`), and the
-trial run of each attempt to load one again tells whether it can answer.
+trial run of each attempt to reload one shows whether it can answer.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Readiness:
 
 
 def failing_models(metrics_url: str) -> set[str]:
-    """Return the models of which an instance cannot answer; none if the server does not tell."""
+    """Return the models of which an instance cannot answer; none if the server does not say."""
     try:
         with urllib.request.urlopen(metrics_url, timeout=5) as answer:
             page = answer.read().decode(errors="replace")

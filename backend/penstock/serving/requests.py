@@ -206,7 +206,7 @@ class OutputSpec:
         is_bytes: whether each sample, a row of bytes, becomes one element; of one with more dimensions, each row without the zeros
             at its end.
         split: whether the slices of a sample along its outer dimension become samples.
-        ndim: of the tensor, which tells whether scalars have a dimension of their own.
+        ndim: of the tensor, by which scalars with a dimension are recognized.
         dims: of a sample, as configured, for outputs without samples.
     """
 

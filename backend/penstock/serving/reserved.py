@@ -61,7 +61,7 @@ class ReservedOutput:
     def part_of(self, batch: TensorList, start: int) -> np.ndarray | None:
         """Return the tensor of the request whose samples begin at ``start``, if that is where they lie."""
         tensor = self._tensors.get(start) if batch is self._batch else None
-        # Who wants a batch contiguous has it copied.
+        # Callers that need a contiguous batch copy it.
         return tensor if tensor is not None and batch.samples[start].ctypes.data == tensor.ctypes.data else None
 
     def _reserve(self, request: Request, shapes: Sequence[Shape], dtype: np.dtype) -> np.ndarray | None:

@@ -45,7 +45,7 @@ class SelfCheck:
         sample: the inputs of one sample that the pipeline accepts, by name; None: the first that is answered.
         every: seconds between checks of a model without requests; None: it is not checked.
         tally: for the metric of its state.
-        clock: tells the time in seconds.
+        clock: returns the time in seconds.
     """
 
     def __init__(

@@ -394,7 +394,7 @@ def _concatenated(name: str, arrays: Sequence[Any]) -> object:
 def _uniform_runs(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Ranges of samples with equal shapes, to cut a batch into: a video's last sequence may be shorter."""
     if any(result.outputs[index].positions is not None for index in outputs):
-        # In one answer, counts tell which parts belong to which sample.
+        # In one answer, counts say which parts belong to which sample.
         return iter([(0, _sample_count(result))])
     shapes = list(zip(*(result.outputs[index].shapes for index in outputs)))
     cuts = [position for position in range(1, len(shapes)) if shapes[position] != shapes[position - 1]]

@@ -337,7 +337,7 @@ class LocalServer:
         ]
 
     def load_failure(self, model: str) -> str:
-        """Return why a model could not be loaded, from the log; empty if that does not tell."""
+        """Return why a model could not be loaded, from the log; empty if the log does not say."""
         return self._failures.reasons.get(model, "")
 
     def stubs(self) -> list[Stub]:

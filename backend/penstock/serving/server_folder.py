@@ -24,7 +24,7 @@ _SHARED_MEMORY = re.compile(r"penstock_[0-9a-f]{12}_")
 class ServerFolder:
     """A new folder for the files of one server.
 
-    As long as its owner lives, it holds a lock on a file of the folder, so that other servers can tell whether the folder
+    As long as its owner lives, it holds a lock on a file of the folder, so that other servers can see whether the folder
     is in use. The kernel releases the lock at the owner's end, however it ends.
 
     Args:

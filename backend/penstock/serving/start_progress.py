@@ -40,7 +40,7 @@ class StartProgress:
             self._loading.pop(loaded[1], None)
 
     def look(self) -> None:
-        """Tell what goes on, if nothing was told for a while."""
+        """Report progress, if nothing was reported for a while."""
         now = self._clock()
         if now - self._shown < _INTERVAL_SECONDS:
             return

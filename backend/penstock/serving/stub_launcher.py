@@ -28,7 +28,7 @@ command='^(.*[[:space:]])([^ ]+/triton_python_backend_stub) (.*) ([^ ]+) ([0-9]+
 if [[ $1 != -c || $# != 2 || ! $2 =~ $command ]]; then
     exec @BASH@ "$@"
 fi
-# What comes before the stub is Triton's: "exec", or the activation of the environment that a model names.
+# Triton puts "exec", or the activation of the environment that a model names, before the stub.
 stub=("${BASH_REMATCH[@]}")
 is_in_repository() {
     local path repository

@@ -22,7 +22,7 @@ _VERBOSE_LEVEL = 3
 _KINDS = {"COUNTER": 0, "GAUGE": 1, "HISTOGRAM": 2}
 _STRING_TYPE = 0
 
-# What the functions return, unless it is an error, and their arguments.
+# The functions' return types, other than errors, and their arguments.
 _RESULTS: dict[str, type | None] = {
     "ErrorMessage": ctypes.c_char_p,
     "ErrorDelete": None,

@@ -222,7 +222,7 @@ class Tuner:
 
 
 def _replace_file(path: Path, text: str) -> None:
-    """Write a file anew, so that a server which reads it meanwhile sees the old or the new one."""
+    """Replace a file atomically, so that a server reads either the old or the new one."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         part.write_text(text)

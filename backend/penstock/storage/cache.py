@@ -169,7 +169,7 @@ class Cache:
         return self.folder / name[:2] / name
 
     def _reserve(self, size: int) -> Path | None:
-        """Return an empty file for so many bytes; None if there is no room, since others are writing."""
+        """Return an empty file for ``size`` bytes; None if there is no room because others are writing."""
         if size > self.max_bytes:
             return None
         writing = self.folder / "writing"

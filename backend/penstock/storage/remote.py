@@ -127,7 +127,7 @@ def size(path: str) -> int:
     """Return the number of bytes in an object; raises StorageError if the store doesn't report it."""
     reported = _call(path, "info").get("size") if _cache is None else _cache.info(path, lambda: _ask(path)).size
     if reported is None:
-        raise StorageError(f"The size of '{path}' is not told by its server")
+        raise StorageError(f"The server of '{path}' does not report its size")
     return int(reported)
 
 

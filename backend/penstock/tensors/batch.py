@@ -80,13 +80,13 @@ class TensorList:
 
     device_type: ClassVar[str]
     _tensor_class: ClassVar[type[Tensor]]
-    # What most batches have in common is here, as each step of a pipeline makes some.
+    # Defaults of most batches are on the class, as each step of a pipeline creates some.
     # Whether the user asked for the samples not to be copied to one buffer.
     _scattered = False
     _dtype = DALIDataType.NO_TYPE
     _ndim = 0
     _layout = ""
-    # Whether the samples are known to be contiguous, each for itself: CuPy takes long to tell that of many.
+    # Whether each sample is known to be contiguous: CuPy takes long to find out for many.
     are_dense = False
     # The addresses of the samples, int64, as long as these are known.
     places: np.ndarray | None = None

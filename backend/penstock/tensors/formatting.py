@@ -16,7 +16,7 @@ _MAX_LINE_CHARACTERS = 75
 
 
 def format_tensor(obj: Any, show_data: bool = True) -> str:
-    """Return a tensor, of a pipeline or of dynamic mode, as text: its data, unless told otherwise, and its properties."""
+    """Return a tensor, of a pipeline or of dynamic mode, as text: its properties, and by default its data."""
     return str(obj) if show_data else _without_data(obj)
 
 

@@ -3,7 +3,7 @@
 A new large numpy array costs a page fault for every 4 KiB written, which takes longer than many operators' arithmetic.
 :class:`HostPool` keeps blocks, and lends each as an array of its own, to which every view (also through DLPack or torch)
 holds a reference: the block is free as soon as that array is gone, and a result that a user keeps is never overwritten.
-Weak references tell, not counts of references, which free-threaded Python does not keep exactly.
+Weak references detect that, not reference counts, which are inexact in free-threaded Python.
 """
 
 from __future__ import annotations

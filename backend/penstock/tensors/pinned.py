@@ -91,7 +91,7 @@ def pinned_block(size: int) -> np.ndarray:
     """Page-locked memory, uint8 of shape (size,), uninitialized, which is unlocked when nothing refers to it any more.
 
     Raises:
-        PinnedMemoryError: beyond :func:`max_pinned_bytes`, and where the system refuses it, of which a warning tells.
+        PinnedMemoryError: beyond :func:`max_pinned_bytes`, or, with a warning, where the system refuses it.
     """
     global _refused
     if _total + size > max_pinned_bytes():
@@ -114,7 +114,7 @@ def pinned_block(size: int) -> np.ndarray:
 
 
 def is_pinned(address: int) -> bool:
-    """Return whether host memory at an address is page-locked, whoever did that."""
+    """Return whether host memory at an address is page-locked, by this package or another."""
     attributes = require_cupy().cuda.runtime.pointerGetAttributes(address)
     return bool(attributes.type == _HOST_MEMORY)
 
@@ -207,7 +207,7 @@ def _is_done(event: Event) -> bool:
     try:
         return event.done
     except require_cupy().cuda.runtime.CUDARuntimeError:
-        # A device that is lost copies nothing; whoever uses it next is told.
+        # A lost device copies nothing; its next user gets the error.
         return True
 
 

@@ -38,7 +38,7 @@ def places_of_flat(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray
 
 
 def places_of_files(batch: TensorListCPU) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the addresses and sizes of a batch of files, as :func:`places_of_flat` tells them. The batch must keep them."""
+    """Return the addresses and sizes of a batch of files, as :func:`places_of_flat` does. The batch must stay alive."""
     if batch.places is not None:
         return batch.places, batch.sample_volumes()
     parts = batch.parts

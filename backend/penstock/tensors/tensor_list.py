@@ -187,7 +187,7 @@ class TensorListCPU(TensorList):
         return self.elements
 
     def memory(self) -> tuple[np.dtype, HostBlocks]:
-        """Return the elements' type, and where they lie; those of small samples that lie here and there are brought together."""
+        """Return the elements' type and location; small scattered samples are gathered first."""
         if self.elements is None and total_volume(self.shapes) * numpy_dtype(self._dtype).itemsize <= SMALL_BYTES:
             self.contiguous_elements()
         if self.elements is not None:
@@ -309,7 +309,7 @@ class TensorListGPU(TensorList):
         """Return a batch of samples in memory that CuPy does not own (:class:`penstock.kernels.cuda.launch.Located`)."""
         self = cls.__new__(cls)
         self._layout, self._dtype, self._ndim = layout, dtype, ndim
-        # Whoever holds many locations has the shapes apart.
+        # Collections of many locations store the shapes separately.
         self.shapes = list(getattr(samples, "shapes", None) or [sample.shape for sample in samples])
         self.located = samples
         return self

@@ -172,7 +172,7 @@ class _Staging:
         self._next = 0
 
     def take(self, pieces: int) -> int:
-        """Return the slot of the first of so many pieces."""
+        """Return the slot of the first of ``pieces`` pieces, reserving one for each."""
         first, self._next = self._next, (self._next + pieces) % _SLOTS
         return first
 

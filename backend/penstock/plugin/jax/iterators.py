@@ -227,10 +227,10 @@ def _one_for_each(
     keywords: dict[str, object],
 ) -> list[Pipeline]:
     """Return a pipeline for each shard of this process, on the GPU of its first device."""
-    if checkpoints and len(checkpoints) != len(shards.own):
-        raise RuntimeError(f"There are {len(checkpoints)} checkpoints for {len(shards.own)} devices.")
+    if checkpoints and len(checkpoints) != len(shards.local):
+        raise RuntimeError(f"There are {len(checkpoints)} checkpoints for {len(shards.local)} devices.")
     pipelines = []
-    for index, (shard, devices) in enumerate(shards.own.items()):
+    for index, (shard, devices) in enumerate(shards.local.items()):
         options = dict(
             keywords,
             device_id=_gpu(devices[0].local_hardware_id),

@@ -47,7 +47,7 @@ class Lender:
                 self._release_oldest()
 
     def keep(self, array: Any, producer: Stream, consumer: torch.cuda.Stream) -> None:
-        """Keep an array until the work is done that PyTorch's stream was told so far.
+        """Keep an array until the work queued so far on PyTorch's stream is done.
 
         Args:
             producer: the stream on which its memory will be used again.

@@ -21,7 +21,7 @@ from penstock.plugin.torchvision._kinds import (
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._typing import Function, Leaf, Tensor
 
-# What is told of the image, and where: after the tensor, or after the first argument; and whether the result has a canvas.
+# The metadata parameters of each kernel, after the tensor or the first argument, and whether the result has a canvas.
 _BOXES = """
     affine format canvas_size -> boxes; center_crop format canvas_size -> both; crop format -> both;
     elastic format canvas_size -> boxes; horizontal_flip format canvas_size -> boxes; pad format canvas_size -> both;
@@ -103,7 +103,7 @@ def _on_geometry(functional: Function, suffix: str, inner: Function, told: list[
     def kernel(*args: object, **kwargs: object) -> object:
         bound = signature.bind(*args, **kwargs).arguments
         values = _plain(bound.pop(suffix))
-        # What is cropped has the canvas that the arguments say.
+        # The canvas of a crop follows from its arguments.
         height, width = bound.pop("canvas_size", (0, 0))
         if suffix == "bounding_boxes":
             kind, clamping = format_name(bound.pop("format", "XYXY")), bound.pop("clamping_mode", "soft")

@@ -178,7 +178,7 @@ class Boxes:
     """The metadata of bounding boxes.
 
     Attributes:
-        kind, format: the format as they tell it, and its name: `XYXY`, `XYWH`, `CXCYWH`, or of rotated ones `XYWHR`,
+        kind, format: the format, and its name: `XYXY`, `XYWH`, `CXCYWH`, or of rotated ones `XYWHR`,
             `CXCYWHR` or `XYXYXYXY`.
         canvas: height and width of the image.
         clamping: `soft` or `hard`: how they are kept inside; None: they are not.

@@ -31,7 +31,7 @@ def _pixelwise(name: str, function: Callable[..., np.ndarray]) -> None:
 
     @function_for(name, "pixels")
     def _(image: Pixels, *args: object, **kwargs: object) -> Pixels:
-        return image.given(function(image.array, *args, **kwargs))
+        return image.in_same_form(function(image.array, *args, **kwargs))
 
 
 _ON_ARRAYS: dict[str, Callable[..., np.ndarray]] = {
@@ -56,7 +56,7 @@ for _name, _function in _ON_ARRAYS.items():
 @function_for("grayscale_to_rgb", "pixels")
 def _coloured(image: Pixels) -> Pixels:
     array = image.array
-    return image.given(array[:, :, :1].repeat(3, axis=2) if image.channels < 3 else array[:, :, :3])
+    return image.in_same_form(array[:, :, :1].repeat(3, axis=2) if image.channels < 3 else array[:, :, :3])
 
 
 @function_for("horizontal_flip", "pixels")
@@ -79,7 +79,7 @@ def _middle(image: Pixels, output_size: Size) -> Pixels:
     size = pair_of(output_size, "output_size")
     borders = crop_borders(image.size, size)
     if any(borders):
-        image = image.given(pillow.pad(image.array, *borders))
+        image = image.in_same_form(pillow.pad(image.array, *borders))
         if image.size == size:
             return image
     return image.cropped(*crop_anchor(image.size, size), *size)
@@ -121,7 +121,7 @@ def _resized_crop(
 
 @function_for("pad", "pixels")
 def _pad(image: Pixels, padding: Size, fill: Fill = None, padding_mode: str = "constant") -> Pixels:
-    return image.given(pillow.pad(image.array, *borders_of(padding), joined_fill(fill), padding_mode))
+    return image.in_same_form(pillow.pad(image.array, *borders_of(padding), joined_fill(fill), padding_mode))
 
 
 def _warp_name(interpolation: Interpolation) -> str:
@@ -143,7 +143,7 @@ def _affine(
     height, width = image.size
     middle = [width * 0.5, height * 0.5] if center is None else [float(region) for region in center]
     terms = pillow.inverse_affine(middle, float(angle), list(translate), scale, shears_of(shear))
-    return image.given(pillow.affine(image.array, terms, _warp_name(interpolation), joined_fill(fill)))
+    return image.in_same_form(pillow.affine(image.array, terms, _warp_name(interpolation), joined_fill(fill)))
 
 
 def shears_of(shear: Floats) -> list[float]:
@@ -164,7 +164,7 @@ def _rotate(
     fill: Fill = None,
 ) -> Pixels:
     rotated = pillow.rotate(image.array, angle, _warp_name(interpolation), expand, center, joined_fill(fill))
-    return image.given(rotated)
+    return image.in_same_form(rotated)
 
 
 @function_for("perspective", "pixels")
@@ -177,7 +177,7 @@ def _perspective(
     coefficients: Sequence[float] | None = None,
 ) -> Pixels:
     terms = perspective_terms(startpoints, endpoints, coefficients)
-    return image.given(pillow.affine(image.array, terms, _warp_name(interpolation), joined_fill(fill)))
+    return image.in_same_form(pillow.affine(image.array, terms, _warp_name(interpolation), joined_fill(fill)))
 
 
 def perspective_terms(
@@ -253,7 +253,7 @@ def compressed(image: PilImage, quality: int) -> PilImage:
 @function_for("jpeg", "pixels")
 def _compressed(image: Pixels, quality: int) -> Pixels:
     array = np.asarray(compressed(image.picture(), quality))
-    return image.given(array[:, :, None] if array.ndim == 2 else array)
+    return image.in_same_form(array[:, :, None] if array.ndim == 2 else array)
 
 
 def tensor_of(image: Pixels) -> Tensor:
@@ -270,4 +270,4 @@ def through_tensor(name: str, function: Callable[..., Tensor]) -> None:
     @function_for(name, "pixels")
     def _(image: Pixels, *args: object, **kwargs: object) -> Pixels:
         result = function(tensor_of(image), *args, **kwargs)
-        return image.given(result.permute(1, 2, 0).numpy())
+        return image.in_same_form(result.permute(1, 2, 0).numpy())

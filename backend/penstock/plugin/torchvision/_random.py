@@ -16,7 +16,7 @@ class Numbers(Protocol):
     """The draws that transforms make."""
 
     def seed(self, seed: int) -> None:
-        """Start anew."""
+        """Restart from a seed."""
         ...
 
     def fractions(self, count: int) -> np.ndarray:

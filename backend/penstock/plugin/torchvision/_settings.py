@@ -76,7 +76,7 @@ def angles_of(value: Floats, name: str, counts: Sequence[int] = (2,)) -> list[fl
     """Degrees, from and to.
 
     Raises:
-        TypeError, ValueError: it is neither a positive number, which stands for both directions, nor so many.
+        TypeError, ValueError: it is neither one positive number, for both directions, nor this many.
     """
     if isinstance(value, (int, float)):
         if value < 0:

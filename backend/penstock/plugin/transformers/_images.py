@@ -50,7 +50,7 @@ class ImageProcessor(Processor):
             images: of PIL, or arrays or tensors of uint8, of shape (H, W, 3) or (3, H, W), or several in one of four dimensions;
                 a list of them, or a list of lists, one for each prompt.
             return_tensors: `np`: arrays; `pt`: tensors; None: arrays, or lists of them where images differ in shape.
-            input_data_format: `channels_first` or `channels_last`, of arrays; by default told by their shapes.
+            input_data_format: `channels_first` or `channels_last`, of arrays; by default inferred from their shapes.
             data_format: accepted: results are planar, as those of the class, which does not read it, either.
             device: `cpu`; for a GPU there is :func:`penstock.presets.preset`.
             settings: as in the configuration, for this call: `size`, `do_resize` and others.
@@ -95,7 +95,7 @@ class ImageProcessor(Processor):
 
 
 def _groups(images: object, apart: bool) -> list[list[object]]:
-    """List of images; images that are in no list of their own are in one together, or, if they are to be ``apart``, alone.
+    """Return lists of images; images without a list form one together or, with ``apart``, one each.
 
     Raises:
         ValueError: there is no image, or only some are in lists.

@@ -32,7 +32,7 @@ _MAX_PIPELINES = 8
 _KINDS = ("image_processor", "feature_extractor", "video_processor")
 # Other names for parts of a size.
 _SIZE_ALIASES = ("min_pixels", "max_pixels", "max_size")
-# Arguments of `from_pretrained` that tell where to find what is given here as a folder.
+# Arguments of `from_pretrained` that locate a model, which is a folder here.
 _LOCATION_ARGUMENTS = frozenset(
     {
         "cache_dir",

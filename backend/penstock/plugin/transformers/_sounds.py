@@ -55,10 +55,10 @@ class FeatureExtractor(Processor):
             padding: how far they are filled: `max_length`, `longest` or True: as far as the longest one of the call, `do_not_pad`
                 or False. By default as the class: Whisper's to `max_length`, codecs' and Gemma 4's as the longest one, others
                 not.
-            max_length: in samples; of Whisper, by default what its configuration tells; of Gemma 4, in tokens.
+            max_length: in samples; of Whisper, by default as configured; of Gemma 4, in tokens.
             truncation: whether what is longer is cut off; Whisper's and Gemma 4's are by default.
-            pad_to_multiple_of: sounds are filled up to multiples of so many samples; codecs' and Gemma 4's to their own.
-            return_attention_mask: whether there is a mask that tells sound from what it is filled with; of Whisper, of each
+            pad_to_multiple_of: sounds are padded to multiples of this length in samples; codecs and Gemma 4 have multiples of their own.
+            return_attention_mask: whether to return a mask that separates sound from padding; of Whisper, of each
                 frame. If the configuration asks for it, and the call does not, Whisper's is of each sample, as the class's.
                 Codecs and Gemma 4 have masks whatever is asked.
             do_normalize: whether Whisper's sounds get mean 0 and variance 1 first.
@@ -282,7 +282,7 @@ class _Filling:
 
     Attributes:
         way: `max_length`, `longest` or `do_not_pad`.
-        most: the length that a call tells, or None.
+        most: the length requested by a call, or None.
         multiple: lengths are multiples of it.
         masks: whether masks are asked for; None: nothing is said.
         cuts: whether what is longer than `most` is cut off.

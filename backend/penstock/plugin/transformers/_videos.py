@@ -58,7 +58,7 @@ class VideoProcessor(Processor):
         frames = [_frames(video, number, input_data_format) for number, video in enumerate(items)]
         if family.do_sample_frames:
             if metadata is None:
-                raise ValueError("To take some frames of a video, `video_metadata` must tell of it")
+                raise ValueError("`video_metadata` is needed to sample frames of a video")
             frames = [video[family.sampled(_length(about))] for video, about in zip(frames, metadata)]
         kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
         return self._features([frames], kind, plain)
@@ -91,7 +91,7 @@ def _metadata_of(metadata: object, count: int) -> list[Mapping[str, float]] | No
     entries = [one for each in entries for one in (each if isinstance(each, list) else [each])]
     found = [each if isinstance(each, Mapping) else vars(each) for each in entries]
     if len(found) != count:
-        raise ValueError(f"`video_metadata` tells of {len(found)} videos, and there are {count}")
+        raise ValueError(f"`video_metadata` has {len(found)} entries for {count} videos")
     return found
 
 

@@ -33,7 +33,7 @@ __all__ = [
 
 
 def _with_device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the same function, which may be told a device."""
+    """Return the function with a parameter for the device."""
 
     @functools.wraps(function)
     def with_device(*args: object, device: str = "cpu", **kwargs: object) -> Any:

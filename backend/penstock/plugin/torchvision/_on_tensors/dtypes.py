@@ -26,7 +26,7 @@ def converted(image: Tensor, dtype: DType | None = None, scale: bool = False) ->
     """Return an image of another type; with ``scale`` white stays white.
 
     Raises:
-        RuntimeError: the type holds more than the floats can tell apart.
+        RuntimeError: the floats cannot represent all values of the type.
     """
     library = torch()
     dtype = library.float32 if dtype is None else dtype

@@ -13,7 +13,7 @@ import numpy as np
 from penstock.plugin.torchvision import tv_tensors
 from penstock.plugin.torchvision._conversion import pil_to_tensor, to_pil_image
 from penstock.plugin.torchvision._kinds import call, kind_of, leaves_of, size_of
-from penstock.plugin.torchvision._on_tensors.dtypes import most_of
+from penstock.plugin.torchvision._on_tensors.dtypes import max_value_of
 from penstock.plugin.torchvision._pixels import Pixels, held, is_kept, is_pil
 from penstock.plugin.torchvision._random import happens, numbers, torch
 from penstock.plugin.torchvision._settings import fills_of
@@ -88,7 +88,7 @@ class _Range(NamedTuple):
         first, last: of the magnitudes; of translations, in shares of the side if ``by_side`` is given.
         signed: half of them are negative.
         by_side: 0: relative to the height; 1: to the width.
-        drops: of `Posterize`: so many bits from the first on.
+        drops: of `Posterize`: the span of the magnitudes, which are whole numbers of bits.
     """
 
     first: float
@@ -98,7 +98,7 @@ class _Range(NamedTuple):
     drops: float = 0.0
 
     def values(self, bins: int, extents: tuple[int, int]) -> np.ndarray:
-        """So many magnitudes for an image, as `torch.linspace` rounds them."""
+        """Return ``bins`` magnitudes for an image, as `torch.linspace` rounds them."""
         if self.drops:
             steps = np.arange(bins).astype(np.float32) / np.float32((bins - 1) / self.drops)
             return np.round(np.float32(self.first) - steps)
@@ -172,7 +172,7 @@ def _translated(axis: int) -> Function:
 
 
 def _solarized(image: Leaf, magnitude: float, **_how: object) -> Leaf:
-    white = 255.0 if kind_of(image) == "pixels" else most_of(image.dtype)
+    white = 255.0 if kind_of(image) == "pixels" else max_value_of(image.dtype)
     return call("solarize", image, threshold=white * magnitude)
 
 
@@ -380,7 +380,7 @@ class AugMix(AutomaticAugmentation):
         if kind == "pixels" and is_pil(image) and not is_kept(image):
             return to_pil_image(whole)
         if kind == "pixels":
-            pixels = held(image).given(np.ascontiguousarray(whole.permute(1, 2, 0).numpy()))
+            pixels = held(image).in_same_form(np.ascontiguousarray(whole.permute(1, 2, 0).numpy()))
             return pixels if isinstance(image, Pixels) else pixels.released()
         return whole if kind == "tensor" else tv_tensors.classes().wrap(whole, like=image)
 

@@ -16,7 +16,7 @@ from penstock.plugin.torchvision.transforms.v2._geometry import check_padding_mo
 from penstock.plugin.torchvision.transforms.v2._transform import Applied, common_size, fill_for
 
 _TRIALS = 10
-_PLACE = ("top", "left", "height", "width")
+_CROP_ARGUMENTS = ("top", "left", "height", "width")
 
 
 class RandomResizedCrop(Applied):
@@ -51,7 +51,7 @@ class RandomResizedCrop(Applied):
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
         region = _region(*common_size(flat_inputs), self.scale, self.ratio)
-        return dict(zip(_PLACE, region))
+        return dict(zip(_CROP_ARGUMENTS, region))
 
     def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {**params, "size": self.size, "interpolation": self.interpolation, "antialias": self.antialias}
@@ -160,7 +160,7 @@ class RandomCrop(Applied):
             inpt = self.call("pad", inpt, params["padding"], fill=fill, padding_mode=self.padding_mode)
         if not params["needs_crop"]:
             return inpt
-        return self.call("crop", inpt, **{name: params[name] for name in _PLACE})
+        return self.call("crop", inpt, **{name: params[name] for name in _CROP_ARGUMENTS})
 
 
 class RandomIoUCrop(Applied):
@@ -208,7 +208,7 @@ class RandomIoUCrop(Applied):
                 region = self._candidate_region(height, width)
                 covered = region and _covered(corners, region, min_overlap)
                 if region is not None and covered is not None:
-                    return {**dict(zip(_PLACE, region)), "is_within_crop_area": covered}
+                    return {**dict(zip(_CROP_ARGUMENTS, region)), "is_within_crop_area": covered}
 
     def _candidate_region(self, height: int, width: int) -> tuple[int, int, int, int] | None:
         span = np.float32(self.max_scale - self.min_scale)
@@ -223,15 +223,15 @@ class RandomIoUCrop(Applied):
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
         if not params:
             return inpt
-        result = self.call("crop", inpt, **{name: params[name] for name in _PLACE})
+        result = self.call("crop", inpt, **{name: params[name] for name in _CROP_ARGUMENTS})
         if kind_of(result) == "boxes":
             result[~params["is_within_crop_area"]] = 0
         return result
 
 
-def _covered(corners: Tensor, region: tuple[int, int, int, int], min_overlap: float) -> Tensor | None:
+def _covered(corners: Tensor, crop: tuple[int, int, int, int], min_overlap: float) -> Tensor | None:
     """Return a mask of the boxes centred in a region, or None if none of them overlaps it enough."""
-    top, left, height, width = region
+    top, left, height, width = crop
     right, bottom = left + width, top + height
     x, y = 0.5 * (corners[..., 0] + corners[..., 2]), 0.5 * (corners[..., 1] + corners[..., 3])
     inside = (left < x) & (x < right) & (top < y) & (y < bottom)
