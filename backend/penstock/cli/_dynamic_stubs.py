@@ -134,7 +134,7 @@ def _inputs(inputs: list[inspect.Parameter], schema: Schema, kind: str) -> list[
 
 
 def _keywords(schema: Schema, signature: inspect.Signature) -> list[str]:
-    # Editors do not offer what is deprecated.
+    # Editors do not offer deprecated names.
     usual = usual_signature(schema).parameters
     keywords = [parameter for parameter in signature.parameters.values() if parameter.kind is parameter.KEYWORD_ONLY]
     shown = [parameter for parameter in keywords if parameter.name in _OWN or parameter.name in usual]

@@ -81,7 +81,7 @@ def fed_by_hand(pipeline: Pipeline) -> list[str]:
 
 def _split_name(text: str, inputs: Collection[str]) -> tuple[str, Path]:
     name, equals, path = text.partition("=")
-    # A path may contain the sign as well.
+    # A path may contain an equals sign, too.
     if equals and not Path(text).exists():
         if name not in inputs:
             known = ", ".join(inputs) or "none"

@@ -34,7 +34,7 @@ def own_code(face: ModuleType) -> tuple[list[str], list[str]]:
                 alias.asname = alias.name if alias.name in public else None if alias.asname in renamed else alias.asname
             if node.names:
                 imports.append(ast.unparse(node))
-            # Only what is imported by its own name is exported from a stub.
+            # A stub exports only names imported as themselves.
             imports += [f"{name} = {original}" for name, original in renamed.items()]
     return imports, [ast.unparse(definition) for definition in definitions]
 

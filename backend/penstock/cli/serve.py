@@ -136,14 +136,14 @@ def command(
         try:
             with progress:
                 server.start()
-            # Without room for its output, a server serves all the same.
+            # A server continues even if there is no space for its output.
             with contextlib.suppress(OSError):
                 _print_address_and_models(server)
             server.wait()
         except KeyboardInterrupt:
             _console.print("stopping: requests in flight are answered, new ones are refused ...", soft_wrap=True)
         finally:
-            # Being asked again does not cut off requests, except by Ctrl-C.
+            # A second signal does not cut off requests, except Ctrl-C.
             for number in _STOPPING:
                 signal.signal(number, signal.SIG_IGN)
             server.stop()
@@ -228,7 +228,7 @@ def _stopped_by_signals() -> Iterator[None]:
         yield
     finally:
         for number, action in before.items():
-            # None: it was not set from Python.
+            # None: the handler was not set from Python.
             signal.signal(number, signal.SIG_DFL if action is None else action)
 
 

@@ -50,7 +50,7 @@ STORE = np.dtype(
 """``PenstockStore``: a placement whose output has another order of dimensions and, but for what is filled, is computed by a kernel."""
 # ``PenstockStage``, ``PenstockChain`` and ``PenstockCrew``, whose fields all are words.
 _STAGE, _CHAIN, _CREW = struct.Struct("13q"), struct.Struct("8q"), struct.Struct("3q")
-# The core's status if something is empty, and for other failures.
+# The core's status if something is empty.
 _EMPTY = 1
 
 

@@ -209,7 +209,7 @@ def prepare_jpegs(
         The bytes that the decoded images take together, 0 if a file is of another kind; an :data:`ENCODED_IMAGE` for each, whose output
         is an offset in these bytes; a :data:`JPEG_HEADER` for each.
     """
-    # One array, as asking for an address takes longer than reading a header.
+    # A single array, as getting an address takes longer than reading a header.
     memory = np.empty(len(addresses) * (ENCODED_IMAGE.itemsize + JPEG_HEADER.itemsize), np.uint8)
     end, start = len(addresses) * ENCODED_IMAGE.itemsize, memory.ctypes.data
     files = ctypes.byref(_files(addresses, sizes))

@@ -65,7 +65,7 @@ class CoreError(PenstockError):
 
 
 def _path() -> Path:
-    # Only here: what can also compile the library loads modules that nothing else needs.
+    # Imported here: the compiler support loads modules that nothing else needs.
     from penstock.core.library import CORE
 
     return CORE.path()

@@ -21,7 +21,7 @@ CALL_WORDS = 12
 """Of a ``PenstockCall``: a function's address and its arguments, of which it may take fewer."""
 NO_CALLS = np.zeros((0, CALL_WORDS), np.int64)
 """A list of nothing, for :meth:`SharedWork.follow`."""
-# One for each fork on the way from the first process to this one. Counting them takes no call of the system.
+# One element for each fork between the first process and this one, counted without a system call.
 _forks: list[None] = []
 os.register_at_fork(after_in_child=lambda: _forks.append(None))
 

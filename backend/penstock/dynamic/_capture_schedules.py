@@ -25,7 +25,7 @@ class Schedule:
 
     def __init__(self, rng: RNG) -> None:
         self.rng = rng
-        # Where in a step its calls draw.
+        # The positions in a step at which its calls draw.
         self.offsets: list[int] = []
         self.period = 0
         self._start = rng.draws

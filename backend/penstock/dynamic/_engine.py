@@ -16,7 +16,7 @@ from penstock.runtime.plan import Step, construct
 from penstock.schema import Operator, Schema
 from penstock.tensors import TensorList
 
-# How many operators are kept; those unused for longest go first.
+# The most cached operators; the least recently used are dropped first.
 _MAX_CACHED_OPERATORS = 1024
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 _Value = TypeVar("_Value")
 
-# Of the wrapper itself: what makes an object, and how attributes are looked up.
+# Members of the wrapper itself: construction and attribute lookup.
 _OWN = frozenset(
     {
         *("__new__", "__init__", "__del__", "__class__", "__slots__", "__dict__", "__weakref__", "__init_subclass__"),
@@ -41,7 +41,7 @@ class Invariant:
         if name.startswith("__"):
             return found
         if isinstance(found, MethodType) and found.__self__ is value:
-            # It finds attributes of its object marked.
+            # Bound to the marked object, so that attributes it reads are marked, too.
             return MethodType(found.__func__, self)
         return invariant(found)
 

@@ -141,7 +141,7 @@ class Invocation:
             try:
                 self._sketch = self._work.sketch(self._context)
             except Exception:
-                # It recurs, with the sample's number, when the call is run.
+                # The error recurs, with the sample's number, when the call runs.
                 self._sketch = None
         return self.run() if self._sketch is None else self._sketch
 

@@ -16,7 +16,7 @@ STATE_WORDS = 7
 
 _MASK = 0xFFFFFFFFFFFFFFFF
 _NUM_WORDS_AHEAD = 64
-# Of the words of all blocks of all streams.
+# The number of words of all blocks of all streams.
 _NUM_POSITIONS = 1 << 130
 _STATE = re.compile(r"Philox_([0-9A-F]{16})_([0-9A-F]{16}):([0-9A-F]{16})_([0-3])")
 
@@ -59,7 +59,7 @@ class RNG:
     def _begin(self, key: int, position: int) -> None:
         # Positions count the words of all blocks of all streams.
         self._key, self._position = key, position
-        # Numbers that were computed ahead, and where they begin.
+        # Numbers computed ahead, and the position of the first.
         self._ahead, self._ahead_from = np.empty(0, np.uint64), position
         self.version += 1
 

@@ -165,7 +165,7 @@ class Value:
     def __rrshift__(self: _Own, other: object) -> _Own:
         return operations().apply("rshift", other, self)
 
-    # Comparison makes tensors.
+    # Unhashable, as comparison returns tensors.
     __hash__ = None  # type: ignore[assignment]
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> Outcome:

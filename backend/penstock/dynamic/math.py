@@ -33,7 +33,7 @@ def _function(name: str) -> Callable[..., Outcome]:
 
 globals().update({name: _function(name) for name in __all__})
 
-if not TYPE_CHECKING:  # Type checkers know what is there.
+if not TYPE_CHECKING:  # Not for type checkers, which see the names above.
 
     def __getattr__(name: str) -> NoReturn:
         raise no_such_attribute(__name__, name, globals())

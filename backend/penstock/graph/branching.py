@@ -141,7 +141,7 @@ def _merged_variable(branch: Branch, name: str, true: object, false: object, ori
     except (RuntimeError, TypeError, ValueError, OverflowError) as error:
         if true is NO_RETURN or false is NO_RETURN:
             raise
-        # A variable that no later statement reads may be anything.
+        # A variable that no later statement reads may have any value.
         return Unusable(error)
 
 
@@ -155,7 +155,7 @@ def _check_initialized(name: str, side: str, value: object) -> None:
 
 
 def _check_leaves(name: str, value: object) -> None:
-    """Refuse what is neither a node nor can become a constant, also inside tuples, lists and dictionaries."""
+    """Refuse values that are neither nodes nor possible constants, also inside tuples, lists and dictionaries."""
     if isinstance(value, (tuple, list)):
         for item in value:
             _check_leaves(name, item)

@@ -113,7 +113,7 @@ def _return_once(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _cannot_be_function(statement: ast.If) -> bool:
-    """Return whether an `if` holds what cannot move into a function: `return`, `break`, `continue`, `yield` and so on."""
+    """Return whether an `if` holds statements that cannot move into a function: `return`, `break`, `continue`, `yield` and so on."""
     if any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) for n in _walk_statements([statement])):
         return True
     return any(isinstance(n, (ast.Break, ast.Continue)) for n in _walk_statements([statement], _OWN_SCOPE + _LOOPS))

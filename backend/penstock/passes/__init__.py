@@ -64,7 +64,7 @@ def chosen_passes(names: Sequence[str] | None) -> dict[str, Pass]:
 
 
 def apply_passes(graph: Graph, names: Sequence[str] | None = None) -> Iterator[Applied]:
-    """Run the passes in turn, yielding what each did."""
+    """Run the passes in order, yielding each one's changes."""
     for name, rewrite in chosen_passes(names).items():
         before = graph
         graph, changes = rewrite(before)

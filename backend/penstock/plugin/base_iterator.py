@@ -106,7 +106,7 @@ class BaseIterator(DaliMembers):
             return epoch
         if size > 0:
             return SizedEpoch(size, self.batch_size, len(self._pipes), policy, padded)
-        # Programs for DALI find minus one, divided by the batch size: 0, or what is no length.
+        # Programs for DALI find minus one divided by the batch size: 0, or no valid length.
         return Epoch(self.batch_size > 1)
 
     # -- implemented by each framework -----------------------------------------------------------------------------
@@ -213,7 +213,7 @@ class BaseIterator(DaliMembers):
                     "It seems that there is no data in the pipeline. This may happen if `last_batch_policy` is set to PARTIAL "
                     "and the requested batch size is greater than the shard size. Otherwise the pipeline's source is empty."
                 ) from None
-            # That epoch was taken before the checkpoint, so a loop over this iterator begins the next.
+            # That epoch ended before the checkpoint, so a loop over this iterator begins the next.
             self._ever_consumed = True
 
     def reset(self) -> None:

@@ -36,7 +36,7 @@ class DaliMembers:
         else:
             policy, padded = self._last_batch_policy, self._last_batch_padded
             if not isinstance(self._epoch, SizedEpoch):
-                # Until now, batches were counted.
+                # The previous epoch counted batches rather than samples.
                 counter *= self.batch_size * self._num_gpus
             self._epoch = SizedEpoch(int(size), self.batch_size, self._num_gpus, policy, padded)
         self._epoch.counter = counter

@@ -276,6 +276,6 @@ def _common(metas: Sequence[Mapping[str, int]], key: str, what: str) -> int:
 
 
 def require(condition: object, message: str) -> None:
-    """Raise AssertionError unless the condition holds: what DALI's iterators raise for wrong arguments."""
+    """Raise AssertionError unless the condition holds, as DALI's iterators do for wrong arguments."""
     if not condition:
         raise AssertionError(message)

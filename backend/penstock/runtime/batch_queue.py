@@ -43,7 +43,7 @@ class BatchQueue:
         queue.schedule(completes)
 
     def next_result(self) -> Result:
-        """Return the result of the oldest scheduled batch; waits for it, and raises what its run raised."""
+        """Wait for the oldest scheduled batch and return its result, or raise its error."""
         return self._queue.next_result()
 
     @property

@@ -1,4 +1,4 @@
-"""A batch on its way through a plan, and what comes of it."""
+"""A batch that runs through a plan, and its result."""
 
 from __future__ import annotations
 

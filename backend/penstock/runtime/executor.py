@@ -133,7 +133,7 @@ class Executor:
         ]
 
     def pool_of(self, step: Step) -> HostPool:
-        """Return the source of the memory for what a step makes, or is fed, on the CPU."""
+        """Return the pool for a step's outputs and inputs on the CPU."""
         return self.pinned_pool if step.feeds_gpu and self._stream is not None else self.host_pool
 
     @property
@@ -242,7 +242,7 @@ class Executor:
             if started is not None:
                 batch.early = started if batch.early is None else batch.early.joined(started)
         if self._stream is not None and not plan.early:
-            # Now, as work submitted before the batch is taken belongs to later batches.
+            # Recorded now, as work submitted before the consumer takes the batch belongs to later ones.
             self._record_ready(result, self._stream)
         if not result.stopped:
             for name, operator in self.input_operators.items():
@@ -381,7 +381,7 @@ class Executor:
         arguments = {name: slots[slot] for name, slot in step.arguments.items()} if step.arguments else {}
         first = inputs[0] if inputs and not step.merges else next(iter(arguments.values()), None)
         template = step.workspace
-        # In dynamic mode, the threads may be others than before.
+        # In dynamic mode, the threads may have changed.
         if template is None or step.workers is not self.workers:
             template, step.workers = self._workspace_template(step), self.workers
             step.workspace = template

@@ -19,8 +19,8 @@ from penstock.tensors.tensor import check_dense, check_layout, device_view, host
 if TYPE_CHECKING:
     from penstock.kernels.cpu.blocks import Threads
 
-# So few samples, and so few bytes, are copied one by one: that takes no compiled code, which is loaded at the first call.
-_FEW, _SMALL = 8, 1 << 20
+# Up to this many samples and bytes are copied one by one, without compiled code, which would have to be loaded first.
+_MAX_PLAIN_COPIES, _MAX_PLAIN_BYTES = 8, 1 << 20
 _DTYPE, _SHAPE, _STRIDES = attrgetter("dtype"), attrgetter("shape"), attrgetter("strides")
 _IS_DENSE = attrgetter("flags.c_contiguous")
 
@@ -55,7 +55,7 @@ def to_batch(
             f"actual: {count}"
         )
     if not count:
-        # Operators skip it: what it would have held is not known.
+        # Operators skip it, as its contents are unknown.
         return TensorListGPU([]) if isinstance(batch, TensorListGPU) else TensorListCPU([])
     return _copied(batch, pool, threads) if copy else batch
 
@@ -104,8 +104,8 @@ def _batch_of(data: Sequence[object]) -> TensorList:
 
 
 def _batch_of_arrays(data: Sequence[object]) -> TensorList | None:
-    """Return a batch of nothing but arrays of one library, type and rank; None: each is to be looked at."""
-    if len(data) > _FEW and type(data[0]) is np.ndarray and data[0].ndim == 1:
+    """Return a batch of arrays of one library, type and rank; None if each has to be checked."""
+    if len(data) > _MAX_PLAIN_COPIES and type(data[0]) is np.ndarray and data[0].ndim == 1:
         known = flat_arrays(data)
         if known is not None:
             return TensorListCPU.of_flat(data, *known, from_numpy_dtype(data[0].dtype))
@@ -117,9 +117,9 @@ def _batch_of_arrays(data: Sequence[object]) -> TensorList | None:
         return None
     are_alike = shapes.count(shapes[0]) == count
     if are_alike:
-        # One object is compared with itself at once.
+        # One shared object, which later comparisons recognize by identity.
         shapes = shapes[:1] * count
-        # CuPy makes an object for the flags of each array, which takes longer than telling its strides.
+        # CuPy creates an object for each array's flags, which takes longer than reading its strides.
         strides = list(map(_STRIDES, data))
         are_alike = strides.count(strides[0]) == count
     elif [*map(len, shapes)].count(len(shapes[0])) < count:
@@ -162,7 +162,7 @@ def _copied(batch: TensorList, pool: HostPool, threads: Threads) -> TensorList:
 def _copied_on_cpu(batch: TensorList, pool: HostPool, threads: Threads) -> TensorList:
     dtype, _, layout = kind_of(batch)
     copied = TensorListCPU.allocate(batch.shapes, dtype, layout, pool)
-    is_small = len(batch.shapes) <= _FEW and copied.elements.nbytes <= _SMALL
+    is_small = len(batch.shapes) <= _MAX_PLAIN_COPIES and copied.elements.nbytes <= _MAX_PLAIN_BYTES
     if is_small or not _copied_at_once(batch, copied, threads):
         for target, sample in zip(copied.samples, batch.samples):
             np.copyto(target, sample)

@@ -36,7 +36,7 @@ class InlineQueue:
         try:
             started = self._start(completes)
         except Exception as error:
-            # Nowhere else: an error that a frame of its own traceback refers to would keep everything in those frames alive.
+            # Not in a local variable: an error referenced from its own traceback would keep everything in those frames alive.
             self._started.append(error)
         else:
             self._started.append(started)
@@ -84,7 +84,7 @@ class InlineQueue:
                 self._started[0] = error
 
     def next_result(self) -> Result:
-        """Return the result of the oldest batch; raises what its run raised."""
+        """Return the result of the oldest batch, or raise its error."""
         executor = self._executor
         if executor.trace is not None:
             executor.trace.consumed(0)

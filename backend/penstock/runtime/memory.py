@@ -63,7 +63,7 @@ class MemoryBudget:
         return self.reserved_bytes + size <= self.limit
 
     def release_unused(self) -> None:
-        """Release what pools keep for later batches, if there is no room for it."""
+        """Release blocks that pools retain for later batches, if memory is short."""
         if self.reserved_bytes + sum(pool.reserved for pool in list(self._pools)) > self.limit:
             for pool in list(self._pools):
                 pool.release()
@@ -145,7 +145,7 @@ def _take(budgets: Sequence[MemoryBudget], size: int) -> None:
 
 
 def _admit() -> None:
-    """Admit those for whom there is room, in their order: nobody overtakes one that waits for the same budget."""
+    """Admit waiting batches that fit, in order: none overtakes another that waits for the same budget."""
     full: set[MemoryBudget] = set()
     for waiting in list(_waiting):
         lacking = {budget for budget in waiting.budgets if not budget.fits(waiting.size)}
@@ -177,7 +177,7 @@ class BatchMemory:
         self._shares = shares
         self._reservation = reservation
         self._slots: Sequence[TensorList | None] = ()
-        # By whether it is on a GPU: upper bounds of what the batch holds, and what it may hold without a closer look.
+        # By whether memory is on a GPU: upper bounds of the bytes held, and the bytes allowed without a closer look.
         self._planned = [0, 0]
         # If all requests together stay within the limit of one, each stays within it. There is no budget for GPUs.
         self._unconditional_bytes = [min(max(SMALL_BATCH_BYTES, reservation.size), self._limit), self._limit]
@@ -208,9 +208,9 @@ class BatchMemory:
         return refused or self._examined(workspace, _Need(workspace, shapes, specs, ()), True)
 
     def _has_room_for_all(self, workspace: Workspace, planned: int, working: Sequence[int]) -> bool:
-        """Return whether a batch may take what it plans, and be worked on, without a closer look."""
+        """Return whether a batch's planned outputs and scratch memory surely fit, without a closer look."""
         if workspace.device == "cpu":
-            # Even if all was in use at a time.
+            # Enough even if all of it were in use at once.
             return self._planned[False] + planned + sum(working) <= self._unconditional_bytes[False]
         scratch_bytes = sum(heapq.nlargest(workspace.num_threads, working))
         return (
@@ -330,7 +330,7 @@ class _Need:
         outputs = [self._outputs[index] for index in indices]
         working = [self._working[index] for index in indices]
         if self._transient:
-            # Threads compute what follows at once, so that there are only as many of them as threads.
+            # Threads run the next steps on a sample immediately, so there are only as many of these outputs as threads.
             return 0, sum(heapq.nlargest(self._threads, map(sum, zip(outputs, working))))
         return sum(outputs), sum(heapq.nlargest(self._threads, working))
 
@@ -370,9 +370,9 @@ def _cgroup_limits() -> Iterator[int]:
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
             continue
-        # Of version 1, each controller has a tree.
+        # In version 1, each controller has its own tree.
         root, name = (_CGROUP_ROOT / "memory", "memory.limit_in_bytes") if controllers else (_CGROUP_ROOT, "memory.max")
-        # In a container, the path may be that outside of it.
+        # In a container, the path may be the one outside of it.
         folder = root / path.lstrip("/")
         for group in (folder, *folder.parents):
             if group.is_relative_to(root) and (group / name).is_file():

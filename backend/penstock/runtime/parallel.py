@@ -45,7 +45,7 @@ class ParallelSource(Source):
         self._pending: deque[_Batch] = deque()
         self._next_worker = 0
         self._scheduled = self._scheduled_samples = 0
-        # The round through the source: prefetched calls belong to one, and end with it.
+        # The current pass over the source: prefetched calls belong to one, and end with it.
         self._round = 0
         if not self.is_iterable and not self.takes_info:
             info = as_imported("penstock.types")

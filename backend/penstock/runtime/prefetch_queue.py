@@ -80,7 +80,7 @@ class PrefetchQueue:
         self._events.put(_Event.SCHEDULED)
 
     def next_result(self) -> Result:
-        """Return the result of the oldest batch; waits for it, and raises what its run raised."""
+        """Wait for the oldest batch and return its result, or raise its error."""
         executor = self._executor
         if executor.trace is not None:
             executor.trace.consumed(self._results.qsize())

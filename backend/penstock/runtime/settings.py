@@ -120,7 +120,7 @@ class PipelineSettings:
         return _broadcast("output_layout", self.output_layout, count)
 
     def check_output_counts(self, count: int) -> None:
-        """Raise RuntimeError unless what is declared of the outputs is of ``count`` outputs."""
+        """Raise RuntimeError unless the declarations are for ``count`` outputs."""
         self.output_dtypes(count)
         self.output_ndims(count)
         self.output_layouts(count)

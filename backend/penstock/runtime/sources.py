@@ -49,7 +49,7 @@ _CYCLES = {"no": None, "quiet": "quiet", "raise": "raise"}
 
 
 def _cycle_mode(cycle: object) -> str | None:
-    # Not numbers that equal them.
+    # Booleans only, not the numbers that equal them.
     if cycle is None or cycle is False:
         return None
     if cycle is True:

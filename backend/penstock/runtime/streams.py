@@ -81,7 +81,7 @@ class AsCurrent(AbstractContextManager[None]):
 
     def __enter__(self) -> None:
         pipeline_stream = self._stream
-        # As CuPy's device does, which would be made for each batch.
+        # As `cupy.cuda.Device` does, without creating one for each batch.
         runtime = self._runtime = pipeline_stream.runtime
         self._before = runtime.getDevice()
         if self._before != pipeline_stream.device_id:

@@ -134,7 +134,7 @@ class Worker:
         self._pending_tasks: set[int] = set()
 
     def send(self, calls: Sequence[tuple[object, ...]], number: int) -> int:
-        """Requests these calls; returns the slot for their results, one whose previous results are not in use."""
+        """Request these calls; return the slot for their results, whose previous results are no longer in use."""
         slot = next(slot for slot in itertools.count() if slot not in self._pending_tasks and not self._in_use(slot))
         try:
             self.channel.send(_Task(calls, slot, number))

@@ -32,7 +32,7 @@ class Pace:
         self._batches = 0
 
     def is_due(self) -> bool:
-        """Return whether the first tasks of the next batch are to be timed."""
+        """Return whether to time the first tasks of the next batch."""
         self._batches += 1
         return self._batches <= _NUM_FIRST_TIMED_BATCHES or self._batches % _TIMED_BATCH_INTERVAL == 0
 
@@ -83,7 +83,7 @@ class _Job:
         that failed."""
         self.work()
         self._done.wait()
-        # Other threads may refer to this job a little longer; what it has worked on is not to wait for them.
+        # Other threads may refer to this job a little longer; that must not keep its data alive.
         self._task = _nothing
         if self._errors:
             try:

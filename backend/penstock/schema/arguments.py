@@ -175,7 +175,7 @@ class Argument:
         return _SCALARS[self.type.removesuffix("[]")]
 
     def convert(self, value: Any) -> Any:
-        """Return the user's value as the operator sees it; raises TypeError or ValueError that names what is accepted."""
+        """Return the user's value as the operator sees it; raise TypeError or ValueError, which name the accepted values."""
         if isinstance(value, ScalarConstant):
             value = value.value
         if isinstance(value, np.ndarray) and value.size == 1 and value.ndim <= 1:

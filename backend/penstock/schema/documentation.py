@@ -70,7 +70,7 @@ def with_self(signature: inspect.Signature) -> inspect.Signature:
 
 def _input_parameters(schema: Schema) -> list[inspect.Parameter]:
     parameters = []
-    # Inputs of which there may be none have no names.
+    # Optional variadic inputs have no names.
     named = () if schema.variadic and not schema.min_input_count else schema.inputs
     for index, declared in enumerate(named):
         default = None if index >= schema.min_input_count else inspect.Parameter.empty
@@ -99,7 +99,7 @@ def _shown_default(value: object) -> object:
         return MemberDefault(value)
     if isinstance(value, list):
         return [_shown_default(item) for item in value]
-    # With as many decimals as DALI shows of 4/3.
+    # With DALI's number of decimals, as for 4/3.
     return float(f"{value:.6f}") if isinstance(value, float) and not value.is_integer() else value
 
 

@@ -33,7 +33,7 @@ class Call:
 
 
 class NoExampleError(LookupError):
-    """No valid value follows from an argument's type; the message says what to declare."""
+    """An argument's type suggests no valid value; the message says what to declare."""
 
 
 def example_value(argument: Argument) -> object:

@@ -78,7 +78,7 @@ def _blamed_on(node: FusedNode, error: BaseException, sample: int | None) -> Bas
 
 
 class _Route(NamedTuple):
-    """Where a step of a fused operator gets what the graph computes for it, by name in the fused operator's arguments.
+    """The sources of a step's arguments and further inputs: names of arguments of the fused operator.
 
     Attributes:
         arguments: its own arguments' names, each with that of its source.
@@ -161,7 +161,7 @@ class FusedOperator(Operator):
         """Raise NotFusable if this batch, whose shapes are inferred, cannot be computed at once."""
 
     def compute_together(self, steps: Sequence[Workspace]) -> tuple[Sequence[int], ComputeSample]:
-        """Compute what compiled code takes of a batch on the CPU.
+        """Compute those samples of a batch on the CPU that compiled code supports.
 
         Nothing fails here: samples that would are left to be computed one by one.
 
@@ -184,7 +184,7 @@ class FusedOperator(Operator):
         raise NotImplementedError
 
     def run_planned(self, workspace: Workspace) -> bool:
-        """Compute a batch on the GPU whose steps need not be asked one by one; return whether it could.
+        """Compute a batch on the GPU as a whole, if its steps allow that; return whether they do.
 
         Nothing has failed so far, and nothing may fail here: what is out of range is left to the steps.
         """

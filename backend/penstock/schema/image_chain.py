@@ -69,7 +69,7 @@ class Stage:
 
     # Whether the targets of `compute` may be strided views; otherwise they are contiguous.
     writes_views = False
-    # Whether a part of the output costs as much to compute as all of it, which is computed then.
+    # Whether a part of the output costs as much as all of it; then all of it is computed.
     is_whole = False
     # Parameters of the compiled code that decodes JPEGs and computes this stage of each; see `_decode_and_resample_cpu.py`. None: it
     # cannot.
@@ -268,7 +268,7 @@ class PixelSource(Operator[State, Plan, Plans]):
         raise NotImplementedError
 
     def decode_part(self, sample: Sample[State, Plan, Plans], part: Region) -> np.ndarray | None:
-        """Decode a part (in H, W) of what :meth:`decode_into` gives, into memory that this thread reuses for its next
+        """Decode a part (in H, W) of the image, as :meth:`decode_into` does, into memory that this thread reuses for its next
         image.
 
         Returns None if the part has to be cut out of the whole image, or if that is faster.

@@ -51,7 +51,7 @@ class Namespace:
         self._root = root
         self._path_of = path_of
         self._make = make
-        # The names of operators, by those of their modules and their own there.
+        # The operators' names, by module and by name within it.
         self._listed: dict[str, dict[str, str]] = defaultdict(dict)
         self._loaded: dict[str, object] = {}
         _namespaces[root] = self
@@ -79,7 +79,7 @@ class Namespace:
         operator = self._listed[module].get(name)
         if operator is None:
             no_such_operator(module, name)
-        # One object for all places and threads.
+        # One object for all modules and threads.
         made = self._loaded.setdefault(operator, self._make(find_schema(operator)))
         setattr(sys.modules[module], name, made)
         return made

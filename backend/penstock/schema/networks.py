@@ -1,4 +1,4 @@
-"""Networks that operators run, wherever those are: their tensors, and how they are called."""
+"""Networks that operators run, on this or another server: their tensors, and how to call them."""
 
 from __future__ import annotations
 

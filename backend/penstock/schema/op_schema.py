@@ -365,7 +365,7 @@ class OpSpec:
         self._shown = {"_display_name": schema.class_name, "_module": as_imported(module)}
         if device is not None:
             self._shown = {"device": device, **self._shown}
-        # An operator's, which it is constructed with.
+        # The arguments with which an operator is constructed.
         self._arguments = {} if arguments is None else arguments
         self._inputs: list[_Edge] = []
         self._outputs: list[_Edge] = []
@@ -471,7 +471,7 @@ class OpSpec:
         self._outputs[idx] = replace(self._outputs[idx], name=name)
 
     def InferOutputMetadata(self) -> None:
-        """Do nothing: what outputs are is known when the operator runs."""
+        """Do nothing: outputs are known when the operator runs."""
 
     def __repr__(self) -> str:
         edges = [[f"    {edge.name}_{edge.device}" for edge in each] for each in (self._inputs, self._outputs)]
@@ -482,7 +482,7 @@ class OpSpec:
 
 
 class Described:
-    """The base of operators' classes, with what DALI's programs ask of them."""
+    """The base of operators' classes, with the members that DALI's programs use."""
 
     schema_name: str
     """The operator's name in saved pipelines."""

@@ -117,14 +117,14 @@ class Operator(Generic[State, Plan, Plans]):
     # -- implemented by concrete operators --------------------------------------------------------------------
 
     def setup(self) -> None:
-        """Called once, when the pipeline is built: checks constant arguments and prepares what depends on them
+        """Called once, when the pipeline is built: checks constant arguments and prepares state that depends on them
         alone."""
 
     def bind(self, payload: object) -> None:
         """Receive what the operator needs in addition to arguments: a callback, a source."""
 
     def connect(self, num_inputs: int, num_threads: int, device_id: int | None) -> None:
-        """Called after :meth:`setup`, when the pipeline is built: prepares what depends on the pipeline.
+        """Called after :meth:`setup`, when the pipeline is built: prepares state that depends on the pipeline.
 
         Args:
             num_inputs: how many inputs the operator has.
@@ -234,7 +234,7 @@ class Operator(Generic[State, Plan, Plans]):
         self.check_inputs(workspace)
         if self.sees_frames(workspace):
             return False
-        # Where frames were named, or values per frame taken for others, that has to be done for each batch.
+        # If layouts were completed or values expanded per frame, that must be repeated for each batch.
         self._admitted = kinds if kinds == workspace.kinds() else None
         return True
 
@@ -283,7 +283,7 @@ class Operator(Generic[State, Plan, Plans]):
         raise NotImplementedError(f"{type(self).__name__} begins nothing early")
 
     def is_ready(self, workspace: Workspace) -> bool:
-        """Return whether :meth:`run` would not have to wait for what :meth:`begin` started."""
+        """Return whether :meth:`run` would not wait for work that :meth:`begin` started."""
         return True
 
     def finish(self, workspace: Workspace) -> None:
@@ -323,7 +323,7 @@ class Operator(Generic[State, Plan, Plans]):
             argument = self.schema.all_arguments.get(name)
             if argument is not None and argument.is_list:
                 first = 1 if self._is_per_frame(argument) and _holds_frames(batch) else 0
-                # Of samples that have failed, there is nothing.
+                # Failed samples have no values.
                 failed = workspace.failures
                 shapes = (
                     [shape for index, shape in enumerate(batch.shapes) if index not in failed]
@@ -388,7 +388,7 @@ class Operator(Generic[State, Plan, Plans]):
     def compute_some(
         self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], shapes: Sequence[Shape]
     ) -> None:
-        """Do so with the samples at these positions; ``shapes`` are those of all samples."""
+        """Compute the samples at these positions; ``shapes`` are those of all samples."""
 
         def task(number: int) -> None:
             index = indices[number]

@@ -61,7 +61,7 @@ def read_index(folder: str) -> list[Entry] | None:
     try:
         with open(os.path.join(folder, FILE_NAME), encoding="utf-8") as file:
             index = json.load(file)
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last of what an interrupted build has left
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # remains of an interrupted build
         return None
     if index.get("fields") != list(Entry._fields) or index["sizes"] != _sizes(folder):
         return None

@@ -1,4 +1,4 @@
-"""An operator's outputs before they are computed: what they are, and where they go."""
+"""An operator's outputs before they are computed: types, shapes and destinations."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
         return None
 
     def _plan_together(self, indices: Sequence[int]) -> list[list[Shape]] | None:
-        """Plan samples in arrays; return the shapes of each output if they are those of all samples of the batch."""
+        """Plan samples in arrays; return the shapes of each output if all samples of the batch were planned."""
         if not indices:
             return None
         workspace, inferred = self._workspace, self._inferred
@@ -245,7 +245,7 @@ def plan_within_allowance(
             break
         for index, error in refused.items():
             workspace.fail(index, error)
-        # Plans are of live samples only.
+        # Only live samples have plans.
         shapes = operator.infer_shapes(workspace, len(specs))
     return shapes
 
@@ -261,7 +261,7 @@ def _is_uniform(workspace: Workspace) -> bool:
 
 
 def _shapes_in_rows(rows: np.ndarray) -> list[Shape]:
-    """Shapes given in rows; those of samples that are alike are one object."""
+    """Shapes from rows; equal samples share one object."""
     if rows.tobytes() == rows[:1].tobytes() * len(rows):
         return [tuple(rows[0].tolist())] * len(rows) if len(rows) else []
     return list(map(tuple, rows.tolist()))

@@ -28,7 +28,7 @@ def opencv_reference(doc: str) -> Argument:
 
 
 def follows_opencv(operator: Operator) -> bool:
-    """Return whether an operator is to compute what OpenCV does.
+    """Return whether an operator computes as OpenCV does.
 
     Raises:
         ValueError: ``reference`` has no such value.

@@ -106,7 +106,7 @@ def load_package(package_name: str) -> None:
 
 
 def _load(entry: Entry) -> None:
-    # Forgotten only then, so that other threads wait for the module as well.
+    # Removed only after the import, so that other threads wait for the module as well.
     importlib.import_module(entry.module)
     _offered.pop(entry.name, None)
 

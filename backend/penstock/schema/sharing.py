@@ -1,4 +1,4 @@
-"""How the samples of a batch are shared among threads, and what is done in place of that without any."""
+"""Sharing a batch's samples among threads, or computing them in turn without any."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Started(Protocol):
         """Return whether there is nothing to wait for."""
 
     def wait(self) -> None:
-        """Work as well until nothing is left to start, and wait for the rest; raise what was raised first."""
+        """Work on tasks until none is left to start, then wait for the others; raise the first error."""
 
 
 class Postponed:

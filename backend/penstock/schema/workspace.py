@@ -116,7 +116,7 @@ class Workspace(Generic[State, Plan, Plans]):
     admitted: tuple[object, ...] | None = None
 
     def copy_for_batch(self, inputs: Sequence[object], arguments: dict[str, TensorListCPU], batch_size: int) -> Self:
-        """Return the workspace of another batch of the same operator, of which the rest is to be set."""
+        """Return a copy for another batch of the same operator, whose remaining attributes the caller sets."""
         other = type(self).__new__(type(self))
         other.__dict__ = vars(self).copy()
         other.inputs, other.arguments, other.batch_size = inputs, arguments, batch_size
@@ -172,7 +172,7 @@ class Workspace(Generic[State, Plan, Plans]):
             self.samples[index] = None
 
     def end(self) -> None:
-        """Let go of what may refer to the workspace itself, whose buffers would else be in use until the next garbage collection."""
+        """Break reference cycles through the workspace, so that buffers are freed at once and not by garbage collection."""
         self.samples = []
         self.begun = None
         self.state, self.plans = _NOTHING, _NOTHING

@@ -36,7 +36,7 @@ class TritonPythonModel:
         """Fill in inputs, outputs, batch size and batching if the configuration lacks them."""
         log_to_server(_log)
         check_response_cache(auto_complete_model_config.as_dict())
-        # Completed in place, which also keeps what the stub's own methods for that don't allow.
+        # Completed in place: the result also keeps fields that the stub's own methods do not allow.
         completed(auto_complete_model_config.as_dict(), Path(_pb_utils().get_model_dir()))
         return auto_complete_model_config
 
@@ -99,7 +99,7 @@ class _StubRequest:
         return tensor.as_numpy() if tensor.is_cpu() else _copied_to_device(tensor, self._device_id)
 
     def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> None:
-        """Nothing: the stub copies what it is given."""
+        """Return nothing, as the stub copies the data."""
 
     def is_cancelled(self) -> bool:
         return self._request.is_cancelled()

@@ -111,7 +111,7 @@ def drain(server: Drainable, exit_timeout: float, hosted: Collection[str]) -> No
         return server.running and not server.waits_for_the_dead() and time.monotonic() < deadline
 
     listens = server.lifeline.listens()
-    # A server whose HTTP does not answer is not asked anything else over it.
+    # If HTTP does not answer, nothing else is requested over it.
     with contextlib.suppress(ServerError):
         server.readiness.switch_off(server.control, remaining() + _ANSWER_SECONDS)
         _unload(server.control, hosted if listens else (), patient, lambda: remaining() + _ANSWER_SECONDS)

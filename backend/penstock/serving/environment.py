@@ -303,7 +303,7 @@ def create_environment(
 
 def _install_triton(folder: Path, report: Report) -> None:
     report("installing Triton (the nvidia-pytriton wheel)")
-    # Without its requirements, which include another NumPy, and libraries that only its Python interface needs.
+    # Without its requirements: another NumPy, and libraries that only its Python interface needs.
     _install(folder, ["--no-deps", "nvidia-pytriton>=0.7,<0.8"])
 
 

@@ -64,7 +64,7 @@ def server_cause(error: BaseException) -> BaseException | None:
         if is_about_resources(cause) or is_bug(cause):
             return cause
         if isinstance(cause, CallFailed):
-            # From here on it is the model's own code, which may lack a library, but makes its own mistakes.
+            # From here on, only model code runs: a missing library is the server's fault, other errors are the model's.
             is_bug = _lacks_library
     return None
 
@@ -80,7 +80,7 @@ def is_about_resources(error: BaseException) -> bool:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error, and what it was raised from, outermost first."""
+    """Yield the error and its causes, outermost first."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen

@@ -148,7 +148,7 @@ class _Collector:
             self._wanted.wait()
             time.sleep(_COLLECTION_DELAY_SECONDS)
             self._wanted.clear()
-            # Its own time: waiting for a busy processor is no reason to put off the next one.
+            # CPU time of this thread: waiting for a busy processor must not delay the next collection.
             began = time.thread_time()
             gc.collect()
             time.sleep((time.thread_time() - began) / _MAX_COLLECTION_SHARE)
@@ -229,7 +229,7 @@ def drain(request: str) -> str:
 
 
 def stop() -> str:
-    """Close all models before the process ends; return what there is to say about that."""
+    """Close all models before the process ends; return a report of failures."""
     for instance in list(_instances):
         with contextlib.suppress(Exception):
             instance.close()
@@ -300,7 +300,7 @@ class _Request:
         self._string_controls = string_controls
         self._request = request
         self._device_id = device_id
-        # Why there is no memory for an output, if there is none. Asked again, Triton would grant it elsewhere.
+        # The reason for refused output memory. On a second request, Triton would grant it elsewhere.
         self._problem = ""
 
     @property

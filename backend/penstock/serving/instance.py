@@ -38,7 +38,7 @@ class Asked(Request, Protocol):
 
 
 def guarded(function: Callable[P, R]) -> Callable[P, R]:
-    """Log the origin of unexpected errors, and turns those that would end a program into ordinary ones."""
+    """Log the origin of unexpected errors, and turn those that would end a program into ordinary ones."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -16,7 +16,7 @@ from typing import Protocol
 from penstock.serving.control import Control, ServerError
 
 ASK_SECONDS = 5.0
-"""How often it is asked."""
+"""The interval between two checks, in seconds."""
 
 SILENT_SECONDS = 60.0
 """Without an answer for so long, it is ended. Each question waits for 10 seconds, so these are at least four."""
@@ -57,7 +57,7 @@ class Liveness:
     ) -> None:
         self._server, self._report, self._ending = server, report, ending
         self._silent_seconds = silent_seconds
-        # One that has not answered yet may still load its models.
+        # A server that has not answered yet may still be loading its models.
         self._process, self._answered = server.pid, time.monotonic()
         threading.Thread(target=self._run, name="penstock-liveness", daemon=True).start()
 

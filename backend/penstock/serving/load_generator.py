@@ -108,7 +108,7 @@ class LoadGenerator:
             model: its name.
             seconds: after which no request is sent any more.
         """
-        # Processes that wait for the same time to begin are started by then.
+        # By this time, all processes have started and wait to begin together.
         start = time.time() + 0.05
         runs = [
             self._pool.submit(_send_from_threads, address, model, start, seconds, clients) for clients in self._clients

@@ -16,7 +16,7 @@ from penstock.serving.model_records import ModelRecords
 from penstock.serving.stubs import Stub
 
 _CONFIGURATIONS_PER_REFRESH = 5
-"""Configurations that are asked for again in each refresh, so that a server of many models is not busy with that."""
+"""The most configurations requested again in each refresh, so that a server of many models is not busy with them."""
 
 Parameters = dict[str, str]
 
@@ -82,7 +82,7 @@ class LoadedModels:
         self._to_check: deque[str] = deque()
 
     def refresh(self, under_repair: Collection[str] = ()) -> None:
-        """Ask the server what is loaded.
+        """Ask the server for its loaded models.
 
         Args:
             under_repair: models that should be loaded, whether they are or not.

@@ -70,7 +70,7 @@ class RequestMemory:
                     if not memory.wanted:
                         raise
                 if reservation.size:
-                    # Its blocks are then for the next batch, unless memory gets scarce.
+                    # The next batch reuses its blocks, unless memory gets scarce.
                     for pool in self._pools():
                         self._budgets[0].add_pool(pool)
                 if not memory.wanted:
@@ -79,7 +79,7 @@ class RequestMemory:
             wanted = memory.wanted
 
     def reservation(self) -> Reservation:
-        """Return a reservation of nothing yet; a context, at whose end it is given back."""
+        """Return an empty reservation: a context, at whose end everything reserved is released."""
         return Reservation(self._budgets)
 
     def _wait(self, reservation: Reservation, size: int) -> None:

@@ -116,7 +116,7 @@ def _entries(folder: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _raise_shortage(error: OSError) -> None:
-    """Raise what says nothing of a folder, as if descriptors run out: it is not empty."""
+    """Raise errors that do not mean an empty folder, such as a lack of descriptors."""
     if not isinstance(error, (PermissionError, FileNotFoundError, NotADirectoryError)):
         raise error
 

@@ -49,7 +49,7 @@ class PipelineRunner:
 
     @property
     def sources(self) -> dict[str, InputOperator]:
-        """The pipeline's input operators, by name; without those that no output needs."""
+        """The pipeline's input operators that outputs need, by name."""
         return self._pipeline.executor.input_operators
 
     def run(

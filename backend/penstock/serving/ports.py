@@ -42,7 +42,7 @@ def belongs_to_another(port: int, group: int) -> bool:
         return False
     theirs = False
     for process in _processes():
-        # Of other users' processes, nothing is known.
+        # Processes of other users cannot be inspected.
         with contextlib.suppress(OSError):
             if not listening.isdisjoint(_open_files(process)):
                 if group in (process, os.getpgid(process)):
@@ -84,7 +84,7 @@ def _check_free(host: str, port: int, use: str) -> None:
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
-    # Like servers do: lingering connections of an earlier server don't matter.
+    # As servers do, so that lingering connections of an earlier server don't matter.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

@@ -65,7 +65,7 @@ class Readiness:
         self._known = set[str]()
 
     def unready(self) -> Iterator[tuple[str, Callable[[], None]]]:
-        """Yield each model that has become unable to answer, with what repairs it, if it is time to look."""
+        """Yield each model that has become unable to answer, with its repair, if a check is due."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -107,7 +107,7 @@ class Readiness:
                     self._report(f"{model} cannot answer yet: {readable(reported).rstrip('; ')}")
 
     def _own_parameters(self, model: str) -> dict[str, str]:
-        """With what a client may have loaded the model, to load it so again."""
+        """Return the parameters with which a client may have loaded the model, to reload it with them."""
         config = self._server.control.configuration(model) if self._server.clients_load else None
         return {} if config is None else {"config": json.dumps(config)}
 

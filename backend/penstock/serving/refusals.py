@@ -1,4 +1,4 @@
-"""Why a request gets no answer: the message for its client, and what is logged and counted."""
+"""Refusals of requests: the client's message, and the data for logs and metrics."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class ReservedOutput:
         """Return the batch that its operator fills; None if none of it goes to an answer."""
         kind = np.dtype(numpy_dtype(dtype))
         self._tensors.clear()
-        # Parts of samples may be any number.
+        # A sample may have any number of parts.
         if len(shapes) != sum(count for _, count in self._shares):
             return None
         if sum(map(math.prod, shapes)) * kind.itemsize < _MIN_RESERVED_BYTES:
@@ -59,7 +59,7 @@ class ReservedOutput:
         return self._batch
 
     def part_of(self, batch: TensorList, start: int) -> np.ndarray | None:
-        """Return the tensor of the request whose samples begin at ``start``, if that is where they lie."""
+        """Return the output tensor of the request whose samples begin at ``start``, if they were written there."""
         tensor = self._tensors.get(start) if batch is self._batch else None
         # Callers that need a contiguous batch copy it.
         return tensor if tensor is not None and batch.samples[start].ctypes.data == tensor.ctypes.data else None

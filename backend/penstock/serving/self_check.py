@@ -63,7 +63,7 @@ class SelfCheck:
         self._every = every
         self._tally = tally
         self._clock = clock
-        # The model's functions may do anything, such as count their calls, so they are not called without need.
+        # User functions may have side effects, such as counting calls, so they are not called without need.
         self._calls_users_code = any(operator_class(op.schema.name).lends_inputs for op in pipeline.graph.operators)
         self._lock = threading.Lock()
         self._closed = False
@@ -90,7 +90,7 @@ class SelfCheck:
             }
 
     def note(self, answers: Iterable[object]) -> None:
-        """Note what became of an execution's requests."""
+        """Record the outcome of an execution's requests."""
         faults = {answer.fault if isinstance(answer, Refusal) else None for answer in answers}
         if None in faults:
             self._answered = self._clock()

@@ -107,7 +107,7 @@ class _Watch:
 
 
 class ServedModel:
-    """A pipeline that answers requests, many of them as one batch; what is wrong with one affects no other.
+    """A pipeline that answers requests, many of them as one batch; an error in one affects no other.
 
     Args:
         pipeline: never run before, so that its first batch is the first request's.
@@ -294,7 +294,7 @@ class ServedModel:
         sent = 0
         try:
             batches = {spec.name: to_batch(one, spec) for spec, one in zip(self._inputs, samples)}
-            # The rest of it must be gone before the next one begins, even if nobody takes all answers.
+            # Discard the rest of the stream before the next one begins, even if nobody takes all answers.
             with (
                 self._memory.reservation() as reservation,
                 closing(self._runs(request, batches, reservation)) as results,

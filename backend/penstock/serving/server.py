@@ -303,7 +303,7 @@ class LocalServer:
         Requests still in flight after Triton's ``--exit-timeout-secs`` (here 10 by default) are refused.
         """
         self._stopping.set()
-        # Each step is taken, even if another one fails; the last one first.
+        # Every step runs, even if another one fails, in reverse order.
         with contextlib.ExitStack() as steps:
             steps.callback(atexit.unregister, self._stop_at_exit)
             if self._guard is not None:
@@ -556,7 +556,7 @@ class LocalServer:
     def _refuse_failures(self) -> None:
         """Raise ServerError if models that should be loaded are not."""
         models = self.models()
-        # Triton does not even list those of which it could not read the folder.
+        # Triton does not list models whose folder it could not read.
         names = {model.name for model in models} | self._failures.reasons.keys()
         requested = names if ALL_MODELS in self._flags.models else set(self._flags.models)
         reasons = {model.name: readable(model.reason) for model in models if model.failed and model.name in requested}

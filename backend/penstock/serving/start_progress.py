@@ -1,4 +1,4 @@
-"""Tells what a server does while it starts, in plain words."""
+"""Progress reports while a server starts, in plain words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 _INTERVAL_SECONDS = 5.0
-"""Between lines about what still goes on."""
+"""The time between two reports of progress."""
 _MAX_NAMES = 3
 
 _LOADING = re.compile(r'"loading: (.+):\d+"')
@@ -28,7 +28,7 @@ class StartProgress:
         self._loading: dict[str, float] = {}
 
     def begin(self, what: str) -> None:
-        """Tell what is begun."""
+        """Report a phase that begins."""
         self._shown = self._clock()
         self._show(what)
 

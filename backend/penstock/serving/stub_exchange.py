@@ -64,7 +64,7 @@ class _Unreadable(np.ndarray):
 
 
 class _Memory:
-    """Memory of an array, as memory that may be written: to numpy, what comes from DLPack may not."""
+    """Return an array's memory as writable: numpy takes memory from DLPack as read-only."""
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array
@@ -127,7 +127,7 @@ def _as_stub_tensor(tensor: type[_Tensor], name: str, array: np.ndarray) -> _Ten
     order."""
     capsule = np.require(array, array.dtype.newbyteorder("="), ["C", "W"]).__dlpack__()
     made = tensor.from_dlpack(name, capsule)
-    # The stub gives it another name than the standard's, which numpy takes for an error.
+    # The stub's capsule has a non-standard name, which numpy rejects.
     _set_capsule_name(capsule, _USED_CAPSULE)
     return made
 

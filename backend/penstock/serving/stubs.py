@@ -113,7 +113,7 @@ class Stubs:
             try:
                 stat = _stat(pid)
             except OSError:
-                continue  # it is looked at again the next time
+                continue  # checked again in the next scan
             if stat is None or stat.parent != self._server:
                 self._foreign_pids.add(pid)
             elif stat.name == _NAME:

@@ -157,7 +157,7 @@ class Supervisor:
                         self._check_models()
                     elif not self._revive():
                         return
-                except Exception as error:  # whatever it is, supervision continues
+                except Exception as error:  # supervision continues after any error
                     self._report_once(f"the supervisor met {type(error).__name__}: {error}")
         finally:
             self._stopped.set()
@@ -235,12 +235,12 @@ class _Models:
             self._next_list = now + _TICK_SECONDS
 
     def restore(self, restoration: Restoration) -> None:
-        """Load into a restarted server what it lacks.
+        """Load the missing models into a restarted server.
 
         Raises:
             ServerError: the server does not answer.
         """
-        # Questions first: Triton answers none about its models while it loads some.
+        # Query first: Triton does not answer questions about models while it loads one.
         failed = {model.name: readable(model.reason) for model in self._server.models() if model.failed}
         changed = {
             name: {"config": json.dumps(configuration)}
@@ -305,7 +305,7 @@ class _Models:
         return True
 
     def _list(self, now: float) -> None:
-        """Record what runs, for comparison later."""
+        """Record the running processes, to compare with later."""
         living = set(self._server.stubs())
         for stub in [stub for stub in self._retired if stub not in living]:
             del self._retired[stub]
@@ -332,9 +332,9 @@ class _Models:
         living = set(self._server.stubs()) - self._retired.keys()
         state = self._state_of(model) if model else ""
         if model is None or state not in ("READY", "LOADING") or stub.instance == model:
-            del self._suspects[stub]  # the model was unloaded; or this was a helper that completed its configuration
+            del self._suspects[stub]  # the model was unloaded, or this process only completed its configuration
         elif state == "LOADING":
-            # Perhaps with a process that replaces this one: the time to miss it starts when the model is ready.
+            # A process that replaces this one may be starting: it counts as missing only once the model is ready.
             self._suspects[stub] = time.monotonic()
         elif self._is_complete(model, stub, living):
             if ended is None:
@@ -483,12 +483,12 @@ class _Deaths:
     def pause(self, free: int) -> float:
         """Seconds: none for the first ``free`` deaths, then doubled for each."""
         beyond = self.count - free
-        # As if of at most 32: 2 to a thousand and more is too large for a float.
+        # At most 32, as 2 to the power of a thousand is too large for a float.
         return min(0.5 * 2.0 ** (min(beyond, 32) - 1), _MAX_PAUSE_SECONDS) if beyond > 0 else 0.0
 
 
 def undisturbed(report: Report) -> Report:
-    """Report if possible; a failure to do so, say to a full disk, must not end what reports."""
+    """Report if possible; a failed report, say to a full disk, must not end the caller."""
 
     def tell(line: str) -> None:
         with contextlib.suppress(Exception):

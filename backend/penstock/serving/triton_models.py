@@ -31,7 +31,7 @@ _TYPES = dict(
 )
 _NUMBERS = {f"TYPE_{name}": number for number, name in _TYPES.items()}
 _DTYPES = {name: dtype for dtype, name in TRITON_TYPES.items() if name in _NUMBERS}
-# Of Triton's functions, the arguments: kinds of callbacks that it is given.
+# The argument types of Triton's functions: callbacks.
 _Allocate = ctypes.CFUNCTYPE(
     _Address,
     _Address,
@@ -116,7 +116,7 @@ class _Call:
         self._outputs: dict[str, np.ndarray] = {}
         self._problem = ""
         self._changed = threading.Condition()
-        # The request is to be released, and the last response to come.
+        # The request must be released, and the last response arrive.
         self._steps_left = 2
         self._abandoned = False
         call("InferenceRequestNew", ctypes.byref(self.request), server, name.encode(), version)
@@ -149,7 +149,7 @@ class _Call:
             raise
         with self._changed:
             if not self._changed.wait_for(self._is_done, timeout_seconds or None):
-                # While Triton's threads cannot end the request.
+                # Before Triton's threads can end the request.
                 call("InferenceRequestCancel", self.request)
                 self._abandoned = True
                 raise TimeoutError(f"no answer after {timeout_seconds:g} seconds (`timeout_seconds`)")
@@ -177,7 +177,7 @@ class _Call:
 
     def allocate(self, size: int) -> int:
         """Memory for an output; returns its address."""
-        # At least a byte, as no memory has no address.
+        # At least a byte, as empty memory has no address.
         buffer = np.empty(max(size, 1), np.uint8)
         self._buffers[buffer.ctypes.data] = buffer
         return buffer.ctypes.data
@@ -224,7 +224,7 @@ class _Call:
 
 
 _numbers = itertools.count(1)
-# Those that Triton still needs, by the numbers that its callbacks are given.
+# Objects that Triton still needs, by the numbers passed to its callbacks.
 _calls: dict[int, _Call] = {}
 
 

@@ -65,7 +65,7 @@ class ServingSettings:
         return changed
 
     def written_into(self, text: str, kind: str, gpus: Sequence[int]) -> str:
-        """Return the text of a ``config.pbtxt`` with these settings; all else in it stays, comments included.
+        """Return the text of a ``config.pbtxt`` with these settings; the rest of it stays, comments included.
 
         Args:
             text: protobuf's text format.
@@ -82,7 +82,7 @@ class ServingSettings:
         if self.queue_delay_us is not None:
             text = without_field(text, "max_queue_delay_microseconds", within="dynamic_batching")
             if self.queue_delay_us:
-                # Fields of a message that stands twice are merged.
+                # Protobuf merges repeated occurrences of a message.
                 lines.append(f"dynamic_batching {{ max_queue_delay_microseconds: {self.queue_delay_us} }}")
         return "\n".join([text.rstrip(), *lines, ""])
 

@@ -33,12 +33,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    # Few programs read remote objects, and what that takes is large.
+    # Loaded lazily: few programs read remote objects, and the libraries are large.
     from penstock.storage import remote
 
     return getattr(remote, name)
 
 
 if "PENSTOCK_CACHE" in os.environ:
-    # A setting that makes no sense is refused at once.
+    # Invalid settings are refused immediately.
     from penstock.storage import remote as _remote  # noqa: F401

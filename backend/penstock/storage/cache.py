@@ -154,7 +154,7 @@ class Cache:
                     file.write(piece)
                 target = self._path_of(name)
                 target.parent.mkdir(mode=0o700, exist_ok=True)
-                # Others that count meanwhile could miss it in both folders.
+                # Processes that count bytes meanwhile could miss it in both folders.
                 with self._ledger():
                     temporary.replace(target)
             except BaseException:

@@ -70,7 +70,7 @@ class Retries:
 
     def pause(self, failures: int) -> float:
         """Seconds to wait after ``failures`` failed attempts."""
-        # As if of at most 64: 2 to a thousand and more is too large for a float.
+        # At most 64, as 2 to the power of a thousand is too large for a float.
         return min(self.first_pause * 2.0 ** (min(failures, 64) - 1), self.max_pause) * random.uniform(0.75, 1)
 
 

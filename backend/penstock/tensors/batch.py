@@ -35,7 +35,7 @@ def total_volume(shapes: Sequence[Shape]) -> int:
 
 
 class ShapeRows(Sequence[Shape]):
-    """Shapes that are made when they are asked for.
+    """Shapes that are created on first use.
 
     Attributes:
         rows: the shapes, int64 of shape (number, ndim).
@@ -303,7 +303,7 @@ class TensorList:
         return known[1]
 
     def know_volumes(self, other: TensorList) -> None:
-        """Take over what is known of the volumes of a batch of the same shapes."""
+        """Take over the cached volumes of a batch of the same shapes."""
         if other._volumes is not None and other._volumes[0] is other.shapes:
             self._volumes = self.shapes, other._volumes[1]
 
@@ -384,7 +384,7 @@ class TensorList:
             raise RuntimeError(
                 f"The requested shape {tuple(shape)} must have the same volume as the batch: {elements.size}"
             )
-        # The layout of all samples together, wherever it fits.
+        # The layout of the batch as one tensor, if the rank fits.
         layout = f"N{self._layout}"
         return self._tensor_class.of_array(
             elements.reshape(tuple(shape)), layout if len(layout) == len(shape) else "", "", self._dtype

@@ -131,7 +131,7 @@ def device_lost(error: BaseException) -> DeviceLostError | None:
 
 
 def find_device_lost() -> DeviceLostError | None:
-    """Wait for the current device; what to raise if it was lost."""
+    """Wait for the current device; return the error to raise if it was lost."""
     try:
         require_cupy().cuda.runtime.deviceSynchronize()
     except Exception as error:
@@ -169,5 +169,5 @@ def require_cupy(purpose: str = "this pipeline") -> ModuleType:
         raise DeviceError(
             f"{purpose[0].upper()}{purpose[1:]} requires a CUDA-capable GPU but none can be used: {why}.{_hint_to_programs()}"
         )
-    # An import costs more, even of what is there already.
+    # Cheaper than an import, even of a loaded module.
     return sys.modules["cupy"]

@@ -26,7 +26,7 @@ def format_batch(obj: Any, show_data: bool = True, indent: str = "") -> str:
 
 
 def _without_data(shown: Any) -> str:
-    """Only the properties: what `repr` shows of a pipeline's tensors and batches, and of dynamic mode's storage."""
+    """Return only the properties, as `repr` of a pipeline's tensors and batches and of dynamic mode's storage."""
     text = repr(getattr(shown, "storage", shown))
     return type(shown).__name__ + text[text.index("(") :]
 

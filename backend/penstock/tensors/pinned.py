@@ -22,8 +22,8 @@ from penstock.tensors.memory import HostPool
 from penstock.tensors.streams import Event
 
 _MAX_PINNED_BYTES, _MAX_SHARE = 8 << 30, 0.25
-# As CUDA numbers them: memory that all GPUs can access; the kind of a pointer to page-locked memory.
-_PORTABLE, _HOST_MEMORY = 1, 1
+# CUDA's flag for memory that all GPUs can access, and its type of pointers to pinned memory.
+_PORTABLE_FLAG, _HOST_MEMORY = 1, 1
 
 _lock = threading.RLock()
 _total = 0
@@ -64,15 +64,15 @@ class _PinnedMemory:
     def __init__(self, size: int) -> None:
         self._size, self._forks = size, _forks
         self._runtime: Any = require_cupy("page-locked memory").cuda.runtime
-        self._address: int = self._runtime.hostAlloc(size, _PORTABLE)
+        self._address: int = self._runtime.hostAlloc(size, _PORTABLE_FLAG)
         _count(size)
         self.__array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (self._address, False), "version": 3}
 
     def __del__(self) -> None:
-        # At the end of a process, and in a forked one, it is the system's business.
+        # At exit and in a forked process, the system frees it.
         if hasattr(self, "_address") and self._forks == _forks and not sys.is_finalizing():
             _count(-self._size)
-            # A device that is lost has nothing any more.
+            # A lost device has no memory to free.
             with contextlib.suppress(self._runtime.CUDARuntimeError):
                 self._runtime.freeHost(self._address)
 
@@ -120,7 +120,7 @@ def is_pinned(address: int) -> bool:
 
 
 class PinnedPool(HostPool):
-    """Blocks of page-locked memory for what is copied to, or from, a GPU; of ordinary memory where no more can be locked.
+    """A pool of pinned memory for copies to and from a GPU; of ordinary memory where no more can be pinned.
 
     A block is free when nothing refers to it, copies in flight included.
 

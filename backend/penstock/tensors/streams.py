@@ -61,7 +61,7 @@ _idle: dict[int, list[Stream]] = {}
 
 
 def take_stream(device_id: int) -> Stream:
-    """Return a CUDA stream of the current device, whose number this is, that nobody uses."""
+    """Return an unused CUDA stream of the current device, ``device_id``."""
     try:
         # Another thread may have taken the last one.
         return _idle.get(device_id, []).pop()

@@ -404,7 +404,7 @@ def check_dense(array: _Array) -> _Array:
 
 def _any_buffer_view(data: Any) -> np.ndarray:
     if isinstance(data, np.ndarray):
-        # Without what a subclass adds: items of a matrix are matrices.
+        # As a plain array: items of a `numpy.matrix` would be matrices.
         return data.view(np.ndarray)
     if isinstance(data, Tensor):
         return data._host_array()

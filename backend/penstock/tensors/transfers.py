@@ -25,21 +25,21 @@ from penstock.tensors.pinned import PinnedMemoryError, PinnedPool, copies_in_fli
 from penstock.tensors.streams import Event, Stream, take_stream
 
 SMALL_BYTES = 1 << 16
-"""Up to which the driver keeps a copy of what it is given, and lets the host go on."""
+"""Up to this size, the driver copies the data aside and lets the host go on."""
 _MIN_LANE_BYTES = 1 << 20
 """From which a copy is worth a stream of its own."""
 _SLOTS, _SLOT_BYTES = 16, 2 << 20
 _MIN_PIECE_BYTES = 1 << 18
 """Of a copy through staging memory: for less, waking another thread takes longer than it saves."""
 _DIRECT_PIECE_BYTES = 8 << 20
-"""Of copies by the GPU itself: others, such as those of kernels' arguments, come in between."""
+"""Pieces of direct copies, so that others, such as those of kernels' arguments, can come in between."""
 _MIN_DIRECT_BLOCK_BYTES = 1 << 18
 """On average: smaller blocks are gathered in staging memory."""
 _MAX_THREADS = 8
 """That fill staging memory: more are not faster than the bus."""
 _MAX_LANES = 4
 _FREE_RESULT_BYTES, _MAX_RESULT_BYTES = 256 << 20, 1 << 30
-"""Of page-locked memory for results: what is kept of it for later ones, and what it takes at most, as programs may keep results."""
+"""Pinned memory for results: bytes retained for later ones, and the limit, as programs may keep results."""
 
 _TRANSFER = np.dtype(
     [
@@ -152,7 +152,7 @@ class _LaneMemory:
 
     def __del__(self) -> None:
         if not sys.is_finalizing():
-            # On a device that is lost, nothing follows any more.
+            # On a lost device, there is no later work to order.
             with contextlib.suppress(require_cupy().cuda.runtime.CUDARuntimeError):
                 self._lane.follow(self._user)
 
@@ -219,7 +219,7 @@ class DeviceTransfers:
         return cuda.MemoryPointer(cuda.UnownedMemory(memory.ptr, size, owner, self._device_id), 0)
 
     def _lane(self) -> _Lane:
-        """Return one whose copies need not wait, if possible; the first ones, so that few have memory."""
+        """Return a lane whose copies need not wait, if possible; prefer the first ones, so that few have memory."""
         with self._lanes_lock:
             for lane in self._lanes:
                 if lane.is_free():
@@ -327,7 +327,7 @@ class DeviceTransfers:
             staging, self._staging = self._staging, None
         finally:
             self._staging_lock.release()
-        # On a device that is lost, nothing is copied any more.
+        # A lost device copies nothing any more.
         with contextlib.suppress(require_cupy().cuda.runtime.CUDARuntimeError):
             for event in () if staging is None else staging.events:
                 event.synchronize()

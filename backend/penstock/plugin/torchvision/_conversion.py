@@ -16,7 +16,7 @@ _MODES = {
     3: {"uint8": "RGB"},
     4: {"uint8": "RGBA"},
 }
-# Of the modes whose type is another with `ToTensor`.
+# The modes whose type `ToTensor` changes.
 _OF_TO_TENSOR = {"1": np.uint8, "I;16": np.int16, "I;16B": np.int16}
 _ALSO = {3: ("YCbCr", "HSV"), 4: ("CMYK", "RGBX")}
 

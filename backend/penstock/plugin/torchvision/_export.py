@@ -120,7 +120,7 @@ def _rotation(transform: v2.RandomRotation, images: _Traced) -> _Traced:
     rotated = fn.pillow_function(
         images.node,
         function="rotate",
-        # In single precision, as it is drawn.
+        # In single precision, like the random draw.
         arguments=[float(np.float32(angle)), float(transform.expand)],
         interpolation=filter_name(transform.interpolation).replace("nearest-exact", "nearest"),
         fill=list(joined_fill(transform.fill)),

@@ -65,7 +65,7 @@ def kind_of_type(cls: type) -> str | None:
 
 
 def function_for(name: str, *kinds: str) -> Callable[[Function], Function]:
-    """Declare that a function does what is called ``name`` for some kinds of values.
+    """Declare a function as the implementation of ``name`` for some kinds of values.
 
     Of `boxes`, it takes the tensor, the format and the canvas, and returns tensor and canvas; of `points` the same without a
     format; of `mask` at least three dimensions. `tensor` stands for images as well, and for `video` if that is said. `picture` stands for
@@ -101,7 +101,7 @@ def refuse_twice(name: str, kind: type) -> None:
 
 
 def register(name: str, kind: type, function: Function) -> None:
-    """Let a function do what is called ``name`` for values of a class of the user's.
+    """Register a function as the implementation of ``name`` for a user's class.
 
     Raises:
         ValueError: there is one already.

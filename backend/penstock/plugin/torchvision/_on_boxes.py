@@ -144,7 +144,7 @@ def _scaled_boxes(boxes: Tensor, info: Boxes, canvas: Canvas, size: Size | None,
 
 
 def _as_given(corners: Tensor, info: Boxes, boxes: Tensor) -> Tensor:
-    """Rotated boxes of four corners, as those that were given."""
+    """Return rotated boxes of four corners in the format of the given ones."""
     return converted(corners, "XYXYXYXY", info.format).to(boxes.dtype).reshape(boxes.shape)
 
 
@@ -418,7 +418,7 @@ def _perspective_points(
 
 
 def _displaced(points: Tensor, canvas: Canvas, displacement: Tensor) -> Tensor:
-    """Points (N, 2) moved by what is at their pixels."""
+    """Return points (N, 2) moved by the displacement at their pixels."""
     library = torch()
     homogeneous = relative_places(*canvas, points)
     towards = homogeneous - displacement.to(homogeneous)
@@ -439,7 +439,7 @@ def _elastic(boxes: Tensor, info: Boxes, displacement: Tensor, **_unused: object
         return _displaced(whole, info.canvas, displacement).to(boxes.dtype)
 
     if info.format in ROTATED:
-        # The middle moves; extents and angle stay.
+        # The centre moves; extents and angle stay.
         turned = converted(boxes, info.format, "CXCYWHR").reshape(-1, 5)
         turned = _joined(move(turned[:, :2]), turned[:, 2:])
         turned = clamped(turned, "CXCYWHR", info.canvas, info.clamping)
@@ -462,7 +462,7 @@ def sound(boxes: Tensor, kind: str, canvas: Canvas, min_size: float, area: float
         corners = converted(boxes, kind, "XYXYXYXY")
         _, y1, x2, y2, x3, y3, x4, _ = corners.unbind(-1)
         width = ((corners[:, 0] - x2).pow(2) + (y1 - y2).pow(2)).sqrt()
-        # As torchvision measures it: from the y of the second side and the x of the third.
+        # As torchvision computes the sides: from the second side's y and the third's x.
         height = ((y2 - y3).pow(2) + (x3 - x4).pow(2)).sqrt()
     else:
         corners = converted(boxes, kind, "XYXY")

@@ -259,7 +259,7 @@ def _compressed(image: Pixels, quality: int) -> Pixels:
 def tensor_of(image: Pixels) -> Tensor:
     """Return a tensor (C, H, W) of uint8 of its own memory."""
     array = image.array
-    # A resized image belongs to nobody else.
+    # A resized image's memory is not shared.
     shared = image.plan is None
     return torch().from_numpy(array.copy() if shared else array).permute(2, 0, 1)
 

@@ -110,7 +110,7 @@ def flipped_rotated(boxes: Tensor, kind: str, canvas: Canvas, axis: int) -> Tens
 
 
 def clamped_rotated(corners: Tensor, canvas: Canvas, mode: str) -> Tensor:
-    """Rotated boxes (N, 8) made smaller, at the same angle, for what lies outside the image.
+    """Return rotated boxes (N, 8), shrunk at the same angle to lie inside the image.
 
     Args:
         corners: x and y of each.
@@ -178,7 +178,7 @@ def _moved_lines(corners: Tensor, original: Tensor, canvas: Canvas, mode: str) -
         highs += [(a2 - a3) * width + b2, (a4 - a3) * width + b4]
         b3 = library.stack(highs, dim=1).min(dim=1)[0].clamp(min=b3)
     if b1 is b4:
-        # Bounds for the one, and then for the other, of what is one line here.
+        # Bounds of the two edges, which are treated as one line here.
         b1 = b4 = b1.clamp(first, third).clamp(second, fourth)
         b3, b2 = b3.clamp(first, third), b2.clamp(second, fourth)
     else:

@@ -102,7 +102,7 @@ class _Twister:
 
     def between(self, low: float, high: float) -> float:
         first, span = np.float32(low), np.float32(high) - np.float32(low)
-        # One rounding, as of a fused multiplication.
+        # Rounded once, as in a fused multiply-add.
         return float(np.float32(np.float64(self.fractions(1)[0]) * np.float64(span) + np.float64(first)))
 
     def below(self, low: int, high: int) -> int:

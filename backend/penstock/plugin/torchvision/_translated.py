@@ -103,7 +103,7 @@ def _flattened(transform: Any) -> list[Function]:
 
 
 def _joined(steps: Sequence[Function]) -> list[Function]:
-    """Steps of this package for those of torchvision."""
+    """Return this package's steps for those of torchvision."""
     found: list[Function] = []
     for step in steps:
         if _divides(step) and found and type(found[-1]) in (v2.PILToTensor, v2.ToImage):

@@ -64,7 +64,7 @@ def _tensor(data: object, dtype: DType | None, device: Device | None, requires_g
 
 @cache
 def classes() -> ModuleType:
-    """Return the module `torchvision.tv_tensors`, or what stands for it."""
+    """Return the module `torchvision.tv_tensors`, or its substitute."""
     # Some wheels do not load beside a PyTorch for another machine.
     with contextlib.suppress(ImportError, RuntimeError):
         return importlib.import_module("torchvision.tv_tensors")

@@ -85,7 +85,7 @@ class ImageProcessor(Processor):
     preprocess = __call__
 
     def _plain_settings(self, settings: Mapping[str, object]) -> dict[str, object]:
-        # A flag that is given as None is not set, as for the class.
+        # As in the class, a flag that is None counts as unset.
         return {key: False if value is None and key.startswith("do_") else value for key, value in settings.items()}
 
     def count_tokens(self, sizes: Sequence[Sequence[int]], **model: int) -> list[int]:
@@ -118,7 +118,7 @@ def _groups(images: object, apart: bool) -> list[list[object]]:
 
 
 def _several(items: object) -> list[object]:
-    """Of a list or of an array of four dimensions, what is in it."""
+    """Return the elements of a list or of an array of four dimensions."""
     if isinstance(items, (list, tuple)) or getattr(items, "ndim", 0) == _BATCHED:
         return list(items)  # type: ignore[call-overload]
     return [items]
@@ -137,7 +137,7 @@ def as_pixels(image: object, number: int, input_data_format: object) -> np.ndarr
         raise ValueError(f"Image {number} is an address or a path, {image!r}: nothing is fetched or read here")
     array = np.asarray(image)
     channels = [array.shape[axis] == _CHANNELS for axis in (0, -1)] if array.ndim == _CHANNELS else [False, False]
-    # As `transformers` does it where both could be meant.
+    # As `transformers` resolves ambiguous shapes.
     planar = form == _FIRST if form else channels[0]
     if array.dtype != np.uint8 or not channels[0 if planar else 1]:
         raise ValueError(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _BATCH_SIZE = 32
 _SIDES = 2
-# Pipelines for settings of calls that are kept.
+# The most pipelines kept for different settings of calls.
 _MAX_PIPELINES = 8
 _KINDS = ("image_processor", "feature_extractor", "video_processor")
 # Other names for parts of a size.
@@ -69,7 +69,7 @@ class Processor:
 
     _input = ""
     _assignable: frozenset[str] | None = None
-    """Settings that the class reads in each call; None: all but those that its family names."""
+    """Settings that the class reads in each call; None: all but those named by its family."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Processor:
         self._backend, self._threads = backend, num_threads or len(os.sched_getaffinity(0))
         self._class: object = None
         self._assigned: dict[str, object] = {}
-        # By name, mutable settings that a program has read, and what they were then.
+        # Mutable settings that a program has read, with copies of their values then, by name.
         self._lent: dict[str, tuple[object, object]] = {}
         self._running: OrderedDict[str, tuple[Family, Pipeline]] = OrderedDict()
         family = read_configuration(self._configuration)
@@ -148,7 +148,7 @@ class Processor:
             # A copy: families share their defaults.
             value = copy.copy(getattr(self._followed({})[0], name))
         if isinstance(value, (Mapping, list)) or _is_record(value):
-            # The one that was read first stays the one to change.
+            # Later reads return the same object, so that changes to it take effect.
             value, _ = self._lent.setdefault(name, (value, copy.copy(value)))
         return value
 
@@ -256,7 +256,7 @@ class Processor:
         if "size" in changed and "size" not in ignored:
             configuration = {name: value for name, value in configuration.items() if name not in _SIZE_ALIASES}
         else:
-            # The configuration's size is already what it means.
+            # The configuration's size is already complete.
             changed.pop("default_to_square", None)
         return {**configuration, **changed}
 

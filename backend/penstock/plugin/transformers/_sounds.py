@@ -91,7 +91,7 @@ class FeatureExtractor(Processor):
         if isinstance(family, ClipSoundFamily):
             return self._clips(sounds, kind, {**settings, **family.settings_of(padding, truncation)})
         if isinstance(family, ChunkFamily):
-            # The class fills sounds to a length of its own, whatever a call says.
+            # The class pads sounds to a fixed length, whatever a call requests.
             padding = max_length = truncation = None
         way = _way(family.padding if padding is None else padding)
         if isinstance(family, SoundTokenFamily):
@@ -101,7 +101,7 @@ class FeatureExtractor(Processor):
             pad_to_multiple_of = family.multiple
             if not (max_length or truncation or way == _NONE):
                 max_length = family.chunked(max(map(len, sounds)))
-                way = way if max_length is None else _MOST
+                way = way if max_length is None else _MAX_LENGTH
         if isinstance(family, SpectralFamily):
             pad_to_multiple_of = pad_to_multiple_of or family.default_multiple
         most = _multiple(max_length or family.most, pad_to_multiple_of)
@@ -110,7 +110,7 @@ class FeatureExtractor(Processor):
             if most is None:
                 raise ValueError("`truncation` needs a `max_length`")
             sounds = [family.cut(sound, most) if isinstance(family, RowFamily) else sound[:most] for sound in sounds]
-        if way == _MOST and most is None:
+        if way == _MAX_LENGTH and most is None:
             raise ValueError(_NEEDS_LENGTH)
         if isinstance(family, SpectralFamily):
             filling = _Filling(way, most, pad_to_multiple_of or 1, return_attention_mask, cuts)
@@ -119,7 +119,7 @@ class FeatureExtractor(Processor):
             assert isinstance(family, RowFamily)
             return self._rows(family, sounds, filling, kind, settings)
         longest = max(map(len, sounds))
-        length = None if way == _NONE else most if way == _MOST else _multiple(longest, pad_to_multiple_of)
+        length = None if way == _NONE else most if way == _MAX_LENGTH else _multiple(longest, pad_to_multiple_of)
         if isinstance(family, CodecFamily):
             return self._codes(family, sounds, length, kind)
         if isinstance(family, WhisperFamily):
@@ -163,7 +163,7 @@ class FeatureExtractor(Processor):
         masks: bool,
         settings: Mapping[str, object],
     ) -> Features:
-        """wav2vec 2.0's: without a mask, what a sound is filled with counts in its mean and variance."""
+        """Return the features of wav2vec 2.0: without a mask, padding counts in a sound's mean and variance."""
         totals = [max(len(sound), length or 0) for sound in sounds]
         filled = [_filled(sound, total, family.padding_value) for sound, total in zip(sounds, totals)]
         followed = {**settings, "return_attention_mask": False}
@@ -231,8 +231,8 @@ class FeatureExtractor(Processor):
         length = filling.length(list(map(len, sounds)))
         totals = [max(len(sound), length or 0) for sound in sounds]
         filled = [_filled(sound, total, family.padding_value) for sound, total in zip(sounds, totals)]
-        # The pipeline has nothing left to fill.
-        most = max(totals) if family.padding == _MOST else 0
+        # The pipeline needs no padding.
+        most = max(totals) if family.padding == _MAX_LENGTH else 0
         if most and min(totals) < most:
             raise ValueError(f"Sounds of {min(totals)} to {most} samples do not fit into one tensor: fill them")
         followed = {**settings, "max_length": most, "pad_to_multiple_of": 1}
@@ -258,13 +258,13 @@ class FeatureExtractor(Processor):
         bound: tuple[int | None, bool],
         settings: Mapping[str, object],
     ) -> Features:
-        """Gemma 4's; ``bound``: of how many pieces, and whether what is longer is cut off."""
+        """Return Gemma 4's features; ``bound``: the number of pieces, and whether longer sounds are cut off."""
         max_pieces, cuts = bound
         values = [outputs[FEATURES] for outputs in self._outputs(sounds, settings)]
         values = [value[:max_pieces] for value in values] if cuts else values
-        if way == _MOST and max_pieces is None:
+        if way == _MAX_LENGTH and max_pieces is None:
             raise ValueError(_NEEDS_LENGTH)
-        total = 0 if way == _NONE else max_pieces if way == _MOST else max(map(len, values))
+        total = 0 if way == _NONE else max_pieces if way == _MAX_LENGTH else max(map(len, values))
         totals = [max(len(value), total or 0) for value in values]
         beyond = [((0, total - len(value)), (0, 0)) for value, total in zip(values, totals)]
         filled = [np.pad(value, pad, constant_values=family.padding_value) for value, pad in zip(values, beyond)]
@@ -273,7 +273,7 @@ class FeatureExtractor(Processor):
 
 
 _NEEDS_LENGTH = "`padding='max_length'` needs a `max_length`"
-_MOST, _LONGEST, _NONE = "max_length", "longest", "do_not_pad"
+_MAX_LENGTH, _LONGEST, _NONE = "max_length", "longest", "do_not_pad"
 
 
 @dataclass(frozen=True)
@@ -298,7 +298,7 @@ class _Filling:
         """To which length all are filled; None: each remains as it is."""
         if self.way == _NONE:
             return None
-        return self.most if self.way == _MOST else _multiple(max(lengths), self.multiple)
+        return self.most if self.way == _MAX_LENGTH else _multiple(max(lengths), self.multiple)
 
 
 def _way(padding: object) -> str:
@@ -309,8 +309,8 @@ def _way(padding: object) -> str:
     """
     choice = getattr(padding, "value", padding)
     way = {True: _LONGEST, False: _NONE}[choice] if isinstance(choice, bool) else choice
-    if way not in (_MOST, _LONGEST, _NONE):
-        raise ValueError(f"`padding` is {_MOST!r}, {_LONGEST!r}, {_NONE!r}, True or False. Got: {padding!r}")
+    if way not in (_MAX_LENGTH, _LONGEST, _NONE):
+        raise ValueError(f"`padding` is {_MAX_LENGTH!r}, {_LONGEST!r}, {_NONE!r}, True or False. Got: {padding!r}")
     return str(way)
 
 

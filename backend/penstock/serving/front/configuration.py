@@ -23,7 +23,7 @@ FILTER = Path(__file__).with_name("requests.lua")
 _TEMPLATE = Path(__file__).with_name("haproxy.cfg")
 
 _BUFFER_MARGIN_BYTES = 8 << 10
-"""For the proxy's records of headers, and those that it adds."""
+"""Space for the proxy's records of headers, and for the headers it adds."""
 
 
 def write_configuration(

@@ -46,7 +46,7 @@ class _Process:
 
 
 class Front:
-    """A proxy that answers the network, and passes on to Triton what it has checked.
+    """A proxy that answers the network, and passes checked requests on to Triton.
 
     HAProxy terminates TLS, checks keys, and limits and filters requests; relays pass on gRPC calls without their
     cancellations. A process of these that dies is started again. All end with this process, for whatever reason.
@@ -162,12 +162,12 @@ class Front:
             process.popen = None
             process.deaths = process.deaths + 1 if now - process.started < _STABLE_SECONDS else 1
             self._report_line(f"the {process.name} {describe_end(code)}; it is started again")
-        # At once the first time, then with a pause that doubles.
+        # Immediately the first time, then after pauses that double.
         pause = min(0.5 * 2.0 ** min(process.deaths - 1, 10), _MAX_PAUSE_SECONDS) if process.deaths > 1 else 0.0
         if now - process.started >= pause:
             try:
                 self._launch(process)
-            except OSError as error:  # of memory or descriptors; it is tried again
+            except OSError as error:  # a lack of memory or descriptors; retried later
                 process.started, process.deaths = now, process.deaths + 1
                 self._report_line(f"the {process.name} could not be started: {error}")
 
@@ -248,7 +248,7 @@ def _check(binary: str, configuration: Path) -> None:
 
 
 def _end(process: _Process) -> None:
-    """End a process when it has answered what is in flight."""
+    """End a process once it has answered its requests in flight."""
     popen = process.popen
     if popen is None or popen.poll() is not None:
         return

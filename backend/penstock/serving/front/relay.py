@@ -20,16 +20,16 @@ import grpc
 import grpc.aio
 
 MAX_CALLS = 256
-"""In flight to Triton, those included whose clients have left; others wait here, and end at once when their clients leave."""
+"""The most calls in flight to Triton, including those whose clients have left; others wait here, and end when their clients leave."""
 
 MAX_STREAMS = 256
-"""Open to Triton, those included whose clients have left."""
+"""The most streams open to Triton, including those whose clients have left."""
 
 MAX_DROPPED_ANSWERS = 10_000
 """Answers of a stream that Triton may still send when its client has left; then the stream is cancelled after all."""
 
 STOP_SECONDS = 5.0
-"""For calls in flight when it is stopped, and then for those whose clients have left."""
+"""How long a stopped relay waits for calls in flight, and then for those whose clients have left."""
 
 _STREAM_METHOD = "ModelStreamInfer"
 _HOP_METADATA = ("user-agent", "authorization", "te", "content-type")
@@ -64,7 +64,7 @@ class Relay(grpc.GenericRpcHandler):
         return grpc.unary_unary_rpc_method_handler(self._unary(method))
 
     async def finish(self, seconds: float) -> None:
-        """Wait for what is in flight to Triton, as ending then would cancel it."""
+        """Wait for calls in flight to Triton, which ending the process would cancel."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
 
@@ -92,7 +92,7 @@ class Relay(grpc.GenericRpcHandler):
                     grpc.StatusCode.RESOURCE_EXHAUSTED, f"{MAX_STREAMS} streams are open; try again later"
                 )
             self._streams += 1
-            # Tasks of their own: if this handler waited for the call itself, its end would cancel the call.
+            # In separate tasks: if this handler awaited the call itself, its end would cancel the call.
             call = upstream(metadata=_passed_on(context))
             self._start(_send(requests, call))
             answers = _Answers()
@@ -120,7 +120,7 @@ class Relay(grpc.GenericRpcHandler):
             self._tasks.discard(task)
             then()
             if not task.cancelled():
-                task.exception()  # seen, in case that nobody waits for it any more
+                task.exception()  # mark the exception as retrieved, in case nobody awaits it any more
 
         task = asyncio.create_task(work)
         self._tasks.add(task)
@@ -132,14 +132,14 @@ class _Answers:
     """Answers of a stream on their way to a client, or to nobody when it has left."""
 
     def __init__(self) -> None:
-        # None is the end. Few, so that a client that is slow to take them slows Triton.
+        # None marks the end. A short queue, so that a slow client slows Triton down.
         self.queue: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=2)
         self._dropped: int | None = None
 
     def drop(self) -> None:
         """From now on, nobody waits for answers."""
         self._dropped = 0
-        while not self.queue.empty():  # what `receive` waits for, if it does
+        while not self.queue.empty():  # awaited by `receive`
             self.queue.get_nowait()
 
     async def receive(self, call: grpc.aio.StreamStreamCall) -> None:
@@ -163,7 +163,7 @@ async def _answer(call: Awaitable[bytes]) -> bytes:
 
 async def _send(requests: AsyncIterator[bytes], call: grpc.aio.StreamStreamCall) -> None:
     """Send a client's messages until it has no more, or has left; then Triton answers those that it has."""
-    # The end of a call that its client has left is an error of one kind or another, of which nothing is to be done.
+    # A call whose client has left ends with some error, which can be ignored.
     with contextlib.suppress(Exception):
         try:
             async for request in requests:

@@ -19,7 +19,7 @@ def main() -> None:
     owner, program = int(sys.argv[1]), sys.argv[2:]
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
-    if os.getppid() != owner:  # it ended before the option was set
+    if os.getppid() != owner:  # the parent ended before the option was set
         return
     os.execv(program[0], program)
 

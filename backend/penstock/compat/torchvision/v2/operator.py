@@ -95,7 +95,7 @@ class Operator(ABC):
         self.verify_data(data_input)
         if self.device == "gpu":
             data_input = data_input.gpu()
-        # Asked of the class, for which a function stays one.
+        # Looked up on the class, so that a function is not bound.
         preprocess = type(self).preprocess_data
         return self._kernel(data_input if preprocess is None else preprocess(data_input))
 

@@ -38,7 +38,7 @@ def converted(image: Tensor, dtype: DType | None = None, scale: bool = False) ->
         return image.to(dtype).mul_(1.0 / max_value_of(image.dtype))
     bits = max_value_of(dtype).bit_length() - max_value_of(image.dtype).bit_length()
     if bits < 0:
-        # Shifts of uint16 are not there.
+        # PyTorch cannot shift uint16.
         narrower = image / 2**-bits if image.dtype == library.uint16 else image.bitwise_right_shift(-bits)
         return narrower.to(dtype)
     wider = image.to(dtype)
@@ -50,7 +50,7 @@ def _as_integers(image: Tensor, dtype: DType) -> Tensor:
     exact = {library.float32: (library.int32, library.int64), library.float64: (library.int64,)}
     if dtype in exact.get(image.dtype, ()):
         raise RuntimeError(f"{image.dtype} cannot tell all values of {dtype} apart")
-    # All integers get equal shares of the floats, but for 1.0, which becomes the largest.
+    # Each integer gets an equal share of the floats; 1.0 becomes the largest.
     return image.mul(float(max_value_of(dtype)) + 1.0 - 1e-3).to(dtype)
 
 

@@ -110,7 +110,7 @@ def expanded_extents(terms: Sequence[float], width: int, height: int) -> tuple[i
     corners = [[x * half_width, y * half_height, one] for x, y, one in corners]
     points = library.tensor(corners).matmul(library.tensor(list(terms)).reshape(2, 3).T)
     middle = library.tensor((half_width, half_height))
-    # Differences below a ten-thousandth are roundings.
+    # Differences below a ten-thousandth are rounding errors.
     low, high = (((edge(dim=0) + middle) * (1.0 / 1e-4)).trunc() * 1e-4 for edge in (points.amin, points.amax))
     size = high.ceil() - low.floor()
     return int(size[1]), int(size[0])

@@ -66,7 +66,7 @@ class RandomErasing(RandomlyApplied):
     def get_params(
         img: Leaf, scale: Sequence[float], ratio: Sequence[float], value: list[float] | None = None
     ) -> tuple[int, int, int, int, Tensor]:
-        """Top, left, height and width of a random region, and what is written there; the whole image if none fits."""
+        """Return top, left, height and width of a random region, and its new values; the whole image if none fits."""
         found = RandomErasing(1.0, scale, ratio, "random" if value is None else value).make_params([img])
         if not found:
             return 0, 0, *size_of(img), img

@@ -31,7 +31,7 @@ class AutoAugmentPolicy(enum.Enum):
     SVHN = "svhn"
 
 
-# The pairs of each policy: what, its probability, its magnitude of ten (- : none).
+# The pairs of each policy: operation, probability, magnitude out of ten (- : none).
 _POLICIES = {
     "imagenet": """
         Posterize .4 8, Rotate .6 9; Solarize .6 5, AutoContrast .6 -; Equalize .8 -, Equalize .6 -;
@@ -145,7 +145,7 @@ _RANDAUGMENT = _space(
 )
 _WIDE = _space(0.99, _Range(0.0, 32.0), _Range(0.0, 32.0), 135.0, 0.99, _Range(8, 0, False, drops=6))
 _ONE_THIRD = 1.0 / 3.0
-# Without what brightens: the first nine of AugMix; the others follow.
+# AugMix's first nine operations, none of which changes brightness or colour; the others follow.
 _AUGMIX = _space(
     0.3, _Range(0.0, _ONE_THIRD, by_side=1), _Range(0.0, _ONE_THIRD, by_side=0), 30.0, 0.9, _Range(4, 0, False, drops=4)
 )

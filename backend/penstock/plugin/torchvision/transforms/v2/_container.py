@@ -16,7 +16,7 @@ from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform, T
 
 
 def _holding(sample: Nested) -> Nested:
-    """Return a sample whose images of PIL are held as pixels; an array as well, if it is all."""
+    """Return a sample with PIL images as `Pixels`; an array too, if it is the whole sample."""
     if is_picture(sample):
         return held(sample)
     if is_pil(sample):

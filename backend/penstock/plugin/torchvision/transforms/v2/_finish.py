@@ -70,7 +70,7 @@ class Finish(OwnTransform):
 
 
 def finishing(steps: list[Function]) -> list[Function]:
-    """Steps of which those that make a normalized tensor are one."""
+    """Return steps, with those that make a normalized tensor merged into one."""
     for position in range(len(steps)):
         found = scaling_of(steps[position:])
         if found is None:

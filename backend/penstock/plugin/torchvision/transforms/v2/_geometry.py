@@ -186,7 +186,7 @@ class RandomZoomOut(RandomlyApplied):
 
 
 class ScaleJitter(Applied):
-    """Resizes to a random size, relative to what fits into a target.
+    """Resizes to a random size, relative to the largest that fits into a target.
 
     Args:
         target_size: height and width.

@@ -66,7 +66,7 @@ def _region(height: int, width: int, scale: Sequence[float], ratios: Sequence[fl
         if 0 < w <= width and 0 < h <= height:
             top = numbers().below(0, height - h + 1)
             return top, numbers().below(0, width - w + 1), h, w
-    # None fitted: the middle, of the nearest ratio.
+    # None fitted: crop the centre with the nearest aspect ratio.
     ratio, h, w = width / height, height, width
     if ratio < min(ratios):
         h = round(width / min(ratios))

@@ -19,7 +19,7 @@ EVERYTHING = frozenset({"pixels", "tensor", "image", "video", "mask", "boxes", "
 
 
 def _module() -> Any:
-    """`torch.nn.Module`, or where PyTorch is not installed, what transforms use of it."""
+    """`torch.nn.Module`, or without PyTorch a class with the members that transforms use."""
     if importlib.util.find_spec("torch"):
         return torch().nn.Module
     return _Module
@@ -63,7 +63,7 @@ class Transform(_module()):  # type: ignore[misc]
 
     def __new__(cls, *args: object, **kwargs: object) -> Any:
         made = super().__new__(cls)
-        # A module is one before its own `__init__`, which need not call this one.
+        # Initialized here, as a subclass's `__init__` need not call `super().__init__`.
         super(Transform, made).__init__()
         return made
 

@@ -65,7 +65,7 @@ class ToPILImage(OwnTransform):
         return to_pil_image(inpt, self.mode)
 
     def run(self, sample: Nested) -> Nested:
-        # An array that is held alone becomes an image.
+        # An array that is the whole sample becomes an image.
         return super().run(sample.array if isinstance(sample, Pixels) and sample.as_array else sample)
 
 

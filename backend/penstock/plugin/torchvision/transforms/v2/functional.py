@@ -394,7 +394,7 @@ get_image_num_channels = get_num_channels
 
 
 def _image(inpt: Leaf, name: str) -> Leaf:
-    """Return an image; what only belongs to one has no channels.
+    """Return the value if it is an image or video: masks, boxes and points have no channels.
 
     Raises:
         TypeError: it is none.
@@ -546,7 +546,7 @@ get_size_keypoints = get_size_bounding_boxes
 get_dimensions_video = get_dimensions_image
 get_num_channels_video = get_num_channels_image
 
-# Each is public, by the name of what it does and of what it takes.
+# Public kernels are named after the function and the kind of its argument.
 globals().update(
     public_kernels({name: function for name in __all__ if inspect.isfunction(function := globals()[name])})
 )
