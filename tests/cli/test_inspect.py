@@ -65,7 +65,7 @@ def inspect(*arguments: object, exit_code: int = 0) -> str:
 
 
 class Page(HTMLParser):
-    """What a page holds: its text, pictures, anchors, and what it refers to."""
+    """The contents of a page: text, pictures, anchors and references."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

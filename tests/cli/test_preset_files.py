@@ -14,7 +14,7 @@ CLASSES_NEAR_CLIP = "The nearest names are CLIPImageProcessor, "
 
 
 def export(path: Path) -> str:
-    """What the command says."""
+    """Return the command's output."""
     words = [sys.executable, "-m", "penstock", "export", "--preset", path, path.parent / "model"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode

@@ -59,7 +59,7 @@ def scaling(shapes: list[tuple[int, ...]], factors: list[float], source: np.dtyp
 def placed(
     array: np.ndarray, anchor: tuple[int, ...], shape: tuple[int, ...], mirrored: tuple[bool, ...], fill: np.ndarray
 ) -> np.ndarray:
-    """What a placement gives, element by element; ``fill`` broadcasts to the output."""
+    """Return a placement's result, element by element; ``fill`` broadcasts to the output."""
     output = np.array(np.broadcast_to(fill, shape))
     for place in product(*map(range, shape)):
         turned = [extent - 1 - p if m else p for p, extent, m in zip(place, shape, mirrored)]

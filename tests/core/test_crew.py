@@ -1,4 +1,4 @@
-"""Which threads the core computes batches on: how many, and on which cores."""
+"""The threads on which the core computes batches: how many, and on which cores."""
 
 from __future__ import annotations
 

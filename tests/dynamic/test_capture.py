@@ -26,7 +26,7 @@ def is_captured(value: object) -> bool:
 
 
 def batches(count: int, size: int = SIZE, **settings: Any) -> ExternalSource:
-    """Return a source of so many batches, each sample with a number of its own."""
+    """Return a source of this many batches, whose samples are numbered."""
     data = [[np.full(3, number * size + index, np.float32) for index in range(size)] for number in range(count)]
     return ExternalSource([dynamic.batch(samples) for samples in data], **settings)
 

@@ -1,4 +1,4 @@
-"""What an operator gives in dynamic mode is what a pipeline gives, byte for byte: for calls made up from the schemas."""
+"""Operators return the same bytes in dynamic mode as in a pipeline, for calls generated from the schemas."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def test_frames_and_volumes_are_computed_step_by_step_and_counted() -> None:
 
 
 def outcome(pipeline: Pipeline) -> tuple[list[Any], dict[int, str]]:
-    """What a batch gives, failed samples put aside with their errors."""
+    """Return a batch's results, with the errors of failed samples."""
     pipeline._session.feed_from_sources(pipeline.executor)
     result = pipeline.executor.run_once(isolate=True)
     arrays = [(sample.shape, np.array(sample).tobytes()) for sample in result.outputs[0].samples]

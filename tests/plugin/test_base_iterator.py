@@ -34,7 +34,7 @@ class LabelIterator(BaseIterator):
 
 
 class IteratorAfterDali(_DaliBaseIterator):
-    """The same in the manner of DALI's own iterators: with a ``__next__`` of its own."""
+    """An iterator written like DALI's, which defines ``__next__``."""
 
     def __next__(self) -> list[list[int]]:
         self._ever_consumed = True

@@ -1,4 +1,4 @@
-"""What batches may take of memory: limits of requests, and budgets for which they wait."""
+"""Memory limits of batches: limits of requests, and budgets for which batches wait."""
 
 from __future__ import annotations
 

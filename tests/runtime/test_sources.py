@@ -1,4 +1,4 @@
-"""What a source may give, and samples' source information, passed on from operator to operator."""
+"""Data that sources may return, and samples' source information, passed from operator to operator."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ def test_shards_after_an_error(files: list[str], random_shuffle: bool, stick_to_
 
 
 def _by_pipeline(iterator: BaseIterator) -> list[set[int]]:
-    """What each pipeline gives in an epoch."""
+    """Return each pipeline's results in an epoch."""
     return [set(itertools.chain(*batches)) for batches in zip(*iterator)]
 
 

@@ -1,4 +1,4 @@
-"""What a stage of a chain computes for a part of its output, unless it says otherwise."""
+"""The default computation of a part of a stage's output."""
 
 from __future__ import annotations
 

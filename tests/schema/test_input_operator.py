@@ -62,7 +62,7 @@ def test_runs_wait_for_a_thread_that_feeds(ahead: dict[str, bool]) -> None:
 @pytest.mark.parametrize("ahead", [{}, {"exec_pipelined": False, "exec_async": False}], ids=["ahead", "at_once"])
 @pytest.mark.parametrize("slow", [False, True], ids=["", "slow"])
 def test_closing_ends_the_wait(ahead: dict[str, bool], slow: bool) -> None:
-    """Also where the thread that runs the pipeline does not get to its wait before it is closed."""
+    """Even if the pipeline is closed before its thread begins to wait."""
     pipeline = _fed(**ahead)
     pipeline.build()
     executor = pipeline.executor

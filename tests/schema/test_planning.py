@@ -31,7 +31,7 @@ class Starts(PlanColumns[int]):
 
 
 class Tail(Operator[str, int, Starts]):
-    """What follows of vectors after some elements, which several values may tell in turn."""
+    """Drops the first elements of vectors; their number comes from the first of several arguments that is given."""
 
     schema = Schema(
         name="Tail", inputs=(Input("input"),), arguments=(Argument("after", "float[]", [1.0], "", tensor=True),)

@@ -1,4 +1,4 @@
-"""Whatever pipeline there is comes back from its bytes as it was; whatever bytes there are, a pipeline or a clear error."""
+"""Any pipeline survives a round trip through bytes; any bytes give a pipeline or a clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`penstock serve` in a process of its own, in which single system calls fail, and clients that judge what becomes of requests."""
+"""`penstock serve` in a separate process, in which single system calls fail, and clients that check the answers."""
 
 from __future__ import annotations
 
@@ -121,17 +121,17 @@ class FaultyServer:
 
     @property
     def ended(self) -> bool:
-        """It has ended."""
+        """The server has ended."""
         return self._running.poll() is not None
 
     @property
     def exit_code(self) -> int:
-        """What it ended with."""
+        """The server's exit code."""
         return self._running.wait(PATIENCE)
 
     @property
     def output(self) -> str:
-        """What it has printed."""
+        """The server's output."""
         return self._output.read_text(errors="replace")
 
     def triton(self) -> int | None:
@@ -140,7 +140,7 @@ class FaultyServer:
         return next(found, None)
 
     def leftovers(self) -> list[str]:
-        """What there is of it: processes, temporary files and shared memory."""
+        """Return the server's processes, temporary files and shared memory."""
         processes = [" ".join(line)[:200] for line in self.calls.processes().values() if line]
         return processes + [str(path) for path in (*self._regions(), *self.temporary.iterdir())]
 
@@ -153,7 +153,7 @@ class FaultyServer:
         return [path for prefix in self._shared_memory for path in Path("/dev/shm").glob(f"{prefix}*")]
 
     def _note_shared_memory(self) -> None:
-        """Note what the names of its shared memory begin with, which its command line alone tells."""
+        """Note the prefix of its shared memory, which only its command line contains."""
         flag = "shm-region-prefix-name="
         for line in self.calls.processes().values():
             self._shared_memory.update(word.rpartition(flag)[2] for word in line if flag in word)
@@ -191,7 +191,7 @@ class FaultyServer:
         return ""
 
     def answers_right(self) -> bool:
-        """It comes to answer right, if need be after a model is loaded again."""
+        """Wait until it answers correctly, if necessary after reloading a model."""
 
         def asked() -> bool:
             with contextlib.suppress(asyncio.TimeoutError):

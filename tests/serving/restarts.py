@@ -63,7 +63,7 @@ class Findings:
     left: list[str]
 
     def problems(self, min_availability: float = MIN_AVAILABILITY) -> list[str]:
-        """What should be otherwise, in words."""
+        """Describe the violated expectations."""
         found = [f"{self.wrong} answers were wrong"] if self.wrong else []
         found += [
             f"{model} answered {share:.1%} of the time"
@@ -125,7 +125,7 @@ class Command:
         return files, threads, pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
     def left(self) -> list[str]:
-        """What is there after its end."""
+        """Return what the command left behind."""
         deadline = time.monotonic() + 20
         while (found := self._left()) and time.monotonic() < deadline:
             time.sleep(0.2)
@@ -218,7 +218,7 @@ def run(folder: Path, period: float, seconds: float, clients: int) -> Findings:
 @click.option("--minutes", default=30.0, show_default=True, help="Of the whole run.")
 @click.option("--clients", default=8, show_default=True, help="That send requests all the while.")
 def main(period: float, minutes: float, clients: int) -> None:
-    """Kills a server again and again under load, and tells what became of the requests."""
+    """Kill a server again and again under load, and report the outcome of the requests."""
     with tempfile.TemporaryDirectory() as folder:
         findings = run(Path(folder), period, minutes * 60, clients)
         print(json.dumps(asdict(findings), indent=2))

@@ -153,7 +153,7 @@ def test_cancelled_requests(server: LocalServer, client: Any) -> None:
 
 
 def ask_into(address: str, memory: SharedMemory, size: int, value: float) -> None:
-    """Send a request whose answer goes into shared memory, from a thread of its own."""
+    """Send a request from a new thread, whose answer goes into shared memory."""
     with tritonclient.http.InferenceServerClient(address) as client:
         output = tritonclient.http.InferRequestedOutput("y")
         output.set_shared_memory(memory.name, size)

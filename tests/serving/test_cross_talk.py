@@ -28,7 +28,7 @@ pytestmark = pytest.mark.exhaustive
 
 @dataclass
 class Run:
-    """What came of the traffic: the counts before, during and after it, and what it took."""
+    """The outcome of the traffic: the counts before, during and after it, and its duration."""
 
     alone_before: Counts
     clean: Counts

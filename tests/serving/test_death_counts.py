@@ -1,4 +1,4 @@
-"""How long the supervisor waits before it starts again what keeps dying."""
+"""The supervisor's pauses before it restarts processes that keep dying."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the supervisor takes a model's process for dead: without a Triton, on a clock of its own."""
+"""The supervisor's judgement that a model's process is dead: without a Triton, with a fake clock."""
 
 from __future__ import annotations
 

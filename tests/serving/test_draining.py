@@ -1,4 +1,4 @@
-"""Stopping a server under load: what is in flight is answered, what comes later is refused, and nothing is cut off."""
+"""Stopping a server under load: requests in flight are answered, later ones refused, and none is cut off."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def await_naps(folder: Path, count: int) -> None:
 
 @dataclass
 class Answer:
-    """What became of a request, and when it was sent and answered."""
+    """The outcome of a request, and when it was sent and answered."""
 
     sent: float
     ended: float
@@ -107,7 +107,7 @@ class Answer:
 
 
 class HttpClient:
-    """A client with one connection, which is open all the while."""
+    """A client with one connection, which stays open."""
 
     def __init__(self, server: LocalServer, model: str = "slow") -> None:
         self._connection = http.client.HTTPConnection(server.http_url, timeout=60)

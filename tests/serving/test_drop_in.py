@@ -239,7 +239,7 @@ def test_code_outside_of_a_models_folder_never_runs(repository: Path) -> None:
 
 
 def test_clients_load_models_and_are_told_why_not(repository: Path) -> None:
-    """As configured, without completion: then nothing of ours is asked before the model is made."""
+    """With a complete configuration, the backend is not called before the model is created."""
     flags = ["--model-control-mode=explicit", "--disable-auto-complete-config"]
     with (
         stopped_later(

@@ -1,4 +1,4 @@
-"""Whose fault an error is, what clients get for it, and what it means for a model that is loaded."""
+"""Attribution of errors, clients' messages for them, and their effects on loaded models."""
 
 from __future__ import annotations
 

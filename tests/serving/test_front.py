@@ -444,7 +444,7 @@ with LocalServer(sys.argv[1], front=FrontOptions("127.0.0.1", anonymous=True)) a
 
 @contextlib.contextmanager
 def served_elsewhere(repository: Path, limit: int) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
-    """A server in a process of its own that may open some files only: its address, and its front's folder."""
+    """Yield the address and the front's folder of a server in a separate process that may open only a few files."""
     command = f'ulimit -n {limit}; exec "$0" -c "$1" "$2"'
     process = subprocess.Popen(
         ["bash", "-c", command, sys.executable, SERVE, str(repository)], stdout=subprocess.PIPE, text=True

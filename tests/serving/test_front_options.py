@@ -1,4 +1,4 @@
-"""Who may ask a front, and what is refused before one starts."""
+"""Access to a front, and options that are refused before one starts."""
 
 from __future__ import annotations
 

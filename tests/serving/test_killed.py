@@ -101,7 +101,7 @@ class Service:
         return [line for line in lines if "triton" in line[0] and str(self.repository) in " ".join(line)]
 
     def shared_memory(self) -> str:
-        """What the names of the server's shared memory begin with."""
+        """The prefix of the server's shared memory."""
         (flag,) = (part for part in command_line(self.triton()) if "shm-region-prefix-name=" in part)
         return flag.rpartition("=")[2]
 

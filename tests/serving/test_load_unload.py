@@ -43,7 +43,7 @@ def control(server: LocalServer, model: str, what: str) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class Holdings:
-    """What a server without models holds."""
+    """The resources of a server without models."""
 
     resident_mib: float
     processes: int
@@ -53,7 +53,7 @@ class Holdings:
 
 
 def holdings(server: LocalServer) -> Holdings:
-    """What a server holds after the processes of its models had the time to end, and it to clean up after them."""
+    """Return a server's resources once its models' processes have ended and it has cleaned up after them."""
     deadline = time.monotonic() + 20
     while children(server.pid) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -130,7 +130,7 @@ def touched(server: LocalServer, model: str) -> None:
 
 
 def under_load(server: LocalServer, model: str, *steps: str) -> Counts:
-    """What requests to `crossing` and `several` got while these steps were done with a model, twice."""
+    """Return the answers to requests to `crossing` and `several` while these steps were done with a model, twice."""
     urls = server.http_url, server.grpc_url
     with Traffic(*urls, clients=8, models=("crossing", "several"), bad=0.05, pause=0.005, seed=len(steps)) as traffic:
         traffic.flow()
@@ -145,7 +145,7 @@ def under_load(server: LocalServer, model: str, *steps: str) -> Counts:
 
 
 def models_alone(server: LocalServer) -> Counts:
-    """What the models answer when nothing else is asked."""
+    """Return the models' answers without other traffic."""
     return one_by_one(server.http_url, server.grpc_url, models=("crossing", "several", "twins"), seed=9)
 
 

@@ -1,4 +1,4 @@
-"""Which file of a model's folder is loaded, and which names are rejected."""
+"""The file that is loaded from a model's folder, and the names that are rejected."""
 
 import logging
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def adding(number: int) -> Any:
 
 
 def added(pipeline: Pipeline) -> int:
-    """What the pipeline adds to its input."""
+    """Return the number that the pipeline adds to its input."""
     pipeline.build()
     pipeline.feed_input("x", [np.zeros(1, np.float32)] * 2)
     try:

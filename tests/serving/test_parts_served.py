@@ -132,7 +132,7 @@ def url(tmp_path_factory: pytest.TempPathFactory, model_host: Any) -> Iterator[s
 
 
 def found(url: str, numbers: list[int], squares: list[int]) -> tuple[list[list[float]], list[int], list[list[float]]]:
-    """What the ensemble tells of some pictures, in one request, and what it should."""
+    """Return the ensemble's answers for some pictures in one request, and the right ones."""
     pictures = [picture(number, count) for number, count in zip(numbers, squares)]
     files = np.array([[file] for file, _ in pictures], np.object_)
     with tritonclient.http.InferenceServerClient(url) as client:

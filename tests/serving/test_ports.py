@@ -1,4 +1,4 @@
-"""Whose a port is."""
+"""The owners of ports."""
 
 from __future__ import annotations
 
@@ -70,6 +70,6 @@ def test_a_port_belongs_to_a_group_of_which_one_process_listens() -> None:
 def test_of_what_nobody_is_seen_to_have_nothing_is_known(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As of other users' programs, and in sandboxes whose tables name no sockets."""
+    """For programs of other users, and in sandboxes whose tables name no sockets."""
     monkeypatch.setattr(ports, "_processes", list)
     assert not belongs_to_another(listener.getsockname()[1], os.getpid())

@@ -188,7 +188,7 @@ class Checked:
         return self.check.is_due()
 
     def failing(self) -> float | None:
-        """What was last published; None if nothing was."""
+        """Return the value published last; None if there is none."""
         return self._tally.take().gauges.get(Metric.CANNOT_ANSWER)
 
 

@@ -1,4 +1,4 @@
-"""What operators fear: limits of open files, vanished logs, killed supervisors, silent starts, mistakes in configurations."""
+"""Operators' fears: limits of open files, vanished logs, killed supervisors, silent starts, mistakes in configurations."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ TRUSTING = Trusted(environments=True)
 
 
 def call(tmp_path: Path, *words: str, trusted: Trusted = TRUSTING) -> list[str]:
-    """What the program says, called with such words."""
+    """Return the program's output for these arguments."""
     launcher = lay_out_launcher(tmp_path / "launcher", tmp_path / "records", trusted)
     variables = os.environ | {"PATH": f"{launcher}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", *words], env=variables, capture_output=True, text=True, check=True, cwd=tmp_path)

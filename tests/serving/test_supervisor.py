@@ -96,7 +96,7 @@ def wait(condition: Callable[[], Any], seconds: float = 40) -> None:
 
 @contextmanager
 def traffic(server: LocalServer, model: str) -> Iterator[None]:
-    """Calls a model all the while, and wants an answer each time."""
+    """Call a model continuously, and expect an answer each time."""
     failures: list[str] = []
     calls, over = [0], threading.Event()
 

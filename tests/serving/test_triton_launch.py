@@ -1,4 +1,4 @@
-"""What becomes of a process before it is Triton."""
+"""The launch of a process before it becomes Triton."""
 
 from __future__ import annotations
 

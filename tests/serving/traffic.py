@@ -152,7 +152,7 @@ class Traffic:
         return (self._ended or time.time()) - self._began
 
     def counts(self) -> Counts:
-        """What has been told so far, as a copy."""
+        """Return a copy of the counts so far."""
         with self._lock:
             return Counts().add(self._counts)
 

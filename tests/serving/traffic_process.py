@@ -70,7 +70,7 @@ class Settings:
 
 @dataclass
 class Counts:
-    """What became of requests.
+    """The outcomes of requests.
 
     Attributes:
         right: good requests, by model, with the right answer.
@@ -141,7 +141,7 @@ class Counts:
 
     @classmethod
     def of_json(cls, text: str) -> Counts:
-        """What `as_json` wrote."""
+        """Return the object that `as_json` wrote."""
         told = json.loads(text)
         return cls(**{key: value if key in ("mistakes", "timeline") else Counter(value) for key, value in told.items()})
 

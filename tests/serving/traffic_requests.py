@@ -165,7 +165,7 @@ class RequestMaker:
 
     @property
     def kinds(self) -> list[str]:
-        """What can be bad about a request."""
+        """The kinds of bad requests."""
         return sorted(self._bad)
 
     def good(self) -> Request:

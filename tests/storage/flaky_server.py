@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = half
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: requests are counted instead."""
+        """Log nothing: requests are counted instead."""
 
 
 @contextlib.contextmanager

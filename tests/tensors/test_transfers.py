@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("with_gpu")
 
 @pytest.fixture(autouse=True)
 def _alone(with_gpu: None) -> None:
-    """What earlier tests left is given back."""
+    """Release the memory that earlier tests left."""
     gc.collect()
     copies_in_flight.wait()
     transfers.release_unused(0)

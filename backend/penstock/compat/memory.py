@@ -48,7 +48,7 @@ def SetDeviceBufferGrowthFactor(factor: float) -> None:
 
 
 def SetBufferGrowthFactor(factor: float) -> None:
-    """Both growth factors."""
+    """Set both growth factors."""
     SetHostBufferGrowthFactor(factor)
     SetDeviceBufferGrowthFactor(factor)
 

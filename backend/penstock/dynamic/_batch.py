@@ -408,7 +408,7 @@ class _Dense:
         return [self._batch.device.device_type]
 
     def sketch(self, context: EvalContext) -> None:
-        """None: nothing is known before it runs."""
+        """Return None, as nothing is known before it runs."""
 
     def run(self, context: EvalContext) -> list[TensorList]:
         storage = self._batch.storage

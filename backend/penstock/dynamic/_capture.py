@@ -96,7 +96,7 @@ class Loop:
             _active.loop, watched.interceptor = before
 
     def looked_at(self, reference: Reference) -> None:
-        """Note that the program looks at a result."""
+        """Note that the program reads a result."""
         if self.is_traced and not self._inside and isinstance(reference.node, CallNode):
             reference.node.wanted.add(reference.index)
 
@@ -385,7 +385,7 @@ class Loop:
         return True
 
     def start_over(self) -> None:
-        """At the end of the root's data, drops what was computed ahead."""
+        """Drop results computed ahead, at the end of the root's data."""
         assert self.pipeline is not None
         self.pipeline.reset()
         self.root_ended = False

@@ -32,7 +32,7 @@ class RunningLoop(Protocol):
     root_ended: bool
 
     def looked_at(self, reference: Reference) -> None:
-        """Note that the program looks at a result."""
+        """Note that the program reads a result."""
 
 
 class Root(Protocol):

@@ -191,7 +191,7 @@ class ExternalSource:
         return nodes
 
     def take_over(self, pipeline: Pipeline) -> None:
-        """From now on the pipeline reads the same source."""
+        """Let the pipeline read the source from now on."""
 
     def shaped(self, values: Sequence[Tensor | Batch]) -> Outcome:
         """Return the outputs of one item, as the source returned them."""

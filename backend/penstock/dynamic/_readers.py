@@ -27,7 +27,7 @@ from penstock.tensors import TensorList
 
 
 class ReaderMeta(TypedDict):
-    """How a reader's samples are shared out.
+    """The sharding of a reader's samples.
 
     Attributes:
         epoch_size: number of samples of all shards.
@@ -51,7 +51,7 @@ class ReaderState(str):
 
 
 class _ReadingBackend:
-    """What DALI's programs ask about a reader in use."""
+    """The attributes of a reader in use that DALI's programs read."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

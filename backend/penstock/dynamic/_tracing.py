@@ -36,13 +36,13 @@ class _Fed:
         ]
 
     def take_over(self, pipeline: Pipeline) -> None:
-        """There is nothing to take over."""
+        """Do nothing: there is no state to take over."""
 
     def shaped(self, values: Sequence[Batch]) -> Outcome:
         return values[0]
 
     def released(self) -> None:
-        """There is nothing to release."""
+        """Do nothing: there is nothing to release."""
 
 
 def pipeline(

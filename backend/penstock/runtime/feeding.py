@@ -28,7 +28,7 @@ _IS_DENSE = attrgetter("flags.c_contiguous")
 def to_batch(
     data: object, layout: str | None, max_batch_size: int, pool: HostPool, threads: Threads, copy: bool = True
 ) -> TensorList:
-    """Fed data as a batch.
+    """Return fed data as a batch.
 
     Args:
         data: a tensor list; an array whose first dimension is the batch; or a sequence of samples (arrays or tensors),

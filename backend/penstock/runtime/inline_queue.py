@@ -18,7 +18,7 @@ class InlineQueue:
         closed: set once no further batch is wanted.
 
     Attributes:
-        occupies_host: whether a batch left work to the host that a thread of its own would do meanwhile.
+        occupies_host: whether a batch left work for the host that a separate thread could overlap.
         batches_ahead: how many batches beyond the prefetch depth are worth scheduling, as measured by the last one started.
     """
 
@@ -94,7 +94,7 @@ class InlineQueue:
             self._returned_at = perf_counter()
 
     def hand_over(self) -> deque[Started]:
-        """Leave the batches that were started to another queue."""
+        """Pass the started batches on to another queue."""
         started, self._started = self._started, deque()
         return started
 

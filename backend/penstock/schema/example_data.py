@@ -58,7 +58,7 @@ class ExampleSamples:
         return ExampleSamples(make, "F" + (self.layout or "*" * self.make(0).ndim))
 
     def frame(self, number: int) -> ExampleSamples:
-        """Frame ``number`` of each sequence."""
+        """Return frame ``number`` of each sequence."""
         return ExampleSamples(lambda index: self.make(index)[number], self.layout[1:].replace("*", ""))
 
 

@@ -422,7 +422,7 @@ class OpSpec:
         return self
 
     def AddOutput(self, name: str, device: str) -> OpSpec:
-        """Names an output."""
+        """Name an output."""
         self._outputs.append(_Edge(name, device))
         return self
 

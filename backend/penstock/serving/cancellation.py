@@ -16,7 +16,7 @@ _MAX_SECONDS_PER_POLL = 0.001
 
 
 class Cancellable(Protocol):
-    """Something that can be cancelled."""
+    """A request that may be cancelled."""
 
     def is_cancelled(self) -> bool:
         """Return whether the answer is no longer wanted."""

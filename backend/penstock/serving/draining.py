@@ -70,7 +70,7 @@ class Drainable(Protocol):
 
     @property
     def control(self) -> Control:
-        """Its model control interface."""
+        """The server's model control interface."""
 
     @property
     def lifeline(self) -> Lifeline:

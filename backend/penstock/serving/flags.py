@@ -93,7 +93,7 @@ class Flags:
 
     @property
     def repositories(self) -> tuple[Path, ...]:
-        """Repositories given as flags."""
+        """The repositories given as flags."""
         return tuple(Path(value) for name in _REPOSITORIES for value in self._values(name))
 
     @property

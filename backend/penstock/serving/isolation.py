@@ -22,7 +22,7 @@ def stub_backend(backend: str) -> str:
 
 
 class Isolation:
-    """Decides which models run in processes of their own.
+    """Decides which models run in separate processes.
 
     Args:
         default: the server's setting ``isolation``, for models without the parameter.

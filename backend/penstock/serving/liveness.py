@@ -27,7 +27,7 @@ class Asked(Protocol):
 
     @property
     def control(self) -> Control:
-        """Its model control interface."""
+        """The server's model control interface."""
 
     @property
     def running(self) -> bool:
@@ -35,11 +35,11 @@ class Asked(Protocol):
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """The server's process id."""
 
 
 class Liveness:
-    """Asks one server in a thread of its own whether it is alive.
+    """Checks in a separate thread whether a server is alive.
 
     Args:
         server: that is supervised; it has answered already.

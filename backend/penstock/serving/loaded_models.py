@@ -26,7 +26,7 @@ class Loading(Protocol):
 
     @property
     def control(self) -> Control:
-        """Its model control interface."""
+        """The server's model control interface."""
 
     @property
     def clients_load(self) -> bool:
@@ -34,7 +34,7 @@ class Loading(Protocol):
 
     @property
     def repositories(self) -> list[Path]:
-        """Its folders of models."""
+        """The server's folders of models."""
 
     @property
     def model_records(self) -> ModelRecords:

@@ -121,7 +121,7 @@ def with_stub(host: ModelHost, isolated: list[str]) -> ModelHost:
         return ModelHost(host.name, environment, host.installation.with_stub_for(environment))
     except PenstockError as error:
         raise ServerError(
-            f"{', '.join(isolated)}: a process of its own (isolation) is Triton's Python stub, which cannot be started: {error}"
+            f"{', '.join(isolated)}: a separate process (isolation) needs Triton's Python stub, which cannot be started: {error}"
         ) from error
 
 

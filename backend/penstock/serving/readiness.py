@@ -37,7 +37,7 @@ class Watched(Protocol):
 
     @property
     def control(self) -> Control:
-        """Its model control interface."""
+        """The server's model control interface."""
 
     @property
     def clients_load(self) -> bool:
@@ -91,7 +91,7 @@ class Readiness:
         parameters = self._own_parameters(model)
         self._report(f"{model} cannot answer requests (its log has the reason); it is unloaded until it can")
         control.unload(model)
-        # At once for the first time: to Triton, a server is ready although a model was unloaded, but not if one could not be loaded.
+        # Immediately the first time: Triton counts as ready with an unloaded model, but not with one that failed to load.
         pause, reported = 0.0, ""
         while not self._ending.wait(pause):
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS) or FIRST_PAUSE_SECONDS

@@ -251,7 +251,7 @@ class Settings:
     )
 
     def without_limits(self) -> Settings:
-        """Return the same, for a pipeline that only decodes our own data."""
+        """Return a copy without limits, for a pipeline that decodes only trusted data."""
         return replace(self, max_pixels=None, max_bytes=None, max_frames=None, max_memory=None)
 
 

@@ -57,5 +57,5 @@ class StartProgress:
         )
 
     def end(self) -> None:
-        """Tell that the server is ready."""
+        """Report that the server is ready."""
         self._show(f"ready after {self._clock() - self._began:.1f} s")

@@ -47,7 +47,7 @@ class Supervised(Protocol):
 
     @property
     def control(self) -> Control:
-        """Its model control interface."""
+        """The server's model control interface."""
 
     @property
     def clients_load(self) -> bool:
@@ -63,7 +63,7 @@ class Supervised(Protocol):
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """The server's process id."""
 
     @property
     def model_records(self) -> ModelRecords:
@@ -433,7 +433,7 @@ class _Models:
 
 
 class _Poll:
-    """Makes models follow their files."""
+    """Reloads models whose files change."""
 
     def __init__(self, server: Supervised, every: float, models: _Models) -> None:
         self._server = server
@@ -477,7 +477,7 @@ class _Deaths:
         self.count += 1
 
     def recovered(self) -> None:
-        """Service is restored."""
+        """Note that service is restored."""
         self._recovered = time.monotonic()
 
     def pause(self, free: int) -> float:

@@ -176,7 +176,7 @@ class _Call:
     # -- called by Triton's threads ------------------------------------------------------------------------------------
 
     def allocate(self, size: int) -> int:
-        """Memory for an output; returns its address."""
+        """Allocate memory for an output; return its address."""
         # At least a byte, as empty memory has no address.
         buffer = np.empty(max(size, 1), np.uint8)
         self._buffers[buffer.ctypes.data] = buffer

@@ -89,7 +89,7 @@ class ServingSettings:
 
 @dataclass(frozen=True)
 class Trial:
-    """Settings, and how the model kept up with them."""
+    """Settings, and the throughput and latency measured with them."""
 
     settings: ServingSettings
     load: Load

@@ -168,7 +168,7 @@ def _png(image: np.ndarray, edge: int) -> str:
 
 
 def _is_signal(sample: np.ndarray) -> bool:
-    """Bytes don't count as a signal: they may be encoded data."""
+    """Return whether data is a signal; bytes are not, as they may be encoded data."""
     return sample.size >= _MIN_SIGNAL_SAMPLES and sample.dtype.kind in "if" and sample.dtype.itemsize > 1
 
 

@@ -1,4 +1,4 @@
-"""What the tests of recipes for several processes share."""
+"""Helpers of the tests of recipes for several processes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def free_address() -> str:
 
 
 def run_together(commands: Sequence[Sequence[str]], environments: Sequence[Mapping[str, str]]) -> list[str]:
-    """What programs print that run at the same time, each with variables of its own."""
+    """Return the output of programs that run at the same time, each with its own environment variables."""
     path = os.pathsep.join([str(ROOT / "backend"), os.environ.get("PYTHONPATH", "")])
     processes = [
         subprocess.Popen(

@@ -68,7 +68,7 @@ MAKE = {
 
 
 def difference(first: Any, second: Any) -> str:
-    """Where two results are not one; empty: nowhere."""
+    """Return where two results differ; empty: nowhere."""
     if type(first) is not type(second):
         return f"{type(second)}, and not {type(first)}"
     if isinstance(first, dict):

@@ -1,4 +1,4 @@
-"""What needs PyTorch and torchvision is collected where both are installed."""
+"""Collects the tests that need PyTorch and torchvision only where both are installed."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def cases() -> Iterator[tuple[str, str, int, Make]]:
 
 
 def main() -> None:
-    """Write the file anew."""
+    """Rewrite the file."""
     from libraries import torchvision_functional, versions
     from PIL import Image
 

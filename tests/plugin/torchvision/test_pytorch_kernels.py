@@ -1,4 +1,4 @@
-"""What torchvision's users reach besides transforms: kernels, classes of their own, rotated boxes, PIL's other modes."""
+"""torchvision's API besides transforms: kernels, users' classes, rotated boxes, other modes of PIL."""
 
 from __future__ import annotations
 

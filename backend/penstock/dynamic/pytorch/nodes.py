@@ -70,11 +70,11 @@ class Reader(torchdata.nodes.BaseNode):
         self._epoch = self._reader.next_epoch(self._batch_size)
 
     def get_state(self) -> dict[str, object]:
-        """Nothing: nodes keep no states."""
+        """Return nothing: nodes have no state."""
         return {}
 
     def get_metadata(self) -> _readers.ReaderMeta:
-        """Return how the reader's samples are shared out."""
+        """Return the sharding of the reader's samples."""
         return self._reader.get_metadata()
 
 
@@ -91,7 +91,7 @@ class _Following(torchdata.nodes.BaseNode):
         self._source.reset(initial_state)
 
     def get_state(self) -> dict[str, object]:
-        """Nothing: nodes keep no states."""
+        """Return nothing: nodes have no state."""
         return {}
 
 

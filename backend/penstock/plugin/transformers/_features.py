@@ -18,7 +18,7 @@ class Features(dict[str, object]):
 
     @property
     def data(self) -> dict[str, object]:
-        """All of it, as `BatchFeature` has it."""
+        """All values, as in `BatchFeature`."""
         return dict(self)
 
     def to(self, *args: object, **kwargs: object) -> Features:

@@ -194,7 +194,7 @@ class Processor:
             self._lent[name] = value, copy.copy(value)
 
     def _plain_settings(self, settings: Mapping[str, object]) -> dict[str, object]:
-        """Settings of a call, or assigned ones, as a configuration has them."""
+        """Return a call's or assigned settings in the form of a configuration."""
         return dict(settings)
 
     def _check_changeable(self, settings: Mapping[str, object]) -> None:

@@ -295,7 +295,7 @@ class _Filling:
     cuts: bool
 
     def length(self, lengths: Sequence[int]) -> int | None:
-        """To which length all are filled; None: each remains as it is."""
+        """Return the length to which all are padded; None: each keeps its length."""
         if self.way == _NONE:
             return None
         return self.most if self.way == _MAX_LENGTH else _multiple(max(lengths), self.multiple)

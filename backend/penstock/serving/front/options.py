@@ -79,13 +79,13 @@ class FrontOptions:
 
     @property
     def max_connections(self) -> int:
-        """Clients at a time, as far as this process may open files."""
+        """The most concurrent clients, within this process's limit of open files."""
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         return max(16, min(MAX_CONNECTIONS, (hard - _SPARE_DESCRIPTORS) // _DESCRIPTORS_PER_CONNECTION))
 
     @property
     def max_connections_per_client(self) -> int:
-        """Of one address at a time: one client cannot take them all."""
+        """The most connections of one address, so that one client cannot take them all."""
         return self.max_connections // 4
 
 

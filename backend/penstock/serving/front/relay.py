@@ -137,7 +137,7 @@ class _Answers:
         self._dropped: int | None = None
 
     def drop(self) -> None:
-        """From now on, nobody waits for answers."""
+        """Drop further answers, as nobody waits for them."""
         self._dropped = 0
         while not self.queue.empty():  # awaited by `receive`
             self.queue.get_nowait()

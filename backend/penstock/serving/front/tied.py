@@ -15,7 +15,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Ty this process to its owner, then becomes the program."""
+    """Tie this process to its owner, then become the program."""
     owner, program = int(sys.argv[1]), sys.argv[2:]
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")

@@ -102,7 +102,7 @@ def _range(value: Floats | None, name: str) -> tuple[float, float] | None:
     """
     if value is None:
         return None
-    centre, low, high = (0.0, -0.5, 0.5) if name == "hue" else (1.0, 0.0, float("inf"))
+    centre, min_value, max_value = (0.0, -0.5, 0.5) if name == "hue" else (1.0, 0.0, float("inf"))
     if isinstance(value, (int, float)):
         if value < 0:
             raise ValueError(f"`{name}`, if it is one number, must not be negative. Got: {value}")
@@ -112,8 +112,8 @@ def _range(value: Floats | None, name: str) -> tuple[float, float] | None:
         low, high = float(value[0]), float(value[1])
     else:
         raise TypeError(f"`{name}` must be a number, or two. Got: {value!r}")
-    if not low <= low <= high <= high:
-        raise ValueError(f"`{name}` must be a range within {low:g} and {high:g}. Got: {low:g} to {high:g}")
+    if not min_value <= low <= high <= max_value:
+        raise ValueError(f"`{name}` must be a range within {min_value:g} and {max_value:g}. Got: {low:g} to {high:g}")
     return None if low == high == centre else (float(low), float(high))
 
 

@@ -229,7 +229,7 @@ def labels_of(getter: LabelsGetter) -> Function:
 
 
 def _no_labels(sample: Nested) -> None:
-    """There are none."""
+    """Return no labels."""
 
 
 def _labels(sample: Nested) -> Nested:

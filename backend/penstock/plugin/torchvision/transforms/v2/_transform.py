@@ -26,7 +26,7 @@ def _module() -> Any:
 
 
 class _Module:
-    """Called, it applies its `forward`."""
+    """A substitute for `torch.nn.Module`, whose call runs `forward`."""
 
     training = True
 

@@ -227,7 +227,7 @@ def invert(inpt: Sample) -> Sample:
 
 
 def jpeg(inpt: Sample, quality: int) -> Sample:
-    """Compress as JPEG, and decodes again."""
+    """Compress as JPEG and decode again."""
     return call("jpeg", inpt, quality=quality)
 
 
@@ -278,7 +278,7 @@ def resize(
     max_size: int | None = None,
     antialias: bool | None = True,
 ) -> Sample:
-    """Resizes; see `Resize`."""
+    """Resize; see `Resize`."""
     return call("resize", inpt, size=size, interpolation=interpolation, max_size=max_size, antialias=antialias)
 
 
@@ -292,7 +292,7 @@ def resized_crop(
     interpolation: Interpolation = "bilinear",
     antialias: bool | None = True,
 ) -> Sample:
-    """Crop a region, and resizes it."""
+    """Crop a region and resize it."""
     return call(
         "resized_crop",
         inpt,
