@@ -167,9 +167,7 @@ def test_what_the_stub_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     add_model(tmp_path / "models", "apart", APART, HEADER + WORKS)
     monkeypatch.setattr("penstock.serving.server.shim", lambda: tmp_path)
-    with pytest.raises(
-        ServerError, match=r"^apart: a process of its own(?s:.*)exchanges wrong data(?s:.*)setup --stub"
-    ):
+    with pytest.raises(ServerError, match=r"^apart: a separate process(?s:.*)exchanges wrong data(?s:.*)setup --stub"):
         LocalServer(tmp_path / "models", model_host="native", environment=sys.executable).start()
 
 

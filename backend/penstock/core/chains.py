@@ -153,7 +153,7 @@ def compute_part(stage: StageRecords, source: np.ndarray, target: np.ndarray) ->
     pointers = _addresses([stage.records, stage.shapes, source, target])
     row = _row(stage, pointers[0], pointers[1], 0)
     if core().penstock_compute_part(row, stage.shapes.shape[1], pointers[2], pointers[3]):
-        raise MemoryError("there is not enough memory for what an operator reads")
+        raise MemoryError("there is not enough memory for an operator's input")
 
 
 def _row(stage: StageRecords, records: int, shapes: int, strip_axis: int) -> bytes:

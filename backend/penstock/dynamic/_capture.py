@@ -267,7 +267,7 @@ class Loop:
         """Note that the body calls a source; raise RuntimeError if it does so twice in a step."""
         if source in self._read:
             self.end()
-            raise RuntimeError("An ExternalSource may be asked once per capture-mode step")
+            raise RuntimeError("An ExternalSource may be read once per capture-mode step")
         self._read.add(source)
 
     # -- steps -----------------------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ class ExternalSource:
             if not loop.is_traced:
                 loop.end()
                 raise RuntimeError(
-                    "An ExternalSource that a captured loop asks must be asked in its first step, during tracing"
+                    "An ExternalSource that a captured loop reads must be read in its first step, during tracing"
                 )
             data = self.first(loop)
             self._role, self._loop, self._node = _Role.FEEDER, loop, loop.add_source(self, self._num_outputs)
@@ -139,7 +139,7 @@ class ExternalSource:
         if self._role is _Role.EAGER:
             raise RuntimeError("This ExternalSource was used eagerly, so it cannot be captured")
         if self._role is _Role.FEEDER:
-            raise RuntimeError("This ExternalSource is asked in the body of another captured loop")
+            raise RuntimeError("This ExternalSource is read in the body of another captured loop")
         if self._loop is not None and self._loop.batch_size != size:
             raise ValueError(f"A captured loop cannot change batch_size from {self._loop.batch_size} to {size}")
         context = EvalContext.current() if ctx is None else ctx

@@ -102,7 +102,7 @@ class RNG:
     @property
     def seed(self) -> int:
         """Set the seed and restart; the seed cannot be read."""
-        raise AttributeError("The seed of a generator can only be set; `state` tells where it is")
+        raise AttributeError("The seed of a generator can only be set; read `state` for its position")
 
     @seed.setter
     def seed(self, value: int) -> None:

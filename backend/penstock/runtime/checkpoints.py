@@ -95,5 +95,5 @@ def _parsed(checkpoint: str | bytes) -> dict[str, Any]:
     if not isinstance(document.get("operators"), dict) or not all(
         isinstance(document.get(key), int) for key in ("seed", "epoch", "iteration", "batches")
     ):
-        raise SerializationError("This checkpoint is damaged: it lacks what a checkpoint has")
+        raise SerializationError("This checkpoint is damaged: parts of it are missing")
     return document

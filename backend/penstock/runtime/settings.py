@@ -83,7 +83,7 @@ class PipelineSettings:
         _check_outputs("output_layout", self.output_layout, str)
         if self.exec_separated and not self.exec_async:
             raise ValueError(
-                "`exec_async` must not be `False` when separated queues are used: CPU's and GPU's depths apart."
+                "`exec_async` must not be `False` when separated queues are used, with different depths for CPU and GPU."
             )
         if self.exec_separated and self.exec_dynamic:
             raise RuntimeError("No supported executor selected: `exec_dynamic` has no separate queues for CPU and GPU.")

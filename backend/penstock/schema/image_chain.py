@@ -253,7 +253,7 @@ class ChainOperator(Operator[State, Plan, Plans]):
         Raises:
             NotFusable: the sample must be computed step by step.
         """
-        raise NotImplementedError(f"{type(self).__name__} must say what it does to a sample")
+        raise NotImplementedError(f"{type(self).__name__} must implement `stage`")
 
 
 class PixelSource(Operator[State, Plan, Plans]):

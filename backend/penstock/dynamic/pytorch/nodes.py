@@ -65,7 +65,7 @@ class Reader(torchdata.nodes.BaseNode):
     def reset(self, initial_state: dict[str, object] | None = None) -> None:
         """Begin the next epoch."""
         if initial_state:
-            raise NotImplementedError("Nodes keep no states; `dynamic.checkpoint` keeps those of readers")
+            raise NotImplementedError("Nodes have no state; `dynamic.checkpoint` saves that of readers")
         super().reset(None)
         self._epoch = self._reader.next_epoch(self._batch_size)
 

@@ -204,7 +204,7 @@ def _decorator_of(
 def _shards_of(devices: Sequence[jax.Device]) -> BatchShards:
     """Return a shard for each of these devices."""
     if jax.local_device_count() != jax.device_count():
-        raise RuntimeError("`devices` does not go with several processes: use `sharding` instead.")
+        raise RuntimeError("`devices` cannot be used with several processes: use `sharding` instead.")
     return BatchShards(len(devices), {number: [device] for number, device in enumerate(devices)}, False)
 
 

@@ -215,7 +215,9 @@ class Processor:
             try:
                 import transformers
             except ImportError:
-                raise AttributeError("What only transformers' class has needs transformers, which is missing") from None
+                raise AttributeError(
+                    "Attributes of transformers' class need transformers, which is not installed"
+                ) from None
             kinds = (self._configuration.get(f"{kind}_type") for kind in _KINDS)
             name = str(next(filter(None, kinds), "")).removesuffix("Fast") + ("Pil" if self._backend == "pil" else "")
             held = {key: value for key, value in self._configuration.items() if not key.endswith("_type")}

@@ -49,7 +49,7 @@ def _as_integers(image: Tensor, dtype: DType) -> Tensor:
     library = torch()
     exact = {library.float32: (library.int32, library.int64), library.float64: (library.int64,)}
     if dtype in exact.get(image.dtype, ()):
-        raise RuntimeError(f"{image.dtype} cannot tell all values of {dtype} apart")
+        raise RuntimeError(f"{image.dtype} cannot represent all values of {dtype}")
     # Each integer gets an equal share of the floats; 1.0 becomes the largest.
     return image.mul(float(max_value_of(dtype)) + 1.0 - 1e-3).to(dtype)
 

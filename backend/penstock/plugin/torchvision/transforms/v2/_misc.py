@@ -242,7 +242,7 @@ def _labels(sample: Nested) -> Nested:
         for key in exact or [key for key in sample if "label" in str(key).lower()]:
             return sample[key]
     raise ValueError(
-        "No labels were found in the sample: tell with `labels_getter` where they are, or that there are none (None)"
+        "No labels were found in the sample: give a `labels_getter` that finds them, or None if there are none"
     )
 
 

@@ -76,7 +76,7 @@ class Transform(_module()):  # type: ignore[misc]
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
         """Transforms one value of the sample."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what it does: it has no `transform`")
+        raise NotImplementedError(f"{type(self).__name__} does not implement `transform`")
 
     def forward(self, *inputs: Nested) -> Nested:
         """Return the sample, transformed: one argument, or several."""

@@ -433,9 +433,9 @@ def _is_metadata_given(inpt: object, values_given: Sequence[object], name: str) 
     if kind not in ("tensor", "boxes", "points"):
         raise TypeError(f"`{name}` takes a tensor. Got: {type(inpt)}")
     if kind == "tensor" and any(value is None for value in values_given):
-        raise ValueError(f"`{name}` of a plain tensor needs to be told its format and canvas")
+        raise ValueError(f"`{name}` of a plain tensor needs its format and canvas")
     if kind != "tensor" and any(value is not None for value in values_given):
-        raise ValueError(f"`{name}` of what says its format and canvas is not told them")
+        raise ValueError(f"`{name}` of `tv_tensors` takes no format and canvas: they have their own")
     return kind != "tensor"
 
 
