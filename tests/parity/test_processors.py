@@ -823,7 +823,7 @@ def test_what_else_the_class_has_is_asked_of_it(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(AttributeError):
         _ = processor.post_process_nothing
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(AttributeError, match="needs transformers, which is missing"):
+    with pytest.raises(AttributeError, match="need transformers, which is not installed"):
         _ = ImageProcessor(DETR).post_process_object_detection
 
 

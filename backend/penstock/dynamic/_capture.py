@@ -290,8 +290,8 @@ class Loop:
             for source in self.sources[1:]:
                 if source not in self._read:
                     raise RuntimeError(
-                        "An ExternalSource was not consumed in this step: those that the first step of a captured loop asks must be "
-                        "asked in each"
+                        "An ExternalSource was not consumed in this step: sources that the first step of a captured loop reads "
+                        "must be read in each"
                     )
             if not self.is_traced:
                 for schedule in self._schedules.values():

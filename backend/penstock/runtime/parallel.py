@@ -265,6 +265,6 @@ def _dumped(source: object, dumps: Callable[[object], bytes]) -> bytes:
         return dumps(source)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise type(error)(
-            f"The external source's callback cannot be sent to worker processes that are spawned: {error}. Let it make in the "
-            "worker what cannot be sent, give a `py_callback_pickler` that can send it, or use py_start_method='fork'."
+            f"The external source's callback cannot be sent to worker processes that are spawned: {error}. Let it create "
+            "such objects in the worker, give a `py_callback_pickler` that can send them, or use py_start_method='fork'."
         ) from error

@@ -112,9 +112,7 @@ def _groups(images: object, apart: bool) -> list[list[object]]:
         return groups
     if apart:
         if not alone:
-            raise ValueError(
-                "Arrays of several images are not supported here: give a list of images, or a list of lists"
-            )
+            raise ValueError("Arrays of several images do not work here: give a list of images, or a list of lists")
         return [[image] for group in groups for image in group]
     return [[image for group in groups for image in group]] if alone else groups
 

@@ -216,7 +216,7 @@ class Processor:
                 import transformers
             except ImportError:
                 raise AttributeError(
-                    "Attributes of transformers' class need transformers, which is not installed"
+                    "Members of transformers' class need transformers, which is not installed"
                 ) from None
             kinds = (self._configuration.get(f"{kind}_type") for kind in _KINDS)
             name = str(next(filter(None, kinds), "")).removesuffix("Fast") + ("Pil" if self._backend == "pil" else "")
