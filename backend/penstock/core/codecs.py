@@ -131,7 +131,7 @@ class Libdeflate(ctypes.Structure):
 
 
 class PixelSpace(IntEnum):
-    """``PenstockPixelSpace``: what the pixels of a decoded image are."""
+    """``PenstockPixelSpace``: the colour space of a decoded image's pixels."""
 
     AS_STORED = 0
     RGB = 1

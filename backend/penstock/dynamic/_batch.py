@@ -242,7 +242,7 @@ class Batch(Value):
         return self._storage if self._storage is not None else self.evaluate()._storage
 
     def tensor_list(self, count: int = 1) -> TensorList:
-        """Return the data; ``count`` is that of tensors, which are repeated."""
+        """Return the data; ``count`` has an effect on tensors only, which are repeated that many times."""
         return self._storage if self._storage is not None else self.storage
 
     def sketch(self) -> TensorList:

@@ -251,7 +251,7 @@ class Reader:
         self._checkpointed = True
 
     def get_state(self, *, cuda_stream: object = None) -> ReaderState:
-        """Return where the reader is: ``str`` of it can be stored, and is what :meth:`set_state` takes.
+        """Return the reader's position: its ``str`` can be stored and passed to :meth:`set_state`.
 
         Raises:
             RuntimeError: nothing was read yet, or the reader was constructed without ``enable_checkpointing``.

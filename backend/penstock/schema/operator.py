@@ -219,7 +219,7 @@ class Operator(Generic[State, Plan, Plans]):
                 self.run_batch(workspace)
 
     def admit(self, workspace: Workspace) -> bool:
-        """Names the dimensions of inputs without a layout; returns whether samples need no unfolding into frames.
+        """Name the dimensions of inputs without a layout; return whether samples need no unfolding into frames.
 
         Raises:
             ValueError: a layout or rank is not supported.

@@ -21,7 +21,7 @@ _LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ER
 
 
 class Named(Protocol):
-    """A request, as the log needs it."""
+    """The part of a request that log lines need."""
 
     @property
     def id(self) -> str:

@@ -82,7 +82,7 @@ class Drainable(Protocol):
 
     @property
     def readiness(self) -> ReadinessSwitch:
-        """Ends its readiness."""
+        """The switch that ends the server's readiness."""
 
     def queued_requests(self) -> dict[str, int]:
         """Return how many requests are queued, by model."""

@@ -204,7 +204,7 @@ def load(config: str, model_folder: str, version: int, name: str, device_id: int
 
 
 def _hosted_here(text: str) -> dict[str, object]:
-    """Return a model's configuration; raises ConfigurationError if it asks for a process of its own."""
+    """Return a model's configuration; raise ConfigurationError if it asks for a separate process."""
     config: dict[str, Any] = json.loads(text)
     if settings_of(config).isolation == OWN_PROCESS:
         raise ConfigurationError(

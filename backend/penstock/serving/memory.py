@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 @functools.cache
 def process_budget() -> MemoryBudget:
-    """Return the budget of all models of this process, as the server's settings say: a model's own do not change it."""
+    """Return the budget of all models of this process, according to the server's settings, which models cannot override."""
     limit = settings_of({}).memory_budget
     if limit == AUTOMATIC:
         limit = int(DEFAULT_SHARE * machine_memory())

@@ -1,8 +1,8 @@
-"""How a served model keeps up with its clients by instances, threads and queue delay: a search for the best of them.
+"""A search for the instances, threads and queue delay with which a served model answers its clients best.
 
 Settings are tried one after the other on a running server, which loads the model again with each: first instances, then threads,
-then the delay, each with the best values of those before. A value is only taken for the better of two if the difference is larger than
-what repeated measurements differ by.
+then the delay, each with the best values of those before. A value only counts as better if the difference is larger than
+that of repeated measurements.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from penstock.runtime.shared_arrays import SharedMemory, mapped
 
 
 class SharedMem:
-    """A queue's memory, known by its `handle`, a file descriptor."""
+    """A queue's memory, identified by its `handle`, a file descriptor."""
 
     def __init__(self, handle: int, data: np.ndarray) -> None:
         self.handle = handle

@@ -44,7 +44,7 @@ class Numbers(Protocol):
         ...
 
     def exponential(self, low: float, high: float) -> float:
-        """e to the power of a number between the logarithms of two, in single precision."""
+        """Return a number between two others whose logarithm is uniform, in single precision."""
         ...
 
 

@@ -75,7 +75,7 @@ class Transform(_module()):  # type: ignore[misc]
         return {}
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
-        """Transforms one value of the sample."""
+        """Transform one value of the sample."""
         raise NotImplementedError(f"{type(self).__name__} does not implement `transform`")
 
     def forward(self, *inputs: Nested) -> Nested:
