@@ -48,7 +48,7 @@ def described(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def address(array: np.ndarray) -> int:
-    """Return the address of an array's first element. Something else must keep it; raises TypeError likewise."""
+    """Return the address of an array's first element. Something else must keep it; raise TypeError likewise."""
     pointer: int = brief_core().penstock_address(_python(), array)
     return pointer
 

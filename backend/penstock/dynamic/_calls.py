@@ -42,7 +42,7 @@ class Face:
         self.values = frozenset(name for name, a in schema.all_arguments.items() if a.type == "object")
 
     def backend(self, device: Device | None, inputs: Sequence[object]) -> str:
-        """Return where a call runs: ``cpu``, ``gpu`` or ``mixed``; raises ValueError if it cannot run where it is to."""
+        """Return where a call runs: ``cpu``, ``gpu`` or ``mixed``; raise ValueError if it cannot run where it is to."""
         kind = device.device_type if device is not None else _device_of(inputs)
         devices = self.schema.devices
         if kind in devices:
@@ -304,7 +304,7 @@ def _plain(value: Given, face: Face, name: str) -> object:
 
 
 def frozen(value: Given) -> Hashable:
-    """Return a key that is equal for equal values of the same types; raises TypeError for what cannot be one."""
+    """Return a key that is equal for equal values of the same types; raise TypeError for what cannot be one."""
     kind = type(value)
     if kind in (list, tuple):
         return tuple(map(frozen, value))
@@ -341,7 +341,7 @@ def _as_input(item: Given, device: str | None, batch_size: int | None) -> Tensor
 
 
 def _batch_size(requested: int | None, values: Sequence[object]) -> int | None:
-    """Return the size of a call's batches; raises BatchError unless they agree."""
+    """Return the size of a call's batches; raise BatchError unless they agree."""
     if requested is not None and requested < 0:
         raise BatchError(f"A batch size cannot be negative, got {requested}")
     found = requested

@@ -26,7 +26,7 @@ class LoopRoot(Root, Protocol):
         """Called when a step begins."""
 
     def first(self, loop: Loop) -> list[TensorList]:
-        """Return the outputs of a step without a pipeline; raises StopIteration at the end."""
+        """Return the outputs of a step without a pipeline; raise StopIteration at the end."""
 
     def left(self, loop: Loop) -> None:
         """Called when the body was left before the end of the epoch."""

@@ -60,7 +60,7 @@ def key_of(
 
 
 def _part(loop: RunningLoop, value: object) -> Hashable:
-    """Return a key of an input or an argument; raises TypeError if it cannot be the same in the next step."""
+    """Return a key of an input or an argument; raise TypeError if it cannot be the same in the next step."""
     kind = type(value)
     if kind is CapturedBatch:
         assert isinstance(value, CapturedBatch)

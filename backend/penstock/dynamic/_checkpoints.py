@@ -160,7 +160,7 @@ class Checkpoint:
     # -- states ----------------------------------------------------------------------------------------------------
 
     def get_state(self, name: object) -> object:
-        """Return the state of a registered object, None if there is none yet; raises KeyError if nothing has that name."""
+        """Return the state of a registered object, None if there is none yet; raise KeyError if nothing has that name."""
         if str(name) not in self._ops:
             raise KeyError(f"Nothing is registered as {name!r}; known are {sorted(self._ops)}")
         entry = self._states.get(str(name))
@@ -217,7 +217,7 @@ class Checkpoint:
     # -- strings and files -----------------------------------------------------------------------------------------
 
     def serialize(self) -> str:
-        """Return the states as JSON; raises RuntimeError if there are none."""
+        """Return the states as JSON; raise RuntimeError if there are none."""
         if not self._states:
             raise RuntimeError("The checkpoint is empty: call `collect` before it is written")
         states = {key: {"state": str(entry.state), "type": entry.type_name} for key, entry in self._states.items()}

@@ -80,7 +80,7 @@ class DType:
 
     @staticmethod
     def from_type_id(type_id: DALIDataType) -> DType:
-        """Return the type with this number; raises KeyError if there is none."""
+        """Return the type with this number; raise KeyError if there is none."""
         return _by_id[type_id]
 
     @staticmethod
@@ -90,7 +90,7 @@ class DType:
 
     @staticmethod
     def parse(name: str) -> DType:
-        """Return the type with this name; raises ValueError if there is none."""
+        """Return the type with this name; raise ValueError if there is none."""
         found = _by_name.get(name)
         if found is None:
             raise ValueError(f"Unsupported type name: '{name}'. The types are: {', '.join(_by_name)}")
@@ -158,7 +158,7 @@ def dtype(like: DTypeLike) -> DType:
 
 
 def type_id(dtype: DType | DALIDataType) -> DALIDataType:
-    """Return the number of a type in pipelines; raises ValueError if it has none."""
+    """Return the number of a type in pipelines; raise ValueError if it has none."""
     found = dtype.type_id if isinstance(dtype, DType) else dtype
     if not isinstance(found, DALIDataType):
         raise ValueError(f"Invalid dtype: {dtype!r}")

@@ -160,7 +160,7 @@ def set_seed(seed: int) -> None:
 
 
 def chosen_rng(rng: object) -> RNG:
-    """Return the generator that was given, or the thread's; raises ValueError for anything else."""
+    """Return the generator that was given, or the thread's; raise ValueError for anything else."""
     if rng is None:
         return _default.rng
     if not isinstance(rng, RNG):

@@ -223,7 +223,7 @@ class Tensor(Value):
         return self.size * self.itemsize
 
     def item(self) -> Outcome:
-        """Return the one element as Python's number; raises ValueError if there are more, or none."""
+        """Return the one element as Python's number; raise ValueError if there are more, or none."""
         if self.size != 1:
             raise ValueError(f"Only a tensor of one element can be a number; this one has {self.size}")
         return self.cpu().storage.array.reshape(-1)[0].item()

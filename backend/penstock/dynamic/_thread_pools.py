@@ -54,7 +54,7 @@ _default = _Default()
 
 
 def _positive(num_threads: int) -> int:
-    """Return the number as Python's own; raises TypeError unless it is whole, ValueError unless it is positive."""
+    """Return the number as Python's own; raise TypeError unless it is whole, ValueError unless it is positive."""
     try:
         number = operator.index(num_threads)
     except TypeError:

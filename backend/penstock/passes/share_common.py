@@ -56,7 +56,7 @@ def _identity(op: OpNode, shared: dict[str, DataNode]) -> Hashable | None:
 
 
 def _frozen_payload(op: OpNode) -> Hashable:
-    """Return a constant's tensor; raises TypeError for anything that is called or read."""
+    """Return a constant's tensor; raise TypeError for anything that is called or read."""
     if not op.schema.constant or not isinstance(op.payload, TensorCPU):
         raise TypeError(f"the payload of {op.name} is not compared")
     return op.payload.dtype, op.payload.layout(), _frozen(np.asarray(op.payload))

@@ -276,7 +276,7 @@ class Executor:
         return result
 
     def result_of(self, started: Started) -> Result:
-        """Return the result of a batch, which is completed if necessary; raises the error that it ended with."""
+        """Return the result of a batch, which is completed if necessary; raise the error that it ended with."""
         if isinstance(started, Result):
             return started
         if isinstance(started, Batch):
@@ -350,7 +350,7 @@ class Executor:
                 slots[slot] = None
 
     def _batch_size(self) -> int:
-        """Return the batch size that the sources will return; raises RuntimeError if they disagree."""
+        """Return the batch size that the sources will return; raise RuntimeError if they disagree."""
         sizes: dict[int, Step] = {}
         for step in self._sources:
             size = step.operator.pending_batch_size()

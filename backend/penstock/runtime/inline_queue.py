@@ -59,7 +59,7 @@ class InlineQueue:
             return batch
 
     def _consumer_is_slower(self) -> bool:
-        """Return whether the consumer took longer for the last batch than this queue; notes that the next one begins."""
+        """Return whether the consumer took longer for the last batch than this queue; note that the next one begins."""
         began, self._began_at = self._began_at, perf_counter()
         return self._began_at - self._returned_at > self._returned_at - began
 

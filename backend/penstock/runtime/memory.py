@@ -248,7 +248,7 @@ class BatchMemory:
         return dict.fromkeys(workspace.live_indices, error)
 
     def _has_room(self, output_bytes: int, scratch_bytes: int, on_gpu: bool) -> bool:
-        """Return whether the batch may hold this number of bytes, and take more in passing; notes them, or that they are wanted."""
+        """Return whether the batch may hold this number of bytes, and take more in passing; note them, or that they are wanted."""
         total = output_bytes + scratch_bytes
         if not on_gpu and total > max(SMALL_BATCH_BYTES, self._reservation.size) and not self._reservation.grow(total):
             self.wanted = max(self.wanted, total)

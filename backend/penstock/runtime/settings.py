@@ -177,7 +177,7 @@ def declared_limits(**limits: object) -> Limits:
 
 
 def _checked_limit(name: str, limit: object) -> int | None:
-    """Return a limit as an integer; raises ValueError for an invalid one."""
+    """Return a limit as an integer; raise ValueError for an invalid one."""
     if limit is None:
         return None
     if isinstance(limit, bool) or not hasattr(limit, "__index__") or int(limit) < 1:

@@ -35,7 +35,7 @@ class Arrays:
         self._arrays: list[tuple[int, np.ndarray]] = []
 
     def place(self, data: object) -> Any:
-        """Return the same lists and tuples, with places instead of arrays; raises TypeError for other data."""
+        """Return the same lists and tuples, with places instead of arrays; raise TypeError for other data."""
         if isinstance(data, (list, tuple)):
             return type(data)(self.place(item) for item in data)
         view = _checked_view(data)

@@ -145,7 +145,7 @@ class Source:
         return _Cycle(begin, mode == "raise")
 
     def fetch(self, batch_size: int, epoch: int) -> list[object]:
-        """Return the data of the next step, one item for each output; raises StopIteration at the end.
+        """Return the data of the next step, one item for each output; raise StopIteration at the end.
 
         Args:
             batch_size: the number of samples to request, if the callback returns one at a time.

@@ -147,7 +147,7 @@ class Worker:
         return slot in self.memories and not self.memories[slot].is_free()
 
     def receive(self, slot: int) -> Any:
-        """Return the results of the oldest task; raises its callback's error, or WorkerError if the worker died."""
+        """Return the results of the oldest task; raise its callback's error, or WorkerError if the worker died."""
         self._pending_tasks.discard(slot)
         ready = connection.wait([self.channel, self.process.sentinel])
         if self.channel not in ready and not self.channel.poll():

@@ -133,7 +133,7 @@ class Operator(Generic[State, Plan, Plans]):
         """
 
     def describe(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[OutputSpec]:
-        """Return the outputs' dtypes and layouts for this batch; raises if the inputs' types are not supported."""
+        """Return the outputs' dtypes and layouts for this batch; raise if the inputs' types are not supported."""
         raise NotImplementedError(f"{type(self).__name__} must say what its outputs are")
 
     def infer(self, sample: Sample[State, Plan, Plans]) -> Any:
@@ -359,12 +359,12 @@ class Operator(Generic[State, Plan, Plans]):
         return known
 
     def infer_samples(self, workspace: Workspace[State, Plan, Plans], specs: Sequence[OutputSpec]) -> list[list[Shape]]:
-        """Return the shapes of each output for each sample; leaves the samples in the workspace. Failed ones get empty
+        """Return the shapes of each output for each sample; leave the samples in the workspace. Failed ones get empty
         shapes, and so do those that would take too much memory."""
         return plan_within_allowance(self, workspace, specs)
 
     def infer_shapes(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
-        """Return the shapes of each output for each sample, however large; leaves the samples in the workspace."""
+        """Return the shapes of each output for each sample, however large; leave the samples in the workspace."""
         return BatchPlanning(self, workspace).shapes(num_outputs)
 
     @functools.cached_property

@@ -118,7 +118,7 @@ def load_offered() -> None:
 
 
 def find_schema(name: str) -> Schema:
-    """Return the schema called ``name``; raises KeyError, with suggestions, if there is none."""
+    """Return the schema called ``name``; raise KeyError, with suggestions, if there is none."""
     offered = _offered.get(name)
     if offered is not None:
         _load(offered)

@@ -38,7 +38,7 @@ class Allowance(Protocol):
         specs: Sequence[OutputSpec],
         working: Sequence[int],
     ) -> dict[int, LimitError]:
-        """Return the errors of samples whose outputs may not be allocated, by their index in the workspace; notes the others.
+        """Return the errors of samples whose outputs may not be allocated, by their index in the workspace; note the others.
 
         Args:
             workspace: of the operator.

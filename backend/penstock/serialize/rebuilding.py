@@ -61,7 +61,7 @@ class Rebuilder:
         self._groups: dict[int, OpNode] = {}
 
     def add(self, saved: SavedOperator) -> OpNode:
-        """Return the operator's node; raises SerializationError for an invalid description."""
+        """Return the operator's node; raise SerializationError for an invalid description."""
         where = f"operator {len(self.operators)} ('{saved.name}', {saved.schema})"
         schema = _schema_of(saved.schema, where)
         name = saved.name or f"__{schema.class_name}_{len(self.operators)}"

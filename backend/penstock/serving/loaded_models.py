@@ -171,7 +171,7 @@ def client_parameters(configuration: Configuration | None, folder: Path | None) 
 
 
 def _existing(folder: Path | None) -> Path:
-    """Return the folder; raises FileNotFoundError if there is none."""
+    """Return the folder; raise FileNotFoundError if there is none."""
     if folder is None or not folder.is_dir():
         raise FileNotFoundError(folder)
     return folder

@@ -170,7 +170,7 @@ def _synthetic_sample(inputs: Iterable[TensorInfo], kind: str, scale: int) -> di
 
 
 def run_sample(pipeline: Pipeline, sample: Mapping[str, TensorList]) -> list[TensorList]:
-    """Return the outputs of a pipeline, which never serves, for one sample; raises the error if it fails."""
+    """Return the outputs of a pipeline, which never serves, for one sample; raise the error if it fails."""
     runner = PipelineRunner(pipeline)
     result = next(runner.stream(sample)) if streams(pipeline) else runner.run(sample, 1)
     if result.failures:

@@ -74,7 +74,7 @@ _ARGUMENTS: dict[str, tuple[type, ...]] = {
 
 @functools.cache
 def function(name: str) -> ctypes._NamedFuncPointer:  # private: its type has no public name
-    """Return a function of Triton's; raises RuntimeError if this server lacks it."""
+    """Return a function of Triton's; raise RuntimeError if this server lacks it."""
     try:
         function = ctypes.CDLL(None)[f"TRITONSERVER_{name}"]
     except AttributeError:

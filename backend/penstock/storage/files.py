@@ -107,7 +107,7 @@ class Files:
         return part
 
     def opened(self, path: str) -> OpenFile:
-        """Return a local file, opened to read ranges of it; raises OSError if that fails."""
+        """Return a local file, opened to read ranges of it; raise OSError if that fails."""
         return local.opened(self.path(path))
 
     def version(self, path: str) -> tuple[int, ...]:
@@ -126,7 +126,7 @@ class Files:
         return _store(path).open_file(path)
 
     def list_folder(self, path: str) -> tuple[list[str], list[str]]:
-        """Return the names of the files and of the folders in a folder, both sorted; raises OSError if it cannot be read."""
+        """Return the names of the files and of the folders in a folder, both sorted; raise OSError if it cannot be read."""
         path = self.path(path)
         entries = _store(path).list_folder(path)
         files = sorted(name for name, is_folder in entries if not is_folder)

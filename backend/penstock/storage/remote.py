@@ -124,7 +124,7 @@ def read_range(path: str, start: int, size: int, allocate: object = None) -> np.
 
 
 def size(path: str) -> int:
-    """Return the number of bytes in an object; raises StorageError if the store doesn't report it."""
+    """Return the number of bytes in an object; raise StorageError if the store doesn't report it."""
     reported = _call(path, "info").get("size") if _cache is None else _cache.info(path, lambda: _ask(path)).size
     if reported is None:
         raise StorageError(f"The server of '{path}' does not report its size")
@@ -272,7 +272,7 @@ def _is_permanent(error: BaseException) -> bool:
 
 
 def filesystem(path: str) -> AbstractFileSystem:
-    """Return the file system of the path's protocol; raises ImportError if its library is not installed."""
+    """Return the file system of the path's protocol; raise ImportError if its library is not installed."""
     try:
         import fsspec
     except ImportError as error:

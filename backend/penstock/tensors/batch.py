@@ -377,7 +377,7 @@ class TensorList:
         return self._tensor_class.of_array(self.stacked(), "N" + self._layout if self._layout else "", "", self._dtype)
 
     def as_reshaped_tensor(self, shape: Sequence[int]) -> Any:
-        """Return the batch's elements as one tensor of ``shape``; raises RuntimeError unless the volumes are equal."""
+        """Return the batch's elements as one tensor of ``shape``; raise RuntimeError unless the volumes are equal."""
         self._check_typed()
         elements = self.contiguous_elements()
         if min(shape, default=0) < 0 or math.prod(shape) != elements.size:
@@ -459,7 +459,7 @@ def check_samples(samples: Sequence[Any]) -> None:
 
 
 def arrays_of(items: Sequence[object], view: Callable[[Any], Any], kind: str) -> tuple[list[Any], str]:
-    """Return the listed samples as arrays, and their layout; raises TypeError, naming the sample, unless they make a batch.
+    """Return the listed samples as arrays, and their layout; raise TypeError, naming the sample, unless they make a batch.
 
     Args:
         items: arrays, tensors, and what ``view`` takes.

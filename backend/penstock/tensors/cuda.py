@@ -163,7 +163,7 @@ def require_device(device_id: int) -> None:
 
 
 def require_cupy(purpose: str = "this pipeline") -> ModuleType:
-    """Return the cupy module; raises DeviceError, with the reason, if no GPU can be used."""
+    """Return the cupy module; raise DeviceError, with the reason, if no GPU can be used."""
     count, why = _device_count()
     if not count:
         raise DeviceError(

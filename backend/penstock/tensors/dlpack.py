@@ -38,7 +38,7 @@ def to_capsule(array: Any) -> Any:
 
 
 def from_dlpack(value: object, on_gpu: bool) -> Any:
-    """Return the array of a DLPack capsule, or of an object with ``__dlpack__``; raises TypeError for anything else."""
+    """Return the array of a DLPack capsule, or of an object with ``__dlpack__``; raise TypeError for anything else."""
     if is_capsule(value):
         value = Capsule(value, (_CUDA, require_cupy().cuda.Device().id) if on_gpu else (_CPU, 0))
     if not hasattr(value, "__dlpack__"):

@@ -58,7 +58,7 @@ def check_layout(layout: str | None, ndim: int) -> str:
 
 
 def only_given(arguments: dict[str, object], owner: str) -> Any:
-    """Return the one argument given of several names; raises TypeError unless there is exactly one."""
+    """Return the one argument given of several names; raise TypeError unless there is exactly one."""
     values = [value for value in arguments.values() if value is not NOT_GIVEN]
     if len(values) != 1:
         raise TypeError(f"{owner}() takes its data as one argument, {' or '.join(arguments)}: {len(values)} were given")
@@ -187,7 +187,7 @@ class Tensor:
 
 
 def reinterpreted_dtype(old: DALIDataType, new: DALIDataType) -> np.dtype:
-    """Return the numpy type for viewing elements of type ``old`` as ``new``; raises RuntimeError if sizes differ."""
+    """Return the numpy type for viewing elements of type ``old`` as ``new``; raise RuntimeError if sizes differ."""
     target = numpy_dtype(new)
     if old == DALIDataType.NO_TYPE or target.itemsize != numpy_dtype(old).itemsize:
         raise RuntimeError(
@@ -393,7 +393,7 @@ _Array = TypeVar("_Array", bound=Any)
 
 
 def check_dense(array: _Array) -> _Array:
-    """Return an array of numpy or CuPy itself; raises RuntimeError if its elements are not packed in row-major order."""
+    """Return an array of numpy or CuPy itself; raise RuntimeError if its elements are not packed in row-major order."""
     if not array.flags.c_contiguous:
         raise RuntimeError(
             f"Strided data is not supported: an array of shape {array.shape} has the strides {array.strides}; "

@@ -209,7 +209,7 @@ class TensorListCPU(TensorList):
         return np.array(self.samples[index])
 
     def as_array(self) -> np.ndarray:
-        """Return a copy of the batch as one numpy array, of shape (0,) if it is empty; raises RuntimeError unless all shapes are equal.
+        """Return a copy of the batch as one numpy array, of shape (0,) if it is empty; raise RuntimeError unless all shapes are equal.
 
         For an array that shares the batch's memory, see :meth:`as_tensor` and ``numpy.asarray``.
         """
@@ -408,7 +408,7 @@ class TensorListGPU(TensorList):
         return int((self.contiguous_elements() if holder is None else holder).device.id)
 
     def as_cpu(self) -> TensorListCPU:
-        """Return a copy in host memory; waits for the copy."""
+        """Return a copy in host memory; wait for the copy."""
         if not len(self):
             return TensorListCPU.of_samples([], self._layout, self._dtype, self._ndim)
         host = array_to_host(self.contiguous_elements())

@@ -303,7 +303,7 @@ class DeviceTransfers:
         return True
 
     def download(self, array: Any, threads: Threads | None = None) -> np.ndarray:
-        """Return a copy of a CuPy array in host memory, page-locked if it is large and there is some; waits for the copy."""
+        """Return a copy of a CuPy array in host memory, page-locked if it is large and there is some; wait for the copy."""
         cuda = require_cupy().cuda
         source = require_cupy().ascontiguousarray(array)
         host = _results().take(source.nbytes)

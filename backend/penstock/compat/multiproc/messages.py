@@ -35,7 +35,7 @@ class ShmMessageDesc:
         return self.worker_id, self.shm_chunk_id, self.shm_capacity, self.offset, self.num_bytes
 
     def packed(self) -> bytes:
-        """Return its bytes in a queue; raises RuntimeError for numbers that do not fit."""
+        """Return its bytes in a queue; raise RuntimeError for numbers that do not fit."""
         try:
             return self.FORMAT.pack(*self.get_values())
         except struct.error as error:

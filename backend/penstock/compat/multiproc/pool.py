@@ -147,7 +147,7 @@ class WorkerPool:
         context.scheduled.append(parts)
 
     def receive_batch(self, context_i: int) -> list[object]:
-        """Return the samples of the oldest scheduled batch of a callback; raises what that raised."""
+        """Return the samples of the oldest scheduled batch of a callback; raise what that raised."""
         context = self.contexts[context_i]
         samples: list[Any] = []
         for part in context.scheduled.popleft():

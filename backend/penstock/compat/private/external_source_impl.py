@@ -51,7 +51,7 @@ def assert_cpu_batch_data_type(batch: object, error_str: str = _UNSUPPORTED) -> 
 
 
 def sample_to_numpy(sample: object, error_str: str = _UNSUPPORTED) -> np.ndarray:
-    """Return a sample as a numpy array; raises TypeError if it is none in the host's memory."""
+    """Return a sample as a numpy array; raise TypeError if it is none in the host's memory."""
     assert_cpu_sample_data_type(sample, error_str)
     return host_view(sample)
 
