@@ -29,7 +29,7 @@ class SharedMem:
 
     @property
     def handle(self) -> int:
-        """The file's number; -1: it is closed."""
+        """The file descriptor; -1 if it is closed."""
         return self._file
 
     @property

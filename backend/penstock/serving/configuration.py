@@ -81,7 +81,7 @@ def warn_of_differences(
 
 
 def output_order(configured: Sequence[Mapping[str, object]], pipeline: Pipeline) -> list[int]:
-    """For each configured output, the index of the pipeline's: by name if all names are known, else by position."""
+    """Return the index of the pipeline's output for each configured one: by name if all names are known, else by position."""
     return full_output_order(configured, [node.name for node in pipeline.graph.outputs])[: len(configured)]
 
 

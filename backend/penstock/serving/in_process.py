@@ -112,7 +112,7 @@ class TritonRequest(Protocol):
         """Return an input's type, shape and memory; None if it is omitted."""
 
     def reserve(self, name: str, data_type: int, shape: tuple[int, ...], size: int) -> Memory | None:
-        """Memory of the answer for an output, to be written; None if it isn't in host memory.
+        """Return the answer's memory for an output, to be written; None if it isn't in host memory.
 
         Raises:
             RuntimeError: there is none, for example because the client's shared memory is too small.

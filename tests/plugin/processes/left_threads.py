@@ -1,4 +1,4 @@
-"""Runs a program, and tells which threads of PyTorch's Gloo its process group leaves: they may abort a process that ends."""
+"""A program that reports the threads of PyTorch's Gloo that its process group leaves: they may abort a process that ends."""
 
 from __future__ import annotations
 

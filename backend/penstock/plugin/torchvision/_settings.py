@@ -73,7 +73,7 @@ def range_of(value: Floats, name: str) -> tuple[float, float]:
 
 
 def angles_of(value: Floats, name: str, counts: Sequence[int] = (2,)) -> list[float]:
-    """Degrees, from and to.
+    """Return the lowest and highest angle in degrees.
 
     Raises:
         TypeError, ValueError: it is neither one positive number, for both directions, nor this many.

@@ -243,5 +243,5 @@ def _normalize(image: Tensor, mean: Sequence[float], std: Sequence[float], inpla
         torch().as_tensor(values, dtype=image.dtype, device=image.device).reshape(-1, 1, 1) for values in (mean, std)
     )
     if not spread.all():
-        raise ValueError(f"`std` must not be zero, as it divides. Got: {std}")
+        raise ValueError(f"`std` must not be zero, as values are divided by it. Got: {std}")
     return (image.sub_(offset) if inplace else image - offset).div_(spread)

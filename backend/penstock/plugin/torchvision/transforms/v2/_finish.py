@@ -1,4 +1,4 @@
-"""The end of most pipelines, from pixels to a normalized tensor, in one step: 256 values have as many results."""
+"""The end of most pipelines, from pixels to a normalized tensor, as one lookup in a table of 256 values."""
 
 from __future__ import annotations
 
