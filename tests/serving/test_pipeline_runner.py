@@ -65,7 +65,7 @@ def leave(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any],
 
 
 def skip(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Give something of its own."""
+    """Return other data than was fed."""
 
     def sabotaged(workspace: Any) -> None:
         workspace.outputs = [TensorListCPU([np.zeros(2, np.int32)] * workspace.batch_size)]

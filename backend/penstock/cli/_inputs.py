@@ -63,7 +63,7 @@ class InputFiles:
         return [{name: samples[index] for name, samples in self._samples.items()} for index in range(self.count)]
 
     def batches(self, cycle: bool) -> Iterator[dict[str, TensorListCPU]]:
-        """Batches by input; with ``cycle``, endless and always full."""
+        """Yield batches by input; with ``cycle``, endless and always full."""
         if not self._samples:
             return
         order: Iterator[int] = itertools.cycle(range(self.count)) if cycle else iter(range(self.count))

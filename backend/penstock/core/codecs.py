@@ -91,7 +91,7 @@ class _DecoderSettings(ctypes.Structure):
 
 
 def _files(addresses: np.ndarray, sizes: np.ndarray) -> _Files:
-    """Files in memory, by their addresses and sizes in bytes: int64, contiguous."""
+    """Return files in memory, by their addresses and sizes in bytes: int64, contiguous."""
     return _Files(len(addresses), addresses.ctypes.data, sizes.ctypes.data)
 
 
@@ -110,7 +110,7 @@ def read_jpeg_headers(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def read_png_sizes(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Height and width of ordinary PNGs, int64 of shape (files, 2); zeros for files that are to be looked at more closely.
+    """Return the height and width of ordinary PNGs, int64 of shape (files, 2); zeros for files that are to be looked at more closely.
 
     Args:
         addresses, sizes: of the files, sizes in bytes: int64, contiguous.

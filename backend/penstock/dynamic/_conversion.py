@@ -68,7 +68,7 @@ def _host_array(data: Array) -> np.ndarray:
 
 
 def of_numbers(data: object, dtype: DType | None) -> tuple[np.ndarray, DALIDataType]:
-    """Numbers and lists of them as an array of ``dtype``, and its type.
+    """Return numbers and lists of them as an array of ``dtype``, and its type.
 
     By default integers become INT32, or UINT32 if they fit into that alone, and floating-point numbers FLOAT.
 
@@ -95,7 +95,7 @@ def of_numbers(data: object, dtype: DType | None) -> tuple[np.ndarray, DALIDataT
 
 
 def _enumerated(array: np.ndarray, data: object) -> np.ndarray:
-    """Python's integers that are too large for numpy; anything else raises TypeError."""
+    """Return Python's integers that are too large for numpy; anything else raises TypeError."""
     if array.size and all(type(item) is int for item in array.flat):
         return _narrowed(array)
     raise TypeError(f"A tensor has numbers of one type, in lists of equal lengths; got {data!r}")

@@ -77,7 +77,7 @@ class Work(Protocol):
         """Return the results."""
 
     def sketch(self, context: EvalContext) -> list[TensorList] | None:
-        """Batches without samples, of the results' types, ranks and layouts; None if that is not known before."""
+        """Return batches without samples, of the results' types, ranks and layouts; None if that is not known before."""
 
 
 class Invocation:

@@ -295,7 +295,7 @@ class Tensor(Value):
         return self.storage._repr_html_()
 
     def __getitem__(self, index: object) -> Tensor:
-        """Part of the tensor, as numpy's: integers, slices with any step, ``...``; also tensors of one element."""
+        """Return a part of the tensor, as numpy does: integers, slices with any step, ``...``; also tensors of one element."""
         indices = index if isinstance(index, tuple) else (index,)
         if all(
             item is Ellipsis or item == slice(None) for item in indices if isinstance(item, (slice, type(...)))

@@ -16,7 +16,7 @@ _RESULT = branching.RESULT
 
 
 def plain_arguments(args: list[ast.arg]) -> ast.arguments:
-    """Parameters without defaults, all of one kind."""
+    """Return parameters without defaults, all of one kind."""
     return ast.arguments(posonlyargs=[], args=args, vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])
 
 

@@ -262,7 +262,7 @@ class BaseIterator(DaliMembers):
         return self._epoch.size
 
     def __len__(self) -> int:
-        """Batches in the epoch. If only the pipeline's source knows: 0, as in DALI.
+        """Return batches in the epoch. If only the pipeline's source knows: 0, as in DALI.
 
         Raises:
             ValueError: only the source knows, and a batch is a single sample.

@@ -158,7 +158,7 @@ class ParallelSource(Source):
         return [worker.process.pid for worker in self._workers]
 
     def shared_memory(self) -> tuple[list[int], list[int]]:
-        """Bytes of shared memory: of each buffer, and of each buffer per sample."""
+        """Return bytes of shared memory: of each buffer, and of each buffer per sample."""
         sizes = [memory.size for worker in self._workers for memory in worker.memories.values()]
         per_sample = max(1, self._max_batch_size // max(1, len(self._workers)))
         return sizes, [size // per_sample for size in sizes]
@@ -252,7 +252,7 @@ def _single_argument(source: Source) -> Callable[..., object]:
 
 
 def _pickler_functions(pickler: object) -> tuple[Callable[[object], bytes], Callable[[bytes], object]]:
-    """Functions that serialize a callback, and restore it in the worker, where pickle alone cannot."""
+    """Return functions that serialize a callback, and restore it in the worker, where pickle alone cannot."""
     if pickler is None:
         return pickling.dumps, pickling.loads
     parts = pickler if isinstance(pickler, (tuple, list)) else (pickler,)

@@ -310,7 +310,7 @@ class Trace:
 
 
 def titles(operators: Sequence[OpNode]) -> dict[str, str]:
-    """Display names of operators by node name: as called, plus the node's name if that is ambiguous."""
+    """Return display names of operators by node name: as called, plus the node's name if that is ambiguous."""
     count = Counter(map(title, operators))
     return {op.name: title(op) if count[title(op)] == 1 else f"{title(op)} '{op.name}'" for op in operators}
 

@@ -49,7 +49,7 @@ class ExampleSamples:
         return self if bad is None else replace(self, make=lambda i: bad if i == index else self.make(i))
 
     def sequences(self) -> ExampleSamples:
-        """Sequences of two frames: each sample, and the sample upside down."""
+        """Return sequences of two frames: each sample, and the sample upside down."""
 
         def make(index: int) -> np.ndarray:
             first = self.make(index)
@@ -67,7 +67,7 @@ MakeSamples = Callable[[str], ExampleSamples]
 
 
 def pictures(layout: str = "", **extents: tuple[int, ...]) -> ExampleSamples:
-    """Smooth images with some noise, or volumes or sequences of them, uint8; ``extents``: by the layout's letters."""
+    """Return smooth images with some noise, or volumes or sequences of them, uint8; ``extents``: by the layout's letters."""
     layout = layout.replace("*", "") or "HWC"
     sizes = _EXTENTS | extents
 
@@ -87,7 +87,7 @@ def random_arrays(
     high: float = 1,
     layout: str = "",
 ) -> MakeSamples:
-    """Uniform random numbers; the samples cycle through the shapes."""
+    """Return uniform random numbers; the samples cycle through the shapes."""
 
     def make(index: int) -> np.ndarray:
         shape = shapes[index % len(shapes)]
@@ -103,7 +103,7 @@ def fixed_arrays(*samples: object, dtype: type[np.generic] = np.float32, layout:
 
 
 def signals(layout: str = "") -> ExampleSamples:
-    """Sounds of different lengths with rising pitch and some noise."""
+    """Return sounds of different lengths with rising pitch and some noise."""
 
     def make(index: int) -> np.ndarray:
         count = (3000, 1100, 2048)[index % 3]
@@ -115,7 +115,7 @@ def signals(layout: str = "") -> ExampleSamples:
 
 
 def boxes(layout: str = "") -> ExampleSamples:
-    """Boxes in fractions of an image, float of shape (n, 4): left, top, right, bottom."""
+    """Return boxes in fractions of an image, float of shape (n, 4): left, top, right, bottom."""
 
     def make(index: int) -> np.ndarray:
         rng = np.random.default_rng(index)
@@ -179,7 +179,7 @@ def sounds(layout: str = "") -> ExampleSamples:
 
 
 def spectrograms(layout: str = "") -> ExampleSamples:
-    """Power spectrograms of the same sounds, with 257 frequencies."""
+    """Return power spectrograms of the same sounds, with 257 frequencies."""
 
     def make(index: int) -> np.ndarray:
         frames = np.lib.stride_tricks.sliding_window_view(sounds().make(index), 512)[::128]

@@ -204,7 +204,7 @@ class OpSchema:
         return self._schema.deprecated_in_favor_of
 
     def DeprecationMessage(self) -> str:
-        """Further advice to users of a deprecated operator."""
+        """Return further advice to users of a deprecated operator."""
         return self._schema.deprecation_note
 
     def DeprecatedInVersion(self) -> str:

@@ -261,7 +261,7 @@ def _is_uniform(workspace: Workspace) -> bool:
 
 
 def _shapes_in_rows(rows: np.ndarray) -> list[Shape]:
-    """Shapes from rows; equal samples share one object."""
+    """Return shapes from rows; equal samples share one object."""
     if rows.tobytes() == rows[:1].tobytes() * len(rows):
         return [tuple(rows[0].tolist())] * len(rows) if len(rows) else []
     return list(map(tuple, rows.tolist()))

@@ -30,7 +30,7 @@ class PlanColumns(Sequence[Plan]):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Number of samples."""
+        """Return the number of samples."""
 
     @abstractmethod
     def row(self, number: int) -> Plan:

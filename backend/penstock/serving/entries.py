@@ -87,7 +87,7 @@ def info_of(entry: Entry, batched: bool) -> TensorInfo:
 
 
 def control_entries(config: ModelConfig) -> list[Entry]:
-    """Entries for the controls of a sequence batcher: inputs that Triton adds to each request, with one value."""
+    """Return entries for the controls of a sequence batcher: inputs that Triton adds to each request, with one value."""
     controls = (config.get("sequence_batching") or {}).get("control_input") or ()
     return [{"name": control["name"], "data_type": _control_type(control), "dims": [1]} for control in controls]
 

@@ -369,7 +369,7 @@ def count_gpus() -> int:
 
 
 def _interpreters() -> Iterator[Path]:
-    """Pythons that may be on this machine, the likeliest first."""
+    """Yield Python interpreters that may be on this machine, the likeliest first."""
     yield Path(sys.executable)
     for version in reversed(OLD_NUMPY):
         name = f"python{_dotted(version)}"

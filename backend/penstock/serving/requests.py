@@ -40,7 +40,7 @@ class Request(Protocol):
         """Return the array of an input (byte strings as objects, or as :class:`ByteStrings`); None if the request omits it."""
 
     def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray | None:
-        """Memory of the answer for an output, uninitialized, to be written and then given as the output; None if there
+        """Return memory of the answer for an output, uninitialized, to be written and then given as the output; None if there
         is none."""
 
     def is_cancelled(self) -> bool:
@@ -117,7 +117,7 @@ def samples_of(tensor: Any, spec: InputSpec) -> list[object]:
 
 
 def _padded_samples(strings: Sequence[np.ndarray], shape: Sequence[int], spec: InputSpec) -> list[object]:
-    """Samples of several strings each, of shape (..., bytes): shorter strings are padded with zeros.
+    """Return samples of several strings each, of shape (..., bytes): shorter strings are padded with zeros.
 
     Args:
         strings: of all samples.

@@ -353,7 +353,7 @@ class ServedModel:
             return refusal_of(error)
 
     def _readings(self) -> dict[Metric, float]:
-        """Values that the pipeline counts itself: bytes in use, decodes in worker processes."""
+        """Return values that the pipeline counts itself: bytes in use, decodes in worker processes."""
         executor = self._pipeline.executor
         readings: dict[Metric, float] = {Metric.HOST_BYTES: sum(pool.reserved for pool in executor.pools)}
         pool = executor.plan.decoding.pool
@@ -392,7 +392,7 @@ def _concatenated(name: str, arrays: Sequence[Any]) -> object:
 
 
 def _uniform_runs(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Ranges of samples with equal shapes, to cut a batch into: a video's last sequence may be shorter."""
+    """Yield ranges of samples with equal shapes, to cut a batch into: a video's last sequence may be shorter."""
     if any(result.outputs[index].positions is not None for index in outputs):
         # In one answer, counts say which parts belong to which sample.
         return iter([(0, _sample_count(result))])

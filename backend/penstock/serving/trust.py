@@ -145,7 +145,7 @@ def _wider_paths(settings: Settings, server: Settings, original: Path) -> dict[s
 
 
 def absolute_paths(paths: Iterable[str], version_folder: Path) -> list[str]:
-    """Values of ``allowed_paths``, where relative ones start from the version's folder."""
+    """Return values of ``allowed_paths``, where relative ones start from the version's folder."""
     named = map(without_file_protocol, paths)
     return [path if is_remote(path) else os.path.join(version_folder, path) for path in named]
 

@@ -14,7 +14,7 @@ Allocate = Callable[[int], np.ndarray]
 
 
 def fresh_memory(size: int) -> np.ndarray:
-    """Newly allocated memory."""
+    """Return newly allocated memory."""
     return np.empty(size, np.uint8)
 
 

@@ -433,7 +433,7 @@ class TensorList:
 
 
 def _rows_of(shapes: Sequence[Shape], ndim: int) -> np.ndarray:
-    """Shapes as int64 of shape (samples, ndim)."""
+    """Return shapes as int64 of shape (samples, ndim)."""
     if shapes and shapes.count(shapes[0]) == len(shapes):
         return np.array([shapes[0]], np.int64).repeat(len(shapes), axis=0)
     return np.array(shapes, np.int64).reshape(len(shapes), -1 if shapes else ndim)

@@ -120,7 +120,7 @@ class HostPool:
             return block.lend(size)
 
     def _new_block(self, size: int) -> np.ndarray:
-        """Memory of ``size`` bytes, uint8."""
+        """Return memory of ``size`` bytes, uint8."""
         return _aligned_block(size)
 
     def _free(self) -> list[int]:

@@ -136,7 +136,7 @@ def _unit(values: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 def _decibels_to_colours(spectrum: np.ndarray) -> np.ndarray:
-    """Powers in decibels, floored at silence; a spectrum with negative values is in decibels already."""
+    """Return powers in decibels, floored at silence; a spectrum with negative values is in decibels already."""
     low, high = _bounds(spectrum)
     if low < 0 or high <= 0:
         return spectrum

@@ -88,7 +88,7 @@ class PinnedMemoryError(MemoryError):
 
 
 def pinned_block(size: int) -> np.ndarray:
-    """Page-locked memory, uint8 of shape (size,), uninitialized, which is unlocked when nothing refers to it any more.
+    """Return page-locked memory, uint8 of shape (size,), uninitialized, which is unlocked when nothing refers to it any more.
 
     Raises:
         PinnedMemoryError: beyond :func:`max_pinned_bytes`, or, with a warning, where the system refuses it.

@@ -77,7 +77,7 @@ def give_back(device_id: int, *streams: Stream) -> None:
 
 
 def borrowed_streams(owner: object, count: int) -> list[Stream]:
-    """Streams of the current device, which are others' as soon as there is no ``owner`` any more."""
+    """Return streams of the current device, which pass to others as soon as there is no ``owner`` any more."""
     device = int(require_cupy().cuda.Device().id)
     streams = [take_stream(device) for _ in range(count)]
     weakref.finalize(owner, give_back, device, *streams)

@@ -363,7 +363,7 @@ class TensorListGPU(TensorList):
         return uploaded
 
     def pointers(self) -> np.ndarray:
-        """Device addresses of the samples, uint64 of shape (batch,)."""
+        """Return device addresses of the samples, uint64 of shape (batch,)."""
         if self.elements is not None and self._dtype is not DALIDataType.NO_TYPE:
             shapes, first, itemsize = self.shapes, self.elements.data.ptr, numpy_dtype(self._dtype).itemsize
             if shapes and shapes.count(shapes[0]) == len(shapes):
@@ -394,7 +394,7 @@ class TensorListGPU(TensorList):
             return super()._make_copy()
 
     def at(self, index: int) -> Any:
-        """Sample ``index`` as a :class:`TensorGPU`."""
+        """Return sample ``index`` as a :class:`TensorGPU`."""
         return self[index]
 
     @property

@@ -334,7 +334,7 @@ class DeviceTransfers:
 
 
 def _in_source_shape(host: np.ndarray, source: Any) -> np.ndarray:
-    """Bytes as an array of a type and shape like another's."""
+    """Return bytes as an array of a type and shape like another's."""
     return host.view(source.dtype).reshape(source.shape)
 
 

@@ -21,7 +21,7 @@ except ImportError:  # Without CLU, JAX's own description of an array, which has
 
 
 def get_spec_for_array(jax_array: jax.Array) -> Any:
-    """Shape and dtype of an array, as CLU's ``ArraySpec``, or JAX's ``ShapeDtypeStruct`` if CLU is not installed."""
+    """Return the shape and dtype of an array, as CLU's ``ArraySpec``, or JAX's ``ShapeDtypeStruct`` if CLU is not installed."""
     return ArraySpec(shape=jax_array.shape, dtype=jax_array.dtype)
 
 

@@ -93,7 +93,7 @@ class DALIGenericIterator(BaseIterator):
 
 
 def _stacked(shards: list[jax.Array]) -> jax.Array:
-    """Shards with a leading dimension: sharded over their devices, or on the one where they all are."""
+    """Return shards with a leading dimension: sharded over their devices, or on the one where they all are."""
     devices = [next(iter(shard.devices())) for shard in shards]
     if len(set(devices)) == 1 and len(devices) > 1:
         return jnp.stack(shards)

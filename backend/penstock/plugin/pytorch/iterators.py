@@ -114,7 +114,7 @@ class DALIRaggedIterator(_TorchIterator):
 
 
 def _sparse(rows: Sequence[torch.Tensor]) -> torch.Tensor:
-    """One-dimensional tensors as the rows of a sparse one."""
+    """Return one-dimensional tensors as the rows of a sparse one."""
     values = torch.hstack(list(rows))
     columns = [torch.arange(len(row), device=values.device) for row in rows]
     numbers = [torch.full_like(column, index) for index, column in enumerate(columns)]

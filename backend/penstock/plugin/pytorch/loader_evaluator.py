@@ -77,7 +77,7 @@ class LoaderEvaluator:
         self.end_time = time.time()
 
     def get_metrics(self) -> dict[str, object]:
-        """Times in seconds and counts of the last iteration; empty before it."""
+        """Return times in seconds and counts of the last iteration; empty before it."""
         if not self.batch_times:
             return {}
         total = 0.0 if self.start_time is None or self.end_time is None else self.end_time - self.start_time

@@ -57,7 +57,7 @@ def serialize_pipeline(pipeline: Pipeline) -> bytes:
 
 
 def dataset_options() -> tf.data.Options:
-    """Options for data sets after this one: it prefetches by itself, so TensorFlow has nothing to tune."""
+    """Return options for data sets after this one: it prefetches by itself, so TensorFlow has nothing to tune."""
     options = tf.data.Options()
     options.autotune.enabled = False
     options.experimental_optimization.apply_default_optimizations = False

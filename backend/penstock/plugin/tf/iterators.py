@@ -38,7 +38,7 @@ def DALIIteratorWrapper(
     device_id: int | None = -1,
     **ignored: object,
 ) -> list[object]:
-    """Tensors with the pipeline's next batch, each time the graph that contains them runs.
+    """Return tensors with the pipeline's next batch, each time the graph that contains them runs.
 
     Args:
         pipeline, serialized_pipeline: one of them.

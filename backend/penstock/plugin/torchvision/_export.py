@@ -200,7 +200,7 @@ def traced(transform: Function, images: DataNode) -> DataNode:
 
 
 def _scaled(images: _Traced, steps: Sequence[Function]) -> tuple[_Traced, int]:
-    """Floats, by the first of the steps, and how many those are."""
+    """Return the floats made by the first of the steps, and the number of these steps."""
     found = scaling_of(list(steps))
     assert found is not None
     count, reference, _ = found

@@ -210,7 +210,7 @@ def format_name(kind: object) -> str:
 
 
 def size_of(value: Leaf) -> tuple[int, int]:
-    """Height and width of an image, or of that which boxes and points belong to.
+    """Return the height and width of an image, or of the image that boxes and points belong to.
 
     Raises:
         TypeError: it has none.
@@ -219,7 +219,7 @@ def size_of(value: Leaf) -> tuple[int, int]:
 
 
 def dimensions_of(value: Leaf) -> tuple[int, int, int]:
-    """Channels, height and width; see :func:`size_of`."""
+    """Return the channels, height and width; see :func:`size_of`."""
     kind = kind_of(value)
     if kind == "pixels":
         if is_pil(value):
@@ -235,7 +235,7 @@ def dimensions_of(value: Leaf) -> tuple[int, int, int]:
 
 
 def released(value: Leaf) -> Leaf:
-    """Pixels, or several, in the form in which they were given."""
+    """Return one or several `Pixels` in the form of the caller's images."""
     if isinstance(value, tuple):
         return tuple(map(released, value))
     return value.released() if isinstance(value, Pixels) else value

@@ -26,7 +26,7 @@ _CORNERS = [[0, 1], [2, 1], [2, 3], [0, 3]]
 
 
 def converted(boxes: Tensor, old: str, new: str) -> Tensor:
-    """Boxes (..., 4), or rotated ones, of another format; integers are rounded as torchvision rounds them.
+    """Return boxes (..., 4), or rotated ones, of another format; integers are rounded as torchvision rounds them.
 
     Raises:
         ValueError: boxes of one of the formats are rotated, and those of the other are not.
@@ -62,7 +62,7 @@ def _joined(first: Tensor, second: Tensor) -> Tensor:
 
 
 def clamped(boxes: Tensor, kind: str, canvas: Canvas, mode: str | None) -> Tensor:
-    """Boxes cut off at the image's borders, unless the mode is None."""
+    """Return boxes cut off at the image's borders, unless the mode is None."""
     if mode is None:
         return boxes.clone()
     if kind in ROTATED:
@@ -76,7 +76,7 @@ def clamped(boxes: Tensor, kind: str, canvas: Canvas, mode: str | None) -> Tenso
 
 
 def clamped_points(points: Tensor, canvas: Canvas) -> Tensor:
-    """Points, moved to the nearest pixel of the image."""
+    """Return points, moved to the nearest pixel of the image."""
     result = points.clone() if points.is_floating_point() else points.float()
     result[..., 0].clamp_(min=0, max=canvas[1] - 1)
     result[..., 1].clamp_(min=0, max=canvas[0] - 1)
@@ -168,7 +168,7 @@ def _shifted(boxes: Tensor, info: Boxes, across: int, down: int) -> Tensor:
 
 @function_for("crop", "boxes")
 def cropped(boxes: Tensor, info: Boxes, top: int, left: int, height: int, width: int) -> Moved:
-    """Boxes in a region of their image."""
+    """Return boxes in a region of their image."""
     canvas, moved = (height, width), _shifted(boxes, info, -left, -top)
     moved = rectangles(moved) if info.format == "XYXYXYXY" else moved
     return clamped(moved, info.format, canvas, info.clamping), canvas
@@ -241,7 +241,7 @@ def _through_corners(
     floats: bool,
     origin: Tensor | None = None,
 ) -> Tensor:
-    """Boxes around where their corners move to, counted from ``origin``; rotated ones turn."""
+    """Return the boxes around their moved corners, counted from ``origin``; rotated ones turn."""
     values = boxes.float() if floats and not boxes.is_floating_point() else boxes
     if info.format in ROTATED:
         corners = converted(values, info.format, "XYXYXYXY").reshape(-1, 2)
@@ -369,7 +369,7 @@ def _rotate_points(
 
 
 def _inverse_perspective(terms: Sequence[float], points: Tensor) -> Tensor:
-    """Points, which go the other way than pixels are looked up."""
+    """Return points moved in the inverse direction of the pixel lookup."""
     a, b, c, d, e, f, g, h = terms
     scale = a * e - b * d
     if scale == 0:

@@ -147,7 +147,7 @@ def _affine(
 
 
 def shears_of(shear: Floats) -> list[float]:
-    """Values along x and y, from one number or two."""
+    """Return values along x and y, from one number or two."""
     if isinstance(shear, (int, float)):
         return [float(shear), 0.0]
     angles = [float(angle) for angle in shear]
@@ -221,7 +221,7 @@ def _five_crops(image: Pixels, size: Size) -> tuple[Pixels, ...]:
 
 
 def five_regions(extents: tuple[int, int], size: Size) -> list[tuple[int, int, int, int]]:
-    """Top, left, height and width of the corners and the middle.
+    """Return top, left, height and width of the corners and the middle.
 
     Raises:
         ValueError: the image is smaller.

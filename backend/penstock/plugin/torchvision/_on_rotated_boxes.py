@@ -15,7 +15,7 @@ _SIDES = 4
 
 
 def converted_rotated(boxes: Tensor, old: str, new: str) -> Tensor:
-    """Boxes (..., 5) or (..., 8) of another rotated format, which is not the old one."""
+    """Return boxes (..., 5) or (..., 8) of another rotated format, which is not the old one."""
     if old == "CXCYWHR":
         boxes = _anchored(boxes, -1)
     elif old == "XYXYXYXY":
@@ -56,7 +56,7 @@ def _cornered(boxes: Tensor) -> Tensor:
 
 
 def _measured(boxes: Tensor) -> Tensor:
-    """Four corners to XYWHR."""
+    """Convert four corners to XYWHR."""
     library, floats = torch(), _precise(boxes)
     x1, y1, x2, y2, x3, y3 = (floats[..., column] for column in range(6))
     angle = library.atan2(y1 - y2, x2 - x1)
@@ -71,7 +71,7 @@ def _precise(boxes: Tensor) -> Tensor:
 
 
 def rectangles(corners: Tensor) -> Tensor:
-    """Rectangles with the longer diagonals of parallelograms (..., 8)."""
+    """Return the rectangles over the longer diagonals of parallelograms (..., 8)."""
     library, floats = torch(), _precise(corners)
     x1, y1, x2, y2, x3, y3, x4, y4 = floats.unbind(-1)
     middle_x, middle_y = (x1 + x3) / 2, (y1 + y3) / 2
@@ -94,7 +94,7 @@ def rectangles(corners: Tensor) -> Tensor:
 
 
 def flipped_rotated(boxes: Tensor, kind: str, canvas: Canvas, axis: int) -> Tensor:
-    """Mirrored along an axis: 0: left to right; 1: upside down."""
+    """Mirror along an axis: 0: left to right; 1: upside down."""
     extent, result = canvas[1 - axis], boxes.clone()
     if kind == "XYXYXYXY":
         result[..., axis::2] = -(boxes[..., axis::2] - extent)
@@ -149,7 +149,7 @@ def _turned(corners: Tensor, canvas: Canvas) -> Tensor:
 
 
 def _lines(corners: Tensor) -> tuple[Tensor, Tensor]:
-    """Slopes and intercepts of the sides."""
+    """Return slopes and intercepts of the sides."""
     x, y = corners[..., 0::2], corners[..., 1::2]
     slopes = y.diff(append=y[..., :1]) / x.diff(append=x[..., :1])
     return slopes, y - slopes * x

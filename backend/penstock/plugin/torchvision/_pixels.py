@@ -179,7 +179,7 @@ def held(value: Pixels | PilImage | np.ndarray) -> Pixels:
 
 
 def joined_fill(fill: Sequence[float] | float | None) -> Sequence[float]:
-    """Values for the channels, or one for all."""
+    """Return values for the channels, or one for all."""
     if fill is None:
         return (0,)
     return (fill,) if isinstance(fill, (int, float)) else fill

@@ -45,7 +45,7 @@ def filter_name(interpolation: Interpolation) -> str:
 
 
 def pair_of(size: Size, name: str = "size") -> tuple[int, int]:
-    """Height and width.
+    """Return the height and width.
 
     Raises:
         ValueError: it is neither a number nor one or two.
@@ -111,7 +111,7 @@ def probability(value: float) -> float:
 
 
 def borders_of(padding: Size) -> tuple[int, int, int, int]:
-    """Left, top, right and bottom of `padding`: one number, two (across, down) or four.
+    """Return left, top, right and bottom of `padding`: one number, two (across, down) or four.
 
     Raises:
         TypeError, ValueError: it is none of that.
@@ -178,7 +178,7 @@ def resized_extents(extents: tuple[int, int], size: Size | None, max_size: int |
 
 
 def crop_anchor(extents: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
-    """Top and left of the middle: half a pixel is rounded to even."""
+    """Return top and left of the middle: half a pixel is rounded to even."""
     return round((extents[0] - size[0]) / 2.0), round((extents[1] - size[1]) / 2.0)
 
 

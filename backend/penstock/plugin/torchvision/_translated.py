@@ -47,7 +47,7 @@ def _is_first_version(transform: object) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Tensors as lists."""
+    """Return tensors as lists."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 

@@ -72,7 +72,7 @@ def classes() -> ModuleType:
 
 
 def _defined() -> ModuleType:
-    """Classes like torchvision's, derived from PyTorch's tensors."""
+    """Return classes like torchvision's, derived from PyTorch's tensors."""
     base = torch().Tensor
 
     class TVTensor(base):  # type: ignore[misc, valid-type]

@@ -333,7 +333,7 @@ def _normalized(sound: np.ndarray) -> np.ndarray:
 
 
 def _several(sounds: object) -> Sequence[object]:
-    """Sounds as a sequence; a list of numbers is one sound."""
+    """Return sounds as a sequence; a list of numbers is one sound."""
     if isinstance(sounds, np.ndarray):
         return list(sounds) if sounds.ndim > 1 else [sounds]
     if isinstance(sounds, (list, tuple)) and sounds and not isinstance(sounds[0], (int, float)):

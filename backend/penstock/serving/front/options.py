@@ -139,5 +139,5 @@ def is_loopback(address: str) -> bool:
 
 
 def proxy_threads() -> int:
-    """Threads of the proxy, and processes that pass on gRPC: few, as processors are for models."""
+    """Return the number of the proxy's threads and of relays for gRPC: few, as processors are for models."""
     return max(1, min(4, len(os.sched_getaffinity(0)) // 4))

@@ -60,5 +60,5 @@ to_tensor = _to_tensor
 
 
 def get_image_size(inpt: object) -> list[int]:
-    """Width and height."""
+    """Return the width and height."""
     return list(size_of(inpt))[::-1]

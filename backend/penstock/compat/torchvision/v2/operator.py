@@ -143,7 +143,7 @@ class OperatorSteps:
 
 
 def _arrays(data: Leaf) -> tuple[list[np.ndarray], str]:
-    """Images as arrays, and their layout.
+    """Return images as arrays, and their layout.
 
     Raises:
         TypeError: they are neither a PIL image nor a tensor.
@@ -163,7 +163,7 @@ def _arrays(data: Leaf) -> tuple[list[np.ndarray], str]:
 
 
 def _as_picture(pixels: np.ndarray) -> Leaf:
-    """Pixels of shape (H, W, C) as a PIL image."""
+    """Return pixels of shape (H, W, C) as a PIL image."""
     from PIL import Image
 
     return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
@@ -204,7 +204,7 @@ def get_input_shape_dynamic(inpt: Value) -> tuple[int, ...]:
 
 
 def get_HWC_from_layout_dynamic(inpt: Value) -> tuple[int, int, int]:
-    """Height, width and channels of images in dynamic mode.
+    """Return height, width and channels of images in dynamic mode.
 
     Raises:
         ValueError: their layout does not say which extents these are.
@@ -219,7 +219,7 @@ def get_HWC_from_layout_dynamic(inpt: Value) -> tuple[int, int, int]:
 
 
 def get_HWC_from_layout_pipeline(data_input: DataNode) -> tuple[DataNode, DataNode, DataNode, DataNode]:
-    """Height, width and channels of images in a pipeline, as nodes, and the images."""
+    """Return height, width and channels of images in a pipeline, as nodes, and the images."""
     shape = data_input.shape()
     first, second, third = shape[-3], shape[-2], shape[-1]
     is_planar = fn.cast(data_input.property("layout")[-3] == ord("C"), dtype=types.INT64)

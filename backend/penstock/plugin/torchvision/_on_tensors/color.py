@@ -29,7 +29,7 @@ def check_factor(factor: float, name: str) -> None:
 
 
 def _bounded(values: Tensor, like: Tensor) -> Tensor:
-    """Floats as values of an image of the type of ``like``."""
+    """Return floats as values of an image of the type of ``like``."""
     values = values.clamp_(0, max_value_of(like.dtype))
     return values if like.is_floating_point() else values.to(like.dtype)
 

@@ -32,7 +32,7 @@ def _blur(image: Tensor, kernel_size: Size, sigma: Floats | None = None) -> Tens
 
 
 def blur_of(kernel_size: Size, sigma: Floats | None) -> tuple[list[int], list[float]]:
-    """Sizes and standard deviations, across and down.
+    """Return sizes and standard deviations, across and down.
 
     Raises:
         TypeError, ValueError: they are none.

@@ -107,7 +107,7 @@ class _Range(NamedTuple):
 
 
 def levels(first: float, last: float, count: int) -> np.ndarray:
-    """Equal steps in single precision, counted from the nearer end."""
+    """Return equal steps in single precision, counted from the nearer end."""
     low, high = np.float32(first), np.float32(last)
     if count == 1:
         return np.array([low], np.float32)

@@ -46,7 +46,7 @@ class RandomResizedCrop(Applied):
 
     @staticmethod
     def get_params(img: Leaf, scale: Sequence[float], ratio: Sequence[float]) -> tuple[int, int, int, int]:
-        """Top, left, height and width of a random region of an image."""
+        """Return top, left, height and width of a random region of an image."""
         return _region(*size_of(img), scale, ratio)
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
@@ -58,7 +58,7 @@ class RandomResizedCrop(Applied):
 
 
 def _region(height: int, width: int, scale: Sequence[float], ratios: Sequence[float]) -> tuple[int, int, int, int]:
-    """Top, left, height and width of a random region of an image of this size."""
+    """Return top, left, height and width of a random region of an image of this size."""
     for _ in range(_TRIALS):
         area = height * width * numbers().between(*scale)
         ratio = numbers().exponential(*ratios)
@@ -111,7 +111,7 @@ class RandomCrop(Applied):
 
     @staticmethod
     def get_params(img: Leaf, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
-        """Top, left, height and width of a random region of an image.
+        """Return top, left, height and width of a random region of an image.
 
         Raises:
             ValueError: the image is smaller.

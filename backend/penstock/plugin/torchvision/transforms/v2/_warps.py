@@ -107,7 +107,7 @@ class RandomAffine(_Warp):
         shears: Sequence[float] | None,
         img_size: Sequence[int],
     ) -> tuple[float, tuple[int, int], float, tuple[float, float]]:
-        """Random angle, translation, scale and shear for an image of width and height ``img_size``."""
+        """Return random angle, translation, scale and shear for an image of width and height ``img_size``."""
         angle, moved, shear = numbers().between(float(degrees[0]), float(degrees[1])), (0, 0), [0.0, 0.0]
         if translate is not None:
             across, down = float(translate[0] * img_size[0]), float(translate[1] * img_size[1])

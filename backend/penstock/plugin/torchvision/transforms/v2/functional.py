@@ -370,18 +370,18 @@ def _image_property(name: str, inpt: Leaf, found: Callable[[Leaf], Any]) -> Any:
 
 
 def get_size(inpt: Any) -> list[int]:
-    """Height and width."""
+    """Return the height and width."""
     return _image_property("get_size", inpt, lambda image: list(size_of(image)))
 
 
 def get_image_size(inpt: Any) -> list[int]:
-    """Width and height. Deprecated: `get_size` returns height and width."""
+    """Return the width and height. Deprecated: `get_size` returns height and width."""
     warnings.warn("`get_image_size` is deprecated: `get_size` gives height and width", stacklevel=2)
     return list(size_of(inpt))[::-1]
 
 
 def get_dimensions(inpt: Any) -> list[int]:
-    """Channels, height and width."""
+    """Return the channels, height and width."""
     return _image_property("get_dimensions", _image(inpt, "get_dimensions"), lambda image: list(dimensions_of(image)))
 
 
@@ -517,12 +517,12 @@ def sanitize_keypoints(key_points: Tensor, canvas_size: Canvas | None = None) ->
 
 
 def get_size_image(image: Tensor) -> list[int]:
-    """Height and width of a tensor."""
+    """Return the height and width of a tensor."""
     return list(size_of(image))
 
 
 def get_dimensions_image(image: Tensor) -> list[int]:
-    """Channels, height and width of a tensor."""
+    """Return the channels, height and width of a tensor."""
     return list(dimensions_of(image))
 
 
@@ -537,7 +537,7 @@ def get_num_frames_video(video: Tensor) -> int:
 
 
 def get_size_bounding_boxes(bounding_box: Tensor) -> list[int]:
-    """Height and width of the image that boxes belong to."""
+    """Return the height and width of the image that boxes belong to."""
     return list(canvas_of(bounding_box))
 
 
