@@ -66,3 +66,13 @@ def test_lines_of_text(angle: float) -> None:
         assert abs(high - 20) <= 6
         assert abs(wide - 160) <= 10
         np.testing.assert_array_equal(crop[high // 2, wide // 2], [20, 40, 60])
+
+
+def test_spoken_parts() -> None:
+    likely = np.zeros(100, np.float32)
+    likely[10:20] = likely[60:90] = 0.9
+    audio = np.arange(100 * 512, dtype=np.float32)
+    clips, counts, segments = run("spoken_parts", audio=[audio, audio], likely=[likely, likely * 0])
+    assert [int(own) for own in counts] == [1, 0]
+    assert segments[0].tolist() == [[10 * 512 - 480, 90 * 512 + 480]]
+    np.testing.assert_array_equal(clips[0], audio[10 * 512 - 480 : 90 * 512 + 480])

@@ -1,0 +1,106 @@
+"""Read the weights of CTranslate2's models, without CTranslate2.
+
+Such a file is: the number of the format's version, the name and the revision of the network's description, then the weights, each with
+its name, shape, type and bytes, and second names of weights. Strings begin with their length and end with a zero byte.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+
+import numpy as np
+
+from penstock.errors import PenstockError
+
+__all__ = ["WeightsFileError", "read_weights"]
+
+_VERSION = 6
+# By CTranslate2's numbers of types. Others, such as brain floats, are refused.
+_TYPES = {0: "<f4", 1: "<i1", 2: "<i2", 3: "<i4", 4: "<f2"}
+_MAX_DIMENSIONS = 8
+
+
+class WeightsFileError(PenstockError, ValueError):
+    """A file is not one of CTranslate2's models, is damaged, or has weights that cannot be read."""
+
+
+def read_weights(data: bytes, description: str) -> dict[str, np.ndarray]:
+    """Return the named weights of a file.
+
+    Args:
+        data: the file's bytes.
+        description: the network's description that the file must name, such as ``WhisperSpec``.
+
+    Raises:
+        WeightsFileError: it is another file, is damaged, or has weights of other types than floats and integers of 8 to 32 bits.
+    """
+    reader = _Reader(data)
+    if reader.number("<I") != _VERSION:
+        raise WeightsFileError(f"this is not a file of CTranslate2's format in version {_VERSION}")
+    found = reader.string()
+    if found != description:
+        raise WeightsFileError(f"the file holds a {found[:100]!r} instead of a {description}")
+    reader.number("<I")  # the description's revision
+    weights: dict[str, np.ndarray] = {}
+    for _ in range(reader.number("<I")):
+        name, values = reader.weight()
+        if name in weights:
+            raise WeightsFileError(f"{name} is there twice")
+        weights[name] = values
+    for _ in range(reader.number("<I")):
+        # A second name of the same weight: who builds a network knows which ones are shared.
+        alias, name = reader.string(), reader.string()
+        if name not in weights or alias in weights:
+            raise WeightsFileError(f"{alias[:100]!r} is another name of {name[:100]!r}, which is not possible")
+    if reader.place != len(data):
+        raise WeightsFileError(f"{len(data) - reader.place} bytes follow the weights")
+    return weights
+
+
+class _Reader:
+    """Reads a file from its beginning to its end.
+
+    Attributes:
+        place: of the next byte.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = memoryview(data)
+        self.place = 0
+
+    def take(self, count: int) -> memoryview:
+        """Return the next bytes."""
+        if count > len(self._data) - self.place:
+            raise WeightsFileError("the file is truncated")
+        taken = self._data[self.place : self.place + count]
+        self.place += count
+        return taken
+
+    def number(self, form: str) -> int:
+        """Return the next number, of a form of :mod:`struct`."""
+        (value,) = struct.unpack(form, self.take(struct.calcsize(form)))
+        return int(value)
+
+    def string(self) -> str:
+        """Return the next string."""
+        content = bytes(self.take(self.number("<H")))
+        try:
+            return content.removesuffix(b"\0").decode("ascii")
+        except UnicodeDecodeError as error:
+            raise WeightsFileError("the file is damaged: a name is no text") from error
+
+    def weight(self) -> tuple[str, np.ndarray]:
+        """Return the next weight and its name."""
+        name = self.string()
+        rank = self.number("B")
+        if rank > _MAX_DIMENSIONS:
+            raise WeightsFileError(f"{name[:100]!r} has {rank} dimensions")
+        shape = [self.number("<I") for _ in range(rank)]
+        kind, size = self.number("B"), self.number("<I")
+        if kind not in _TYPES:
+            raise WeightsFileError(f"{name[:100]!r} is of type {kind}, which is not read")
+        dtype = np.dtype(_TYPES[kind])
+        if size != math.prod(shape) * dtype.itemsize:
+            raise WeightsFileError(f"{name[:100]!r} has {size} bytes, which its shape {shape} does not need")
+        return name, np.frombuffer(self.take(size), dtype).reshape(shape)

@@ -1,0 +1,65 @@
+"""Encoded recording to what is said in it: find speech, cut, transcribe, decode.
+
+Input ``encoded_audio``: one recording as a file (UINT8, 1-D): WAV, FLAC, Ogg, MP3 and others, of any length, rate and channels.
+Outputs, with a sample for each segment of speech, of up to 30 seconds, in order:
+
+- ``text``: UINT8, a string;
+- ``scores``: FLOAT, (1,): how probable the text is: the geometric mean of its tokens' probabilities;
+- ``seconds``: FLOAT, (2,): where in the recording the segment begins and ends;
+
+and for each recording ``counts``, INT32: how many segments it has. Where nobody speaks, there are none.
+"""
+
+from pathlib import Path
+
+from penstock import DataNode, fn, pipeline_def, presets, types
+from penstock.plugin.triton import autoserialize
+
+HERE = Path(__file__).parent
+DETECTOR, WHISPER = str(HERE / "detector.onnx"), str(HERE / "whisper.onnx")
+SAMPLE_RATE = 16000
+MAX_SECONDS = 30  # of what Whisper hears at a time
+# Of the detector's frames, in samples: each begins with the last samples of the one before it.
+FRAME_STEP, CONTEXT = 512, 64
+END = 50256  # Whisper's token; those after it control the network, and have no text
+
+
+@autoserialize
+@pipeline_def(batch_size=8)
+def speech() -> tuple[DataNode, ...]:
+    """The pipeline, on the CPU."""
+    encoded = fn.external_source(name="encoded_audio", dtype=types.UINT8, ndim=1)
+    audio, _ = fn.decoders.audio(encoded, sample_rate=float(SAMPLE_RATE), downmix=True)
+    segments = find_speech(audio)
+    clips, counts = fn.cut_segments(audio, segments)
+    text, scores = transcribe(clips)
+    each, _ = fn.expand(segments)
+    outputs = {"text": text, "scores": scores, "seconds": each / float(SAMPLE_RATE), "counts": counts}
+    return tuple(fn.copy(output, name=name) for name, output in outputs.items())
+
+
+def find_speech(audio: DataNode) -> DataNode:
+    """The segments of each recording in which somebody speaks, joined to as few as Whisper needs to hear all."""
+    # At least one frame, as networks take no empty samples.
+    filled = fn.pad(audio, axes=[0], shape=[FRAME_STEP])
+    frames = fn.frame_signal(filled, frame_length=CONTEXT + FRAME_STEP, step=FRAME_STEP, pad_begin=CONTEXT)
+    likely = fn.model(frames, path=DETECTOR, max_batch_size=1)
+    return fn.speech_segments(
+        likely,
+        length=fn.cast(audio.shape()[0], dtype=types.INT32),
+        frame_step=FRAME_STEP,
+        sample_rate=float(SAMPLE_RATE),
+        max_speech_seconds=float(MAX_SECONDS),
+        max_joined_seconds=float(MAX_SECONDS),
+    )
+
+
+def transcribe(clips: DataNode) -> tuple[DataNode, DataNode]:
+    """The text of each clip and its score."""
+    preset = presets.read_configuration({"feature_extractor_type": "WhisperFeatureExtractor"})
+    (features,) = preset.process(clips, "torchvision")
+    # One at a time: a text does not depend on what is transcribed beside it, and on a CPU it takes no longer.
+    tokens, scores = fn.model(features, path=WHISPER, output_names=["tokens", "scores"], max_batch_size=1)
+    vocabulary = (HERE / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
+    text = fn.decode_tokens(tokens, vocabulary=vocabulary, byte_level=True, end=END, skip_from=END, strip=True)
+    return text, scores

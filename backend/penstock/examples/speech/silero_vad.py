@@ -1,0 +1,148 @@
+"""Silero's detector of speech (VAD) as an ONNX graph that takes a whole recording, from the weights of its ONNX file.
+
+The original takes one frame at a time and returns its state, so that a client calls it for each of 31 frames a second. Here, all frames
+go through the convolutions together, and their results through one LSTM: the same arithmetic in one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+FRAMES, PROBABILITIES = "frames", "probabilities"
+# In samples, at 16 kHz: each frame begins with the last samples of the one before it.
+FRAME_STEP, CONTEXT = 512, 64
+FRAME_LENGTH = CONTEXT + FRAME_STEP
+
+# Understood by all ONNX Runtimes from 1.14 on.
+_OPSET, _IR_VERSION = 17, 8
+_WIDTH = 128  # of the LSTM
+_WINDOW_STEP, _REFLECTED = 128, 64  # of the Fourier transform, which is a convolution
+_ENCODER_STRIDES = (1, 2, 2, 1)
+
+
+def read_weights_of_network(content: bytes) -> dict[str, np.ndarray]:
+    """Return the weights of a network in an ONNX file by name; nothing of it is run."""
+    graph = onnx.load_from_string(content).graph
+    return {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+
+
+def silero_vad(weights: Mapping[str, np.ndarray]) -> onnx.ModelProto:
+    """Return the network.
+
+    From ``frames``, float32 of shape (batch, count, 576), each 512 samples at 16 kHz and the 64 before them, to ``probabilities``,
+    float32 of shape (batch, count).
+
+    Args:
+        weights: by the names of Silero's file for 16 kHz. Each must be used, and have the expected shape.
+
+    Raises:
+        ValueError: there are others, or some are missing.
+    """
+    graph = _Graph(weights)
+    data = graph.node("Reshape", FRAMES, graph.integers(-1, 1, FRAME_LENGTH))
+    data = graph.node("Pad", data, graph.integers(0, 0, 0, 0, 0, _REFLECTED), mode="reflect")
+    waves = graph.weight("model.stft.forward_basis_buffer")
+    data = graph.node("Conv", data, waves, strides=[_WINDOW_STEP])
+    # Cosines, then sines: the length of both is the amplitude.
+    data = graph.node("Mul", data, data)
+    bins = graph.shape("model.stft.forward_basis_buffer")[0] // 2
+    cosines, sines = graph.outputs("Split", [data, graph.integers(bins, bins)], 2, axis=1)
+    data = graph.node("Sqrt", graph.node("Add", cosines, sines))
+    for layer, stride in enumerate(_ENCODER_STRIDES):
+        names = (f"model.encoder.{layer}.reparam_conv.{part}" for part in ("weight", "bias"))
+        data = graph.node("Relu", graph.node("Conv", data, *map(graph.weight, names), strides=[stride], pads=[1, 1]))
+    batch_and_count = graph.node("Slice", graph.node("Shape", FRAMES), graph.integers(0), graph.integers(2))
+    extents = graph.node("Concat", batch_and_count, graph.integers(_WIDTH), axis=0)
+    # The LSTM takes steps before samples.
+    data = graph.node("Transpose", graph.node("Reshape", data, extents), perm=[1, 0, 2])
+    data = graph.node("LSTM", data, *graph.lstm_weights("model.decoder.rnn"), hidden_size=_WIDTH)
+    data = graph.node("Relu", graph.node("Squeeze", data, graph.integers(1)))
+    name = "model.decoder.decoder.2"
+    kernel = graph.constant(f"{name}.weight", graph.take(f"{name}.weight").reshape(_WIDTH, 1))
+    logits = graph.node("Add", graph.node("MatMul", data, kernel), graph.weight(f"{name}.bias"))
+    logits = graph.node("Transpose", graph.node("Squeeze", logits, graph.integers(2)), perm=[1, 0])
+    graph.node("Sigmoid", logits, output=PROBABILITIES)
+    return graph.model()
+
+
+@dataclass
+class _Graph:
+    """A graph that grows node by node; values are named by numbers."""
+
+    weights: Mapping[str, np.ndarray]
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+    initializers: list[onnx.TensorProto] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
+
+    def outputs(self, kind: str, inputs: list[str], count: int, **attributes: Any) -> list[str]:
+        """Append a node and return the names of its outputs."""
+        names = [f"{kind}_{len(self.nodes)}_{number}" for number in range(count)]
+        self.nodes.append(helper.make_node(kind, inputs, names, **attributes))
+        return names
+
+    def node(self, kind: str, *inputs: str, output: str = "", **attributes: Any) -> str:
+        """Append a node and return the name of its output."""
+        output = output or f"{kind}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [output], **attributes))
+        return output
+
+    def take(self, name: str) -> np.ndarray:
+        """Return a weight, which counts as used."""
+        if name not in self.weights:
+            raise ValueError(f"these are not the weights of Silero's VAD: there is no {name}")
+        self.used.add(name)
+        return self.weights[name]
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a weight."""
+        return self.take(name).shape
+
+    def weight(self, name: str) -> str:
+        """Make a weight a constant of the graph, unchanged."""
+        return self.constant(name, self.take(name))
+
+    def lstm_weights(self, name: str) -> tuple[str, str, str]:
+        """Make the weights of an LSTM constants: PyTorch's gates in ONNX's order."""
+
+        def ordered(part: str) -> np.ndarray:
+            enter, forget, cell, leave = np.split(self.take(f"{name}.{part}"), 4)
+            return np.concatenate([enter, leave, forget, cell])[None]
+
+        biases = np.concatenate([ordered("bias_ih"), ordered("bias_hh")], axis=1)
+        return (
+            self.constant(f"{name}.weight_ih", ordered("weight_ih")),
+            self.constant(f"{name}.weight_hh", ordered("weight_hh")),
+            self.constant(f"{name}.bias", biases),
+        )
+
+    def integers(self, *values: int) -> str:
+        """Make a list of whole numbers a constant of the graph."""
+        return self.constant(f"integers_{len(self.initializers)}", np.array(values, np.int64))
+
+    def constant(self, name: str, values: np.ndarray) -> str:
+        """Make an array a constant of the graph."""
+        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def model(self) -> onnx.ModelProto:
+        """Return the model, checked; each weight must have been used."""
+        unused = sorted(set(self.weights) - self.used)
+        if unused:
+            raise ValueError(f"these are not the weights of Silero's VAD: {unused[0]} is not part of it")
+        frames = helper.make_tensor_value_info(FRAMES, TensorProto.FLOAT, ["batch", "count", FRAME_LENGTH])
+        probabilities = helper.make_tensor_value_info(PROBABILITIES, TensorProto.FLOAT, ["batch", "count"])
+        graph = helper.make_graph(self.nodes, "silero_vad", [frames], [probabilities], self.initializers)
+        model = helper.make_model(
+            graph,
+            ir_version=_IR_VERSION,
+            opset_imports=[helper.make_opsetid("", _OPSET)],
+            producer_name="penstock",
+        )
+        onnx.checker.check_model(model, full_check=True)
+        return model
