@@ -123,8 +123,8 @@ def pages(count: int, photographed: bool) -> list[Page]:
     return made
 
 
-def edit_distance(a: str, b: str) -> int:
-    """How many characters must be inserted, removed or replaced to make one of the other."""
+def edit_distance(a: Sequence[object], b: Sequence[object]) -> int:
+    """How many characters or words must be inserted, removed or replaced to make one of the other."""
     row = list(range(len(b) + 1))
     for i, own in enumerate(a, 1):
         before, row[0] = row[0], i

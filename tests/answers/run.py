@@ -15,6 +15,7 @@ from pathlib import Path
 import pages
 
 import photographs
+import recordings
 from penstock.examples import load_example
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +23,7 @@ SHARED = ROOT.parent / "shared" / "data"
 
 
 def main() -> int:
-    """Prints both tables; 1 if our pipelines change an answer."""
+    """Prints the tables; 1 if our pipelines change an answer."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--photographs", type=Path, action="append", default=[], help="a folder of further JPEGs")
     parser.add_argument("--pages", type=int, default=10, help="of four lines each, rendered and photographed")
@@ -31,7 +32,7 @@ def main() -> int:
     folders += [folder for folder in (SHARED / "coco" / "images", SHARED / "images" / "jpeg") if folder.is_dir()]
     with tempfile.TemporaryDirectory() as temporary, contextlib.redirect_stdout(sys.stderr):
         models = Path(temporary)
-        for name in ("imagenet", "ocr"):
+        for name in ("imagenet", "ocr", "speech"):
             load_example(name).add(models)
         given = photographs.pictures(folders)
         outcomes = photographs.compare(photographs.Classifier(models / "mobilenet_v2_classifier"), given, models)
@@ -39,10 +40,14 @@ def main() -> int:
             kind: pages.compare(pages.pages(options.pages, kind == "photographed"), models / "ocr")
             for kind in ("rendered", "photographed")
         }
-    print(photographs.table(outcomes), "", pages.table(read), sep="\n")
+        said = recordings.recordings()
+        heard = recordings.compare(said, models / "speech", models)
+    tables = photographs.table(outcomes), pages.table(read), recordings.table({"of sentences": heard})
+    print("\n\n".join(tables))
     first, *_ = outcomes.values()
     ours = [own for name, own in outcomes.items() if 'reference="torchvision"' in name]
     changed = sum(int((own.best != first.best).sum()) for own in ours) + sum(own.changed for own in read.values())
+    changed += heard.changed
     print(f"\n{changed} answers of our pipelines differ from those after the networks' own preprocessing")
     return min(changed, 1)
 

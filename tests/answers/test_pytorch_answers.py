@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import pages
 
 import photographs
+import recordings
 from penstock.examples import load_example
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.exhaustive]
@@ -45,6 +46,21 @@ def test_lines_are_read_as_by_the_networks_own_steps(tmp_path: Path) -> None:
         compared = pages.compare(pages.pages(3, photographed), tmp_path / "ocr")
         assert (compared.lines, compared.changed) == (12, 0)
         assert compared.errors <= compared.characters // 100
+
+
+def test_sentences_are_transcribed_as_by_the_networks_own_steps(tmp_path: Path) -> None:
+    load_example("speech").add(tmp_path)
+    (tmp_path / "wheels").mkdir()
+    given = [*recordings.recordings(conditions=False), recordings.recordings()[-2]]
+    compared = recordings.compare(given, tmp_path / "speech", tmp_path / "wheels")
+    assert (compared.recordings, compared.changed) == (6, 0)
+    assert compared.errors <= compared.words // 8
+
+
+def test_word_errors() -> None:
+    given = (("a b", "a b"), ("a", "a b c"), ("", "a"), ("the river", "a river ran"))
+    assert [pages.edit_distance(found.split(), said.split()) for found, said in given] == [0, 2, 1, 2]
+    assert recordings.words_of("The river's 2 banks, today!") == ["the", "river's", "2", "banks", "today"]
 
 
 def test_edit_distance() -> None:
