@@ -102,65 +102,86 @@ def _encode(graph: _Graph) -> str:
 
 
 def _decode(graph: _Graph, encoded: str, decoding: Decoding) -> tuple[str, str]:
-    """Append the decoder and return each step's tokens and the logarithms of their probabilities, 1 behind the end, of shape (steps, batch)."""
+    """Append the decoder's loop.
+
+    Returns:
+        Each step's tokens, and the logarithms of their probabilities, 1 behind the end; both of shape (steps, batch).
+    """
     store = graph.store
-    layers, heads = store.layers("decoder"), store.number("decoder/num_heads")
-    vocabulary, width = store.shape("decoder/embeddings/weight")
+    heads, width = store.number("decoder/num_heads"), store.shape("decoder/embeddings/weight")[1]
+    states = {layer: (f"{layer}/keys", f"{layer}/values") for layer in store.layers("decoder")}
     # The same in each step.
-    crossed = {layer: graph.heads(encoded, f"{layer}/attention/linear_1", 2, heads) for layer in layers}
+    encoded_heads = {layer: graph.heads(encoded, f"{layer}/attention/linear_1", 2, heads) for layer in states}
+    body = _Graph(store, [], "step_")
+    logits, grown = _step(body, states, encoded_heads)
+    token, logarithm, ended, is_unfinished = _choose(body, logits, decoding)
+    collected = body.node("Identity", token)
+
+    carried: list[_Value] = [("token", TensorProto.INT64, ["batch"]), ("has_ended", TensorProto.BOOL, ["batch"])]
+    for names in states.values():
+        carried += [(name, TensorProto.FLOAT, ["batch", heads, None, width // heads]) for name in names]
+    inputs: list[_Value] = [("step", TensorProto.INT64, []), ("goes_on", TensorProto.BOOL, []), *carried]
+    outputs: list[_Value] = [(is_unfinished, TensorProto.BOOL, [])]
+    outputs += [(name, kind, shape) for name, (_, kind, shape) in zip([token, ended, *grown], carried)]
+    outputs += [(collected, TensorProto.INT64, ["batch"]), (logarithm, TensorProto.FLOAT, ["batch"])]
+    step_inputs, step_outputs = ([helper.make_tensor_value_info(*value) for value in own] for own in (inputs, outputs))
+    step = helper.make_graph(body.nodes, "step", step_inputs, step_outputs)
+
+    batch = graph.node("Slice", graph.node("Shape", FEATURES), store.integers(0), store.integers(1))
+    no_steps = graph.node("Concat", batch, store.integers(heads, 0, width // heads), axis=0)
+    empty = graph.node("ConstantOfShape", no_steps)
+    start, has_ended = (
+        graph.node("Expand", store.constant(np.array(value)), batch) for value in (decoding.start, False)
+    )
+    limit, goes_on = store.constant(np.array(MAX_TOKENS + 1)), store.constant(np.array(True))
+    given = [limit, goes_on, start, has_ended, *[empty] * len(grown)]
+    *_, tokens, logarithms = graph.outputs("Loop", given, len(carried) + 2, body=step)
+    return tokens, logarithms
+
+
+def _step(
+    body: _Graph, states: Mapping[str, tuple[str, str]], encoded_heads: Mapping[str, list[str]]
+) -> tuple[str, list[str]]:
+    """Append a step of the decoder.
+
+    Args:
+        body: of the loop, with the inputs ``token`` and ``step``.
+        states: of each layer, the keys and values of the steps before.
+        encoded_heads: of each layer, the keys and values of what the encoder made.
+
+    Returns:
+        The logits of the next token, and the states with this step's keys and values.
+    """
+    store = body.store
+    heads = store.number("decoder/num_heads")
     embeddings = store.weight("decoder/embeddings/weight")
     positions = store.weight("decoder/position_encodings/encodings")
-
-    body = _Graph(store, [], "step_")
     data = body.node("Add", body.node("Gather", embeddings, "token"), body.node("Gather", positions, "step"))
     data = body.node("Unsqueeze", data, store.integers(1))
-    states = {layer: (f"{layer}/keys", f"{layer}/values") for layer in layers}
     grown: list[str] = []
-    for layer in layers:
+    for layer, before in states.items():
         attention = f"{layer}/self_attention"
         query, *new = body.heads(body.normalize(data, attention), f"{attention}/linear_0", 3, heads)
-        key, value = (body.node("Concat", before, own, axis=2) for before, own in zip(states[layer], new))
+        key, value = (body.node("Concat", *pair, axis=2) for pair in zip(before, new))
         grown += [key, value]
         data = body.node("Add", data, body.attend(query, key, value, f"{attention}/linear_1"))
         attention = f"{layer}/attention"
         (query,) = body.heads(body.normalize(data, attention), f"{attention}/linear_0", 1, heads)
-        key, value = crossed[layer]
+        key, value = encoded_heads[layer]
         data = body.node("Add", data, body.attend(query, key, value, f"{attention}/linear_2"))
         data = body.feed_forward(data, f"{layer}/ffn")
     data = body.node("Squeeze", body.normalize(data, "decoder"), store.integers(1))
-    logits = body.node("Gemm", data, embeddings, transB=1)
-    token, logarithm, ended, is_unfinished = _choose(body, logits, vocabulary, decoding)
-
-    batch = graph.node("Slice", graph.node("Shape", FEATURES), store.integers(0), store.integers(1))
-    empty_shape = graph.node("Concat", batch, store.integers(heads, 0, width // heads), axis=0)
-    empty = graph.node("ConstantOfShape", empty_shape)
-    carried: list[_Value] = [("token", TensorProto.INT64, ["batch"]), ("has_ended", TensorProto.BOOL, ["batch"])]
-    for names in states.values():
-        carried += [(name, TensorProto.FLOAT, ["batch", heads, None, width // heads]) for name in names]
-    starts = [
-        graph.node("Expand", store.constant(np.array(decoding.start)), batch),
-        graph.node("Expand", store.constant(np.array(False)), batch),
-        *[empty] * len(grown),
-    ]
-    inputs: list[_Value] = [("step", TensorProto.INT64, []), ("goes_on", TensorProto.BOOL, []), *carried]
-    outputs: list[_Value] = [(is_unfinished, TensorProto.BOOL, [])]
-    outputs += [(name, kind, shape) for name, (_, kind, shape) in zip([token, ended, *grown], carried)]
-    outputs += [(body.node("Identity", token), TensorProto.INT64, ["batch"]), (logarithm, TensorProto.FLOAT, ["batch"])]
-    step_inputs, step_outputs = ([helper.make_tensor_value_info(*value) for value in own] for own in (inputs, outputs))
-    step = helper.make_graph(body.nodes, "step", step_inputs, step_outputs)
-    limit, goes_on = store.constant(np.array(MAX_TOKENS + 1)), store.constant(np.array(True))
-    *_, tokens, logarithms = graph.nodes_outputs("Loop", [limit, goes_on, *starts], len(carried) + 2, body=step)
-    return tokens, logarithms
+    return body.node("Gemm", data, embeddings, transB=1), grown
 
 
-def _choose(body: _Graph, logits: str, vocabulary: int, decoding: Decoding) -> tuple[str, str, str, str]:
+def _choose(body: _Graph, logits: str, decoding: Decoding) -> tuple[str, str, str, str]:
     """Append the choice of each sample's next token.
 
     Returns:
         The tokens, their logarithms, which texts have ended, and whether there are others.
     """
     store = body.store
-    barred = np.zeros((2, vocabulary), np.float32)
+    barred = np.zeros((2, store.shape("decoder/embeddings/weight")[0]), np.float32)
     barred[:, list(decoding.suppressed)] = -np.inf
     barred[1, list(decoding.suppressed_first)] = -np.inf
     # Step 0 sees the start, and its successor is known; step 1 finds the first token of the text.
@@ -266,7 +287,7 @@ class _Graph:
     nodes: list[onnx.NodeProto]
     prefix: str = ""
 
-    def nodes_outputs(self, kind: str, inputs: Sequence[str], count: int, **attributes: Any) -> list[str]:
+    def outputs(self, kind: str, inputs: Sequence[str], count: int, **attributes: Any) -> list[str]:
         """Append a node with several outputs and return their names."""
         outputs = [f"{self.prefix}{kind}_{len(self.nodes)}_{number}" for number in range(count)]
         self.nodes.append(helper.make_node(kind, inputs, outputs, **attributes))
@@ -296,7 +317,7 @@ class _Graph:
     def heads(self, data: str, name: str, count: int, heads: int) -> list[str]:
         """Append a linear layer whose result is ``count`` arrays, each of shape (batch, heads, steps, width)."""
         joined = self.linear(data, name)
-        parts = self.nodes_outputs("Split", [joined], count, axis=2, num_outputs=count) if count > 1 else [joined]
+        parts = self.outputs("Split", [joined], count, axis=2, num_outputs=count) if count > 1 else [joined]
         split = self.store.integers(0, 0, heads, -1)
         return [self.node("Transpose", self.node("Reshape", part, split), perm=[0, 2, 1, 3]) for part in parts]
 
