@@ -43,5 +43,5 @@ def settings(seed: int) -> dict[str, Any]:
 
 
 def length(seed: int, frames: int, frame_step: int) -> int:
-    """Samples of a recording of so many frames: of the last one, there may be a part."""
+    """Samples of a recording of this number of frames: of the last one, there may be a part."""
     return frames * frame_step - int(np.random.default_rng([seed, 2]).integers(0, frame_step))

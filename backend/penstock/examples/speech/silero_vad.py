@@ -1,7 +1,8 @@
 """Silero's detector of speech (VAD) as an ONNX graph that takes a whole recording, from the weights of its ONNX file.
 
-The original takes one frame at a time and returns its state, so that a client calls it for each of 31 frames a second. Here, all frames
-go through the convolutions together, and their results through one LSTM: the same arithmetic in one call.
+The original takes one frame at a time and returns its state, so that a client calls it for each of 31 frames a second. Here, frames go
+through the convolutions in blocks, so that long recordings need little memory, and their results through one LSTM: the same arithmetic
+in one call.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _OPSET, _IR_VERSION = 17, 8
 _WIDTH = 128  # of the LSTM
 _WINDOW_STEP, _REFLECTED = 128, 64  # of the Fourier transform, which is a convolution
 _ENCODER_STRIDES = (1, 2, 2, 1)
+_FRAMES_PER_BLOCK = 32
 
 
 def read_weights_of_network(content: bytes) -> dict[str, np.ndarray]:
@@ -45,19 +47,16 @@ def silero_vad(weights: Mapping[str, np.ndarray]) -> onnx.ModelProto:
         ValueError: there are others, or some are missing.
     """
     graph = _Graph(weights)
-    data = graph.node("Reshape", FRAMES, graph.integers(-1, 1, FRAME_LENGTH))
-    data = graph.node("Pad", data, graph.integers(0, 0, 0, 0, 0, _REFLECTED), mode="reflect")
-    waves = graph.weight("model.stft.forward_basis_buffer")
-    data = graph.node("Conv", data, waves, strides=[_WINDOW_STEP])
-    # Cosines, then sines: the length of both is the amplitude.
-    data = graph.node("Mul", data, data)
-    bins = graph.shape("model.stft.forward_basis_buffer")[0] // 2
-    cosines, sines = graph.outputs("Split", [data, graph.integers(bins, bins)], 2, axis=1)
-    data = graph.node("Sqrt", graph.node("Add", cosines, sines))
-    for layer, stride in enumerate(_ENCODER_STRIDES):
-        names = (f"model.encoder.{layer}.reparam_conv.{part}" for part in ("weight", "bias"))
-        data = graph.node("Relu", graph.node("Conv", data, *map(graph.weight, names), strides=[stride], pads=[1, 1]))
     batch_and_count = graph.node("Slice", graph.node("Shape", FRAMES), graph.integers(0), graph.integers(2))
+    total = graph.node("ReduceProd", batch_and_count, axes=[0])
+    size = graph.integers(_FRAMES_PER_BLOCK)
+    # Whole blocks: the remainder has the divisor's sign.
+    missing = graph.node("Mod", graph.node("Neg", total), size)
+    data = graph.node("Reshape", FRAMES, graph.integers(-1, FRAME_LENGTH))
+    data = graph.node("Pad", data, graph.node("Concat", graph.integers(0, 0), missing, graph.integers(0), axis=0))
+    blocks = graph.node("Reshape", data, graph.integers(-1, _FRAMES_PER_BLOCK, 1, FRAME_LENGTH))
+    data = graph.node("Scan", blocks, body=_convolutions(graph), num_scan_inputs=1)
+    data = graph.node("Slice", graph.node("Reshape", data, graph.integers(-1, _WIDTH)), graph.integers(0), total)
     extents = graph.node("Concat", batch_and_count, graph.integers(_WIDTH), axis=0)
     # The LSTM takes steps before samples.
     data = graph.node("Transpose", graph.node("Reshape", data, extents), perm=[1, 0, 2])
@@ -71,6 +70,26 @@ def silero_vad(weights: Mapping[str, np.ndarray]) -> onnx.ModelProto:
     return graph.model()
 
 
+def _convolutions(outer: _Graph) -> onnx.GraphProto:
+    """Return the graph from a block of frames, of shape (block, 1, 576), to what the LSTM takes of each, of shape (block, 128)."""
+    graph = _Graph(outer.weights, [], outer.initializers, outer.used, "block_")
+    data = graph.node("Pad", "block", graph.integers(0, 0, 0, 0, 0, _REFLECTED), mode="reflect")
+    waves = graph.weight("model.stft.forward_basis_buffer")
+    data = graph.node("Conv", data, waves, strides=[_WINDOW_STEP])
+    # Cosines, then sines: the length of both is the amplitude.
+    data = graph.node("Mul", data, data)
+    bins = graph.shape("model.stft.forward_basis_buffer")[0] // 2
+    cosines, sines = graph.outputs("Split", [data, graph.integers(bins, bins)], 2, axis=1)
+    data = graph.node("Sqrt", graph.node("Add", cosines, sines))
+    for layer, stride in enumerate(_ENCODER_STRIDES):
+        names = (f"model.encoder.{layer}.reparam_conv.{part}" for part in ("weight", "bias"))
+        data = graph.node("Relu", graph.node("Conv", data, *map(graph.weight, names), strides=[stride], pads=[1, 1]))
+    data = graph.node("Squeeze", data, graph.integers(2))
+    block = helper.make_tensor_value_info("block", TensorProto.FLOAT, [_FRAMES_PER_BLOCK, 1, FRAME_LENGTH])
+    result = helper.make_tensor_value_info(data, TensorProto.FLOAT, [_FRAMES_PER_BLOCK, _WIDTH])
+    return helper.make_graph(graph.nodes, "convolutions", [block], [result])
+
+
 @dataclass
 class _Graph:
     """A graph that grows node by node; values are named by numbers."""
@@ -79,16 +98,17 @@ class _Graph:
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     initializers: list[onnx.TensorProto] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
+    prefix: str = ""
 
     def outputs(self, kind: str, inputs: list[str], count: int, **attributes: Any) -> list[str]:
         """Append a node and return the names of its outputs."""
-        names = [f"{kind}_{len(self.nodes)}_{number}" for number in range(count)]
+        names = [f"{self.prefix}{kind}_{len(self.nodes)}_{number}" for number in range(count)]
         self.nodes.append(helper.make_node(kind, inputs, names, **attributes))
         return names
 
     def node(self, kind: str, *inputs: str, output: str = "", **attributes: Any) -> str:
         """Append a node and return the name of its output."""
-        output = output or f"{kind}_{len(self.nodes)}"
+        output = output or f"{self.prefix}{kind}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, inputs, [output], **attributes))
         return output
 

@@ -75,7 +75,7 @@ def whisper(weights: Mapping[str, np.ndarray], decoding: Decoding) -> onnx.Model
     first, last, axis = store.integers(1), store.integers(_END), store.integers(0)
     steps, logarithms = (graph.node("Slice", own, first, last, axis) for own in (steps, logarithms))
     graph.node("Transpose", steps, output=TOKENS, perm=[1, 0])
-    # Behind the end, logarithms are positive.
+    # After the end, logarithms are positive.
     is_text = graph.node("LessOrEqual", logarithms, store.constant(np.float32(0)))
     count = graph.node("ReduceSum", graph.node("Cast", is_text, to=TensorProto.FLOAT), axis, keepdims=0)
     total = graph.node("ReduceSum", graph.node("Min", logarithms, store.constant(np.float32(0))), axis, keepdims=0)
@@ -105,7 +105,7 @@ def _decode(graph: _Graph, encoded: str, decoding: Decoding) -> tuple[str, str]:
     """Append the decoder's loop.
 
     Returns:
-        Each step's tokens, and the logarithms of their probabilities, 1 behind the end; both of shape (steps, batch).
+        Each step's tokens, and the logarithms of their probabilities, 1 after the end; both of shape (steps, batch).
     """
     store = graph.store
     heads, width = store.number("decoder/num_heads"), store.shape("decoder/embeddings/weight")[1]
@@ -322,7 +322,7 @@ class _Graph:
         return [self.node("Transpose", self.node("Reshape", part, split), perm=[0, 2, 1, 3]) for part in parts]
 
     def attend(self, query: str, key: str, value: str, name: str) -> str:
-        """Append attention, without a mask, and the linear layer behind it."""
+        """Append attention, without a mask, and the linear layer after it."""
         width = self.store.shape(f"{name}/weight")[1] // self.store.number(f"{name.split('/')[0]}/num_heads")
         scaled = self.node("Mul", query, self.store.constant(np.float32(width**-0.5)))
         likeness = self.node("MatMul", scaled, self.node("Transpose", key, perm=[0, 1, 3, 2]))

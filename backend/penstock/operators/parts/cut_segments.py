@@ -28,7 +28,7 @@ class CutSegments(Operator):
             Input(
                 "segments",
                 device="match_or_cpu",
-                doc="Whole numbers of shape (segments, 2): the first position of each and the one behind its last; best on the CPU, where "
+                doc="Whole numbers of shape (segments, 2): the first position of each and the one after its last; best on the CPU, where "
                 "they are needed.",
                 example=example_data.fixed_arrays([[0, 500], [300, 1000]], [[1, 2]], dtype=np.int32),
             ),

@@ -46,7 +46,7 @@ class SpeechSegments(RowsOperator):
     or, if there is none, where it becomes too long. At last, neighbours are joined while they are, with the pauses between them, no
     longer than `max_joined_seconds`: networks that take 30 seconds at a time then run less often.
 
-    Returns the first sample of each segment and the one behind its last, INT32 of shape (segments, 2). A sample of the batch fails if a
+    Returns the first sample of each segment and the one after its last, INT32 of shape (segments, 2). A sample of the batch fails if a
     probability is not between 0 and 1.
 
     The rules, except for joining, are those of Silero's `get_speech_timestamps` (silero-vad 6.2).
@@ -77,7 +77,7 @@ class SpeechSegments(RowsOperator):
                 "length",
                 "int32",
                 None,
-                "Length of the recording, in samples; by default that of all frames. Frames that begin behind it are not read.",
+                "Length of the recording, in samples; by default that of all frames. Frames that begin after it are not read.",
                 tensor=True,
                 example=9000,
             ),
