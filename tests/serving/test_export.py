@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from penstock import Pipeline
 from penstock.errors import SerializationError
 from penstock.serving.completion import ModelConfiguration, TensorConfiguration
-from penstock.serving.export import ExportError, configuration_text, export_model, model_file
+from penstock.serving.export import ExportError, configuration_text, export_model, export_preset, model_file
 from penstock.serving.model_files import load_pipeline
 
 DOUBLED = """
@@ -91,6 +92,23 @@ def test_a_file_without_pipeline_is_refused(tmp_path: Path) -> None:
     source.write_text("")
     with pytest.raises(SerializationError, match="0 pipelines"):
         export_model(source, tmp_path / "model")
+
+
+@pytest.mark.parametrize(("crops", "dims"), [(True, "3, 32, 40"), (False, "3, -1, -1")])
+def test_a_preset_tells_the_extents_that_all_images_share(tmp_path: Path, crops: bool, dims: str) -> None:
+    configuration = tmp_path / "preprocessor_config.json"
+    processor = {
+        "image_processor_type": "CLIPImageProcessor",
+        "size": {"shortest_edge": 48},
+        "do_center_crop": crops,
+        "crop_size": {"height": 32, "width": 40},
+    }
+    configuration.write_text(json.dumps(processor))
+    export_preset(configuration, tmp_path / "model")
+    assert (
+        f'output [ {{ name: "pixel_values" data_type: TYPE_FP32 dims: [{dims}]'
+        in (tmp_path / "model" / "config.pbtxt").read_text()
+    )
 
 
 def test_finds_the_file_of_a_model_folder(source: Path, tmp_path: Path) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from penstock import fn, pipeline_def
 from penstock.kernels.cpu.jpeg.files import decode_file
 from penstock.serving.probing import probe
 from penstock.serving.warming import usual
@@ -12,3 +17,21 @@ def test_the_usual_pipeline_is_known_and_warm_after_a_probe() -> None:
     (output,) = probe(usual())
     assert (output.dtype, output.dims) == (FLOAT, (3, 224, 224))
     assert decode_file.signatures
+
+
+def test_extents_that_depend_on_the_input_are_unknown() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define() -> Any:
+        signal = fn.external_source(name="signal", dtype=FLOAT, ndim=2)
+        return (
+            signal,
+            fn.resize(fn.expand_dims(signal, axes=2), size=(8, 9)),
+            fn.python_function(signal, function=_ranks),
+        )
+
+    assert [output.dims for output in probe(define())] == [(-1, -1), (8, 9, 1), (-1, -1, -1)]
+
+
+def _ranks(signal: np.ndarray) -> np.ndarray:
+    """One of another rank for the smaller of the two trials."""
+    return signal[None] if len(signal) < 20 else signal
