@@ -31,10 +31,11 @@
 enum program { COMMAND, TRITON, WORKER, GUARDIAN, STUB, LAUNCHER, PROGRAMS };
 enum kind { OPEN, CREATE, WRITE, MAP, FORK, THREAD, DESCRIPTOR, KINDS };
 
-// In the order of the fields of `_LAYOUT` in failing_calls.py.
+// In the order of `_FIELDS`, `_COUNTS` and the call in failing_calls.py.
 struct control {
     _Atomic int64_t armed, program, kind, error, number;
-    _Atomic int64_t failed_in;  // the process whose call was failed, or 0
+    _Atomic int64_t claimed_by;  // the process that fails its call, or 0
+    _Atomic int64_t failed_in;   // the same, once `call` is written
     _Atomic int64_t counts[PROGRAMS][KINDS];
     char call[512];
 };
@@ -93,12 +94,13 @@ static bool fails(enum kind kind, const char *call, const char *argument, void *
     if (!control->armed) return false;
     int64_t number = ++control->counts[program][kind];
     if (control->program != program || control->kind != kind || control->number != number) return false;
-    int64_t nobody = 0;
-    if (!atomic_compare_exchange_strong(&control->failed_in, &nobody, getpid())) return false;
+    int64_t nobody = 0, error = control->error;
+    if (!atomic_compare_exchange_strong(&control->claimed_by, &nobody, getpid())) return false;
     Dl_info origin = {0};
     dladdr(caller, &origin);
     snprintf(control->call, sizeof control->call, "%s(%s) of %s", call, argument, origin.dli_fname ? origin.dli_fname : "?");
-    errno = (int)control->error;
+    control->failed_in = getpid();
+    errno = (int)error;
     return true;
 }
 

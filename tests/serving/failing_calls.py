@@ -10,6 +10,7 @@ import mmap
 import os
 import struct
 import subprocess
+import time
 from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
@@ -83,10 +84,11 @@ class Failed:
     library: str
 
 
-# In the order of `struct control`: armed, program, kind, error, number, failed_in, the counts and the call.
-_FIELDS = struct.Struct("6q")
+# In the order of `struct control`: armed, program, kind, error, number, claimed_by, failed_in, the counts and the call.
+_FIELDS = struct.Struct("7q")
 _COUNTS = struct.Struct(f"{len(Program) * len(Kind)}q")
 _CALL_BYTES = 512
+_DESCRIPTION_SECONDS = 5.0
 
 
 class FailingCalls:
@@ -112,15 +114,20 @@ class FailingCalls:
         """Count calls from now on, and fail one of them."""
         self._shared[:] = bytes(len(self._shared))
         chosen = (fault.program.value, fault.kind.value, fault.error, fault.number) if fault else (0, 0, 0, 0)
-        _FIELDS.pack_into(self._shared, 0, 0, *chosen, 0)
+        _FIELDS.pack_into(self._shared, 0, 0, *chosen, 0, 0)
         self._shared[:8] = struct.pack("q", 1)
 
     def disarm(self) -> Failed | None:
         """Fails no more calls; returns the one that has failed."""
         self._shared[:8] = bytes(8)
-        pid = _FIELDS.unpack_from(self._shared)[-1]
+        *_, pid, described = _FIELDS.unpack_from(self._shared)
         if not pid:
             return None
+        # The process may be about to write which call it is, unless it is killed first.
+        deadline = time.monotonic() + _DESCRIPTION_SECONDS
+        while not described and time.monotonic() < deadline:
+            time.sleep(0.001)
+            described = _FIELDS.unpack_from(self._shared)[-1]
         text = self._shared[_FIELDS.size + _COUNTS.size :].partition(b"\0")[0].decode(errors="replace")
         call, _, library = text.rpartition(" of ")
         return Failed(pid, call, library)

@@ -35,14 +35,20 @@ SEED = 5
 PATIENCE = 90.0
 """Seconds for what takes one or two on a machine with nothing else to do."""
 
-START_SECONDS = 45
-"""Seconds after which `penstock serve` says that models are not ready: Triton waits for some failed calls forever."""
+MIN_START_SECONDS = 45
+"""Seconds after which `penstock serve` says that models are not ready: Triton waits for some failed calls forever.
 
-COLD_START_SECONDS = 240
-"""The same where no call fails: kernels may have to be compiled first."""
+On a busy machine it is five times what the last start without a failure took.
+"""
 
-ANSWER_PATIENCE = 20.0
-"""Seconds after which a request counts as never answered."""
+COLD_START_SECONDS = 600
+"""The same where no call fails: kernels may have to be compiled first, on a machine that others use."""
+
+RETRY_SECONDS = 20.0
+"""Seconds after which a request is sent again where only some answer is awaited."""
+
+EXIT_SECONDS = 10.0
+"""Seconds in which what a server has started ends after it: the kernel removes a killed process a moment later."""
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
@@ -80,21 +86,25 @@ class FaultyServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._seeds = itertools.count(SEED + 1)
         self._shared_memory: set[str] = set()
+        self._start_limit = MIN_START_SECONDS
 
     # -- the server's life ---------------------------------------------------------------------------------------------
 
     def start(self, fault: Fault | None = None) -> Failed | None:
         """Start it and wait until it serves or ends; a call that is to fail does so during that time."""
         options = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), self._ports)]
-        seconds = START_SECONDS if fault else COLD_START_SECONDS
+        seconds = self._start_limit if fault else COLD_START_SECONDS
         options += [f"--timeout={seconds}", "--model-control-mode=explicit", "--load-model=*"]
         command = [sys.executable, "-m", "penstock", "serve", str(self._repository), *options]
         variables = os.environ | self.calls.variables | {"TMPDIR": str(self.temporary)}
         self.calls.arm(fault)
+        began = time.monotonic()
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(command, env=variables, stdout=output, stderr=subprocess.STDOUT)
-        started = wait_until(lambda: self.ended or "Ctrl-C" in self.output, 2 * seconds)
+        started = wait_until(lambda: self.ended or "Ctrl-C" in self.output, seconds + PATIENCE)
         assert started, f"it does not start:\n{self.output}"
+        if fault is None:
+            self._start_limit = max(MIN_START_SECONDS, round(5 * (time.monotonic() - began)))
         self._note_shared_memory()
         return self.calls.disarm()
 
@@ -109,15 +119,22 @@ class FaultyServer:
     def kill(self) -> None:
         """Ends all its processes by force, and removes what they then leave."""
         self._note_shared_memory()
-        for pid in self.calls.processes():
+        # Again until there are none: meanwhile the supervisor and Triton may have started others.
+        assert wait_until(self._killed), f"processes survive SIGKILL: {self._remains()}"
+        for region in self._regions():
+            region.unlink(missing_ok=True)
+        shutil.rmtree(self.temporary)
+        self.temporary.mkdir()
+
+    def _killed(self) -> bool:
+        """Sends SIGKILL to all its processes; whether there were none."""
+        living = self.calls.processes()
+        for pid in living:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if self._process is not None:
-            self._process.wait()
-        for region in self._regions():
-            region.unlink(missing_ok=True)
-        for folder in self.temporary.iterdir():
-            shutil.rmtree(folder)
+            self._process.poll()
+        return not living
 
     @property
     def ended(self) -> bool:
@@ -140,7 +157,11 @@ class FaultyServer:
         return next(found, None)
 
     def leftovers(self) -> list[str]:
-        """Return the server's processes, temporary files and shared memory."""
+        """What stays of it after its end: processes, temporary files and shared memory."""
+        wait_until(lambda: not self._remains(), EXIT_SECONDS)
+        return self._remains()
+
+    def _remains(self) -> list[str]:
         processes = [" ".join(line)[:200] for line in self.calls.processes().values() if line]
         return processes + [str(path) for path in (*self._regions(), *self.temporary.iterdir())]
 
@@ -160,11 +181,15 @@ class FaultyServer:
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
-    def ask(self, requests: int = REQUESTS, seed: int = SEED) -> Counts:
-        """Send requests one after the other, each over a new connection, a seventh of them bad."""
-        return asyncio.run(self._ask(requests, seed))
+    def ask(self, requests: int = REQUESTS, seed: int = SEED, seconds: float = PATIENCE) -> Counts:
+        """Sends requests one after the other, each over a new connection, a seventh of them bad.
 
-    async def _ask(self, requests: int, seed: int) -> Counts:
+        Raises:
+            TimeoutError: one was not answered in so many seconds.
+        """
+        return asyncio.run(self._ask(requests, seed, seconds))
+
+    async def _ask(self, requests: int, seed: int, seconds: float) -> Counts:
         maker, counts = RequestMaker(seed, models=MODELS), Counts()
         for number in range(requests):
             client: Client = (
@@ -172,9 +197,11 @@ class FaultyServer:
             )
             request = maker.bad() if number % 7 == 6 else maker.good()
             began = time.time()
-            answer = await asyncio.wait_for(client.ask(request), ANSWER_PATIENCE)
+            try:
+                answer = await asyncio.wait_for(client.ask(request), seconds)
+            finally:
+                await client.close()
             counts.judge(request, answer, began)
-            await client.close()
         return counts
 
     def reload(self, model: str) -> str:
@@ -195,7 +222,7 @@ class FaultyServer:
 
         def asked() -> bool:
             with contextlib.suppress(asyncio.TimeoutError):
-                if self.ask(2 * len(MODELS), next(self._seeds)).spotless:
+                if self.ask(2 * len(MODELS), next(self._seeds), RETRY_SECONDS).spotless:
                     return True
             return False
 
