@@ -31,6 +31,12 @@ def test_largest_drops_nothing_in_vain() -> None:
     assert _offer(ImageCache(100, keep_largest=True), a=40, b=60, c=50, d=101) == ["a", "b"]
 
 
+def test_largest_makes_just_enough_room() -> None:
+    assert _offer(ImageCache(50, keep_largest=True), a=20, b=30, c=50) == ["c"]
+    assert _offer(ImageCache(50, keep_largest=True), a=20, b=30, c=25) == ["a", "b"]
+    assert _offer(ImageCache(100, keep_largest=True), a=20, b=30, c=40, d=30) == ["b", "c", "d"]
+
+
 def test_images_without_a_name_are_not_kept() -> None:
     cache = ImageCache(100)
     cache.offer("", np.empty(10, np.uint8))

@@ -213,5 +213,6 @@ def test_queries() -> None:
     assert ours.get_keypoints(sample) is sample[3]
     assert ours.has_any(sample, tv_tensors.Mask, int)
     assert not ours.has_all(sample, tv_tensors.Mask, int)
+    assert ours.has_all(sample, tv_tensors.Mask, lambda value: value is sample[0])
     with pytest.raises(ValueError, match="no boxes"):
         ours.get_bounding_boxes([])
