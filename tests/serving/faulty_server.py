@@ -42,7 +42,7 @@ On a busy machine it is five times what the last start without a failure took.
 """
 
 COLD_START_SECONDS = 600
-"""The same where no call fails: kernels may have to be compiled first, on a machine that others use."""
+"""For a start, and for a first answer, where no call fails: kernels may have to be compiled, on a machine that others use."""
 
 RETRY_SECONDS = 20.0
 """Seconds after which a request is sent again where only some answer is awaited."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from failing_calls import ERRORS, Failed, Fault, Kind, Program
-from faulty_server import ISOLATED, FaultyServer, spread, wait_until
+from faulty_server import COLD_START_SECONDS, ISOLATED, FaultyServer, spread, wait_until
 
 Calls = Counter[tuple[Program, Kind]]
 
@@ -84,7 +84,8 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultySe
     running = FaultyServer(tmp_path_factory.mktemp("faulty"))
     try:
         running.start()
-        assert running.answers_right(), running.output
+        # What is imported, compiled or filled only once.
+        assert running.ask(100, seconds=COLD_START_SECONDS).spotless, running.output
         yield running
     finally:
         running.kill()
@@ -132,8 +133,6 @@ def may_end_triton(failed: Failed) -> bool:
 
 @pytest.fixture(scope="module")
 def calls_while_serving(shared_server: FaultyServer) -> Calls:
-    # Before, what is imported, compiled or filled only once.
-    assert shared_server.ask(100).spotless
     assert shared_server.reload("fingerprint") == ""
     shared_server.calls.arm()
     assert shared_server.ask().spotless
