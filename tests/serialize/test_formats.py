@@ -51,6 +51,22 @@ def test_loaded_pipelines_give_the_same(through: Callable[[Pipeline, Path], Pipe
         assert np.array_equal(a, b)
 
 
+@pytest.mark.parametrize("through", [through_wire, through_text])
+def test_only_operators_that_are_preserved_run_without_a_use(
+    through: Callable[[Pipeline, Path], Pipeline], tmp_path: Path
+) -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define() -> Any:
+        image = fn.external_source(name="image", layout="HWC")
+        fn.flip(image, name="preserved", preserve=True)
+        fn.flip(image, name="unused")
+        return fn.crop(fn.copy(image, name="used", preserve=True), crop=[4, 4], name="cropped")
+
+    graph = through(define(), tmp_path).graph
+    assert {operator.name for operator in graph.operators} == {"image", "preserved", "used", "cropped"}
+    assert {node.source.name for node in graph.sinks} == {"preserved", "used"}
+
+
 def test_loaded_pipelines_save_the_same(tmp_path: Path) -> None:
     loaded = through_text(example(), tmp_path)
     loaded.save(str(tmp_path / "again.json"))

@@ -63,6 +63,12 @@ def test_ends_of_pipelines(name: str) -> None:
             assert not difference(first, second)
 
 
+def test_images_in_tensors_of_more_dimensions() -> None:
+    clips = torch.stack([tensor(number)[:, :20, :24] for number in range(6)]).reshape(2, 3, 3, 20, 24)
+    for batch in (clips[0], clips):
+        assert not difference(*(v.functional.resize(batch, [13, 31]) for v in (theirs, ours)))
+
+
 def test_other_default_types() -> None:
     torch.set_default_dtype(torch.float64)
     try:
