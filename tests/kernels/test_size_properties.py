@@ -68,6 +68,14 @@ def test_pixels_of_qwens_sizes_are_within_their_bounds(
 
 
 @settings(derandomize=True, deadline=None)
+@given(st.integers(1, 60), st.integers(1, 60), st.sampled_from([14, 16, 28, 32]))
+def test_images_that_have_qwens_size_keep_it(rows: int, columns: int, factor: int) -> None:
+    height, width = rows * factor, columns * factor
+    fit = fitted("qwen2-vl", height, width, SizeArguments(factor=factor, least=height * width, most=height * width))
+    assert fit[:2] == (height, width)
+
+
+@settings(derandomize=True, deadline=None)
 @given(st.integers(-(10**6), 10**6))
 def test_halves_go_away_from_zero(number: int) -> None:
     assert round_half_away(number + 0.5) == (number + 1 if number >= 0 else number)
