@@ -121,6 +121,8 @@ class FaultyServer:
         self._note_shared_memory()
         # Again until there are none: meanwhile the supervisor and Triton may have started others.
         assert wait_until(self._killed), f"processes survive SIGKILL: {self._remains()}"
+        if self._process is not None:
+            self._process.wait(PATIENCE)
         for region in self._regions():
             region.unlink(missing_ok=True)
         shutil.rmtree(self.temporary)
@@ -132,8 +134,6 @@ class FaultyServer:
         for pid in living:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        if self._process is not None:
-            self._process.poll()
         return not living
 
     @property
