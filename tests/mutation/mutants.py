@@ -13,6 +13,8 @@ from typing import Any
 
 REACHED = "__mutant_reached__"
 """A built-in that each mutated function calls first."""
+MARKS = "__function_marks__"
+"""A built-in in which each marked function sets its byte first."""
 
 # Functions with these decorators are compiled ahead, from the source as it is: another body would not run.
 _COMPILED = {
@@ -85,6 +87,11 @@ def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
     return within(tree.body, "")
 
 
+def has_compiled(tree: ast.Module) -> bool:
+    """Whether a module has functions that are compiled ahead."""
+    return any(isinstance(node, Function) and _decorators(node) & _COMPILED for node in ast.walk(tree))
+
+
 def count_mutants(function: Function) -> int:
     """How many changes of a function there are."""
     return sum(1 for _ in _changes(function))
@@ -101,9 +108,20 @@ def mutate(tree: ast.Module, name: str, number: int) -> ast.Module:
     """Makes one change in a module; its function calls :data:`REACHED` first."""
     function = dict(functions(tree))[name]
     list(_changes(function))[number][1]()
-    call = ast.Expr(ast.Call(ast.Name(REACHED, ast.Load()), [], []))
-    function.body.insert(1 if ast.get_docstring(function, clean=False) is not None else 0, call)
+    _begin_with(function, ast.Expr(ast.Call(ast.Name(REACHED, ast.Load()), [], [])))
     return ast.fix_missing_locations(tree)
+
+
+def mark(tree: ast.Module, first: int) -> ast.Module:
+    """Make each function of a module set its byte of :data:`MARKS`, by the order of :func:`functions` from ``first``."""
+    for number, (_, function) in enumerate(list(functions(tree)), first):
+        byte = ast.Subscript(ast.Name(MARKS, ast.Load()), ast.Constant(number), ast.Store())
+        _begin_with(function, ast.Assign([byte], ast.Constant(1)))
+    return ast.fix_missing_locations(tree)
+
+
+def _begin_with(function: Function, statement: ast.stmt) -> None:
+    function.body.insert(1 if ast.get_docstring(function, clean=False) is not None else 0, statement)
 
 
 def _decorators(function: Function) -> set[str]:

@@ -1,59 +1,50 @@
 """Mutation testing: changes functions of the package, one at a time, and runs the nearest tests, which should fail.
 
-A sample of functions, the same for each seed; of each, one mutant. The nearest tests are the files that import the function's
-module, call it or are named after it, and the sweeps of its operators; they run in the default selection, until one fails. Functions
-that numba compiles ahead are left out: a changed source would not be what runs.
+A sample of functions, the same for each seed; of each, one mutant. The nearest tests are those that reach the function, as a run of
+all files shows (``reach.py``): first those of files that are named after its module, call or import it, then those that reach little
+else. Where no test reaches it, whole files that import it run. The first failure ends a mutant's tests. Functions that numba compiles
+ahead are left out: a changed source would not be what runs.
 
     make mutate ARGS="--functions 20 --seed 3"
     make mutate ARGS="--only penstock.storage.remote"
-    make mutate ARGS="--again"   # those that survived the last time
+    make mutate ARGS="--again"      # those of the last time that were not killed, and their results in the same file
+    make mutate ARGS="--no-trace"   # with what is known about tests already
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import datetime
 import functools
 import json
 import os
 import random
 import re
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mutants import count_mutants, describe, functions
+import pytest
+from forks import ROOT, in_processes, load_libraries, run_pytest
+from loading import MUTANT
+from mutants import count_mutants, describe
+from reach import Reach, Test, module_functions, package_modules, test_files, trace
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "backend" / "penstock"
 RESULTS = ROOT / "build" / "mutation.jsonl"
-MAX_FILES = 4
-"""The nearest files of tests, of which one must fail."""
-FILE_SECONDS = 600
-"""What takes longer with a mutant than this has been noticed."""
+MAX_TESTS = 300
+MAX_SECONDS = 30.0
+"""Of a mutant's tests, as they took without it."""
+MAX_FILES = 3
+"""Files that are run where no test is known to reach the function."""
+MIN_SECONDS = 240.0
+"""What takes longer with a mutant than this, and than ten times what it took without it, has been noticed."""
+CERTAIN_SECONDS = 1.0
 KILLED, SURVIVED, NOT_REACHED, NO_TESTS = "killed", "survived", "not reached", "no tests"
 NOT_JUDGED = "not judged"
 """Tests that fail or take too long without the mutant, too, tell nothing about it."""
-# These need a server, a GPU, another framework, or an hour.
-_FAR = {
-    "benchmarks",
-    "conformance",
-    "contract",
-    "docker",
-    "docs",
-    "examples",
-    "fuzz",
-    "gpu",
-    "mutation",
-    "platforms",
-    "sweeps",
-}
 # Not worth a test: what is shown to people, and examples.
 _NOT_SAMPLED = re.compile(r"penstock\.examples|__repr__|__str__|_repr_html_")
 
@@ -85,34 +76,45 @@ def main() -> None:
     parser.add_argument("--only", default="", help="modules whose names begin with this; all of their functions")
     parser.add_argument("--again", action="store_true", help="what survived the last time, in place of a sample")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after this time")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="(%(default)s)")
+    parser.add_argument(
+        "--no-trace", action="store_true", help="do not run files of tests that have changed since they were traced"
+    )
     arguments = parser.parse_args()
+    done: list[Case] = []
     if arguments.again:
+        done = [case for case in _last_results() if case.outcome == KILLED]
         cases = [case for case in _last_results() if case.outcome != KILLED]
     else:
         cases = sample(arguments.functions, arguments.seed, arguments.only)
+    planned = len(done) + len(cases)
+    load_libraries()
+    if not arguments.no_trace:
+        trace(test_files(), arguments.processes)
+    _reach()
     until = time.monotonic() + 60 * arguments.minutes
     RESULTS.parent.mkdir(exist_ok=True)
-    done: list[Case] = []
     with RESULTS.open("w") as file:
-        for case in cases:
-            if time.monotonic() > until:
-                break
-            done.append(judge(case))
-            print(f"{done[-1].outcome:12} {done[-1]}", flush=True)
-            file.write(json.dumps(asdict(done[-1])) + "\n")
+        file.writelines(json.dumps(asdict(case)) + "\n" for case in done)
+        for case in in_processes(functools.partial(_judge_before, until), cases, arguments.processes):
+            if case is None:
+                continue
+            done.append(case)
+            print(f"{case.outcome:12} {case}", flush=True)
+            file.write(json.dumps(asdict(case)) + "\n")
             file.flush()
-    print(summary(done, len(cases), arguments.seed))
+    print(summary(done, planned, arguments.seed))
 
 
 def sample(count: int, seed: int, only: str = "") -> list[Case]:
     """A mutant of each of ``count`` functions; of all whose modules' names begin with ``only``, if that is given."""
-    found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        module = _module_name(path)
-        for name, function in functions(ast.parse(path.read_bytes())):
-            if _NOT_SAMPLED.search(f"{module}.{name}") or not module.startswith(only):
-                continue
-            found.append((module, name, function))
+    found = [
+        (module, name, function)
+        for module in package_modules()
+        if module.startswith(only)
+        for name, function in dict(module_functions(module)).items()
+        if not _NOT_SAMPLED.search(f"{module}.{name}")
+    ]
     if not only:
         random.Random(seed).shuffle(found)
     cases = []
@@ -126,31 +128,55 @@ def sample(count: int, seed: int, only: str = "") -> list[Case]:
 
 
 def judge(case: Case) -> Case:
-    """Runs the tests nearest to a mutant, file by file, until one fails."""
-    files = nearest(case.module)
-    reached = fail_anyway = False
+    """Runs the tests nearest to a mutant until one fails."""
+    tests, seconds = nearest(case.module, case.function)
     with tempfile.TemporaryDirectory() as folder:
         mark = Path(folder, "reached")
-        mutant = {**asdict(case), "reached": str(mark)}
-        for file in [*files, *_sweeps(case.module)]:
-            failed = _fails(file, mutant)
-            reached = reached or mark.exists()
-            if failed and not _fails(file, None):
-                return _with(case, KILLED, (file,))
-            fail_anyway = fail_anyway or failed
-    if not files:
-        return _with(case, NO_TESTS, ())
-    if fail_anyway:
-        return _with(case, NOT_JUDGED, tuple(files))
-    return _with(case, SURVIVED if reached else NOT_REACHED, tuple(files))
+        mutant = {MUTANT: json.dumps({**asdict(case), "reached": str(mark)})}
+        for arguments in filter(None, (tests, _sweeps(case.module))):
+            limit = max(MIN_SECONDS, 10 * seconds)
+            failures = _Failures(Path(folder, "failed"))
+            status = run_pytest(["-q", "-x", *arguments], mutant, limit, [failures])
+            if status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+                continue
+            failed = failures.first() or arguments
+            passes = _is_certain(failed) or run_pytest(["-q", "-x", *failed], {}, limit) == pytest.ExitCode.OK
+            return _with(case, KILLED if passes else NOT_JUDGED, failed)
+        if not tests:
+            return _with(case, NO_TESTS)
+        return _with(case, SURVIVED if mark.exists() else NOT_REACHED, tests)
 
 
-def nearest(module: str) -> list[str]:
-    """The files of tests that are nearest to a module, best first."""
+def nearest(module: str, function: str) -> tuple[list[str], float]:
+    """The tests, or files of tests, that are nearest to a function, best first, and the seconds that they take.
+
+    An empty list if there are none.
+    """
+    near = nearness(module)
+    reaching = _reach().tests(f"{module}:{function}")
+    chosen: list[Test] = []
+    seconds = 0.0
+    for test in sorted(reaching, key=lambda test: (-near.get(test.file, 0), test.breadth + 1000 * test.seconds)):
+        if len(chosen) == MAX_TESTS:
+            break
+        if seconds + test.seconds <= MAX_SECONDS or not chosen:
+            chosen.append(test)
+            seconds += test.seconds
+    if chosen:
+        # A file's tests follow each other, as they share fixtures.
+        files = list(dict.fromkeys(test.file for test in chosen))
+        return [test.name for file in files for test in chosen if test.file == file], seconds
+    importing = _reach().importing(f"{module}:{function}")
+    return sorted(near, key=lambda file: (file not in importing, -near[file]))[:MAX_FILES], 0.0
+
+
+@functools.cache
+def nearness(module: str) -> dict[str, int]:
+    """How near files of tests are to a module, by what they are named and import; those that are not far."""
     name = module.rpartition(".")[2]
     stem = name.strip("_")
     folders = [part.strip("_") for part in module.split(".")[1:-1]]
-    scores: Counter[str] = Counter()
+    scores: dict[str, int] = {}
     for file, (path, text) in _test_files().items():
         parts = path.relative_to(ROOT / "tests").parts[:-1]
         score = 8 * (path.stem == f"test_{stem}") + 4 * (f"_{stem}_" in f"_{path.stem}_")
@@ -160,7 +186,36 @@ def nearest(module: str) -> list[str]:
             score += sum(own == other for own, other in zip(parts, folders))
             # Of equals, the quickest: servers last.
             scores[file] = 10 * score - len(text) // 5_000 - 20 * ("LocalServer(" in text)
-    return [file for file, _ in scores.most_common(MAX_FILES)]
+    return scores
+
+
+def _is_certain(failed: Sequence[str]) -> bool:
+    """Whether a test, which passed when it was traced, does not fail without a mutant, as slow ones do on a busy machine."""
+    return len(failed) == 1 and _reach().seconds(failed[0]) < CERTAIN_SECONDS
+
+
+class _Failures:
+    """Plugin of pytest that writes the name of the first test that fails."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and not self._path.exists():
+            self._path.write_text(report.nodeid)
+
+    def first(self) -> list[str]:
+        """That name, if there is one."""
+        return [self._path.read_text()] if self._path.exists() else []
+
+
+def _judge_before(until: float, case: Case) -> Case | None:
+    return judge(case) if time.monotonic() < until else None
+
+
+@functools.cache
+def _reach() -> Reach:
+    return Reach.known()
 
 
 def summary(cases: list[Case], planned: int, seed: int) -> str:
@@ -176,14 +231,10 @@ def summary(cases: list[Case], planned: int, seed: int) -> str:
 
 
 def _sweeps(module: str) -> list[str]:
-    """The sweeps over what a module's operators promise, as arguments of pytest."""
-    source = PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py")
-    names = (
-        re.findall(r'^    schema = Schema\(\s*name="(?:\w+__)?(\w+)"', source.read_text(), re.M)
-        if source.exists()
-        else []
-    )
-    return [f"tests/sweeps -k {' or '.join(names)}"] if names else []
+    """Arguments of pytest for the sweeps over what a module's operators promise; none without operators."""
+    source = package_modules()[module].read_text()
+    names = re.findall(r'^    schema = Schema\(\s*name="(?:\w+__)?(\w+)"', source, re.M)
+    return ["tests/sweeps", "-k", " or ".join(names)] if names else []
 
 
 def _imports_name(text: str, module: str) -> bool:
@@ -193,57 +244,11 @@ def _imports_name(text: str, module: str) -> bool:
 
 @functools.cache
 def _test_files() -> dict[str, tuple[Path, str]]:
-    paths = sorted((ROOT / "tests").rglob("test_*.py"))
-    return {
-        str(path.relative_to(ROOT)): (path, path.read_text())
-        for path in paths
-        if path.relative_to(ROOT / "tests").parts[0] not in _FAR
-    }
+    return {file: (ROOT / file, (ROOT / file).read_text()) for file in test_files()}
 
 
-@functools.cache
-def _passes(file: str) -> bool:
-    return _run(file, {})
-
-
-def _fails(file: str, mutant: dict[str, object] | None) -> bool:
-    """Whether a file's tests fail, with the mutant or as they are; those without any do not."""
-    if mutant is None:
-        return not _passes(file)
-    hook = str(Path(__file__).parent / "hook")
-    path = os.pathsep.join(filter(None, [hook, os.environ.get("PYTHONPATH")]))
-    return not _run(file, {"PYTHONPATH": path, "PENSTOCK_MUTANT": json.dumps(mutant)})
-
-
-def _run(file: str, variables: dict[str, str]) -> bool:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
-    where, _, names = file.partition(" -k ")
-    command += [where, "-k", names] if names else [where]
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=os.environ | variables,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        return process.wait(FILE_SECONDS) in (0, 5)  # 5: no tests
-    except subprocess.TimeoutExpired:
-        return False
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, 9)
-            process.wait()
-
-
-def _module_name(path: Path) -> str:
-    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def _with(case: Case, outcome: str, tests: tuple[str, ...]) -> Case:
-    return Case(**{**asdict(case), "outcome": outcome, "tests": tests})
+def _with(case: Case, outcome: str, tests: Sequence[str] = ()) -> Case:
+    return Case(**{**asdict(case), "outcome": outcome, "tests": tuple(tests)})
 
 
 def _last_results() -> Iterator[Case]:

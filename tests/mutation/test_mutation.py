@@ -8,12 +8,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from mutants import count_mutants, describe, functions, mutate
+from mutants import MARKS, count_mutants, describe, functions, mark, mutate
+from reach import Reach, package_modules
 
-from mutation import nearest, sample
+import mutation
+from mutation import nearest, nearness, sample
 
 HOOK = Path(__file__).parent / "hook"
 
@@ -76,10 +81,57 @@ def test_another_process_gets_the_mutant(tmp_path: Path) -> None:
     assert (tmp_path / "reached").exists()
 
 
-def test_a_sample_is_the_same_for_a_seed() -> None:
+def test_a_sample_is_the_same_for_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = {name: path for name, path in package_modules().items() if name.startswith("penstock.storage.")}
+    monkeypatch.setattr(mutation, "package_modules", lambda: some)
     assert sample(5, 1) == sample(5, 1) != sample(5, 2)
 
 
-def test_the_nearest_tests() -> None:
-    assert nearest("penstock.storage.remote")[0] == "tests/storage/test_remote.py"
-    assert nearest("penstock.runtime.sources")[0] == "tests/runtime/test_sources.py"
+def test_files_near_a_module() -> None:
+    for module, file in {
+        "storage.remote": "storage/test_remote.py",
+        "runtime.sources": "runtime/test_sources.py",
+    }.items():
+        near = nearness(f"penstock.{module}")
+        assert max(near, key=near.__getitem__) == f"tests/{file}"
+
+
+def test_marked_functions_set_their_bytes() -> None:
+    marks = bytearray(8)
+    source = f"{SOURCE}\nclass A:\n    def half(self, x):\n        return x / 2\n"
+    names = {MARKS: marks, "note": print, "kernel": lambda function: function}
+    exec(compile(mark(ast.parse(source), 5), "clamp", "exec"), names)
+    assert names["A"]().half(3) == 1.5
+    assert marks == bytes([0, 0, 0, 0, 0, 0, 1, 0])
+    names["clamp"](2)
+    assert marks == bytes([0, 0, 0, 0, 0, 1, 1, 0])
+
+
+def test_tests_that_reach_a_function_are_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = "penstock.storage.remote:Retries.pause"
+    traces = {
+        file: {"functions": [function, "other:one", "other:two"], "imports": [], "tests": tests}
+        for file, tests in {
+            "tests/pipeline/test_pipeline.py": {
+                "far": [0.1, [0, 1, 2]],
+                "quick": [0.1, [0, 1]],
+                "elsewhere": [0.1, [1]],
+            },
+            "tests/storage/test_remote.py": {"slow": [5.0, [0]], "near": [0.2, [0, 1, 2]], "too long": [60.0, [0]]},
+        }.items()
+    }
+    reach = Reach({file: _with_files(file, trace) for file, trace in traces.items()})
+    monkeypatch.setattr(mutation, "_reach", lambda: reach)
+    found, seconds = nearest(*function.split(":"))
+    assert [name.partition("::")[2] for name in found] == ["near", "slow", "quick", "far"]
+    assert seconds == pytest.approx(5.4)
+
+
+def test_a_function_that_no_test_reaches_gets_the_nearest_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutation, "_reach", lambda: Reach({}))
+    files, _ = nearest("penstock.storage.remote", "Retries.pause")
+    assert files[0] == "tests/storage/test_remote.py"
+
+
+def _with_files(file: str, trace: dict[str, Any]) -> dict[str, Any]:
+    return {**trace, "tests": {f"{file}::{name}": found for name, found in trace["tests"].items()}}

@@ -1,0 +1,103 @@
+"""Runs pytest in forks of a process that has loaded the libraries already, but nothing of the package."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+import loading
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HOOK = Path(__file__).parent / "hook"
+T = TypeVar("T")
+R = TypeVar("R")
+TIMED_OUT = -1
+_POLL_SECONDS = 0.02
+# What most tests import, and what does not become another thing by being imported early.
+_LIBRARIES = ("numpy", "numba", "PIL.Image", "click", "concurrent.futures", "multiprocessing", "sqlite3", "http.server")
+
+
+def load_libraries() -> None:
+    """Imports what most tests import; once, before the forks."""
+    for name in _LIBRARIES:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+
+
+def in_processes(function: Callable[[T], R], values: Iterable[T], count: int) -> Iterator[R]:
+    """What a function returns of each value, as it comes, from so many processes, which may have children."""
+    with ProcessPoolExecutor(count, multiprocessing.get_context("fork")) as pool:
+        for future in as_completed([pool.submit(function, value) for value in values]):
+            yield future.result()
+
+
+def run_pytest(
+    arguments: Sequence[str],
+    variables: dict[str, str],
+    seconds: float,
+    plugins: Sequence[Any] = (),
+    log: str = os.devnull,
+) -> int:
+    """Runs tests in a fork, which and whose processes end with it.
+
+    Args:
+        arguments: of pytest.
+        variables: of the environment, from which :func:`loading.install` takes what to load.
+        seconds: after which it ends.
+        plugins: of pytest.
+        log: a file for what it writes.
+
+    Returns:
+        Pytest's exit status, or :data:`TIMED_OUT`.
+    """
+    assert "penstock" not in sys.modules
+    child = os.fork()
+    if not child:
+        _become_pytest(list(arguments), variables, plugins, log)
+    until = time.monotonic() + seconds
+    try:
+        while time.monotonic() < until:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                child = 0
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(_POLL_SECONDS)
+        return TIMED_OUT
+    finally:
+        if child:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+def _become_pytest(arguments: list[str], variables: dict[str, str], plugins: Sequence[Any], log: str) -> None:
+    status = 70
+    try:
+        os.setsid()
+        os.chdir(ROOT)
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for stream in (1, 2):
+            os.dup2(output, stream)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        path = os.pathsep.join(filter(None, [str(HOOK), os.environ.get("PYTHONPATH")]))
+        os.environ |= {**variables, "PYTHONPATH": path}
+        # As `python -m pytest` does.
+        sys.path.insert(0, str(ROOT))
+        loading.install()
+        # Processes that tests spawn import the main module, and must not become this program.
+        sys.modules["__main__"] = ModuleType("__main__")
+        common = ["-p", "no:xdist", "--no-header", "--tb=no"]
+        status = int(pytest.main([*common, *arguments], plugins=plugins))
+    finally:
+        sys.stdout.flush()
+        os._exit(status)

@@ -1,0 +1,92 @@
+"""Loads modules of the package with a change or with marks, as the environment says; see ``mutation.py`` and ``reach.py``."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import json
+import marshal
+import mmap
+import os
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from mutants import MARKS, REACHED, mutate
+
+MUTANT = "PENSTOCK_MUTANT"
+"""JSON: the module, the function and the number of a mutant, and the path of a file to create when it is reached."""
+MARKED = "PENSTOCK_MARKED"
+"""A folder with the code of modules whose functions set marks, and with the file of marks, which all processes share."""
+MARKS_FILE = "marks"
+
+
+def install() -> None:
+    """Makes later imports load what the environment says."""
+    if MUTANT in os.environ:
+        mutant = json.loads(os.environ[MUTANT])
+        setattr(builtins, REACHED, functools.cache(Path(mutant["reached"]).touch))
+        sys.meta_path.insert(0, _Finder(functools.partial(_mutated, mutant)))  # type: ignore[arg-type]
+    if MARKED in os.environ:
+        folder = Path(os.environ[MARKED])
+        setattr(builtins, MARKS, map_marks(folder))
+        sys.meta_path.insert(0, _Finder(functools.partial(_marked, folder)))  # type: ignore[arg-type]
+
+
+def map_marks(folder: Path) -> mmap.mmap:
+    """The marks of a folder, a byte for each function, as memory that processes share."""
+    with (folder / MARKS_FILE).open("r+b") as file:
+        return mmap.mmap(file.fileno(), 0)
+
+
+def _mutated(mutant: dict[str, Any], name: str, path: str) -> CodeType | None:
+    if name != mutant["module"]:
+        return None
+    tree = mutate(ast.parse(Path(path).read_bytes()), mutant["function"], mutant["number"])
+    return compile(tree, path, "exec", dont_inherit=True)
+
+
+def _marked(folder: Path, name: str, path: str) -> CodeType | None:
+    code = folder / "code" / f"{name}.code"
+    loaded: CodeType | None = marshal.loads(code.read_bytes()) if code.exists() else None
+    return loaded
+
+
+class _Loader(SourceFileLoader):
+    def __init__(self, name: str, path: str, code: CodeType) -> None:
+        super().__init__(name, path)
+        self.code = code
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.code
+
+
+class _Finder:
+    """Finds modules of the package for which there is other code.
+
+    Args:
+        code_of: returns a module's code from its name and the path of its source, or None.
+    """
+
+    def __init__(self, code_of: Callable[[str, str], CodeType | None]) -> None:
+        self.code_of = code_of
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name.partition(".")[0] != "penstock":
+            return None
+        found = PathFinder.find_spec(name, path)
+        if found is None or found.origin is None or not found.origin.endswith(".py"):
+            return None
+        code = self.code_of(name, found.origin)
+        if code is None:
+            return None
+        return spec_from_file_location(
+            name,
+            loader=_Loader(name, found.origin, code),
+            submodule_search_locations=found.submodule_search_locations,
+        )
