@@ -182,6 +182,7 @@ def nearness(module: str) -> dict[str, int]:
         score = 8 * (path.stem == f"test_{stem}") + 4 * (f"_{stem}_" in f"_{path.stem}_")
         score += 6 * bool(re.search(rf"\b{re.escape(module)}\b", text)) + 3 * _imports_name(text, module)
         score += 4 * (f"fn.{name}(" in text or f".{name}(" in text)
+        score += 4 * any(path.stem == f"test_{folder}" for folder in folders)
         if score or parts[:1] == tuple(folders[:1]):
             score += sum(own == other for own, other in zip(parts, folders))
             # Of equals, the quickest: servers last.

@@ -73,6 +73,7 @@ EXACT: dict[str, Define] = {
         images(device), everywhere(device, np.float32([0.1, 0.3])), everywhere(device, np.float32([0.5, 0.6]))
     ),
     "equalize": lambda device: fn.equalize(images(device)),
+    "equalize many channels": lambda device: fn.equalize(fn.cat(*[images(device)] * 3, axis_name="C")),
     "equalize planes of frames": lambda device: fn.equalize(fn.transpose(frames(device), perm=[0, 3, 1, 2])),
     "equalize a constant": lambda device: fn.equalize(everywhere(device, np.full((70, 90), 9, np.uint8))),
     "clahe": lambda device: fn.clahe(images(device), tiles_x=3, tiles_y=4, clip_limit=2.5),
