@@ -18,7 +18,7 @@ from penstock.plugin.transformers import FeatureExtractor, Features, ImageProces
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from configurations import NEEDED
+from configurations import CONFIGURATIONS, NEEDED
 
 QWEN: dict[str, Any] = {"image_processor_type": "Qwen2VLImageProcessor"}
 LLAVA: dict[str, Any] = {
@@ -224,6 +224,24 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
 def test_settings_that_no_preset_follows(configuration: dict[str, Any], told: str) -> None:
     with pytest.raises(presets.PresetError, match=told):
         presets.preset(configuration)
+
+
+def test_numbers_in_place_of_pairs_and_mappings() -> None:
+    square = presets.read_configuration(CONFIGURATIONS["inkling2-small"] | {"size": 40})
+    assert square.size == {"height": 40, "width": 40}
+    with pytest.raises(presets.PresetError, match="`size` is a number, or has `longest_edge` and `shortest_edge`"):
+        presets.read_configuration(CONFIGURATIONS["idefics2"] | {"size": 378})
+
+
+@pytest.mark.parametrize(
+    ("setting", "least"), [("pooling_size", 1), ("overlap_margins", 0)], ids=["pooling_size", "overlap_margins"]
+)
+def test_the_least_pairs_that_molmo_takes(setting: str, least: int) -> None:
+    molmo = CONFIGURATIONS["molmo2-small"]
+    assert list(getattr(presets.read_configuration(molmo | {setting: [least, least]}), setting)) == [least, least]
+    for pair in ([least - 1, least], [least], least):
+        with pytest.raises(presets.PresetError, match=f"`{setting}` are two numbers, at least {least}"):
+            presets.read_configuration(molmo | {setting: pair})
 
 
 @pytest.mark.parametrize("name", ["DINOv3ViTImageProcessor", "Llama4ImageProcessor", "Sam2ImageProcessor"])
