@@ -18,7 +18,9 @@ from penstock import Pipeline, fn, pipeline_def, types
 from penstock.errors import OperatorError, TooManyErrorsError
 from penstock.plugin.base_iterator import BaseIterator
 from penstock.plugin.epochs import LastBatchPolicy
+from penstock.runtime.batches import kept_of
 from penstock.runtime.tolerance import kept_samples
+from penstock.tensors import TensorListCPU
 
 _COUNT = 10
 # Of the ten files: one of another kind, one that is not there, one that is cut short.
@@ -88,6 +90,16 @@ def test_replaced_by_a_neighbour(files: list[str]) -> None:
 )
 def test_what_stands_for_what(failed: dict[int, str], kept: list[int]) -> None:
     assert kept_samples(4, failed) == kept
+
+
+def test_parts_of_kept_samples_are_kept() -> None:
+    parts = TensorListCPU.of_samples([np.full(1, number) for number in range(5)])
+    assert kept_of(parts, [0, 3]).positions is None
+    assert [int(part[0]) for part in kept_of(parts, [0, 3]).samples] == [0, 3]
+    parts.positions = [0, 0, 1, 3, 3]
+    kept = kept_of(parts, [0, 2, 3])
+    assert [int(part[0]) for part in kept.samples] == [0, 1, 3, 4]
+    assert kept.positions == [0, 0, 2, 2]
 
 
 def test_listed(files: list[str]) -> None:
