@@ -47,7 +47,7 @@ def pickler_class() -> type[cloudpickle.Pickler]:
     """The class of picklers that send functions as code."""
     import cloudpickle
 
-    class Pickler(cloudpickle.Pickler):
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
         """Also sends marked functions as code, wherever they are defined."""
 
         def reducer_override(self, obj: Any) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from importlib import resources
+from typing import Any
 
 import click
 
@@ -105,7 +106,7 @@ def absent_arguments() -> Iterator[tuple[str, list[str]]]:
                 yield name, sorted(lacking)
 
 
-def _dali() -> dict:
+def _dali() -> dict[str, Any]:
     text = resources.files("penstock.compat").joinpath("dali_interface.json").read_text(encoding="utf-8")
-    reference: dict = json.loads(text)
+    reference: dict[str, Any] = json.loads(text)
     return reference

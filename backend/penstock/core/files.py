@@ -51,7 +51,7 @@ def read_ranges(ranges: np.ndarray, block: np.ndarray) -> bool:
         block: receives the contents: uint8.
     """
     pointers = _addresses(ranges, block)
-    return core().penstock_read_ranges(pointers[0], len(ranges), pointers[1], len(block)) == 0
+    return bool(core().penstock_read_ranges(pointers[0], len(ranges), pointers[1], len(block)) == 0)
 
 
 def copy_pieces(window_file: int, pieces: np.ndarray, window: np.ndarray, block: np.ndarray) -> bool:
@@ -65,7 +65,7 @@ def copy_pieces(window_file: int, pieces: np.ndarray, window: np.ndarray, block:
     """
     sources, between, target = _addresses(pieces, window, block)
     through = _PIECE.pack(between, len(window))
-    return core().penstock_copy_pieces(window_file, sources, len(pieces), through, target, len(block)) == 0
+    return bool(core().penstock_copy_pieces(window_file, sources, len(pieces), through, target, len(block)) == 0)
 
 
 def _addresses(*arrays: np.ndarray) -> list[int]:

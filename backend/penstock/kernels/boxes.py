@@ -10,7 +10,8 @@ import numpy as np
 def volumes(boxes: np.ndarray) -> np.ndarray:
     """Areas (volumes) of boxes of shape (n, 2 * ndim)."""
     ndim = boxes.shape[1] // 2
-    return np.prod(boxes[:, ndim:] - boxes[:, :ndim], axis=1)
+    found: np.ndarray = np.prod(boxes[:, ndim:] - boxes[:, :ndim], axis=1)
+    return found
 
 
 def to_centres(boxes: np.ndarray) -> np.ndarray:

@@ -219,7 +219,9 @@ def _with_long_loops(operands: Sequence[np.ndarray], out: np.ndarray) -> tuple[S
 
 
 def _shifted(function: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return (np.left_shift if function == "lshift" else np.right_shift)(a.astype(np.int32), b.astype(np.uint8)) != 0
+    shift = np.left_shift if function == "lshift" else np.right_shift
+    moved: np.ndarray = shift(a.astype(np.int32), b.astype(np.uint8)) != 0
+    return moved
 
 
 def _compare(comparison: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -117,7 +117,7 @@ class Schema:
     variadic: bool = False
     max_inputs: int = 999
     arguments: tuple[Argument, ...] = ()
-    outputs: Any = 1
+    outputs: int | Callable[[dict[str, Any]], int] = 1
     output_per_input: bool = False
     host_outputs: tuple[int, ...] = ()
     sequences: bool = False

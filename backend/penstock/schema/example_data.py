@@ -74,7 +74,7 @@ def pictures(layout: str = "", **extents: tuple[int, ...]) -> ExampleSamples:
     def make(index: int) -> np.ndarray:
         shape = tuple(sizes[letter][index % len(sizes[letter])] for letter in layout)
         rng = np.random.default_rng([index, *map(ord, layout)])
-        waves = sum(np.sin(positions / (2 + axis) + index) for axis, positions in enumerate(np.indices(shape)))
+        waves: np.ndarray = sum(np.sin(positions / (2 + axis) + index) for axis, positions in enumerate(np.indices(shape)))
         return (255 * ((waves / len(shape) + 1) * 0.35 + 0.3 * rng.random(shape))).astype(np.uint8)
 
     return ExampleSamples(make, layout)
@@ -192,7 +192,8 @@ def decibels(layout: str = "") -> ExampleSamples:
     """Return the same spectrograms in decibels."""
 
     def make(index: int) -> np.ndarray:
-        return (10 * np.log10(np.maximum(spectrograms().make(index), 1e-8))).astype(np.float32)
+        levels: np.ndarray = 10 * np.log10(np.maximum(spectrograms().make(index), 1e-8))
+        return levels.astype(np.float32)
 
     return ExampleSamples(make, "ft")
 

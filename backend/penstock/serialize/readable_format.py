@@ -294,7 +294,8 @@ def imported(path: object, allowed_modules: Sequence[str], where: str) -> Callab
                 )
     except (ImportError, AttributeError) as error:
         raise SerializationError(f"{where}: '{path}' cannot be loaded: {error}") from error
-    return target
+    loaded: Callable[..., Any] = target
+    return loaded
 
 
 def is_within(name: str, modules: Sequence[str]) -> bool:

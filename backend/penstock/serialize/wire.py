@@ -324,7 +324,8 @@ def encode(pipeline: PipelineDef) -> bytes:
         for edge in pipeline.outputs:
             _write_edge(message.outputs.add(), edge)
         message.legacy_inputs.extend(name.encode() for name in pipeline.legacy_inputs)
-        return message.SerializeToString(deterministic=True)
+        serialized: bytes = message.SerializeToString(deterministic=True)
+        return serialized
     except ImportError as error:
         raise SerializationError(f"Writing DALI pipelines: {error}") from error
     except (TypeError, ValueError, OverflowError, AttributeError) as error:

@@ -209,7 +209,8 @@ class Tuner:
     def _confirmed(self, load: LoadGenerator, best: Trial) -> Trial:
         """Return the better of the best and the present settings, measured in turns; in a search, the best had many chances to be lucky."""
         pairs = [(self._try(load, self.present), self._try(load, best.settings)) for _ in range(_CONFIRMATION_RUNS)]
-        present, challenger = (max(trials, key=lambda trial: trial.load.rate) for trials in zip(*pairs, strict=True))
+        present = max((trial for trial, _ in pairs), key=lambda trial: trial.load.rate)
+        challenger = max((trial for _, trial in pairs), key=lambda trial: trial.load.rate)
         return challenger if self._is_better(challenger, present) else present
 
     def _is_better(self, trial: Trial, best: Trial) -> bool:

@@ -132,7 +132,8 @@ def _as_bytes(image: np.ndarray) -> np.ndarray:
 def _unit(values: np.ndarray, low: float, high: float) -> np.ndarray:
     """Return the values scaled so that the low bound is 0 and the high one 1; NaN becomes 0."""
     scaled = (values.astype(np.float32) - low) / ((high - low) or 1.0)
-    return np.clip(np.nan_to_num(scaled, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
+    finite: np.ndarray = np.nan_to_num(scaled, nan=0.0, posinf=1.0, neginf=0.0)
+    return finite.clip(0.0, 1.0)
 
 
 def _decibels_to_colours(spectrum: np.ndarray) -> np.ndarray:

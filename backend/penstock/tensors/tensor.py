@@ -222,7 +222,8 @@ class TensorCPU(Tensor):
         self._set(buffer_view(only_given({"b": b, "object": object}, "TensorCPU")), layout)
 
     def _host_array(self) -> np.ndarray:
-        return self.array
+        array: np.ndarray = self.array
+        return array
 
     def as_cpu(self) -> TensorCPU:
         """Return the tensor in host memory."""
@@ -233,12 +234,13 @@ class TensorCPU(Tensor):
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
         check_readable(self.dtype)
-        array = self.array if dtype is None else self.array.astype(dtype, copy=False)
+        array: np.ndarray = self.array if dtype is None else self.array.astype(dtype, copy=False)
         return array.copy() if copy and array is self.array else array
 
     def _host_interface(self) -> dict[str, object]:
         check_readable(self.dtype)
-        return self.array.__array_interface__
+        interface: dict[str, object] = self.array.__array_interface__
+        return interface
 
     def __dlpack__(
         self,
@@ -311,7 +313,8 @@ class TensorGPU(Tensor):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
-        return self.array.__cuda_array_interface__
+        interface: dict[str, object] = self.array.__cuda_array_interface__
+        return interface
 
     def __dlpack__(self, **kwargs: object) -> Any:
         # Ordered by the stream that is current on that device.

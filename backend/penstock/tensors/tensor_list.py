@@ -184,7 +184,8 @@ class TensorListCPU(TensorList):
                 kind = np.uint8 if self._dtype == DALIDataType.NO_TYPE else numpy_dtype(self._dtype)
                 self.elements = np.empty(0, kind)
             self._samples = self.places = None
-        return self.elements
+        elements: np.ndarray = self.elements
+        return elements
 
     def memory(self) -> tuple[np.dtype, HostBlocks]:
         """Return the elements' type and location; small scattered samples are gathered first."""
@@ -216,7 +217,8 @@ class TensorListCPU(TensorList):
         check_readable(self._dtype)
         if not len(self):
             return np.empty(0, np.float32 if self._dtype == DALIDataType.NO_TYPE else numpy_dtype(self._dtype))
-        return self.stacked().copy()
+        copied: np.ndarray = self.stacked().copy()
+        return copied
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
         if not self.is_dense_tensor():
@@ -385,7 +387,8 @@ class TensorListGPU(TensorList):
             else:
                 self.elements = cupy.empty(0, kind)
             self._samples = None
-        return self.elements
+        elements: np.ndarray = self.elements
+        return elements
 
     def _make_copy(self) -> Any:
         if not len(self):

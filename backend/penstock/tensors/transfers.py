@@ -335,7 +335,8 @@ class DeviceTransfers:
 
 def _in_source_shape(host: np.ndarray, source: Any) -> np.ndarray:
     """Return bytes as an array of a type and shape like another's."""
-    return host.view(source.dtype).reshape(source.shape)
+    array: np.ndarray = host.view(source.dtype).reshape(source.shape)
+    return array
 
 
 @functools.cache

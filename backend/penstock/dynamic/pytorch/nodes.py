@@ -24,7 +24,7 @@ __all__ = ["DictMapper", "Reader", "ToTorch"]
 Values = Mapping[str, Tensor | Batch]
 
 
-class Reader(torchdata.nodes.BaseNode):
+class Reader(torchdata.nodes.BaseNode):  # type: ignore[misc]  # it has no types
     """A reader, as a node of dictionaries.
 
     Args:
@@ -78,7 +78,7 @@ class Reader(torchdata.nodes.BaseNode):
         return self._reader.get_metadata()
 
 
-class _Following(torchdata.nodes.BaseNode):
+class _Following(torchdata.nodes.BaseNode):  # type: ignore[misc]
     """A node after another one."""
 
     def __init__(self, source: Given) -> None:

@@ -202,7 +202,7 @@ def _png_exif(data: memoryview) -> memoryview | None:
     position = 8
     while position + 8 <= len(data):
         length = int.from_bytes(data[position : position + 4], "big")
-        if data[position + 4 : position + 8] == b"eXIf":
+        if bytes(data[position + 4 : position + 8]) == b"eXIf":
             return data[position + 8 : position + 8 + length]
         position += 12 + length
     return None
@@ -212,9 +212,9 @@ def _webp_exif(data: memoryview) -> memoryview | None:
     position = 12
     while position + 8 <= len(data):
         length = int.from_bytes(data[position + 4 : position + 8], "little")
-        if data[position : position + 4] == b"EXIF":
+        if bytes(data[position : position + 4]) == b"EXIF":
             block = data[position + 8 : position + 8 + length]
-            return block[6:] if block[:6] == b"Exif\0\0" else block
+            return block[6:] if bytes(block[:6]) == b"Exif\0\0" else block
         position += 8 + length + (length & 1)
     return None
 

@@ -129,7 +129,7 @@ class VideoIndex:
     times: np.ndarray
     keys: list[int]
     size: tuple[int, int]
-    packets: Sequence[Packet] = ()
+    packets: Sequence[Packet[Any]] = ()
     key_packets: Sequence[int] = ()
     tells_all: bool = False
 
@@ -304,13 +304,13 @@ class Video:
         streams = container.streams.video
         return bool(streams) and _facts_of(streams[0]) == _facts_of(self._stream)
 
-    def _is_shown(self, packet: Packet) -> bool:
+    def _is_shown(self, packet: Packet[Any]) -> bool:
         if packet.is_discard:
             # An edit list leaves it out.
             return False
         return self._stream.codec_context.name not in ("vp8", "libvpx") or bool(memoryview(packet)[0] & _VP8_SHOWN)
 
-    def _index_by_decoding(self, packets: list[Packet]) -> VideoIndex:
+    def _index_by_decoding(self, packets: list[Packet[Any]]) -> VideoIndex:
         count, keys = 0, []
         for frame in _frames_of(self._codec, packets):
             if frame.key_frame:
@@ -542,7 +542,7 @@ def _opened(data: np.ndarray, token: int, pixels: int | None) -> Video:
 # -- in either ---------------------------------------------------------------------------------------------------------
 
 
-def _frames_of(codec: VideoCodecContext, packets: Iterable[Packet]) -> Iterator[VideoFrame]:
+def _frames_of(codec: VideoCodecContext, packets: Iterable[Packet[Any]]) -> Iterator[VideoFrame]:
     """The frames in packets."""
     codec.flush_buffers()
     for packet in packets:

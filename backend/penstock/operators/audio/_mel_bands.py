@@ -46,7 +46,7 @@ def band_weights(
         frequencies, corners = np.linspace(0, rate // 2, bins), edges
     beyond = corners[None, :] - frequencies[:, None]
     gaps = np.diff(corners)
-    weights = np.maximum(0.0, np.minimum(-beyond[:, :-2] / gaps[:-1], beyond[:, 2:] / gaps[1:]))
+    weights: np.ndarray = np.maximum(0.0, np.minimum(-beyond[:, :-2] / gaps[:-1], beyond[:, 2:] / gaps[1:]))
     if area:
         weights *= 2.0 / (corners[2:] - corners[:-2])
     return weights

@@ -54,4 +54,5 @@ def tables_from_lab() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _rounded(values: np.ndarray) -> np.ndarray:
-    return np.rint(values).astype(np.int32)
+    rounded: np.ndarray = np.rint(values)
+    return rounded.astype(np.int32)

@@ -169,7 +169,8 @@ def read_annotations(
 
 def _box(annotation: dict[str, Any]) -> Sequence[float]:
     """Left, top, width and height; zeros for an object without a box."""
-    return annotation.get("bbox", (0.0, 0.0, 0.0, 0.0))
+    box: Sequence[float] = annotation.get("bbox", (0.0, 0.0, 0.0, 0.0))
+    return box
 
 
 def _wanted(annotation: dict[str, object], settings: CocoSettings) -> bool:

@@ -43,7 +43,7 @@ def _do_nothing() -> None:
     pass
 
 
-class Relay(grpc.GenericRpcHandler):
+class Relay(grpc.GenericRpcHandler):  # type: ignore[misc]  # it has no types
     """Handles every method by sending its bytes to Triton.
 
     Args:

@@ -60,7 +60,7 @@ def check_jpeg(data: memoryview) -> JpegHeader:
                 if size is not None:
                     raise CorruptImageError("Damaged JPEG: it describes more than one image")
                 size = _check_frame(data, position + 4, marker, length)
-            elif marker == _APP1 and data[position + 4 : position + 10] == b"Exif\0\0":
+            elif marker == _APP1 and bytes(data[position + 4 : position + 10]) == b"Exif\0\0":
                 exif = data[position + 10 : position + 2 + length]
             position += 2 + length
     except struct.error:
