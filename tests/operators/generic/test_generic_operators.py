@@ -53,6 +53,19 @@ def test_slices_are_views_if_contiguous_and_otherwise_copies_made_by_all_threads
     assert (columns.layout(), tasks) == ("HW", [3])
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"at_0": 1, "lo_0": 0}, "dimension 0 must not be specified both as an index and as a range"),
+        ({"at_1": 1, "hi_1": 2}, "dimension 1 must not be specified both as an index and as a range"),
+        ({"at_0": 1, "step_0": 2}, "dimension 0 was specified as index: it cannot have a step"),
+    ],
+)
+def test_an_index_is_no_range(arguments: dict[str, int], message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        make("_TensorSubscript", **arguments)
+
+
 def test_a_failed_sample_fails_where_it_is_moved_to() -> None:
     batch = TensorListCPU([np.zeros(2, np.uint8)] * 3)
     broken = RuntimeError("broken")
