@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import operator
+import os
 import random
 import re
 import signal
 import sys
+import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -44,9 +47,12 @@ from penstock.schema import Schema
 from penstock.schema.examples import Call, examples, settable_arguments
 
 _BATCH_SIZE = 3
-_GRAPHS_OF_PROCESS = 25
+# A second batch, computed in advance, would be thrown away.
+_OPTIONS = {"num_threads": 1, "prefetch_queue_depth": 1}
+_GRAPHS_OF_PROCESS = 100
 _MAX_ELEMENTS = 200_000
-_SECONDS_FOR_GRAPH = 60
+# Beyond what a graph takes on a busy machine.
+_SECONDS_FOR_GRAPH = 300
 _ATTEMPTS = 6
 _TOLERANCE, _STEP = 1e-5, 1
 _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -182,7 +188,7 @@ def run_node(module: Any, node: Node, values: Sequence[_Batch]) -> Any:
         ]
         return tuple(node.define(module, outputs))
 
-    return run(module, define, _BATCH_SIZE, 1, num_threads=1)
+    return run(module, define, _BATCH_SIZE, 1, **_OPTIONS)
 
 
 @dataclass(frozen=True)
@@ -227,6 +233,8 @@ def _random_node(draw: random.Random, graph: Graph) -> Node:
         dtype = draw.choice(["UINT8", "INT16", "INT32", "FLOAT", "FLOAT16", "UINT16"])
         return Node("cast", [_recent(draw, range(len(graph.values)))], {"dtype": Member(dtype)})
     paths = sorted({own.schema.fn_path for own in _shown() if _fits(own, graph)})
+    if not paths:
+        return _operator_node(draw, graph, draw.choice(_shown()))
     path = draw.choice(paths)
     return _operator_node(
         draw, graph, draw.choice([own for own in _shown() if own.schema.fn_path == path and _fits(own, graph)])
@@ -306,7 +314,7 @@ class Verdict:
 def compare(graph: Graph) -> Verdict:
     """Runs a graph in both and compares every node."""
     verdict = Verdict()
-    ours = run(penstock, lambda module: tuple(graph.define(module)), _BATCH_SIZE, 1, num_threads=1)
+    ours = run(penstock, lambda module: tuple(graph.define(module)), _BATCH_SIZE, 1, **_OPTIONS)
     if ours.error is not None:
         verdict.different.append(f"whole graph: Penstock raises {_short(ours.error)}, though each node runs alone")
         return verdict
@@ -319,14 +327,12 @@ def compare(graph: Graph) -> Verdict:
 
 def _run_dali(graph: Graph, verdict: Verdict) -> list[_Batch]:
     """DALI's outputs, up to the first node at which it raises an error, which is a difference."""
-    outcome = run(dali, lambda module: tuple(graph.define(module)), _BATCH_SIZE, 1, num_threads=1)
+    outcome = run(dali, lambda module: tuple(graph.define(module)), _BATCH_SIZE, 1, **_OPTIONS)
     if outcome.error is None:
         return outcome.outputs[0]
     outputs: list[_Batch] = []
     for count, node in enumerate(graph.nodes, 1):
-        outcome = run(
-            dali, lambda module, count=count: tuple(graph.define(module, count)), _BATCH_SIZE, 1, num_threads=1
-        )
+        outcome = run(dali, lambda module, count=count: tuple(graph.define(module, count)), _BATCH_SIZE, 1, **_OPTIONS)
         if outcome.error is not None:
             verdict.different.append(f"{node.path}: DALI raises {_short(outcome.error)} | {_described(node, outputs)}")
             return outputs
@@ -375,7 +381,7 @@ def _compare_fused(graph: Graph, ours: Sequence[_Batch], verdict: Verdict) -> No
         lambda module: tuple(outputs[i] for outputs in [graph.define(module)] for i in last),
         _BATCH_SIZE,
         1,
-        num_threads=1,
+        **_OPTIONS,
     )
     if fused.error is not None:
         verdict.different.append(f"fused: Penstock raises {_short(fused.error)}")
@@ -404,6 +410,37 @@ def _reason(text: str) -> str:
     return next((reason for pattern, reason in _REASONS if re.search(pattern, text)), "")
 
 
+def _answer(seed: int, number: int) -> str:
+    """A graph's verdict, as JSON."""
+    signal.alarm(_SECONDS_FOR_GRAPH)
+    try:
+        graph = random_graph(seed, number)
+        verdict = compare(graph)
+    except Exception:  # the process would end, as if DALI had ended it
+        return f"this program fails: {traceback.format_exc()}"
+    return json.dumps({"graph": number, "nodes": [str(node) for node in graph.nodes], **vars(verdict)}, default=str)
+
+
+def _run_in_penstock(seed: int, number: int) -> None:
+    signal.alarm(_SECONDS_FOR_GRAPH)
+    graph = random_graph(seed, number)
+    run(penstock, lambda module: tuple(graph.define(module)), _BATCH_SIZE, 1, **_OPTIONS)
+
+
+def _answers_of_process(seed: int, numbers: Sequence[int]) -> list[tuple[int, str]]:
+    return list(zip(numbers, run_alone(numbers, partial(_answer, seed), partial(_run_in_penstock, seed))))
+
+
+def _answers(seed: int, numbers: range, jobs: int) -> Iterator[tuple[int, str]]:
+    """Each graph's number, and its verdict as JSON, another text, or nothing if DALI ends the process."""
+    _shown()  # in this process, once for all that are forked
+    chunks = [numbers[start : start + _GRAPHS_OF_PROCESS] for start in range(0, len(numbers), _GRAPHS_OF_PROCESS)]
+    with multiprocessing.get_context("fork").Pool(jobs) as workers:
+        progress = workers.imap(partial(_answers_of_process, seed), chunks)
+        for answers in track(progress, "running", total=len(chunks), console=Console(stderr=True)):
+            yield from answers
+
+
 def main() -> int:
     """Prints graphs that differ for no known reason, and tables, and returns whether any does."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -411,6 +448,9 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--graph", type=int, help="only the graph with this number, shown")
+    parser.add_argument(
+        "--jobs", type=int, default=2 * (os.cpu_count() or 1), help="processes; each waits half of its time"
+    )
     parser.add_argument("--report", type=Path, help="a file to append each graph's verdict to, as JSON")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -419,47 +459,33 @@ def main() -> int:
     if options.graph is not None:
         numbers = range(options.graph, options.graph + 1)
 
-    def told(number: int) -> str:
-        signal.alarm(_SECONDS_FOR_GRAPH)
-        graph = random_graph(options.seed, number)
-        return json.dumps(
-            {"graph": number, "nodes": [str(node) for node in graph.nodes], **vars(compare(graph))}, default=str
-        )
-
-    def penstock_alone(number: int) -> None:
-        signal.alarm(_SECONDS_FOR_GRAPH)
-        graph = random_graph(options.seed, number)
-        run(penstock, lambda module: tuple(graph.define(module)), _BATCH_SIZE, 1, num_threads=1)
-
-    _shown()
     counts: Counter[str] = Counter()
     rounded: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    for start in track(numbers[::_GRAPHS_OF_PROCESS], "running", console=Console(stderr=True)):
-        chosen = range(start, min(start + _GRAPHS_OF_PROCESS, numbers.stop))
-        for number, answer in zip(chosen, run_alone(chosen, told, penstock_alone)):
-            counts["graphs"] += 1
-            if not answer.startswith("{"):
-                counts["DALI ends the process"] += not answer
-                if answer:
-                    console.print(f"{number}: {answer}", markup=False, soft_wrap=True)
-                continue
-            verdict = json.loads(answer)
-            if options.report:
-                with options.report.open("a") as report:
-                    print(json.dumps(verdict), file=report)
-            if options.graph is not None:
-                console.print("\n".join(verdict["nodes"]), markup=False, soft_wrap=True)
-            for text in verdict["different"]:
-                reason = _reason(text)
-                reasons[reason] += 1
-                if options.graph is not None or not reason:
-                    console.print(f"{number}: {text}", markup=False, soft_wrap=True)
-            counts["nodes"] += len(verdict["nodes"])
-            counts["equal"] += verdict["equal"]
-            counts["rounded"] += len(verdict["rounded"])
-            counts["unexplained"] += not all(map(_reason, verdict["different"]))
-            rounded.update(verdict["rounded"])
+    for number, answer in _answers(options.seed, numbers, options.jobs):
+        counts["graphs"] += 1
+        if not answer.startswith("{"):
+            counts["DALI ends the process"] += not answer
+            counts["unexplained"] += bool(answer)
+            if answer:
+                console.print(f"{number}: {answer}", markup=False, soft_wrap=True)
+            continue
+        verdict = json.loads(answer)
+        if options.report:
+            with options.report.open("a") as report:
+                print(json.dumps(verdict), file=report)
+        if options.graph is not None:
+            console.print("\n".join(verdict["nodes"]), markup=False, soft_wrap=True)
+        for text in verdict["different"]:
+            reason = _reason(text)
+            reasons[reason] += 1
+            if options.graph is not None or not reason:
+                console.print(f"{number}: {text}", markup=False, soft_wrap=True)
+        counts["nodes"] += len(verdict["nodes"])
+        counts["equal"] += verdict["equal"]
+        counts["rounded"] += len(verdict["rounded"])
+        counts["unexplained"] += not all(map(_reason, verdict["different"]))
+        rounded.update(verdict["rounded"])
     console.print(f"DALI {dali.__version__}: {dict(counts)}", markup=False)
     console.print(f"rounded: {dict(rounded.most_common())}", markup=False, soft_wrap=True)
     for reason, count in reasons.most_common():

@@ -115,7 +115,7 @@ def _values_difference(a: np.ndarray, b: np.ndarray, tolerance: float, step: int
         return ""
     values = a[finite].astype(np.float64)
     scale = max(float(np.ptp(values)), float(np.abs(values).max()), 1e-30)
-    allowed = tolerance if a.dtype != np.float16 else max(tolerance, 1e-3)
+    allowed = max(tolerance, 1e-3) if tolerance and a.dtype == np.float16 else tolerance
     worst = float(np.abs(values - b[finite]).max()) / scale
     return f"differs by {worst:.2g} of the range" if worst > allowed else ""
 

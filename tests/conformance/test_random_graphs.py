@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from random_graphs import Verdict, _judge, _reason, compare, random_graph
+from side_by_side import batch_difference
 
 
 def test_graphs_are_known_by_their_numbers() -> None:
@@ -19,6 +20,14 @@ def test_nodes_equal_those_of_dali(number: int) -> None:
     verdict = compare(graph)
     assert [text for text in verdict.different if not _reason(text)] == []
     assert verdict.equal + len(verdict.rounded) + len(verdict.different) >= len(graph.nodes)
+
+
+def test_halves_that_differ_in_one_bit_are_not_equal() -> None:
+    halves = np.float16([1.0, -6.293])
+    neighbours = np.nextafter(halves, np.float16(0))
+    assert batch_difference(([halves], "", 0), ([halves.copy()], "", 0), 0.0, 0) == ""
+    assert "of the range" in batch_difference(([halves], "", 0), ([neighbours], "", 0), 0.0, 0)
+    assert batch_difference(([halves], "", 0), ([neighbours], "", 0), 1e-5, 1) == ""
 
 
 def test_a_wrong_value_is_a_difference() -> None:
