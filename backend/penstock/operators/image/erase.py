@@ -154,11 +154,13 @@ class Erase(Operator[list[int], ErasePlan]):
         relative_shape = self.args["normalized"] or self.args["normalized_shape"]
         box = [slice(None)] * len(shape)
         # If an axis is named twice, the last one counts.
-        for axis, start, extent in zip(axes, anchor, extents):
-            extent = extent * shape[axis] if relative_shape else extent
-            start = start * shape[axis] if relative_anchor else start
-            start = start - extent / 2 if self.args["centered_anchor"] else start
-            first, last = int(np.float32(start)), int(np.float32(start + extent))
+        for axis, start, extent in zip(axes, np.float32(anchor), np.float32(extents)):
+            # In single precision, step by step: on which side of an integer an edge is depends on it.
+            whole = np.float32(shape[axis])
+            extent = extent * whole if relative_shape else extent
+            start = start * whole if relative_anchor else start
+            start = start - extent / np.float32(2) if self.args["centered_anchor"] else start
+            first, last = int(start), int(start + extent)
             box[axis] = slice(min(max(first, 0), shape[axis]), min(max(last, 0), shape[axis]))
         return tuple(box)
 
