@@ -316,6 +316,23 @@ def test_bands_are_fused_with_what_follows_in_single_precision(arguments: dict[s
     assert all(np.array_equal(np.array(x), np.array(y)) for x, y in zip(a, b))
 
 
+@pytest.mark.parametrize("short", [0, 2])
+def test_bands_of_one_frame_are_those_of_the_operator(short: int) -> None:
+    sounds = [sound[:200] if index == short else sound for index, sound in enumerate(SOUNDS)]
+
+    @pipeline_def(batch_size=4, num_threads=2, prefetch_queue_depth=1)
+    def define() -> Any:
+        sound = fn.external_source(lambda: sounds)
+        spectra = fn.spectrogram(sound, nfft=256, window_length=200, window_step=80, center_windows=False)
+        return fn.mel_filter_bank(spectra, sample_rate=16000.0, nfilter=20)
+
+    one, other = define(), define(passes=[])
+    a, b = one.run()[0], other.run()[0]
+    assert "_fused__MelSpectrogram" in [step.node.schema.name for step in one.executor.plan.operators]
+    assert b.shape()[short] == (20, 1)
+    assert all(np.array_equal(np.array(x), np.array(y)) for x, y in zip(a, b))
+
+
 def test_what_follows_the_bands_is_blamed_for_its_errors() -> None:
     for fused in (True, False):
         with pytest.raises(RuntimeError, match="parameter shape") as caught:

@@ -76,6 +76,18 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "mel without layout": lambda dali: dali.fn.mel_filter_bank(constant(dali, SOUND[:2570].reshape(257, 10))),
     "mel volume": lambda dali: dali.fn.mel_filter_bank(constant(dali, SOUND[:2570].reshape(2, 257, 5))),
     "mel channels": lambda dali: dali.fn.mel_filter_bank(constant(dali, SOUND[:2570].reshape(2, 257, 5), "Cft")),
+    "mel htk of constants": lambda dali: dali.fn.mel_filter_bank(
+        constant(dali, SOUND[:2570].reshape(257, 10)), sample_rate=16000.0, mel_formula="htk", nfilter=80
+    ),
+    "mel of one frame": lambda dali: dali.fn.mel_filter_bank(
+        constant(dali, SOUND[:257].reshape(257, 1)), sample_rate=22050.0, freq_low=33.3, freq_high=7777.0
+    ),
+    "mel plain of constants": lambda dali: dali.fn.mel_filter_bank(
+        constant(dali, SOUND[:2580].reshape(20, 129), "tf"), sample_rate=22050.0, normalize=False, nfilter=40
+    ),
+    "mel time first of constants": lambda dali: dali.fn.mel_filter_bank(
+        constant(dali, SOUND[:1056].reshape(32, 33), "tf"), sample_rate=22050.0, nfilter=80, freq_low=700.0
+    ),
     "mel wrong layout": lambda dali: dali.fn.mel_filter_bank(constant(dali, SOUND[:2570].reshape(257, 10), "xy")),
     "mel int": lambda dali: dali.fn.mel_filter_bank(dali.fn.cast(spectra(dali), dtype=dali.types.INT16)),
     "mel reversed": lambda dali: mel(dali, freq_low=1000.0, freq_high=500.0),
@@ -114,6 +126,12 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "mfcc type 3 normalized": lambda dali: dali.fn.mfcc(mel(dali), dct_type=3, normalize=True),
     "mfcc type 4": lambda dali: dali.fn.mfcc(mel(dali), dct_type=4),
     "mfcc type 4 normalized": lambda dali: dali.fn.mfcc(mel(dali), dct_type=4, normalize=True),
+    "mfcc lifter of constants": lambda dali: dali.fn.mfcc(
+        constant(dali, SOUND[:1600].reshape(40, 40)), lifter=22.0, n_mfcc=13
+    ),
+    "mfcc normalized of constants": lambda dali: dali.fn.mfcc(
+        constant(dali, SOUND[:1600].reshape(40, 40)), axis=1, normalize=True, dct_type=3
+    ),
     "mfcc row": lambda dali: dali.fn.mfcc(sound(dali)),
     "mfcc volume": lambda dali: dali.fn.mfcc(constant(dali, SOUND[:2400].reshape(4, 30, 20)), axis=1, n_mfcc=7),
     "preemphasis": lambda dali: dali.fn.preemphasis_filter(sound(dali)),
@@ -216,8 +234,18 @@ DECODERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+# Sums in DALI's order; of spectra, which are added in another one, nothing is exact.
+EXACT = ("mel row", "mel without layout", "mel volume", "mel channels", "mfcc volume")
 for name, define in DEFINITIONS.items():
-    FAMILY.add(name, unpacked(define), options=ONE, gpu=not name.startswith("power spectrum"))
+    exact = name in EXACT or name.endswith(("of constants", "of one frame"))
+    FAMILY.add(
+        name,
+        unpacked(define),
+        options=ONE,
+        gpu=not name.startswith("power spectrum"),
+        exact=exact,
+        exact_on_gpu=False,
+    )
 for name, define in DECODERS.items():
     FAMILY.add(f"decoding {name}", unpacked(define), options=ONE, gpu=False)
 

@@ -32,6 +32,12 @@ for kind in FILTERS:
     FAMILY.each("resize", {"pixels": PIXELS}, [{"interp_type": kind, **size} for size in sizes])
     FAMILY.each("resize", {"pixels": PIXELS}, [{"interp_type": kind, **TIE}], gpu=not kind.endswith("NN"))
     FAMILY.each("resize", {"floats": FLOATS}, [{"interp_type": kind, **size} for size in SIZES[:3]])
+    # Regions of no extent, which DALI stretches to a thousandth of a pixel.
+    stretched = [
+        {"interp_type": kind, "size": [6, 6], "roi_start": [3.0, 2.5], "roi_end": [3.0, 2.5]},
+        {"interp_type": kind, "resize_x": 4, "roi_start": [0.4, 0.1], "roi_end": [0.4, 0.8], "roi_relative": True},
+    ]
+    FAMILY.each("resize", {"pixels": PIXELS, "floats": FLOATS}, stretched, gpu=not kind.endswith("NN"))
 FAMILY.each(
     "resize", {"pixels": PIXELS}, [{"interp_type": kind, "size": 7, "antialias": False} for kind in FILTERS[:5]]
 )

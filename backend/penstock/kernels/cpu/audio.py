@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.cpu.options import njit
-from penstock.kernels.cpu.simd import add_product, at, load, store, total, zeros
+from penstock.kernels.cpu.simd import at, load, store, total, zeros
 
 
 @njit(nogil=True)
@@ -99,13 +99,13 @@ def sum_rows(
                 t = min(t, columns - COLUMNS)
                 block = zeros(COLUMNS)
                 for k in range(begin, end):
-                    block = add_product(block, at(weights, k), load(source, row + k * columns + t, COLUMNS))
+                    block = block + load(source, row + k * columns + t, COLUMNS) * at(weights, k)
                 store(out, m * columns + t, block)
                 t += COLUMNS
             else:
                 single = zeros(1)
                 for k in range(begin, end):
-                    single = add_product(single, at(weights, k), load(source, row + k * columns + t, 1))
+                    single = single + load(source, row + k * columns + t, 1) * at(weights, k)
                 store(out, m * columns + t, single)
                 t += 1
 

@@ -11,6 +11,8 @@ from penstock.kernels.cpu.options import inner, kernel
 
 # A region grows by no more than this factor when an extent is rounded up to 1.
 _MAX_GROWTH = 10.0
+# A region is stretched about its middle to half of this on each side, in pixels, if its extent is less; in single precision.
+_MIN_REGION = np.float64(np.float32(1e-3))
 # Modes, by their number in `resize_shapes.MODES`.
 _DEFAULT, _STRETCH, _NOT_LARGER, _NOT_SMALLER = range(4)
 _TOO_LARGE = 2.0**62
@@ -80,8 +82,11 @@ def _region(
     start = region_starts[min(row, len(region_starts) - 1), axis]
     end = region_ends[min(row, len(region_ends) - 1), axis]
     if relative:
-        return np.float64(np.float32(start) * np.float32(size)), np.float64(np.float32(end) * np.float32(size))
-    return start, end
+        start, end = _single(start) * size, _single(end) * size
+    if size > 0 and abs(end - start) < _MIN_REGION:
+        margin = 0.5 * _MIN_REGION if start <= end else -0.5 * _MIN_REGION
+        start, end = start - margin, end + margin
+    return _single(start), _single(end)
 
 
 @inner

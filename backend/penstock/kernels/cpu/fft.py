@@ -476,7 +476,7 @@ def _sum_bands(
         place, row = at(starts, m) * _LANES, m * width
         sums = zeros(_LANES)
         for k in range(at(widths, m)):
-            sums = add_product(sums, at(weights, row + k), load(powers, place + k * _LANES, _LANES))
+            sums = sums + load(powers, place + k * _LANES, _LANES) * at(weights, row + k)
         store(out, m * TILE, sums)
 
 

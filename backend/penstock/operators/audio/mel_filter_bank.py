@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
-from penstock.operators.audio._axes import combine_along, combine_batch, spectral_spec
+from penstock.kernels import c_math
+from penstock.operators.audio._axes import WeightedSums, combine_along, combine_batch, spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, random_arrays, spectrograms
 
 
+class _Scale(NamedTuple):
+    """A mel scale, in single precision."""
+
+    to_mel: Callable[[np.float32], np.float32]
+    to_hertz: Callable[[np.ndarray], np.ndarray]
+
+
 @register_operator
-class MelFilterBank(Operator[int, tuple[np.ndarray, np.ndarray]]):
+class MelFilterBank(Operator[int, WeightedSums]):
     """Sums the power in triangular bands, evenly spaced on the mel scale.
 
     The frequency axis is `f` of the layout; without a layout, the last but one.
@@ -47,7 +59,7 @@ class MelFilterBank(Operator[int, tuple[np.ndarray, np.ndarray]]):
     def setup(self) -> None:
         self._rate, self._low = self.args["sample_rate"], self.args["freq_low"]
         self._high = self.args["freq_high"] if self.args["freq_high"] > 0 else self._rate / 2
-        self._filters: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._filters: dict[tuple[int, bool], WeightedSums] = {}
         if self.args["nfilter"] <= 0:
             raise RuntimeError(f"The number of filters should be > 0, got `nfilter` {self.args['nfilter']}")
         if self._rate <= 0:
@@ -61,83 +73,115 @@ class MelFilterBank(Operator[int, tuple[np.ndarray, np.ndarray]]):
                 f'Unsupported mel_formula value "{self.args["mel_formula"]}". Supported values are: "slaney", "htk"'
             )
 
-    def describe(self, workspace: Workspace[int, tuple[np.ndarray, np.ndarray]]) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[int, WeightedSums]) -> list[OutputSpec]:
         spec = spectral_spec(workspace)
         workspace.state = spec.layout.find("f") if spec.layout else max((spec.ndim or 0) - 2, 0)
         if workspace.state < 0:
             raise RuntimeError(f"'f' axis not present in the layout. Got: `{spec.layout}`")
         return [spec]
 
-    def infer(self, sample: Sample[int, tuple[np.ndarray, np.ndarray]]) -> tuple[int, ...]:
+    def infer(self, sample: Sample[int, WeightedSums]) -> tuple[int, ...]:
         shape = list(sample.shapes[0])
         axis = sample.workspace.state
         if not shape:
             raise RuntimeError("A spectrogram must have at least one dimension")
-        bins = shape[axis]
-        if bins not in self._filters:
-            self._filters[bins] = self._make_filters(bins)
-        sample.plan = self._filters[bins]
+        form = shape[axis], math.prod(shape[axis + 1 :]) == 1
+        if form not in self._filters:
+            self._filters[form] = self._make_filters(*form)
+        sample.plan = self._filters[form]
         shape[axis] = self.args["nfilter"]
         return tuple(shape)
 
-    def compute(self, sample: Sample[int, tuple[np.ndarray, np.ndarray]]) -> None:
-        starts, weights = sample.plan
-        combine_along(sample.workspace.state, sample.inputs[0], starts, weights, sample.outputs[0])
+    def compute(self, sample: Sample[int, WeightedSums]) -> None:
+        combine_along(sample.workspace.state, sample.inputs[0], sample.plan, sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace[int, tuple[np.ndarray, np.ndarray]]) -> None:
+    def compute_batch(self, workspace: Workspace[int, WeightedSums]) -> None:
         combine_batch(workspace.state, workspace)
 
-    def _make_filters(self, bins: int) -> tuple[np.ndarray, np.ndarray]:
-        """The first bin of each band, and its weights from there on, padded with zeros."""
-        to_mel, to_hertz = _SCALES[self.args["mel_formula"]]
-        edges = to_hertz(np.linspace(to_mel(self._low), to_mel(self._high), self.args["nfilter"] + 2))
-        # Converted back to Hz, the last edge would be off by a rounding error.
-        edges[-1] = self._high
-        frequencies = np.arange(bins) * (self._rate / max(2 * (bins - 1), 1))
-        low, middle, high = (edges[i : i + self.args["nfilter"], None] for i in range(3))
-        rising, falling = (frequencies - low) / (middle - low), (high - frequencies) / (high - middle)
-        weights = np.maximum(0, np.minimum(rising, falling))
-        if self.args["normalize"]:
-            weights *= 2 / (high - low)
-        return _banded(weights.astype(np.float32))
+    def _make_filters(self, bins: int, last_axis: bool) -> WeightedSums:
+        """Triangles whose edges are in single precision, as DALI's.
+
+        Args:
+            bins: frequencies from 0 to half the sample rate.
+            last_axis: they are the last axis of more than one element.
+        """
+        count = self.args["nfilter"]
+        low, high = np.float32(self._low), np.float32(self._high)
+        step = np.float64(np.float32(self._rate)) / max(2 * (bins - 1), 1)
+        edges, last_edge = _band_edges(_SCALES[self.args["mel_formula"]], low, high, count)
+        first, stop = (min(math.ceil(edge * (1 / step)), bins) for edge in (low, high))
+        frequencies = np.arange(bins) * step
+        # Between which two edges each frequency is, and its weight in the band that falls there.
+        intervals = np.searchsorted(edges[1:], frequencies, side="right")
+        used = np.flatnonzero((np.arange(bins) >= first) & (np.arange(bins) < stop) & (intervals <= count))
+        end = edges[intervals[used] + 1]
+        falling = ((end - frequencies[used]) * (1 / (end - edges[intervals[used]]))).astype(np.float32)
+        if last_axis:
+            # DALI rounds edges to frequencies here, which moves one that is on an edge.
+            intervals = np.searchsorted(np.ceil(edges[1:-1] / step), np.arange(bins), side="right")
+        bands = intervals[used]
+        down, up = bands > 0, bands < count
+        weights = np.zeros((count, bins), np.float32)
+        weights[bands[down] - 1, used[down]] = falling[down]
+        weights[bands[up], used[up]] = np.float32(1) - falling[up]
+        if not self.args["normalize"]:
+            return _banded(weights)
+        norms = (2 / (np.append(edges[2:-1], last_edge) - edges[:-2])).astype(np.float32)
+        # DALI multiplies the weights of an inner axis, and the sums along the last one.
+        return _banded(weights)._replace(gains=norms) if last_axis else _banded(weights * norms[:, None])
 
 
-def _banded(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _band_edges(scale: _Scale, low: np.float32, high: np.float32, count: int) -> tuple[np.ndarray, np.float64]:
+    """The edges of ``count`` bands in Hz, evenly spaced in mel and converted in single precision, as float64.
+
+    The last one is also returned as the sum of all steps makes it, by which DALI normalizes the last band.
+    """
+    first, last = np.float64(scale.to_mel(low)), np.float64(scale.to_mel(high))
+    mels = np.full(count + 3, (last - first) / (count + 1))
+    mels[0] = first
+    mels = np.add.accumulate(mels)
+    mels[-1] = last
+    edges = scale.to_hertz(mels.astype(np.float32)).astype(np.float64)
+    return np.append(edges[:-2], edges[-1]), edges[-2]
+
+
+def _banded(weights: np.ndarray) -> WeightedSums:
     """The first nonzero column of each row, and the columns from there on, as many as the widest row needs."""
     used = weights != 0
     if not used.size:
-        return np.zeros(len(weights), np.int64), np.zeros((len(weights), 0), np.float32)
+        return WeightedSums(np.zeros(len(weights), np.int64), np.zeros((len(weights), 0), np.float32))
     starts = used.argmax(axis=1)
     stops = np.where(used.any(axis=1), weights.shape[1] - used[:, ::-1].argmax(axis=1), starts)
     width = max(int((stops - starts).max()), 1)
     band = np.zeros((len(weights), width), np.float32)
     for row, (start, stop) in enumerate(zip(starts, stops)):
         band[row, : stop - start] = weights[row, start:stop]
-    return starts, band
+    return WeightedSums(starts, band)
 
 
-_BREAK_HERTZ, _HERTZ_PER_MEL = 1000.0, 200.0 / 3
+_HERTZ_PER_MEL, _BREAK_HERTZ = np.float32(200 / 3), np.float32(1000)
 _BREAK_MEL = _BREAK_HERTZ / _HERTZ_PER_MEL
-_LOG_STEP = np.log(6.4) / 27
+_LOG_STEP = np.float32(0.068751777)  # the logarithm of 6.4, divided by 27
+_ONE, _HTK_HERTZ, _HTK_MEL = np.float32(1), np.float32(700), np.float32(1127)
 
 
-def _hertz_to_slaney(hertz: float) -> float:
+def _hertz_to_slaney(hertz: np.float32) -> np.float32:
     if hertz < _BREAK_HERTZ:
         return hertz / _HERTZ_PER_MEL
-    return _BREAK_MEL + float(np.log(hertz / _BREAK_HERTZ) / _LOG_STEP)
+    return _BREAK_MEL + np.float32(c_math.log(hertz / _BREAK_HERTZ)) / _LOG_STEP
 
 
-def _slaney_to_hertz(mel: np.ndarray) -> np.ndarray:
-    above = _BREAK_HERTZ * np.exp(_LOG_STEP * (mel - _BREAK_MEL))
-    return np.where(mel < _BREAK_MEL, mel * _HERTZ_PER_MEL, above)
+def _slaney_to_hertz(mels: np.ndarray) -> np.ndarray:
+    above = _BREAK_HERTZ * c_math.exp(_LOG_STEP * (mels - _BREAK_MEL))
+    return np.where(mels >= _BREAK_MEL, above, mels * _HERTZ_PER_MEL)
 
 
-def _hertz_to_htk(hertz: float) -> float:
-    return 2595 * float(np.log10(1 + hertz / 700))
+def _hertz_to_htk(hertz: np.float32) -> np.float32:
+    return _HTK_MEL * np.float32(c_math.log(_ONE + hertz / _HTK_HERTZ))
 
 
-def _htk_to_hertz(mel: np.ndarray) -> np.ndarray:
-    return 700 * (10 ** (mel / 2595) - 1)
+def _htk_to_hertz(mels: np.ndarray) -> np.ndarray:
+    return _HTK_HERTZ * (c_math.exp(mels / _HTK_MEL) - _ONE)
 
 
-_SCALES = {"slaney": (_hertz_to_slaney, _slaney_to_hertz), "htk": (_hertz_to_htk, _htk_to_hertz)}
+_SCALES = {"slaney": _Scale(_hertz_to_slaney, _slaney_to_hertz), "htk": _Scale(_hertz_to_htk, _htk_to_hertz)}

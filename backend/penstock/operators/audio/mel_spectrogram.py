@@ -56,6 +56,8 @@ class MelSpectrogram(FusedOperator):
         spectra, bands = steps[:2]
         if bands.state != 0 or any(sample.plan is None for sample in spectra.live):
             raise NotFusable("spectra of another layout or power")
+        if any(sample.plan.gains is not None for sample in bands.live):
+            raise NotFusable("spectra of one frame, whose sums are normalized")
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         from penstock.kernels.cpu import fft
@@ -117,4 +119,4 @@ class NormalizedMelDecibels(MelDecibels):
 
 def _band_inputs(spectrum: Sample, bands: Sample) -> tuple[np.ndarray, Transform, np.ndarray, np.ndarray]:
     """The signal, its transform, and the starts and weights of the bands."""
-    return np.ascontiguousarray(spectrum.inputs[0]).reshape(-1), spectrum.plan, *bands.plan
+    return np.ascontiguousarray(spectrum.inputs[0]).reshape(-1), spectrum.plan, bands.plan.starts, bands.plan.weights

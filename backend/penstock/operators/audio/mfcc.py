@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.operators.audio._axes import combine_along, combine_batch, spectral_spec
+from penstock.kernels import c_math
+from penstock.operators.audio._axes import WeightedSums, combine_along, combine_batch, spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, decibels, random_arrays
 
 
 @register_operator
-class MFCC(Operator[None, tuple[np.ndarray, np.ndarray]]):
+class MFCC(Operator[None, WeightedSums]):
     """The first coefficients of the discrete cosine transform along one axis, optionally liftered.
 
     The transform is unscaled (a constant 1 of N elements yields N) unless `normalize` makes it orthonormal.
@@ -48,7 +49,7 @@ class MFCC(Operator[None, tuple[np.ndarray, np.ndarray]]):
             raise RuntimeError(f"Unsupported DCT type: {self.args['dct_type']}. Supported types are: 1, 2, 3, 4")
         if self.args["dct_type"] == 1 and self.args["normalize"]:
             raise RuntimeError("Ortho-normalization is not supported for DCT type I (`dct_type=1`)")
-        self._matrices: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._matrices: dict[int, WeightedSums] = {}
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         spec = spectral_spec(workspace)
@@ -58,30 +59,33 @@ class MFCC(Operator[None, tuple[np.ndarray, np.ndarray]]):
             raise RuntimeError(f"Axis {self.args['axis']} is out of bounds [0,{spec.ndim}) of the input's dimensions")
         return [spec]
 
-    def infer(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, WeightedSums]) -> tuple[int, ...]:
         shape, axis = list(sample.shapes[0]), self.args["axis"]
         count = shape[axis]
         if count not in self._matrices:
-            matrix = self._make_matrix(count)
-            self._matrices[count] = np.zeros(len(matrix), np.int64), matrix
+            self._matrices[count] = self._make_matrix(count)
         sample.plan = self._matrices[count]
         shape[axis] = min(self.args["n_mfcc"], count)
         return tuple(shape)
 
-    def compute(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> None:
-        starts, matrix = sample.plan
-        combine_along(self.args["axis"], sample.inputs[0], starts, matrix, sample.outputs[0])
+    def compute(self, sample: Sample[None, WeightedSums]) -> None:
+        combine_along(self.args["axis"], sample.inputs[0], sample.plan, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
         combine_batch(self.args["axis"], workspace)
 
-    def _make_matrix(self, count: int) -> np.ndarray:
+    def _make_matrix(self, count: int) -> WeightedSums:
         rows = min(self.args["n_mfcc"], count)
-        matrix = _cosines(self.args["dct_type"], count, self.args["normalize"])[:rows]
-        lifter = self.args["lifter"]
-        if lifter:
-            matrix = matrix * (1 + lifter / 2 * np.sin(np.pi / lifter * (np.arange(rows) + 1)))[:, None]
-        return matrix.astype(np.float32)
+        matrix = _cosines(self.args["dct_type"], count, self.args["normalize"])[:rows].astype(np.float32)
+        return WeightedSums(np.zeros(rows, np.int64), matrix, self._lifters(rows))
+
+    def _lifters(self, rows: int) -> np.ndarray | None:
+        lifter = np.float32(self.args["lifter"])
+        if not lifter:
+            return None
+        with np.errstate(all="ignore"):
+            phases = np.float32(np.pi) / lifter * np.arange(1, rows + 1, dtype=np.float32)
+        return np.float32(1) + lifter / np.float32(2) * c_math.sin(phases)
 
 
 def _cosines(kind: int, count: int, orthonormal: bool) -> np.ndarray:

@@ -260,7 +260,7 @@ class TensorResize(ResizingOperator):
             return None
         scales = extents if self.args["roi_relative"] else np.ones_like(extents)
         edges = (samples.per_axis(name, extents.shape[1]) for name in ("roi_start", "roi_end"))
-        return [edge.astype(np.float32) * scales.astype(np.float32) for edge in edges]
+        return [edge.astype(np.float32).astype(np.float64) * scales for edge in edges]
 
     def _sizes(self, samples: Samples, extents: np.ndarray) -> np.ndarray:
         if samples.given("sizes"):

@@ -1,0 +1,40 @@
+"""The C library's functions of single precision, which DALI calls; numpy's round differently.
+
+One call for each element: for tables, not for data.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+
+@cache
+def _function(name: str) -> Callable[[float], float]:
+    function = getattr(ctypes.CDLL(None), name)
+    function.argtypes, function.restype = [ctypes.c_float], ctypes.c_float
+    call: Callable[[float], float] = function
+    return call
+
+
+def _applied(name: str, values: np.ndarray) -> np.ndarray:
+    flat = np.asarray(values, np.float32).reshape(-1).tolist()
+    return np.fromiter(map(_function(name), flat), np.float32, len(flat)).reshape(np.shape(values))
+
+
+def exp(values: np.ndarray) -> np.ndarray:
+    """``expf`` of each value, float32."""
+    return _applied("expf", values)
+
+
+def log(values: np.ndarray) -> np.ndarray:
+    """``logf`` of each value, float32."""
+    return _applied("logf", values)
+
+
+def sin(values: np.ndarray) -> np.ndarray:
+    """``sinf`` of each value, float32."""
+    return _applied("sinf", values)
