@@ -1,4 +1,4 @@
-"""Sums of spectra, boxes to erase and regions without an extent, with random arguments, bit for bit."""
+"""Sums of spectra, boxes to erase and rotated ones, and regions without an extent, with random arguments, bit for bit."""
 
 from __future__ import annotations
 
@@ -80,5 +80,27 @@ def test_regions_without_an_extent(seed: int, operator: str) -> None:
         region = {"roi_start": start.tolist(), "roi_end": end.tolist(), "roi_relative": True}
         sizes = {"size": size} if operator == "resize" else {"sizes": size, "axes": [0, 1]}
         return getattr(module.fn, operator)(data(module), **sizes, **region, **filters)
+
+    assert difference(define, exact=True) == ""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rotated_boxes(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    boxes = draw.random((3, 5, 4)).round(int(draw.integers(1, 5)))
+    boxes[..., 2:] *= 1 - boxes[..., :2]  # corners and extents
+    angles = draw.uniform(-400, 400, 3) if seed % 2 else draw.choice([0, 30, 45, 60, 90, 135, 180, 270, -90], 3)
+    arguments = {
+        "bbox_layout": "xyWH",
+        "mode": str(draw.choice(["expand", "fixed", "halfway"])),
+        "remove_threshold": float(draw.choice([0, 0.1, 0.5])),
+        "input_shape": [int(extent) for extent in draw.integers(1, 600, 2)],
+        "keep_size": bool(draw.integers(2)),
+    }
+    data = source(list(boxes.astype(np.float32)))
+
+    def define(module: Any) -> Any:
+        angle = module.fn.external_source(lambda: list(np.float32(angles)))
+        return module.fn.bbox_rotate(data(module), angle=angle, **arguments)
 
     assert difference(define, exact=True) == ""

@@ -1,10 +1,14 @@
-"""Rotating bounding boxes."""
+"""Rotating bounding boxes, in single precision and step by step as DALI does: the last bit decides whether a box has an extent."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.options import inner, kernel
+
+_HALF = np.float32(0.5)
 
 
 @kernel
@@ -13,24 +17,24 @@ def rotate_boxes(
     firsts: np.ndarray,
     extents: np.ndarray,
     canvases: np.ndarray,
-    rotations: np.ndarray,
-    turns: np.ndarray,
+    radians: np.ndarray,
     normalized: bool,
     with_sizes: bool,
-    expansion: float,
-    threshold: float,
+    expansion: np.float32,
+    threshold: np.float32,
     rotated: np.ndarray,
     indices: np.ndarray,
     counts: np.ndarray,
 ) -> int:
     """Rotates the boxes of each sample and drops those that leave the canvas; returns how many are left in all.
 
+    All floating point is float32.
+
     Args:
-        boxes: of all samples, float32 of shape (n, 4).
+        boxes: of all samples, of shape (n, 4).
         firsts: the row of each sample's first box, and at last n.
-        extents, canvases: width and height of each image, and of the rotated one; float64.
-        rotations: 2x2, float64, one for each sample.
-        turns: the absolute cosine and sine of each angle, in single precision.
+        extents, canvases: width and height of each image, and of the rotated one.
+        radians: the angle of each sample.
         normalized: coordinates are fractions of the image's extents, and of the canvas.
         with_sizes: a box is a corner and its extents, rather than two corners.
         expansion: the fraction kept of the difference between the enclosing box and the original size.
@@ -40,50 +44,64 @@ def rotate_boxes(
         counts: output: how many are left of each sample.
     """
     found = 0
-    low, size, cut_low, cut_high = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
+    old = np.empty((2, 2), np.float32)
     for i in range(len(counts)):
         before = found
-        r = rotations[i]
+        cosine, sine = np.float32(math.cos(radians[i])), np.float32(math.sin(radians[i]))
+        wide, high = canvases[i, 0], canvases[i, 1]
         for row in range(firsts[i], firsts[i + 1]):
             for axis in range(2):
-                scale = extents[i, axis] if normalized else 1.0
-                first, second = boxes[row, axis] * scale, boxes[row, 2 + axis] * scale
-                low[axis], size[axis] = first, second if with_sizes else second - first
-            centre_x = low[0] + size[0] / 2 - extents[i, 0] / 2
-            centre_y = low[1] + size[1] / 2 - extents[i, 1] / 2
-            width, height = _turned(size[0], size[1], turns[i, 0], turns[i, 1])
-            whole, rest = np.float64(1.0), np.float64(1.0)
-            for axis in range(2):
-                centre = centre_x * r[0, axis] + centre_y * r[1, axis] + canvases[i, axis] / 2
-                enclosing = abs(size[0]) * abs(r[0, axis]) + abs(size[1]) * abs(r[1, axis])
-                extent = width if axis == 0 else height
-                half = (extent + (enclosing - extent) * expansion) / 2
-                # In single precision, in which a line that is turned by a right angle still has no extent.
-                begin, end = np.float32(centre - half), np.float32(centre + half)
-                cut_low[axis] = min(max(begin, 0.0), canvases[i, axis])
-                cut_high[axis] = min(max(end, 0.0), canvases[i, axis])
-                whole *= end - begin
-                rest *= cut_high[axis] - cut_low[axis]
+                low, second = boxes[row, axis], boxes[row, 2 + axis]
+                old[0, axis] = _centred(low, extents[i, axis], normalized)
+                old[1, axis] = _centred(low + second if with_sizes else second, extents[i, axis], normalized)
+            left, top, right, bottom = _enclosing(old, cosine, sine, wide * _HALF, high * _HALF)
+            if expansion < np.float32(1):
+                width, height = old[1, 0] - old[0, 0], old[1, 1] - old[0, 1]
+                if (width < height) != (right - left < bottom - top):
+                    width, height = height, width
+                shorter = (np.float32(1) - expansion) * ((right - left - width) * _HALF)
+                lower = (np.float32(1) - expansion) * ((bottom - top - height) * _HALF)
+                left, top, right, bottom = left + shorter, top + lower, right - shorter, bottom - lower
+            whole = (right - left) * (bottom - top)
+            left, right = _clipped(left, wide), _clipped(right, wide)
+            top, bottom = _clipped(top, high), _clipped(bottom, high)
             # A box of no extent has no fraction that could be on the canvas.
-            if whole == 0 or not rest / whole >= threshold:
+            if not (right - left) * (bottom - top) / whole >= threshold:
                 continue
-            for axis in range(2):
-                scale = canvases[i, axis] if normalized else 1.0
-                second = cut_high[axis] - cut_low[axis] if with_sizes else cut_high[axis]
-                rotated[found, axis], rotated[found, 2 + axis] = cut_low[axis] / scale, second / scale
+            if with_sizes:
+                right, bottom = right - left, bottom - top
+            if normalized:
+                across, down = np.float32(1) / wide, np.float32(1) / high
+                left, top, right, bottom = left * across, top * down, right * across, bottom * down
+            rotated[found, 0], rotated[found, 1], rotated[found, 2], rotated[found, 3] = left, top, right, bottom
             indices[found] = row - firsts[i]
             found += 1
         counts[i] = found - before
     return found
 
 
-@kernel
-def _turned(width: float, height: float, along: np.float32, across: np.float32) -> tuple[float, float]:
-    """Width and height, swapped if the rotation makes a wide box taller than wide.
+@inner
+def _centred(value: np.float32, extent: np.float32, normalized: bool) -> np.float32:
+    """A coordinate from the middle of the image on, in pixels."""
+    return (value - _HALF) * extent if normalized else value - extent * _HALF
 
-    In single precision, which decides whether the box that holds the rotated one is a square.
-    """
-    w, h = np.float32(width), np.float32(height)
-    if (w < h) != (along * w + across * h < across * w + along * h):
-        return height, width
-    return width, height
+
+@inner
+def _clipped(value: np.float32, extent: np.float32) -> np.float32:
+    return np.float32(0) if value < np.float32(0) else (extent if extent < value else value)
+
+
+@inner
+def _enclosing(
+    corners: np.ndarray, cosine: np.float32, sine: np.float32, middle_x: np.float32, middle_y: np.float32
+) -> tuple[np.float32, np.float32, np.float32, np.float32]:
+    """The box that holds a rotated one, whose first and last corner are given: left, top, right, bottom."""
+    left = top = np.float32(np.inf)
+    right = bottom = np.float32(-np.inf)
+    for corner in range(4):
+        x, y = corners[corner & 1, 0], corners[corner >> 1, 1]
+        turned_x = (x * cosine + y * sine) + middle_x
+        turned_y = (y * cosine - x * sine) + middle_y
+        left, right = min(left, turned_x), max(right, turned_x)
+        top, bottom = min(top, turned_y), max(bottom, turned_y)
+    return left, top, right, bottom

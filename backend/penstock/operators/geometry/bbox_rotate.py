@@ -170,8 +170,8 @@ class BBoxRotate(Operator[None, BoxPlan, BoxPlans]):
             *geometry,
             self.args["bbox_normalized"],
             self.args["bbox_layout"] == "xyWH",
-            _EXPANSION[self.args["mode"]],
-            self.args["remove_threshold"],
+            np.float32(_EXPANSION[self.args["mode"]]),
+            np.float32(self.args["remove_threshold"]),
             rotated,
             indices,
             counts,
@@ -181,8 +181,8 @@ class BBoxRotate(Operator[None, BoxPlan, BoxPlans]):
             outputs.append(_label_shapes(shapes, samples.shapes(1), counts))
         return outputs, BoxPlans(rotated[:found], indices[:found], counts)
 
-    def _geometry(self, samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Extents of images, of rotated images, rotations, and the absolute cosines and sines of angles."""
+    def _geometry(self, samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Extents of images and of rotated images, and angles in radians, all float32."""
         count = len(samples)
         angles, layout = samples.scalars("angle"), self.args["shape_layout"]
         shapes = _given(
@@ -192,12 +192,9 @@ class BBoxRotate(Operator[None, BoxPlan, BoxPlans]):
             raise RuntimeError(f"`input_shape` has {shapes.shape[1]} entries, but `shape_layout` is '{layout}'")
         extents = np.empty((count, 2))
         extents[:] = shapes[:, [layout.index("W"), layout.index("H")]]
-        rotations = rotations_2d(angles, count)
-        canvases = self._canvases(samples, extents, rotations)
-        radians = angles.astype(np.float32) * np.float32(np.pi / 180)
-        turns = np.empty((count, 2), np.float32)
-        turns[:, 0], turns[:, 1] = np.abs(np.cos(radians)), np.abs(np.sin(radians))
-        return extents, canvases, rotations, turns
+        canvases = self._canvases(samples, extents, rotations_2d(angles, count))
+        radians = np.broadcast_to(angles.astype(np.float32) * np.float32(np.pi / 180), count)
+        return extents.astype(np.float32), canvases.astype(np.float32), np.ascontiguousarray(radians)
 
     def _canvases(self, samples: Samples, extents: np.ndarray, rotations: np.ndarray) -> np.ndarray:
         """Widths and heights of the rotated images."""
