@@ -1,8 +1,8 @@
 """Runs DALI's published notebooks on Penstock: ``make notebooks CHECKOUT=PATH/TO/DALI``.
 
 CHECKOUT is one of https://github.com/NVIDIA/DALI, or a part of it with ``docs``. The code cells of each notebook run in order, without
-IPython's magics, as one program by ``python -m penstock.compat --device cpu``, in a copy of the folder. Of the notebooks that fail, the
-table has why; with ``--write``, it is written into ``docs/coming-from-dali.md``.
+IPython's magics, as one program by ``python -m penstock.compat --device cpu``, in a copy of ``docs``, some of whose files they read. Of the
+notebooks that fail, the table has why; with ``--write``, it is written into ``docs/coming-from-dali.md``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,16 +44,16 @@ def _without_magics(source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def outcome(notebook: Path, timeout: float) -> str:
-    """What becomes of a notebook: that it passes, or why it does not."""
+def outcome(docs: Path, notebook: Path, timeout: float) -> str:
+    """What becomes of a notebook in ``docs``: that it passes, or why it does not."""
     code = program(notebook)
     try:
         ast.parse(code)
     except SyntaxError:
         return "has a cell in another language"
     with tempfile.TemporaryDirectory() as folder:
-        own = Path(folder) / "notebook"
-        shutil.copytree(notebook.parent, own, ignore=shutil.ignore_patterns("*.ipynb"))
+        shutil.copytree(docs, f"{folder}/docs", ignore=shutil.ignore_patterns("*.ipynb"))
+        own = Path(folder) / "docs" / notebook.parent.relative_to(docs)
         (own / "_notebook.py").write_text(code)
         command = [sys.executable, "-m", "penstock.compat", "--device", "cpu", "_notebook.py"]
         environment = {
@@ -100,17 +101,22 @@ def main() -> int:
     """Prints the table; fails if a notebook fails for another reason than those of :data:`REASONS`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=Path)
-    parser.add_argument("--only", default="", help="notebooks whose path contains this")
+    parser.add_argument("--only", default="", help="notebooks whose path has this regular expression")
     parser.add_argument("--timeout", type=float, default=240, help="seconds for each")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at a time")
     parser.add_argument("--write", action="store_true", help="the table into the documentation")
     options = parser.parse_args()
     folder = options.checkout.resolve() / "docs"
+    notebooks = {
+        str(path.relative_to(folder)).removeprefix("examples/"): path for path in sorted(folder.rglob("*.ipynb"))
+    }
+    chosen = {name: path for name, path in notebooks.items() if re.search(options.only, name)}
     outcomes = {}
-    for notebook in sorted(folder.rglob("*.ipynb")):
-        name = str(notebook.relative_to(folder)).removeprefix("examples/")
-        if options.only in name:
-            outcomes[name] = outcome(notebook, options.timeout)
-            print(f"{name}: {outcomes[name]}", flush=True)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        running = pool.map(lambda path: outcome(folder, path, options.timeout), chosen.values())
+        for name, found in zip(chosen, running):
+            outcomes[name] = found
+            print(f"{name}: {found}", flush=True)
     written = table(outcomes)
     print(written)
     if options.write:

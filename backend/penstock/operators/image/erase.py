@@ -154,7 +154,7 @@ class Erase(Operator[list[int], ErasePlan]):
         relative_shape = self.args["normalized"] or self.args["normalized_shape"]
         box = [slice(None)] * len(shape)
         # If an axis is named twice, the last one counts.
-        for axis, start, extent in zip(axes, np.float32(anchor), np.float32(extents)):
+        for axis, start, extent in zip(axes, np.array(anchor, np.float32), np.array(extents, np.float32)):
             # In single precision, step by step: on which side of an integer an edge is depends on it.
             whole = np.float32(shape[axis])
             extent = extent * whole if relative_shape else extent
