@@ -20,21 +20,21 @@ def _function(name: str) -> Callable[[float], float]:
     return call
 
 
-def _applied(name: str, values: np.ndarray) -> np.ndarray:
+def _applied(name: str, values: np.ndarray | np.float32) -> np.ndarray:
     flat = np.asarray(values, np.float32).reshape(-1).tolist()
     return np.fromiter(map(_function(name), flat), np.float32, len(flat)).reshape(np.shape(values))
 
 
-def exp(values: np.ndarray) -> np.ndarray:
+def exp(values: np.ndarray | np.float32) -> np.ndarray:
     """``expf`` of each value, float32."""
     return _applied("expf", values)
 
 
-def log(values: np.ndarray) -> np.ndarray:
+def log(values: np.ndarray | np.float32) -> np.ndarray:
     """``logf`` of each value, float32."""
     return _applied("logf", values)
 
 
-def sin(values: np.ndarray) -> np.ndarray:
+def sin(values: np.ndarray | np.float32) -> np.ndarray:
     """``sinf`` of each value, float32."""
     return _applied("sinf", values)
