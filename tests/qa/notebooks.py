@@ -27,8 +27,13 @@ PASSES = "passes"
 # What the last lines of a program's errors say, and what that means; the first that fits counts.
 REASONS = (
     (r"No module named '?([\w.]+)", "needs the package {}"),
-    (r"No such file|does not exist|no files|not found|cannot open|Git LFS|is empty", "needs files of DALI_extra"),
-    (r"CUDA|[Cc]u[Pp]y|GPU|gpu|nvidia-smi", "needs a GPU"),
+    (r"torchvision::nms does not exist", "needs a torchvision that was built for the installed PyTorch"),
+    (
+        r"No such file|need at least one array to stack|does not exist|no files|not found|cannot open|Git LFS|is empty",
+        "needs files of DALI_extra",
+    ),
+    # A tensor of a batch on a GPU has a method `shape`; one on the CPU is a numpy array.
+    (r"CUDA|[Cc]u[Pp]y|GPU|gpu|nvidia-smi|'tuple' object is not callable", "needs a GPU"),
 )
 
 
