@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import INT32, UINT8, dtype_name
+from penstock.operators.postprocessing._drawing import check_channels, check_colours, colours_of, edges_of
 from penstock.operators.postprocessing._rows import check_type
 from penstock.schema import (
     Argument,
@@ -18,9 +19,6 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.example_data import Example, ExampleSamples, fixed_arrays, photos
-
-# Far beyond any image.
-_MAX_COORDINATE = 2.0**31
 
 
 def _boxes(layout: str = "") -> ExampleSamples:
@@ -71,13 +69,15 @@ class DrawBoxes(Operator):
                 (photos, fixed_arrays([[20, 30, 120, 140], [100, 20, 220, 90]]), fixed_arrays([0, 1], dtype=np.int32)),
             ),
         ),
-        equivalents=(Equivalent("torchvision.utils.draw_bounding_boxes", "Draws labels as text as well."),),
+        equivalents=(
+            Equivalent(
+                "torchvision.utils.draw_bounding_boxes", "Draws labels as text as well, which `draw_text` does."
+            ),
+        ),
     )
 
     def setup(self) -> None:
-        colours = self.args["colors"]
-        if not colours or min(colours) < 0 or max(colours) > 255:
-            raise ValueError(f"`colors` are from 0 to 255. Got: {colours}")
+        check_colours("colors", self.args["colors"])
         if self.args["thickness"] < 1:
             raise ValueError(f"`thickness` is 1 or more. Got: {self.args['thickness']}")
 
@@ -95,20 +95,16 @@ class DrawBoxes(Operator):
             raise ValueError(f"Boxes have the shape (boxes, 4). Got: {list(boxes)}")
         if labels and labels[0] != boxes[:1]:
             raise ValueError(f"Labels have the shape (boxes,). Got: {list(labels[0])} for {boxes[0]} boxes")
-        if not image[2] or len(self.args["colors"]) % image[2]:
-            raise ValueError(f"`colors` has {len(self.args['colors'])} values, and images have {image[2]} channels")
+        check_channels("colors", self.args["colors"], image[2])
         return image
 
     def compute(self, sample: Sample) -> None:
         from penstock.operators.postprocessing._draw_boxes_cpu import draw_outlines
 
         image, boxes, *labels = sample.inputs
-        edges = boxes.astype(np.float64)
-        if np.isnan(edges).any():
-            raise ValueError(f"Box {int(np.argmax(np.isnan(edges).any(axis=1)))} has a coordinate that is NaN")
-        colours = np.array(self.args["colors"], np.uint8).reshape(-1, image.shape[2])
-        chosen = labels[0].astype(np.int64) % len(colours) if labels else np.zeros(len(edges), np.int64)
+        edges = edges_of(boxes, "Box")
+        chosen = labels[0] if labels else np.zeros(len(edges), np.int64)
+        colours = colours_of(self.args["colors"], image.shape[2], chosen)
         target = sample.outputs[0]
         np.copyto(target, image)
-        whole = np.rint(edges.clip(-_MAX_COORDINATE, _MAX_COORDINATE)).astype(np.int64)
-        draw_outlines(whole, colours[chosen], self.args["thickness"], target)
+        draw_outlines(edges, colours, self.args["thickness"], target)

@@ -1,0 +1,40 @@
+"""What operators that draw on images share: colours, and coordinates between pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+# Far beyond any image.
+_MAX_COORDINATE = 2.0**31
+
+
+def check_colours(name: str, colours: Sequence[int]) -> None:
+    """Raises ValueError unless these are colours' values."""
+    if not colours or min(colours) < 0 or max(colours) > 255:
+        raise ValueError(f"`{name}` are from 0 to 255. Got: {list(colours)}")
+
+
+def check_channels(name: str, colours: Sequence[int], channels: int) -> None:
+    """Raises ValueError unless the values make whole colours of images with so many channels."""
+    if not channels or len(colours) % channels:
+        raise ValueError(f"`{name}` has {len(colours)} values, and images have {channels} channels")
+
+
+def colours_of(colours: Sequence[int], channels: int, labels: np.ndarray) -> np.ndarray:
+    """The colour of each label, uint8 of shape (labels, channels): they are taken over and over again."""
+    table = np.array(colours, np.uint8).reshape(-1, channels)
+    return table[labels.astype(np.int64) % len(table)]
+
+
+def edges_of(coordinates: np.ndarray, what: str) -> np.ndarray:
+    """Coordinates, rounded to the nearest edge between pixels, halves to the even one: int64.
+
+    Raises:
+        ValueError: one is NaN.
+    """
+    coordinates = coordinates.astype(np.float64)
+    if np.isnan(coordinates).any():
+        raise ValueError(f"{what} {int(np.argmax(np.isnan(coordinates).any(axis=1)))} has a coordinate that is NaN")
+    return np.rint(coordinates.clip(-_MAX_COORDINATE, _MAX_COORDINATE)).astype(np.int64)

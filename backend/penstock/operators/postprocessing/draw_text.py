@@ -1,0 +1,230 @@
+"""`draw_text`: labels on images."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from penstock.data_types import FLOAT, INT32, UINT8, dtype_name
+from penstock.operators.postprocessing._axis import names_of
+from penstock.operators.postprocessing._drawing import check_channels, check_colours, colours_of, edges_of
+from penstock.operators.postprocessing._rows import check_type, firsts_of
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.example_data import Example, ExampleSamples, fixed_arrays, photos
+
+# X11's 9x18, which is in the public domain; tests/operators/postprocessing/record_font.py wrote it.
+_FONT = Path(__file__).with_name("font_9x18.npz")
+_NO_CHARACTER = 0xFFFD
+
+
+def _boxes(layout: str = "") -> ExampleSamples:
+    def make(index: int) -> np.ndarray:
+        count = (2, 1, 3)[index % 3]
+        corners = np.random.default_rng([index, 9]).uniform(0, 8, (count, 2))
+        return np.hstack([corners, corners + np.array([8, 6])]).astype(np.float32)
+
+    return ExampleSamples(make, bad=np.zeros((2, 3), np.float32))
+
+
+def _texts(layout: str = "") -> ExampleSamples:
+    def make(index: int) -> np.ndarray:
+        return names_of([("a", "Ü"), ("ab",), ("i", "", "l")][index % 3])
+
+    return ExampleSamples(make)
+
+
+def _scores(layout: str = "") -> ExampleSamples:
+    return ExampleSamples(lambda index: np.linspace(0.2, 0.9, (2, 1, 3)[index % 3], dtype=np.float32))
+
+
+def _shown_texts(layout: str = "") -> ExampleSamples:
+    return ExampleSamples(lambda index: names_of(["sky", "déjà vu"]))
+
+
+@register_operator
+class DrawText(Operator):
+    """Draws texts on images, such as the names of what was detected; later texts cover earlier ones.
+
+    Of a box, the text is above it, inside at its upper edge if there is no room above; of a point, the text is below it and to its
+    right. Coordinates are rounded as by :func:`draw_boxes`. A text that does not fit into the image is cut off. Colours are taken by
+    label, if the texts are labels, over and over again, or else the first one.
+
+    The font is X11's 9x18, a bitmap of 9 by 18 pixels for each of 4,766 characters: Latin, Greek, Cyrillic, Hebrew, Georgian and
+    others, no Chinese, Japanese or Korean ones; for these it has a replacement character. A sample fails if a text is not UTF-8, a
+    label has no name, or a coordinate or score is NaN.
+
+    >>> shown = fn.draw_text(fn.draw_boxes(images, boxes, labels), boxes, labels, scores, names=["cat", "dog"])
+    >>> shown = fn.draw_text(pages, corners[:, 0], texts, colors=[255, 0, 0])
+    """
+
+    schema = Schema(
+        name="DrawText",
+        inputs=(
+            Input("images", ("HWC",), doc="Images of uint8."),
+            Input(
+                "positions",
+                doc="Numbers of shape (texts, 4), boxes: left, top, right, bottom; or (texts, 2), points: x, y; in pixels.",
+                example=_boxes,
+            ),
+            Input(
+                "texts",
+                doc="Strings: UINT8 of shape (texts, length), rows that are padded with zeros, or (length,), one; or, with `names`, "
+                "labels: INT32 of shape (texts,).",
+                example=_texts,
+            ),
+            Input("scores", doc="FLOAT of shape (texts,), shown after the texts as percentages.", example=_scores),
+        ),
+        min_inputs=3,
+        arguments=(
+            Argument(
+                "background",
+                "int32[]",
+                None,
+                "A colour, or several, of the rectangles behind texts; by default there are none.",
+                example=[255, 0, 0, 0, 160, 255],
+            ),
+            Argument(
+                "colors",
+                "int32[]",
+                [255, 255, 255],
+                "A colour, or several in one list: a value from 0 to 255 for each channel.",
+                example=[255, 255, 0, 0, 0, 0],
+            ),
+            Argument(
+                "names",
+                "string[]",
+                None,
+                "The text of each label.",
+                exempt="the example's texts are strings",
+            ),
+            Argument("scale", "int32", 1, "By what a character of 9 by 18 pixels is enlarged.", example=2),
+        ),
+        examples=(Example(), Example({"background": [0, 0, 255]})),
+        shown=(
+            Example(
+                {"background": [200, 0, 0]},
+                (
+                    photos,
+                    fixed_arrays([[20, 40, 120, 140], [100, 70, 220, 110]]),
+                    _shown_texts,
+                    fixed_arrays([0.98, 0.5]),
+                ),
+            ),
+        ),
+        equivalents=(
+            Equivalent("cv2.putText", "Has another font, with Latin letters only before OpenCV 5."),
+            Equivalent("torchvision.utils.draw_bounding_boxes", "Draws boxes and labels, with a font of the system."),
+        ),
+    )
+
+    def setup(self) -> None:
+        check_colours("colors", self.args["colors"])
+        if self.args["background"] is not None:
+            check_colours("background", self.args["background"])
+        if self.args["scale"] < 1:
+            raise ValueError(f"`scale` is 1 or more. Got: {self.args['scale']}")
+        names = self.args["names"]
+        self._names = None if names is None else [glyphs_of(name) for name in names]
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        images, _, texts, *scores = workspace.inputs
+        if len(images) and images.dtype != UINT8:
+            raise RuntimeError(f"Images are of uint8, got {dtype_name(images.dtype)}")
+        if len(texts) and self._names is None and texts.dtype != UINT8:
+            raise RuntimeError(f"Texts are of UINT8, got {dtype_name(texts.dtype)}: labels need their `names`")
+        if self._names is not None:
+            check_type(workspace, 2, "texts", INT32)
+        if scores:
+            check_type(workspace, 3, "scores", FLOAT)
+        return [OutputSpec(UINT8, self.input_layout(workspace), 3)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        image, positions, texts, *scores = sample.shapes
+        if len(positions) != 2 or positions[1] not in (2, 4):
+            raise ValueError(f"Positions have the shape (texts, 2) or (texts, 4). Got: {list(positions)}")
+        if self._names is not None and len(texts) != 1:
+            raise ValueError(f"Labels have the shape (texts,). Got: {list(texts)}")
+        if self._names is None and len(texts) not in (1, 2):
+            raise ValueError(f"Strings have the shape (texts, length) or (length,). Got: {list(texts)}")
+        count = 1 if self._names is None and len(texts) == 1 else texts[0]
+        if count != positions[0]:
+            raise ValueError(f"There are {positions[0]} positions for {count} texts")
+        if scores and scores[0] != positions[:1]:
+            raise ValueError(f"Scores have the shape (texts,). Got: {list(scores[0])} for {positions[0]} texts")
+        for name in ("colors", "background"):
+            if self.args[name] is not None:
+                check_channels(name, self.args[name], image[2])
+        return image
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.operators.postprocessing._draw_text_cpu import draw_texts
+
+        image, positions, texts, *scores = sample.inputs
+        lines = self._lines(texts)
+        if scores:
+            lines = [np.concatenate([line, end]) for line, end in zip(lines, map(_percentage, scores[0].tolist()))]
+        labels = np.zeros(len(lines), np.int64) if self._names is None else texts
+        given = self.args["background"]
+        target, channels = sample.outputs[0], image.shape[2]
+        np.copyto(target, image)
+        draw_texts(
+            _font()[1],
+            np.concatenate([np.empty(0, np.int64), *lines]),
+            firsts_of(np.array(list(map(len, lines)), np.int64)),
+            edges_of(positions, "Position"),
+            colours_of(self.args["colors"], channels, labels),
+            np.empty((0, channels), np.uint8) if given is None else colours_of(given, channels, labels),
+            self.args["scale"],
+            target,
+        )
+
+    def _lines(self, texts: np.ndarray) -> list[np.ndarray]:
+        """The glyphs of each text of a sample."""
+        if self._names is None:
+            return [glyphs_of(_decoded(row, number)) for number, row in enumerate(np.atleast_2d(texts))]
+        for number, label in enumerate(texts.tolist()):
+            if not 0 <= label < len(self._names):
+                raise ValueError(f"Label {number} is {label}, and `names` has {len(self._names)}")
+        return [self._names[label] for label in texts.tolist()]
+
+
+@cache
+def _font() -> tuple[np.ndarray, np.ndarray]:
+    """The glyph of each character up to U+FFFF, int64, and the rows of each glyph, uint16 of shape (glyphs, 18)."""
+    with np.load(_FONT, allow_pickle=False) as font:
+        codes, rows = font["codes"], font["rows"]
+    glyphs = np.full(0x10000, np.searchsorted(codes, _NO_CHARACTER))
+    glyphs[codes] = np.arange(len(codes))
+    return glyphs, rows
+
+
+def glyphs_of(text: str) -> np.ndarray:
+    """The glyphs of a text, int64; letters and their accents are composed where Unicode has a character for both."""
+    codes = np.frombuffer(unicodedata.normalize("NFC", text).encode("utf-32-le"), "<u4")
+    return _font()[0][np.where(codes < 0x10000, codes, _NO_CHARACTER)]
+
+
+def _decoded(row: np.ndarray, number: int) -> str:
+    try:
+        return row.tobytes().rstrip(b"\0").decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"Text {number} is not UTF-8: {error.reason} at byte {error.start}") from error
+
+
+def _percentage(score: float) -> np.ndarray:
+    if not np.isfinite(score):
+        raise ValueError(f"A score is {score}, which is no percentage")
+    return glyphs_of(f" {score:.0%}")
