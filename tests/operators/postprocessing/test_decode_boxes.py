@@ -119,6 +119,34 @@ def test_cells_of_grids() -> None:
     check(decoded([sample] * 2, form="grid", size=[high, wide], strides=list(strides))[1], np.concatenate(rows))
 
 
+# 45 and 67 are no multiples: there is a cell for what is left.
+@pytest.mark.parametrize("logits", [1, 8])
+def test_distances_from_cells(logits: int) -> None:
+    high, wide, strides = 45, 67, (8, 16, 64)
+    grids = [np.mgrid[: -(-high // stride), : -(-wide // stride)].reshape(2, -1) for stride in strides]
+    sample = RNG.normal(1, 2, (sum(grid.shape[1] for grid in grids), 4 * logits)).astype(np.float32)
+    distances = sample.reshape(len(sample), 4, logits).astype(np.float64)
+    if logits > 1:
+        likely = np.exp(distances)
+        distances = (likely * np.arange(logits)).sum(axis=2, keepdims=True) / likely.sum(axis=2, keepdims=True)
+    steps = np.repeat(strides, [grid.shape[1] for grid in grids])[:, None]
+    centres = np.hstack(grids)[::-1].T + 0.5
+    expected = (np.hstack([centres, centres]) + distances[:, :, 0] * [-1, -1, 1, 1]) * steps
+    check(decoded([sample] * 2, form="distances", size=[high, wide], strides=list(strides))[1], expected)
+
+
+def test_distances_of_images_of_different_sizes() -> None:
+    sizes = [np.array([16, 32], np.int32), np.array([0, 8], np.int32), np.array([9, 8], np.int32)]
+    samples = [np.zeros((count, 4), np.float32) for count in (8, 0, 2)]
+
+    def define() -> Any:
+        size = fn.external_source(name="sizes", ndim=1)
+        return fn.decode_boxes(fn.external_source(name="boxes", ndim=2), form="distances", size=size, strides=[8])
+
+    received = outputs(define, boxes=samples, sizes=sizes)[0]
+    assert [own.tolist() for own in received[1:]] == [[], [[4, 4, 4, 4], [4, 12, 4, 12]]]
+
+
 def test_half_precision() -> None:
     sample = predictions(9, 0, 1).astype(np.float16)
     check(decoded([sample] * 2)[0], corners(sample[:, :2].astype(np.float32), sample[:, 2:].astype(np.float32)))
@@ -141,7 +169,10 @@ def test_numbers_that_are_none_stay_so() -> None:
         (predictions(3), {"form": "anchors", "anchors": [0, 0, 1, 1]}, "1 anchors, and 3 boxes"),
         (predictions(3), {"form": "anchors", "anchors": [0, 0, 1]}, "four numbers"),
         (predictions(3), {"form": "grid"}, "takes the `size`"),
-        (predictions(3), {"form": "grid", "size": [16, 16]}, "have 5 cells, and there are 3 boxes"),
+        (predictions(3), {"form": "grid", "size": [16, 16]}, "have 6 cells, and there are 3 boxes"),
+        (predictions(3), {"form": "distances"}, "takes the `size`"),
+        (np.zeros((4, 5), np.float32), {"form": "distances", "size": [8, 8]}, r"\(boxes, 4 \* logits\)"),
+        (predictions(3), {"form": "distances", "size": [16, 16]}, "have 6 cells, and there are 3 boxes"),
         (predictions(3), {"clip": [1, 2, 3]}, "`clip` is a width and a height"),
         (predictions(3), {"scale": [1, 2, 3]}, "`scale` is one number, or those of x and y"),
         (predictions(3), {"form": "boxes"}, "`form` is one of"),

@@ -151,6 +151,22 @@ def test_thresholds_of_each_sample() -> None:
     assert [own.tolist() for own in indices] == [searched(*sample[:2], zeros, 0.5, float(low)) for low in least]
 
 
+def test_names_of_labels() -> None:
+    samples = [detections(30), NOTHING, detections(5)]
+    samples = [(boxes, scores, labels % 3) for boxes, scores, labels in samples]
+    _, _, labels, _, names = nms(samples, names=["cat", "été", "owl"])
+    for own, found in zip(names, labels):
+        assert own.shape == (len(found), 5)
+        assert [row.tobytes().rstrip(b"\0").decode() for row in own] == [
+            ("cat", "été", "owl")[label] for label in found
+        ]
+
+
+def test_a_label_without_a_name_is_refused() -> None:
+    with pytest.raises(OperatorError, match="There is a box of class 2, and `names` has 2"):
+        nms([(np.array([[0, 0, 1, 1]], np.float32), np.ones(1, np.float32), np.array([2], np.int32))], names=["a", "b"])
+
+
 def test_arrays_that_cannot_be_written() -> None:
     sample = detections(30)
     for array in sample:

@@ -10,17 +10,24 @@ from penstock.kernels.cpu.options import inner, kernel
 
 
 @inner
+def _store_edges(
+    left: float, top: float, right: float, bottom: float, geometry: np.ndarray, boxes: np.ndarray, row: int
+) -> None:
+    """Writes a box in the coordinates of the original image."""
+    boxes[row, 0] = min(max((left - geometry[0]) * geometry[2], geometry[4]), geometry[6])
+    boxes[row, 1] = min(max((top - geometry[1]) * geometry[3], geometry[5]), geometry[7])
+    boxes[row, 2] = min(max((right - geometry[0]) * geometry[2], geometry[4]), geometry[6])
+    boxes[row, 3] = min(max((bottom - geometry[1]) * geometry[3], geometry[5]), geometry[7])
+
+
+@inner
 def _store(
     centre_x: float, centre_y: float, wide: float, high: float, geometry: np.ndarray, boxes: np.ndarray, row: int
 ) -> None:
     """Writes a box, given by its centre and extents, as corners in the coordinates of the original image."""
     half = np.float32(0.5)
     left, top = centre_x - wide * half, centre_y - high * half
-    right, bottom = centre_x + wide * half, centre_y + high * half
-    boxes[row, 0] = min(max((left - geometry[0]) * geometry[2], geometry[4]), geometry[6])
-    boxes[row, 1] = min(max((top - geometry[1]) * geometry[3], geometry[5]), geometry[7])
-    boxes[row, 2] = min(max((right - geometry[0]) * geometry[2], geometry[4]), geometry[6])
-    boxes[row, 3] = min(max((bottom - geometry[1]) * geometry[3], geometry[5]), geometry[7])
+    _store_edges(left, top, centre_x + wide * half, centre_y + high * half, geometry, boxes, row)
 
 
 @kernel
@@ -79,25 +86,77 @@ def decode_cells(
     predicted: np.ndarray,
     firsts: np.ndarray,
     geometry: np.ndarray,
-    extents: np.ndarray,
+    cells: np.ndarray,
     strides: np.ndarray,
     boxes: np.ndarray,
 ) -> None:
     """Decodes offsets from the cells of grids, one for each stride; see :func:`decode_centres`.
 
     Args:
-        extents: height and width of the network's input, int64, a row for each sample.
+        cells: height and width of each grid, in cells, int64 of shape (samples, 2, strides).
         strides: int64: a cell's extent in pixels.
     """
     for sample in range(len(geometry)):
         row = firsts[sample]
-        for stride in strides:
-            step = np.float32(stride)
-            for y in range(extents[sample, 0] // stride):
-                for x in range(extents[sample, 1] // stride):
+        for level in range(len(strides)):
+            step = np.float32(strides[level])
+            for y in range(cells[sample, 0, level]):
+                for x in range(cells[sample, 1, level]):
                     centre_x = (predicted[row, 0] + np.float32(x)) * step
                     centre_y = (predicted[row, 1] + np.float32(y)) * step
                     wide = np.float32(math.exp(predicted[row, 2])) * step
                     high = np.float32(math.exp(predicted[row, 3])) * step
                     _store(centre_x, centre_y, wide, high, geometry[sample], boxes, row)
                     row += 1
+
+
+@kernel
+def decode_distances(
+    predicted: np.ndarray,
+    firsts: np.ndarray,
+    geometry: np.ndarray,
+    cells: np.ndarray,
+    strides: np.ndarray,
+    boxes: np.ndarray,
+) -> None:
+    """Decodes distances of edges from the centres of cells; see :func:`decode_cells`.
+
+    Args:
+        predicted: float32 of shape (n, 4): left, top, right, bottom, in cells; or (n, 4 * logits): of each, the logits of 0, 1, 2, ...
+    """
+    half, logits = np.float32(0.5), predicted.shape[1] // 4
+    edges = np.empty(4, np.float32)
+    for sample in range(len(geometry)):
+        row = firsts[sample]
+        for level in range(len(strides)):
+            step = np.float32(strides[level])
+            for y in range(cells[sample, 0, level]):
+                for x in range(cells[sample, 1, level]):
+                    for edge in range(4):
+                        first = edge * logits
+                        edges[edge] = predicted[row, first] if logits == 1 else _mean(predicted[row], first, logits)
+                    centre_x, centre_y = np.float32(x) + half, np.float32(y) + half
+                    _store_edges(
+                        (centre_x - edges[0]) * step,
+                        (centre_y - edges[1]) * step,
+                        (centre_x + edges[2]) * step,
+                        (centre_y + edges[3]) * step,
+                        geometry[sample],
+                        boxes,
+                        row,
+                    )
+                    row += 1
+
+
+@inner
+def _mean(logits: np.ndarray, first: int, count: int) -> float:
+    """The mean of 0, 1, 2, ..., of which these are the logits, `count` from the `first` on."""
+    highest = logits[first]
+    for number in range(1, count):
+        highest = max(highest, logits[first + number])
+    total = weighted = np.float32(0)
+    for number in range(count):
+        likely = np.float32(math.exp(logits[first + number] - highest))
+        total += likely
+        weighted += likely * np.float32(number)
+    return weighted / total

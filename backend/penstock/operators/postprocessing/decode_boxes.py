@@ -11,7 +11,8 @@ from penstock.operators.postprocessing._rows import Rows, RowsOperator, Tables, 
 from penstock.schema import Argument, Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, fixed_arrays, random_arrays
 
-_FORMS = ("centers", "anchors", "grid")
+_FORMS = ("centers", "anchors", "grid", "distances")
+_ON_GRIDS = ("grid", "distances")
 _ANCHORS = [0.0, 0.0, 0.5, 0.5, 0.2, 0.1, 0.9, 0.8, 0.5, 0.5, 1.0, 1.0]
 
 
@@ -25,7 +26,9 @@ class DecodeBoxes(RowsOperator):
     - `anchors`: offsets of these from anchors, the extents' as logarithms, as SSD, RetinaNet and Faster R-CNN; the inverse of
       :func:`box_encoder`;
     - `grid`: offsets from the cells of grids, in cells, the extents' as logarithms, as YOLOX; the cells of the first of the
-      `strides` come first, row by row.
+      `strides` come first, row by row;
+    - `distances`: from the centres of such cells to the four edges, in cells, as FCOS and RTMDet; or, for each of the four, the
+      logits of the distances 0, 1, 2, ..., whose mean is taken, as NanoDet, PicoDet and YOLOv8 before its last layers.
 
     Then `shift` is subtracted, the result is multiplied by `scale` and limited to `clip`: if an image was made twice as small and
     padded by 10 pixels on its left, `shift=[10, 0]` and `scale=[2, 2]` undo it. Arithmetic is in single precision.
@@ -38,7 +41,7 @@ class DecodeBoxes(RowsOperator):
         inputs=(
             Input(
                 "predictions",
-                doc="FLOAT or FLOAT16, of shape (boxes, 4).",
+                doc="FLOAT or FLOAT16, of shape (boxes, 4); logits of `distances`, of shape (boxes, 4 * logits).",
                 example=random_arrays((3, 4), (3, 4), (3, 4), low=0.1, high=0.9),
             ),
             Input(
@@ -68,7 +71,7 @@ class DecodeBoxes(RowsOperator):
                 "form",
                 "string",
                 "centers",
-                "What is predicted: `centers`, `anchors` or `grid`.",
+                "What is predicted: `centers`, `anchors`, `grid` or `distances`.",
                 choices=_FORMS,
                 exempt="each form has inputs and arguments of its own",
             ),
@@ -89,14 +92,17 @@ class DecodeBoxes(RowsOperator):
                 "size",
                 "int32[]",
                 None,
-                "Of `grid`: height and width of the network's input.",
+                "Of `grid` and `distances`: height and width of the network's input.",
                 tensor=True,
                 example=[16, 32],
-                exempt="only `grid` takes it",
+                exempt="only grids have it",
             ),
             Argument("stds", "float[]", [1.0] * 4, "Of `anchors`: what multiplies the offsets of x, y, width, height."),
             Argument(
-                "strides", "int32[]", [8, 16, 32], "Of `grid`: the extents of cells, in pixels of the network's input."
+                "strides",
+                "int32[]",
+                [8, 16, 32],
+                "Of `grid` and `distances`: the extents of cells, in pixels of the network's input.",
             ),
         ),
         examples=(
@@ -107,6 +113,7 @@ class DecodeBoxes(RowsOperator):
                 (random_arrays((3, 4)), fixed_arrays(np.reshape(_ANCHORS, (3, 4)))),
             ),
             Example({"form": "grid", "size": [16, 32], "strides": [8, 16]}, (random_arrays((10, 4)),)),
+            Example({"form": "distances", "size": [16, 32], "strides": [8, 16]}, (random_arrays((10, 12)),)),
         ),
         equivalents=(Equivalent("torchvision.ops.box_convert", 'With `in_fmt="cxcywh"` and `out_fmt="xyxy"`.'),),
     )
@@ -120,8 +127,8 @@ class DecodeBoxes(RowsOperator):
         strides = self.args["strides"]
         if not strides or min(strides) < 1:
             raise ValueError(f"`strides` are 1 or more. Got: {strides}")
-        if self.args["form"] == "grid" and not self.given("size"):
-            raise ValueError('`form="grid"` takes the `size` of the network\'s input')
+        if self.args["form"] in _ON_GRIDS and not self.given("size"):
+            raise ValueError(f'`form="{self.args["form"]}"` takes the `size` of the network\'s input')
         anchors = self.args["anchors"]
         if anchors is not None and (not anchors or len(anchors) % 4):
             raise ValueError(f"`anchors` has four numbers for each anchor. Got: {len(anchors)}")
@@ -139,19 +146,24 @@ class DecodeBoxes(RowsOperator):
         return [OutputSpec(FLOAT, "", 2)]
 
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
-        from penstock.operators.postprocessing._decode_boxes_cpu import decode_cells, decode_centres, decode_offsets
+        from penstock.operators.postprocessing._decode_boxes_cpu import (
+            decode_cells,
+            decode_centres,
+            decode_distances,
+            decode_offsets,
+        )
 
         shapes, form = samples.shapes(0), self.args["form"]
-        if shapes.shape[1] != 2 or (shapes[:, 1] != 4).any():
-            raise ValueError(f"Predictions have the shape (boxes, 4). Got: {shapes[0].tolist()}")
+        width = self._width(shapes)
         counts = np.ascontiguousarray(shapes[:, 0])
-        predicted, firsts = elements_of(samples, 0, np.float32).reshape(-1, 4), firsts_of(counts)
+        predicted, firsts = elements_of(samples, 0, np.float32).reshape(-1, width), firsts_of(counts)
         geometry, boxes = self._geometry(samples), np.empty((firsts[-1], 4), np.float32)
         if form == "centers":
             decode_centres(predicted, firsts, geometry, boxes)
-        elif form == "grid":
+        elif form in _ON_GRIDS:
             strides = np.array(self.args["strides"], np.int64)
-            decode_cells(predicted, firsts, geometry, self._extents(samples, counts, strides), strides, boxes)
+            decode = decode_cells if form == "grid" else decode_distances
+            decode(predicted, firsts, geometry, self._cells(samples, counts, strides), strides, boxes)
         else:
             anchors, step = self._anchors_of(samples, counts)
             means, stds = (np.array(self.args[name], np.float32) for name in ("means", "stds"))
@@ -171,16 +183,34 @@ class DecodeBoxes(RowsOperator):
             geometry[:, 4:6], geometry[:, 6:] = 0, limits
         return geometry
 
-    def _extents(self, samples: Samples[None, Tables, Rows], counts: np.ndarray, strides: np.ndarray) -> np.ndarray:
-        """Height and width of the network's input; raises ValueError unless there is a row for each cell."""
+    def _width(self, shapes: np.ndarray) -> int:
+        """How many numbers are predicted of a box.
+
+        Raises:
+            ValueError: they are not so many for all boxes, or not as many as the form has.
+        """
+        width = int(shapes[0, 1]) if shapes.shape[1] == 2 else 0
+        if self.args["form"] == "distances":
+            if not width or width % 4 or (shapes[:, 1] != width).any():
+                raise ValueError(
+                    f"Distances have the shape (boxes, 4) or (boxes, 4 * logits). Got: {shapes[0].tolist()}"
+                )
+        elif width != 4 or (shapes[:, 1] != 4).any():
+            raise ValueError(f"Predictions have the shape (boxes, 4). Got: {shapes[0].tolist()}")
+        return width
+
+    def _cells(self, samples: Samples[None, Tables, Rows], counts: np.ndarray, strides: np.ndarray) -> np.ndarray:
+        """Height and width of each grid, in cells, int64 of shape (samples, 2, strides); raises ValueError unless there is a box for each cell."""
         extents = np.empty((len(samples), 2), np.int64)
         extents[:] = samples.per_axis("size", 2)
-        cells = (extents[:, :, None] // strides).prod(axis=1).sum(axis=1)
-        if (extents < 0).any() or (cells != counts).any():
+        # Convolutions pad inputs that are no multiple of the stride.
+        cells = -(-extents[:, :, None] // strides)
+        totals = cells.prod(axis=1).sum(axis=1)
+        if (extents < 0).any() or (totals != counts).any():
             raise ValueError(
-                f"Grids for a `size` of {extents[0].tolist()} have {cells[0]} cells, and there are {counts[0]} boxes"
+                f"Grids for a `size` of {extents[0].tolist()} have {totals[0]} cells, and there are {counts[0]} boxes"
             )
-        return extents
+        return cells
 
     def _anchors_of(self, samples: Samples[None, Tables, Rows], counts: np.ndarray) -> tuple[np.ndarray, int]:
         """Anchors, and 1 if each sample has its own, 0 if they are for all; raises ValueError unless there is one for each box."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.data_types import FLOAT, INT32
+from penstock.data_types import FLOAT, INT32, UINT8
+from penstock.operators.postprocessing._axis import names_of
 from penstock.operators.postprocessing._rows import (
     Rows,
     RowsOperator,
@@ -54,7 +55,8 @@ class NMS(RowsOperator):
 
     Boxes are taken in the order of their scores, of equal ones the first; each suppresses those after it of which the
     intersection over union with it is above a threshold. Returns of those that are left: boxes (FLOAT, as they were given),
-    scores (FLOAT), labels (INT32: the class of the score, or the given one, or 0) and indices (INT32, among the sample's boxes).
+    scores (FLOAT), labels (INT32: the class of the score, or the given one, or 0) and indices (INT32, among the sample's boxes); and
+    with `names` those of the labels, strings, as rows of UINT8 that are padded with zeros.
     Arithmetic is in single precision, as torchvision's. A sample in which a score is NaN, or a box with a sufficient score
     is not finite, fails.
 
@@ -104,6 +106,13 @@ class NMS(RowsOperator):
                 example=3,
             ),
             Argument(
+                "names",
+                "string[]",
+                None,
+                "The names of the classes, which become a further output.",
+                example=["cat", "dog", "owl"],
+            ),
+            Argument(
                 "score_threshold",
                 "float",
                 None,
@@ -112,7 +121,7 @@ class NMS(RowsOperator):
                 example=0.3,
             ),
         ),
-        outputs=4,
+        outputs=lambda arguments: 4 if arguments.get("names") is None else 5,
         examples=(
             Example(),
             Example(inputs=(_overlapping_boxes, lambda layout: _scores_of(), _labels)),
@@ -133,13 +142,15 @@ class NMS(RowsOperator):
         for name in ("max_boxes", "max_candidates"):
             if self.args[name] < 0:
                 raise ValueError(f"`{name}` is 0 or more. Got: {self.args[name]}")
+        self._names = None if self.args["names"] is None else names_of(self.args["names"])
 
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
         check_real(workspace, 0, "boxes")
         check_real(workspace, 1, "scores")
         if len(workspace.inputs) > 2:
             check_type(workspace, 2, "labels", INT32)
-        return [OutputSpec(FLOAT, "", 2), OutputSpec(FLOAT, "", 1), OutputSpec(INT32, "", 1), OutputSpec(INT32, "", 1)]
+        specs = [OutputSpec(FLOAT, "", 2), OutputSpec(FLOAT, "", 1), OutputSpec(INT32, "", 1), OutputSpec(INT32, "", 1)]
+        return specs if self._names is None else [*specs, OutputSpec(UINT8, "", 2)]
 
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
         from penstock.operators.postprocessing._nms_cpu import count_candidates, suppress
@@ -192,7 +203,12 @@ class NMS(RowsOperator):
         rows = box_firsts[:-1].repeat(counts) + indices
         own = labels[rows] if has_labels else chosen % per_box
         tables = [boxes[rows], scores[score_firsts[:-1].repeat(counts) + chosen], own, indices]
-        plans = Rows(tables, counts[:, None].repeat(4, axis=1))
+        if self._names is not None:
+            bad = np.flatnonzero((own < 0) | (own >= len(self._names)))
+            if len(bad):
+                raise ValueError(f"There is a box of class {own[bad[0]]}, and `names` has {len(self._names)}")
+            tables.append(self._names[own])
+        plans = Rows(tables, counts[:, None].repeat(len(tables), axis=1))
         return plans.shapes(), plans
 
     def _shapes(self, samples: Samples[None, Tables, Rows]) -> tuple[np.ndarray, np.ndarray]:
