@@ -29,6 +29,7 @@ _GRANTS = {
     "allow_module": ("allowed_modules", "NAME"),
     "allow_path": ("allowed_paths", "PATH"),
     "allow_model": ("allowed_models", "NAME"),
+    "allow_host": ("allowed_hosts", "HOST"),
 }
 """The options that each grant one item of a setting, with the setting and their metavars."""
 

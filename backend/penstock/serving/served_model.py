@@ -38,6 +38,7 @@ from penstock.serving.mirrors import original_of
 from penstock.serving.model_files import ModelFolder
 from penstock.serving.pipeline_runner import MixUpError, PipelineRunner
 from penstock.serving.probing import run_trial, streams
+from penstock.serving.references import References
 from penstock.serving.refusals import Kind, Refusal, refusal_of
 from penstock.serving.requests import Request, RequestError, joined_on_gpu, part_of, to_batch
 from penstock.serving.reserved import ReservedOutput
@@ -139,6 +140,7 @@ class ServedModel:
         self.streams = streams(pipeline)
         self._inputs = input_specs(config, pipeline, settings)
         lends = any(operator_class(op.schema.name).lends_inputs for op in pipeline.graph.operators)
+        self._references = References(self._inputs, settings)
         self._intake = Intake(self._inputs, pipeline.max_batch_size or 0, copies=lends)
         self._order = output_order(config["output"], pipeline)
         self._outputs = output_specs(config, pipeline, settings)
@@ -184,10 +186,10 @@ class ServedModel:
         answers: dict[int, Answer] = {}
         accepted = []
         cancelled = self._cancellation.among(requests)
-        for number, request in enumerate(requests):
+        for number, request in enumerate(self._references.resolved(requests)):
             refusal, samples = self._accept(request, number in cancelled)
             if refusal is None:
-                accepted.append(_Accepted(number, request, samples, len(samples[0])))
+                accepted.append(_Accepted(number, requests[number], samples, len(samples[0])))
             else:
                 answers[number] = refusal
         for batch in self._batches(accepted):
@@ -214,6 +216,7 @@ class ServedModel:
 
     def close(self) -> None:
         """End the pipeline's threads."""
+        self._references.close()
         self._pipeline.close()
 
     # -- joining a batch -------------------------------------------------------------------------------------------
@@ -287,7 +290,8 @@ class ServedModel:
     # -- one stream ------------------------------------------------------------------------------------------------
 
     def _answers(self, request: Request) -> Generator[Answer, None, None]:
-        refusal, samples = self._accept(request, bool(self._cancellation.among([request])))
+        cancelled = bool(self._cancellation.among([request]))
+        refusal, samples = self._accept(self._references.resolved([request])[0], cancelled)
         if refusal is not None:
             yield refusal
             return

@@ -141,11 +141,19 @@ class Settings:
         "Other models of the server that saved pipelines may call (fn.triton_model). A model's parameter can only name fewer.",
         Scope.NARROW,
     )
+    allowed_hosts: tuple[str, ...] = _setting(
+        (),
+        _list(","),
+        "hosts, separated by commas",
+        "Web servers whose files requests may name in url_inputs: images.example.com, *.example.com, example.com:8443. A model's "
+        "parameter can only name fewer.",
+        Scope.NARROW,
+    )
     trust_repository: bool = _setting(
         False,
         _flag,
         "true or false",
-        "Let models' own config.pbtxt grant allowed_modules, allowed_paths, allowed_models and environments (EXECUTION_ENV_PATH).",
+        "Let models' own config.pbtxt grant allowed_modules, allowed_paths, allowed_models, allowed_hosts and environments (EXECUTION_ENV_PATH).",
         Scope.SERVER,
     )
     allow_model_upload: bool = _setting(
@@ -171,6 +179,21 @@ class Settings:
         _values,
         "a JSON object of samples by input",
         "Values for inputs that a request leaves out; those named here are optional.",
+    )
+    url_inputs: tuple[str, ...] = _setting(
+        (),
+        _list(":"),
+        "names, separated by colons",
+        "Inputs whose strings may also be a file's address, of one of the allowed_hosts, or its base64 (data:image/jpeg;base64,...).",
+    )
+    max_fetched_bytes: int | None = _setting(
+        32 << 20,
+        _limit,
+        "a number from 1, or none",
+        "The most bytes of a file that a request names or brings as base64.",
+    )
+    fetch_seconds: float | None = _setting(
+        10.0, _seconds, "a number of seconds, or none", "How long it may take to fetch a file that a request names."
     )
     max_pixels: int | None = _setting(
         PILLOW_PIXEL_LIMIT, _limit, "a number from 1, or none", "The most pixels that an encoded image may have."

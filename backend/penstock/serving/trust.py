@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from penstock.serialize.readable_format import is_within
 from penstock.serving.config_text import parameter_values, values
 from penstock.serving.control import ServerError
+from penstock.serving.fetching import allows
 from penstock.serving.isolation import stub_backend
 from penstock.serving.settings import ConfigurationError, ModelConfig, Settings, server_settings
 from penstock.storage import Files, is_remote
@@ -54,6 +55,8 @@ def check_trust(config: ModelConfig, version_folder: Path, original: Path, setti
     _check_grant("allowed_paths", _wider_paths(settings, server, original), model_folder, server)
     wider_models = {name: name for name in settings.allowed_models if name not in server.allowed_models}
     _check_grant("allowed_models", wider_models, model_folder, server)
+    wider_hosts = {host: host for host in settings.allowed_hosts if not allows(server.allowed_hosts, host)}
+    _check_grant("allowed_hosts", wider_hosts, model_folder, server)
     _check_instances(config)
     _check_warmup_files(config, model_folder)
 
