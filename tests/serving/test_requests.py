@@ -99,3 +99,8 @@ def test_single_values_become_samples() -> None:
 def test_single_values_that_are_no_samples(value: object) -> None:
     with pytest.raises(ValueError, match="'x'"):
         sample_of(value, InputSpec("x", is_bytes=False, dtype=np.int32, ndim=1))
+
+
+def test_strings_that_are_all_empty() -> None:
+    batch = TensorListCPU([np.zeros((2, 0), np.uint8)])
+    assert part_of(batch, 0, 1, OutputSpec("y", is_bytes=True)).tolist() == [[b"", b""]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tritonclient.grpc
 import tritonclient.http
 from tritonclient.utils import InferenceServerException
 
@@ -19,7 +21,7 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import HEADER, add_model, ask, stopped_later
+from served import HEADER, add_model, ask, stopped_later, until
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "operators" / "inference"))
 
@@ -57,6 +59,39 @@ def single():
     x = fn.external_source(name="x", dtype=types.{dtype}, ndim=1)
     return fn.triton_model(x, model="{model}", output_names=["y"], name="z")
 """
+STRINGS = """
+@pipeline_def(batch_size=4, output_ndim=[1, 2])
+def strings():
+    one = fn.external_source(name="one", dtype=types.UINT8, ndim=1)
+    several = fn.external_source(name="several", dtype=types.UINT8, ndim=2)
+    return fn.cat(one, one, name="twice"), fn.stack(several[1], several[0], name="reversed")
+"""
+STRINGS_CONFIG = """
+backend: "penstock"
+max_batch_size: {size}
+input [ {{ name: "one" data_type: TYPE_STRING dims: [ 1 ] }}, {{ name: "several" data_type: TYPE_STRING dims: [ 2 ] }} ]
+output [ {{ name: "twice" data_type: TYPE_STRING dims: [ 1 ] }}, {{ name: "reversed" data_type: TYPE_STRING dims: [ 2 ] }} ]
+"""
+PASSING_STRINGS = """
+@pipeline_def(batch_size=4, output_ndim=[1, 2])
+def passing():
+    one = fn.external_source(name="one", dtype=types.UINT8, ndim=1)
+    several = fn.external_source(name="several", dtype=types.UINT8, ndim=2)
+    twice, back = fn.triton_model(one, several, model="strings", output_names=["twice", "reversed"])
+    return fn.copy(twice, name="twice"), fn.copy(back, name="reversed")
+"""
+DECOUPLED_CONFIG = """
+backend: "penstock"
+max_batch_size: 4
+model_transaction_policy { decoupled: true }
+input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "y" data_type: TYPE_FP32 dims: [ -1 ] } ]
+"""
+DECOUPLED = """
+@pipeline_def(batch_size=4)
+def decoupled():
+    return fn.copy(fn.external_source(name="x", dtype=types.FLOAT, ndim=1), name="y")
+"""
 CALLED_CONFIG = """
 backend: "penstock"
 max_batch_size: 4
@@ -84,6 +119,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     add_model(repository, "called", CALLED_CONFIG, HEADER + FAILING + CALLED)
     add_model(repository, "calling", config(more=SEVEN), HEADER + CALLING.format(timeout=60))
     add_model(repository, "hasty", config(more=SEVEN), HEADER + CALLING.format(timeout=0.2))
+    add_model(repository, "strings", STRINGS_CONFIG.format(size=4), HEADER + STRINGS)
+    add_model(repository, "passing_strings", STRINGS_CONFIG.format(size=4), HEADER + PASSING_STRINGS)
+    add_model(repository, "decoupled", DECOUPLED_CONFIG, HEADER + DECOUPLED)
+    add_model(repository, "series", config(), HEADER + SINGLE.format(model="decoupled", dtype="FLOAT"))
     add_model(repository, "lost", config(), HEADER + SINGLE.format(model="missing", dtype="FLOAT"))
     add_model(repository, "mistyped", config("INT32"), HEADER + SINGLE.format(model="called", dtype="INT32"))
     for name, model in (("stranger", "hasty"), ("granted", "called")):
@@ -135,9 +174,11 @@ def test_a_batch_goes_through_both_models(client: Any) -> None:
     assert statistics["inference_count"] - before == 8
 
 
-def test_the_called_models_error_is_told(client: Any) -> None:
+def test_the_called_models_error_is_told(server: LocalServer, client: Any) -> None:
     with pytest.raises(InferenceServerException, match=r"The model 'called' of this server: .*less than nothing"):
-        ask(client, "calling", x=np.array([[-1]], np.float32))
+        ask(client, "calling", "mine-17", x=np.array([[-1]], np.float32))
+    # The call has the request's id.
+    until(lambda: "request_failed model=called version=1 request=mine-17" in server.log_tail(200))
     np.testing.assert_array_equal(ask(client, "calling", x=np.array([[1]], np.float32)).as_numpy("z"), [[4]])
 
 
@@ -150,6 +191,36 @@ def test_slow_models_are_given_up(client: Any) -> None:
 def test_models_that_are_not_there(client: Any) -> None:
     with pytest.raises(InferenceServerException, match=r"The model 'missing' of this server is not ready: .*missing"):
         ask(client, "lost", x=np.array([[1]], np.float32))
+
+
+def test_strings_are_passed_on(client: Any) -> None:
+    one = np.array([[b"ab\0"], [b""], [b"a longer one"]], np.object_)
+    several = np.array([[b"a", b"bcd"], [b"", b""], ["é".encode(), b"x"]], np.object_)
+    answer = ask(client, "passing_strings", one=one, several=several)
+    assert answer.as_numpy("twice").ravel().tolist() == [b"ab\0ab\0", b"", b"a longer onea longer one"]
+    assert answer.as_numpy("reversed").tolist() == several[:, ::-1].tolist()
+
+
+def test_decoupled_models_are_refused(client: Any) -> None:
+    with pytest.raises(
+        InferenceServerException, match=r"'decoupled' of this server is decoupled: .*a sample needs one"
+    ):
+        ask(client, "series", x=np.array([[1]], np.float32))
+
+
+def test_a_cancelled_request_cancels_its_calls(server: LocalServer, client: Any) -> None:
+    grpc = tritonclient.grpc.InferenceServerClient(server.grpc_url)
+    x = tritonclient.grpc.InferInput("x", [1, 1], "FP32")
+    x.set_data_from_numpy(np.array([[3000]], np.float32))
+    errors: list[Any] = []
+    began = time.monotonic()
+    running = grpc.async_infer("calling", [x], lambda _, error: errors.append(error))
+    time.sleep(0.3)
+    running.cancel()
+    # The instance of `calling` answers the next request while that of `called` still sleeps for the one given up.
+    until(lambda: client.get_inference_statistics("calling")["model_stats"][0]["inference_stats"]["fail"]["count"])
+    assert time.monotonic() - began < 1.8
+    grpc.close()
 
 
 def test_types_that_the_model_does_not_take(client: Any) -> None:

@@ -62,5 +62,5 @@ class Network(Protocol):
             wanted: the names of the outputs.
 
         Returns:
-            These outputs, on the same device.
+            These outputs, on the same device; one whose samples differ in shape as a list of these.
         """

@@ -240,7 +240,7 @@ def _strings_of_rows(batch: TensorList, start: int, stop: int, spec: OutputSpec)
     """Return the strings of samples that have a row of bytes for each of them."""
     shapes = [shape[:-1] for shape in batch.shapes[start:stop]]
     rows = [
-        np.asarray(sample).reshape(-1, shape[-1])
+        np.asarray(sample).reshape(math.prod(shape[:-1]), shape[-1])
         for sample, shape in zip(batch.samples[start:stop], batch.shapes[start:stop])
     ]
     values = [row.tobytes().rstrip(b"\0") for sample in rows for row in sample]

@@ -20,6 +20,7 @@ from penstock.runtime import Result
 from penstock.runtime.memory import BatchMemory, Reservation
 from penstock.schema import operator_class
 from penstock.serving.accounting import Accounts
+from penstock.serving.callers import running_for
 from penstock.serving.cancellation import CancellationWatch
 from penstock.serving.configuration import (
     check_configuration,
@@ -277,7 +278,8 @@ class ServedModel:
         counts = [count for _, count in shares]
 
         def run(allowance: BatchMemory) -> Result:
-            return self._runner.run(batches, sum(counts), self._watch(shares), reserved, allowance)
+            with running_for([one.request for one in accepted]):
+                return self._runner.run(batches, sum(counts), self._watch(shares), reserved, allowance)
 
         result = self._memory.run(counts, run)
         if self.self_check.wants_sample and not result.failures and not result.stopped:

@@ -52,6 +52,7 @@ _ARGUMENTS: dict[str, tuple[type, ...]] = {
     "InferenceRequestNew": (_Address, _Address, ctypes.c_char_p, ctypes.c_int64),
     "InferenceRequestDelete": (_Address,),
     "InferenceRequestCancel": (_Address,),
+    "InferenceRequestSetId": (_Address, ctypes.c_char_p),
     "InferenceRequestAddInput": (_Address, ctypes.c_char_p, ctypes.c_int, _Address, ctypes.c_uint64),
     "InferenceRequestAppendInputData": (
         _Address,

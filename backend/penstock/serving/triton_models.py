@@ -6,15 +6,20 @@ import ctypes
 import itertools
 import json
 import math
+import struct
 import threading
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from penstock.data_types import numpy_dtype
+from penstock.data_types import UINT8, numpy_dtype
+from penstock.errors import CancelledError
 from penstock.schema.networks import NetworkTensor
-from penstock.serving.entries import TRITON_TYPES
+from penstock.serving.callers import all_cancelled, request_id
+from penstock.serving.entries import BYTES, TRITON_TYPES
 from penstock.serving.triton_api import call, function
 
 _Address = ctypes.c_void_p
@@ -31,6 +36,10 @@ _TYPES = dict(
 )
 _NUMBERS = {f"TYPE_{name}": number for number, name in _TYPES.items()}
 _DTYPES = {name: dtype for dtype, name in TRITON_TYPES.items() if name in _NUMBERS}
+_BYTES_NUMBER = 13
+_LENGTH = struct.Struct("<I")  # of a string, before its bytes
+_POLL_SECONDS = 0.05
+_NOTHING = np.empty(0, np.uint8)
 # The argument types of Triton's functions: callbacks.
 _Allocate = ctypes.CFUNCTYPE(
     _Address,
@@ -57,6 +66,8 @@ class TritonNetwork:
         name, version: of the model.
         timeout_seconds: how long a call may take; 0: any time.
 
+    Strings are samples of UINT8: their bytes where a model's dims are [1], otherwise a row for each, padded with zeros.
+
     Raises:
         RuntimeError: it is not loaded, or has inputs or outputs that pipelines do not hold.
     """
@@ -72,24 +83,89 @@ class TritonNetwork:
             raise RuntimeError(f"{self.title} is decoupled: it may give any number of answers, and a sample needs one")
         batched = config.get("max_batch_size", 0) > 0
         self.max_batch_size = config["max_batch_size"] if batched else 1
+        self._unbatched = not batched
+        # Of strings by their tensors' names: whether a sample is one.
+        self._strings: dict[str, bool] = {}
         self.inputs, self.outputs = (
             tuple(self._tensor(entry, batched) for entry in config.get(kind, ())) for kind in ("input", "output")
         )
 
     def _tensor(self, entry: Mapping[str, Any], batched: bool) -> NetworkTensor:
-        if entry["data_type"] not in _DTYPES:
+        dims: tuple[int | None, ...] = tuple(None if int(dim) < 0 else int(dim) for dim in entry["dims"])
+        dtype = _DTYPES.get(entry["data_type"])
+        if entry["data_type"] == BYTES:
+            self._strings[entry["name"]] = dims == (1,)
+            dims, dtype = (() if dims == (1,) else dims) + (None,), UINT8
+        if dtype is None:
             raise RuntimeError(f"{self.title} has `{entry['name']}` of {entry['data_type']}, which cannot be passed on")
-        dims = tuple(None if int(dim) < 0 else int(dim) for dim in entry["dims"])
-        return NetworkTensor(entry["name"], _DTYPES[entry["data_type"]], ("batch", *dims) if batched else dims)
+        return NetworkTensor(entry["name"], dtype, ("batch", *dims) if batched else dims)
 
     def run(self, arrays: Mapping[str, np.ndarray], wanted: Sequence[str]) -> list[np.ndarray]:
         """See :meth:`~penstock.operators.inference._network.Network.run`."""
         pending = _Call(self._server, self._name, self._version)
         try:
-            found = pending.run({tensor: arrays[tensor.name] for tensor in self.inputs}, wanted, self._timeout)
-        except (RuntimeError, TimeoutError) as error:
+            given = [self._given(tensor, arrays[tensor.name]) for tensor in self.inputs]
+            found = pending.run(given, wanted, self._timeout)
+        except (RuntimeError, TimeoutError, CancelledError) as error:
             raise type(error)(f"{self.title}: {error}") from error
-        return [found[name] for name in wanted]
+        return [self._found(name, found[name]) for name in wanted]
+
+    def _given(self, tensor: NetworkTensor, array: np.ndarray) -> _Given:
+        """An input as Triton takes it."""
+        if tensor.name not in self._strings:
+            return _Given(tensor.name, _NUMBERS[TRITON_TYPES[tensor.dtype]], array.shape, array)
+        rows = array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
+        if self._strings[tensor.name]:
+            strings, shape = [row.tobytes() for row in rows], (*array.shape[:-1], 1)
+        else:
+            strings, shape = [row.tobytes().rstrip(b"\0") for row in rows], array.shape[:-1]
+        joined = b"".join(part for string in strings for part in (_LENGTH.pack(len(string)), string))
+        return _Given(tensor.name, _BYTES_NUMBER, shape, np.frombuffer(joined, np.uint8))
+
+    def _found(self, name: str, output: np.ndarray) -> np.ndarray | list[np.ndarray]:
+        """An output as the operator takes it: of strings, a list of samples, whose lengths may differ."""
+        if output.dtype != np.object_:
+            return output
+        if not self._strings.get(name):
+            return _rows(output) if self._unbatched else [_rows(own) for own in output]
+        samples = [np.frombuffer(string, np.uint8) for string in output.reshape(-1)]
+        return samples[0] if self._unbatched and samples else samples
+
+
+@dataclass(frozen=True)
+class _Given:
+    """An input of a request.
+
+    Attributes:
+        name: of the input.
+        kind: Triton's number of its type.
+        shape: of the tensor.
+        memory: its elements, or its strings, each after its length.
+    """
+
+    name: str
+    kind: int
+    shape: tuple[int, ...]
+    memory: np.ndarray
+
+
+def _rows(strings: np.ndarray) -> np.ndarray:
+    """Strings as rows of uint8 that are padded with zeros to the longest."""
+    longest = max(map(len, strings.reshape(-1)), default=0)
+    joined = b"".join(string.ljust(longest, b"\0") for string in strings.reshape(-1))
+    return np.frombuffer(joined, np.uint8).reshape(*strings.shape, longest)
+
+
+def _strings(memory: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """The strings of a tensor, each after its length, as an array of objects."""
+    content, begin = memory.tobytes(), 0
+    strings = np.empty(math.prod(shape), np.object_)
+    for number in range(len(strings)):
+        (length,) = _LENGTH.unpack_from(content, begin)
+        begin += _LENGTH.size
+        strings[number] = content[begin : begin + length]
+        begin += length
+    return strings.reshape(tuple(shape))
 
 
 def _configuration(server: int, name: str, version: int) -> dict[str, Any]:
@@ -124,46 +200,53 @@ class _Call:
         call("InferenceRequestSetReleaseCallback", self.request, _released, self._number)
         call("InferenceRequestSetResponseCallback", self.request, _allocator(), self._number, _answered, self._number)
 
-    def run(
-        self, arrays: Mapping[NetworkTensor, np.ndarray], wanted: Sequence[str], timeout_seconds: float
-    ) -> dict[str, np.ndarray]:
-        """Send the request and wait for its outputs.
+    def run(self, inputs: Sequence[_Given], wanted: Sequence[str], timeout_seconds: float) -> dict[str, np.ndarray]:
+        """Send the request, under the ids of those for which it is sent, and wait for its outputs.
 
         Args:
-            arrays: the inputs, which are not copied.
+            inputs: whose memory is not copied.
             wanted: the names of the outputs.
             timeout_seconds: how long to wait; 0: any time.
 
         Raises:
             RuntimeError: the model failed.
             TimeoutError: it took too long. Its memory lives on until Triton is done with it.
+            CancelledError: all requests for which it is sent were cancelled; likewise.
         """
         try:
-            for tensor, array in arrays.items():
-                self._add_input(tensor, array)
+            call("InferenceRequestSetId", self.request, request_id().encode())
+            for given in inputs:
+                self._add_input(given)
             for name in wanted:
                 call("InferenceRequestAddRequestedOutput", self.request, name.encode())
             call("ServerInferAsync", self._server, self.request, _NO_TRACE)
         except RuntimeError:
             self.end()
             raise
+        end = time.monotonic() + timeout_seconds if timeout_seconds else math.inf
         with self._changed:
-            if not self._changed.wait_for(self._is_done, timeout_seconds or None):
-                # Before Triton's threads can end the request.
-                call("InferenceRequestCancel", self.request)
-                self._abandoned = True
-                raise TimeoutError(f"no answer after {timeout_seconds:g} seconds (`timeout_seconds`)")
+            while not self._changed.wait_for(self._is_done, min(_POLL_SECONDS, max(end - time.monotonic(), 0))):
+                # While Triton's threads cannot end the request.
+                if time.monotonic() >= end:
+                    self._abandon()
+                    raise TimeoutError(f"no answer after {timeout_seconds:g} seconds (`timeout_seconds`)")
+                if all_cancelled():
+                    self._abandon()
+                    raise CancelledError("the call was cancelled with the request")
         self.end()
         if self._problem:
             raise RuntimeError(self._problem)
         return self._outputs
 
-    def _add_input(self, tensor: NetworkTensor, array: np.ndarray) -> None:
-        shape = (ctypes.c_int64 * array.ndim)(*array.shape)
-        name, kind = tensor.name.encode(), _NUMBERS[TRITON_TYPES[tensor.dtype]]
-        call("InferenceRequestAddInput", self.request, name, kind, shape, array.ndim)
-        call("InferenceRequestAppendInputData", self.request, name, array.ctypes.data, array.nbytes, _CPU_MEMORY, 0)
-        self._inputs.append(array)
+    def _abandon(self) -> None:
+        call("InferenceRequestCancel", self.request)
+        self._abandoned = True
+
+    def _add_input(self, given: _Given) -> None:
+        shape, name, memory = (ctypes.c_int64 * len(given.shape))(*given.shape), given.name.encode(), given.memory
+        call("InferenceRequestAddInput", self.request, name, given.kind, shape, len(given.shape))
+        call("InferenceRequestAppendInputData", self.request, name, memory.ctypes.data, memory.nbytes, _CPU, 0)
+        self._inputs.append(memory)
 
     def _is_done(self) -> bool:
         return not self._steps_left
@@ -206,11 +289,15 @@ class _Call:
             )
             results = (name, kind, shape, rank, base, size, memory, memory_type, owner)
             call("InferenceResponseOutput", response, index, *map(ctypes.byref, results))
-            dtype = numpy_dtype(_DTYPES[f"TYPE_{_TYPES[kind.value]}"])
             extents = [shape[axis] for axis in range(rank.value)]
             assert name.value is not None
+            if kind.value == _BYTES_NUMBER:
+                memory_of_strings = self._buffers[base.value or 0][: size.value] if size.value else _NOTHING
+                self._outputs[name.value.decode()] = _strings(memory_of_strings, extents)
+                continue
+            dtype = numpy_dtype(_DTYPES[f"TYPE_{_TYPES[kind.value]}"])
             used = math.prod(extents) * dtype.itemsize
-            memory_of_output = self._buffers[base.value or 0][:used] if used else np.empty(0, np.uint8)
+            memory_of_output = self._buffers[base.value or 0][:used] if used else _NOTHING
             self._outputs[name.value.decode()] = memory_of_output.view(dtype).reshape(extents)
 
     def step(self) -> None:

@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from one_batch import isolated
 
 from penstock import fn, pipeline_def
+from penstock.data_types import FLOAT
+from penstock.operators.inference.triton_model import serve_models
+from penstock.schema.networks import NetworkTensor
 
 
 @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
@@ -26,3 +30,33 @@ def test_it_takes_a_server() -> None:
 def test_arguments_that_are_refused() -> None:
     with pytest.raises(ValueError, match="`timeout_seconds` is 0 or more"):
         calling(timeout_seconds=-1).build()
+
+
+class Slow:
+    """A model that takes too long; counts its calls."""
+
+    title, max_batch_size = "The model", 4.0
+    inputs = outputs = (NetworkTensor("x", FLOAT, ("batch", None)),)
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def run(self, arrays: Any, wanted: Any) -> Any:
+        self.calls += 1
+        raise TimeoutError("no answer")
+
+
+def test_samples_of_a_call_that_took_too_long_are_not_called_again() -> None:
+    model = Slow()
+    serve_models(lambda name, version, seconds: model)
+    try:
+        given = [np.ones(2, np.float32)] * 4
+
+        def define() -> Any:
+            return fn.triton_model(fn.external_source(name="x", ndim=1), model="other")
+
+        _, failures = isolated(define, x=given)
+    finally:
+        serve_models(None)
+    assert sorted(failures) == [0, 1, 2, 3]
+    assert model.calls == 1

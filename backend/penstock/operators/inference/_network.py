@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import dtype_name
-from penstock.errors import did_you_mean
+from penstock.errors import CancelledError, did_you_mean
 from penstock.schema import Argument, Input, Operator, OutputSpec, Workspace
 from penstock.schema.networks import Network, NetworkTensor
 from penstock.tensors.cuda import require_cupy
@@ -139,15 +139,23 @@ class NetworkOperator(Operator):
             if group.stacked:
                 _check_rows(network.title, outputs, found, len(group.indices))
         except Exception as error:
-            if len(group.indices) == 1:
-                workspace.fail(group.indices[0], error)
+            # Each alone would take as long again, or is no longer wanted.
+            if len(group.indices) == 1 or isinstance(error, (TimeoutError, CancelledError)):
+                for index in group.indices:
+                    workspace.fail(index, error)
                 return
             for index in group.indices:
                 self._run_group(workspace, network, inputs, outputs, _Group([index], True), results)
             return
         for row, index in enumerate(group.indices):
             # A slice, as an index would make a number of a sample without dimensions.
-            results[index] = [own[row : row + 1].reshape(own.shape[1:]) if group.stacked else own for own in found]
+            results[index] = [_sample(own, row) if group.stacked else own for own in found]
+
+
+def _sample(found: Any, row: int) -> Any:
+    if isinstance(found, list):
+        return found[row]
+    return found[row : row + 1].reshape(found.shape[1:])
 
 
 @dataclass(frozen=True)
@@ -195,9 +203,10 @@ def _is_stacked(title: str, inputs: Sequence[NetworkTensor], shapes: Sequence[tu
 
 def _check_rows(title: str, outputs: Sequence[NetworkTensor], found: Sequence[Any], count: int) -> None:
     for output, array in zip(outputs, found):
-        if not array.ndim or len(array) != count:
+        shape = [len(array)] if isinstance(array, list) else list(array.shape)
+        if shape[:1] != [count]:
             raise RuntimeError(
-                f"{title} returned `{output.name}` of shape {list(array.shape)} for {count} samples: its first dimension is not the batch. "
+                f"{title} returned `{output.name}` of shape {shape} for {count} samples: its first dimension is not the batch. "
                 "Give it samples with all of the network's dimensions (`fn.expand_dims`), which run one by one"
             )
 

@@ -13,8 +13,8 @@ FindModel = Callable[[str, int, float], Network]
 _find_model: FindModel | None = None
 
 
-def serve_models(find: FindModel) -> None:
-    """Sets how models of the server in this process are found."""
+def serve_models(find: FindModel | None) -> None:
+    """Sets how models of the server in this process are found; None: there is no server."""
     global _find_model
     _find_model = find
 
@@ -26,7 +26,8 @@ class TritonModel(NetworkOperator):
 
     A model whose `max_batch_size` is not 0 takes samples without the dimension of the batch: those of equal shapes go together, up to
     its `max_batch_size` and this operator's; of others, each sample is a request. Its queue, instances, statistics and cache are used
-    as for any request. Types are checked with each batch. Strings are not supported. A sample that fails in the other model fails alone.
+    as for any request. Types are checked with each batch. Strings are UINT8: the bytes of one where the model's dims are [1], otherwise a
+    row for each, padded with zeros. A sample that fails in the other model fails alone.
 
     The other model may be loaded later: it has to be ready when a request comes. A model cannot call itself, and models must not call
     each other in a circle, as each would wait for the other. Saved pipelines call only models that the server grants
@@ -47,7 +48,7 @@ class TritonModel(NetworkOperator):
                 "timeout_seconds",
                 "float",
                 0.0,
-                "How long a call of the model may take before it is cancelled and its samples fail; 0: any time.",
+                "How long a call of the model may take before it is cancelled and its samples fail; 0: as long as a client waits.",
             ),
             *ARGUMENTS,
         ),

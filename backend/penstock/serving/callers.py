@@ -1,0 +1,32 @@
+"""The requests for which a pipeline runs, for operators that ask other models of the server on their behalf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from penstock.serving.requests import Request
+
+_callers: ContextVar[Sequence[Request]] = ContextVar("penstock_callers", default=())
+
+
+@contextmanager
+def running_for(requests: Sequence[Request]) -> Iterator[None]:
+    """Runs of pipelines in this thread are for these requests."""
+    token = _callers.set(requests)
+    try:
+        yield
+    finally:
+        _callers.reset(token)
+
+
+def request_id() -> str:
+    """The ids of the requests for which this thread runs a pipeline, separated by commas; empty if they have none."""
+    return ",".join(dict.fromkeys(request.id for request in _callers.get() if request.id))
+
+
+def all_cancelled() -> bool:
+    """Whether there are requests for which this thread runs a pipeline, and none is still wanted."""
+    callers = _callers.get()
+    return bool(callers) and all(request.is_cancelled() for request in callers)
