@@ -67,7 +67,7 @@ class References:
         begun: dict[str, _Input | Exception] = {}
         for name in self._names:
             try:
-                tensor = request.tensor(name)
+                tensor: Any = request.tensor(name)
                 if tensor is not None:
                     items = tensor if isinstance(tensor, list) else tensor.reshape(-1)
                     strings = [self._begin_string(name, number, item) for number, item in enumerate(items)]

@@ -149,7 +149,7 @@ def decode_distances(
 
 
 @inner
-def _mean(logits: np.ndarray, first: int, count: int) -> float:
+def _mean(logits: np.ndarray, first: int, count: int) -> np.float32:
     """The mean of 0, 1, 2, ..., of which these are the logits, `count` from the `first` on."""
     highest = logits[first]
     for number in range(1, count):
