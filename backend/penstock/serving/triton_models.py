@@ -100,7 +100,7 @@ class TritonNetwork:
             raise RuntimeError(f"{self.title} has `{entry['name']}` of {entry['data_type']}, which cannot be passed on")
         return NetworkTensor(entry["name"], dtype, ("batch", *dims) if batched else dims)
 
-    def run(self, arrays: Mapping[str, np.ndarray], wanted: Sequence[str]) -> list[np.ndarray]:
+    def run(self, arrays: Mapping[str, np.ndarray], wanted: Sequence[str]) -> list[np.ndarray | list[np.ndarray]]:
         """See :meth:`~penstock.operators.inference._network.Network.run`."""
         pending = _Call(self._server, self._name, self._version)
         try:
