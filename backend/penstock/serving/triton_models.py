@@ -245,7 +245,7 @@ class _Call:
     def _add_input(self, given: _Given) -> None:
         shape, name, memory = (ctypes.c_int64 * len(given.shape))(*given.shape), given.name.encode(), given.memory
         call("InferenceRequestAddInput", self.request, name, given.kind, shape, len(given.shape))
-        call("InferenceRequestAppendInputData", self.request, name, memory.ctypes.data, memory.nbytes, _CPU, 0)
+        call("InferenceRequestAppendInputData", self.request, name, memory.ctypes.data, memory.nbytes, _CPU_MEMORY, 0)
         self._inputs.append(memory)
 
     def _is_done(self) -> bool:
