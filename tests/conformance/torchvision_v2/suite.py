@@ -31,9 +31,12 @@ def outcomes(folder: Path, *, original: bool, sample: int) -> dict[str, tuple[st
         report = Path(written) / "report.xml"
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[2] / "backend")])}
         environment |= {"SUITE_SAMPLE": str(sample), "OMP_NUM_THREADS": "1", "SUITE_ORIGINAL": "1" if original else ""}
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "substituted", "-q", "--tb=line"]
-        command += [f"--junitxml={report}", "test_transforms_v2.py"]
-        subprocess.run(command, cwd=folder, env=environment, check=False, stdout=subprocess.DEVNULL)
+        # No configuration: a checkout below this repository's folder would otherwise be run with ours.
+        command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir=.", "-p", "no:cacheprovider"]
+        command += ["-p", "substituted", "-q", "--tb=line", f"--junitxml={report}", "test_transforms_v2.py"]
+        run = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
+        if run.returncode not in (0, 1):
+            raise SystemExit(f"pytest did not run the tests of {folder}:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
         root = ElementTree.parse(report).getroot()
     return {f"{case.get('classname')}::{case.get('name')}": _outcome(case) for case in root.iter("testcase")}
 

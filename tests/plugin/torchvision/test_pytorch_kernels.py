@@ -272,3 +272,31 @@ def test_erasing_says_what_it_hands_on() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ours.RandomErasing(1.0)(tensor(1))
+
+
+def test_kernels_that_change_an_image_in_place_return_that_image() -> None:
+    image = tv_tensors.Image(torch.zeros(3, 8, 9))
+    place = {"i": 1, "j": 2, "h": 3, "w": 4, "v": torch.ones(3, 3, 4)}
+    assert F.erase_image(image, **place) is not image
+    assert image.sum() == 0
+    assert F.erase_image(image, **place, inplace=True) is image
+    assert image.sum() == 36
+
+
+def test_images_beside_a_video_are_left_as_they_are() -> None:
+    video, image = tv_tensors.Video(torch.zeros(5, 3, 8, 9)), tv_tensors.Image(torch.zeros(3, 8, 9))
+    frames, same = ours.UniformTemporalSubsample(2)(video, image)
+    assert frames.shape == (2, 3, 8, 9)
+    assert same is image
+
+
+def test_classes_of_errors_are_torchvisions() -> None:
+    for module in (theirs, ours):
+        for fails in (
+            lambda v=module: v.RandomCrop([10, 12], padding="abc"),
+            lambda v=module: v.RandomCrop([10, 12], padding=0.5),
+            lambda v=module: v.functional.sanitize_bounding_boxes([[0, 0, 10, 10]]),
+            lambda v=module: v.functional.sanitize_keypoints([[0, 0]]),
+        ):
+            with pytest.raises(ValueError, match="."):
+                fails()

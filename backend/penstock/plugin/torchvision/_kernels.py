@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from penstock.plugin.torchvision import tv_tensors
 from penstock.plugin.torchvision._kinds import (
+    NOT_OF_IMAGES,
     call,
     format_name,
     function_of,
@@ -66,7 +67,11 @@ def _on_images(functional: Function, suffix: str, inner: Function) -> Function:
 
     def kernel(*args: object, **kwargs: object) -> object:
         bound = signature.bind(*args, **kwargs).arguments
-        return inner(_plain(bound.pop(suffix)), **bound)
+        given = bound.pop(suffix)
+        plain = _plain(given)
+        result = inner(plain, **bound)
+        # What is changed in place stays what it is.
+        return given if result is plain else result
 
     return _named(kernel, f"{functional.__name__}_{suffix}", parameters, functional)
 
@@ -133,7 +138,7 @@ def public_kernels(functionals: dict[str, Function]) -> dict[str, Function]:
         name = functional.__name__
         for suffix, kind in (("image", "tensor"), ("video", "video")):
             inner = function_of(name, kind)
-            if inner is not None and (name, suffix) != ("uniform_temporal_subsample", "image"):
+            if inner is not None and not (suffix == "image" and name in NOT_OF_IMAGES):
                 kernel = _on_images(functional, suffix, inner)
                 found[kernel.__name__] = kernel
         mask = function_of(name, "mask")

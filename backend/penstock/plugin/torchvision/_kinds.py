@@ -64,6 +64,10 @@ def kind_of_type(cls: type) -> str | None:
     return None if issubclass(cls, classes.TVTensor) else "tensor"
 
 
+NOT_OF_IMAGES = frozenset({"uniform_temporal_subsample"})
+"""Functions of tensors and videos, which leave images as they are."""
+
+
 def function_for(name: str, *kinds: str) -> Callable[[Function], Function]:
     """Declare a function as the implementation of ``name`` for some kinds of values.
 
@@ -140,7 +144,8 @@ def call(name: str, value: Leaf, *args: object, or_pass: bool = False, **kwargs:
     kind = kind_of(value)
     if kind == "pixels" and is_pil(value) and not is_kept(value):
         kind = "picture"
-    function = _FUNCTIONS[name].get("tensor" if kind == "image" else kind or "")
+    stands_for_image = kind == "image" and name not in NOT_OF_IMAGES
+    function = _FUNCTIONS[name].get("tensor" if stands_for_image else kind or "")
     if function is None:
         if or_pass:
             return value

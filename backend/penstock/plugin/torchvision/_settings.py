@@ -110,6 +110,18 @@ def probability(value: float) -> float:
     return value
 
 
+def checked_padding(padding: Size) -> tuple[int, int, int, int]:
+    """As :func:`borders_of`, for classes.
+
+    Raises:
+        ValueError: it is none of that.
+    """
+    try:
+        return borders_of(padding)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
 def borders_of(padding: Size) -> tuple[int, int, int, int]:
     """Return left, top, right and bottom of `padding`: one number, two (across, down) or four.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.plugin.torchvision._kinds import kind_of
 from penstock.plugin.torchvision._random import numbers
-from penstock.plugin.torchvision._settings import borders_of, fills_of, pair_of, several
+from penstock.plugin.torchvision._settings import checked_padding, fills_of, pair_of, several
 from penstock.plugin.torchvision._typing import Fills, Interpolation, Leaf, Params, Size
 from penstock.plugin.torchvision.transforms.v2._transform import Applied, RandomlyApplied, common_size, fill_for
 
@@ -140,10 +140,7 @@ class Pad(Applied):
     function = "pad"
 
     def __init__(self, padding: Size, fill: Fills = 0, padding_mode: str = "constant") -> None:
-        try:
-            borders_of(padding)
-        except TypeError as error:
-            raise ValueError(str(error)) from None
+        checked_padding(padding)
         self.padding = padding if isinstance(padding, int) else list(padding)
         self.fill = fill
         self._fill = fills_of(fill)

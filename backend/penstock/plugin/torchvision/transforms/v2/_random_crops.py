@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.plugin.torchvision._kinds import kind_of, size_of
 from penstock.plugin.torchvision._random import numbers, torch
-from penstock.plugin.torchvision._settings import borders_of, fills_of, pair_of
+from penstock.plugin.torchvision._settings import checked_padding, fills_of, pair_of
 from penstock.plugin.torchvision._typing import Fills, Interpolation, Leaf, Params, Size, Tensor
 from penstock.plugin.torchvision.transforms.v2._geometry import check_padding_mode
 from penstock.plugin.torchvision.transforms.v2._transform import Applied, common_size, fill_for
@@ -103,7 +103,7 @@ class RandomCrop(Applied):
         padding_mode: str = "constant",
     ) -> None:
         self.size = pair_of(size)
-        self.padding = borders_of(padding) if padding else None
+        self.padding = checked_padding(padding) if padding else None
         self.pad_if_needed = pad_if_needed
         self.fill = fill
         self._fill = fills_of(fill)

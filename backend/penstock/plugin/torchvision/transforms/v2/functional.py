@@ -422,16 +422,18 @@ def convert_image_dtype(image: Sample, dtype: DType | None = None) -> Sample:
     return call("to_dtype", image, dtype=dtype, scale=True)
 
 
-def _is_metadata_given(inpt: object, values_given: Sequence[object], name: str) -> bool:
+def _is_metadata_given(
+    inpt: object, values_given: Sequence[object], name: str, error: type[Exception] = TypeError
+) -> bool:
     """Return whether boxes or points name their image; if not, it has to be given.
 
     Raises:
         ValueError: both, or neither.
-        TypeError: it is no tensor.
+        error: it is no tensor.
     """
     kind = kind_of(inpt)
     if kind not in ("tensor", "boxes", "points"):
-        raise TypeError(f"`{name}` takes a tensor. Got: {type(inpt)}")
+        raise error(f"`{name}` takes a tensor. Got: {type(inpt)}")
     if kind == "tensor" and any(value is None for value in values_given):
         raise ValueError(f"`{name}` of a plain tensor needs its format and canvas")
     if kind != "tensor" and any(value is not None for value in values_given):
@@ -495,7 +497,7 @@ def sanitize_bounding_boxes(
     min_area: float = 1.0,
 ) -> tuple[Tensor, Tensor]:
     """Keep boxes that are inside and not too small; also return which they are."""
-    metadata = _is_metadata_given(bounding_boxes, [format, canvas_size], "sanitize_bounding_boxes")
+    metadata = _is_metadata_given(bounding_boxes, [format, canvas_size], "sanitize_bounding_boxes", ValueError)
     if metadata:
         info = Boxes(bounding_boxes)
         format, canvas_size = info.kind, info.canvas
@@ -507,7 +509,7 @@ def sanitize_bounding_boxes(
 
 def sanitize_keypoints(key_points: Tensor, canvas_size: Canvas | None = None) -> tuple[Tensor, Tensor]:
     """Keep points that are inside; also return which they are."""
-    metadata = _is_metadata_given(key_points, [canvas_size], "sanitize_keypoints")
+    metadata = _is_metadata_given(key_points, [canvas_size], "sanitize_keypoints", ValueError)
     if metadata:
         canvas_size = canvas_of(key_points)
     assert canvas_size is not None
