@@ -9,7 +9,6 @@ NEEDED: dict[str, dict[str, object]] = {
     "LlavaNextImageProcessor": {"size": {"shortest_edge": 336}, "crop_size": {"height": 336, "width": 336}},
     "LayoutLMv2ImageProcessor": {"apply_ocr": False},
     "LayoutLMv3ImageProcessor": {"apply_ocr": False},
-    "CohereAsrFeatureExtractor": {"dither": 0.0},
     "Ernie4_5_VLMoeVideoProcessor": {"draw_on_frames": False},
     "NemotronH_Omni_Reasoning_V3VideoProcessor": {"norm_mean": [0.5, 0.4, 0.45], "norm_std": [0.25, 0.2, 0.3]},
     "PocketTTSFeatureExtractor": {"end_on_pause": False},
@@ -563,6 +562,12 @@ CONFIGURATIONS: dict[str, Mapping[str, object]] = {
         "size": {"shortest_edge": 30, "longest_edge": 50},
         "do_pad": True,
     },
+    "eomt-split-small": {
+        "image_processor_type": "EomtImageProcessor",
+        "size": {"shortest_edge": 30},
+        "do_split_image": True,
+    },
+    "clip-square-small": {"image_processor_type": "CLIPImageProcessor", "use_square_size": True, "crop_size": 30},
     "granite-docling-small": {
         "image_processor_type": "GraniteDoclingImageProcessor",
         "size": {"height": 14, "width": 14},

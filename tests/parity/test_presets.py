@@ -21,6 +21,9 @@ from penstock.presets.spectra import TOLERANCE
 sys.path.insert(0, str(Path(__file__).parent))
 
 from configurations import CONFIGURATIONS, FAMILIES, SMALL, SOUNDS, VIDEOS
+from open_clip_modes import FAILED as OPEN_CLIP_FAILED
+from open_clip_modes import RECORDED as OPEN_CLIP_RECORDED
+from open_clip_modes import images as open_clip_images
 from PIL import Image
 from processors import (
     BACKENDS,
@@ -115,6 +118,8 @@ def test_forms_of_images_that_are_taken() -> None:
     assert refused == {"nothing", "a path", "gray numbers"}
 
 
+OPEN_CLIP: dict[str, str] = json.loads(OPEN_CLIP_RECORDED.read_text())
+del OPEN_CLIP["versions"]
 SAVED, PUBLISHED = (json.loads(path.read_text()) for path in (SAVED_RECORDED, PUBLISHED_RECORDED))
 
 
@@ -129,8 +134,9 @@ def test_published_configurations_give_what_the_class_gives(where: str) -> None:
 
 
 def test_all_families_are_compared_with_what_their_classes_save() -> None:
-    # The first two use a class of another name, and the last is not of transformers.
-    unsaved = {"Qwen2_5_VLImageProcessor", "Qwen3VLImageProcessor", "YoloLetterboxImageProcessor"}
+    # The first two use a class of another name, and the others are not of transformers.
+    of_others = {"OpenClipImageProcessor", "YoloLetterboxImageProcessor"}
+    unsaved = {"Qwen2_5_VLImageProcessor", "Qwen3VLImageProcessor"} | of_others
     assert set(presets.families()) - SAVED.keys() == unsaved
     assert len(PUBLISHED) >= 60
 
@@ -140,6 +146,19 @@ def test_timm_s_data_configurations_give_what_timm_gives(data: tuple[str, dict[s
     processor = ImageProcessor(configuration_of(data[0]))
     values = np.asarray(processor(timm_picture(), return_tensors="np")["pixel_values"])
     assert digest_of_timm(values[0]) == data[1]["digest"]
+
+
+@pytest.mark.parametrize("configuration", OPEN_CLIP, ids=lambda held: str(list(OPEN_CLIP).index(held)))
+def test_open_clip_s_ways_of_resizing_give_what_open_clip_gives(configuration: str) -> None:
+    processor = ImageProcessor(json.loads(configuration))
+
+    def digest(image: Image.Image) -> str:
+        try:
+            return digest_of_timm(np.asarray(processor(image, return_tensors="np")["pixel_values"])[0])
+        except (ValueError, RuntimeError):
+            return OPEN_CLIP_FAILED
+
+    assert " ".join(map(digest, open_clip_images())) == OPEN_CLIP[configuration]
 
 
 def test_configurations_that_classes_write_are_read() -> None:

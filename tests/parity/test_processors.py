@@ -195,7 +195,15 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         ({"feature_extractor_type": "ParakeetFeatureExtractor", "hop_length": 0}, "`hop_length` is positive"),
         ({"feature_extractor_type": "WavTokenizerFeatureExtractor", "normalize_audio": True}, "`normalize_audio`"),
         ({"image_processor_type": "TimmWrapperImageProcessor"}, "`pretrained_cfg` holds `input_size`"),
-        ({"image_processor_type": "EomtImageProcessor", "do_split_image": True}, "`do_split_image`"),
+        ({"preprocess_cfg": {"resize_mode": "crop"}}, "`resize_mode` is one of shortest, longest, squash"),
+        ({"preprocess_cfg": {"interpolation": "lanczos"}}, "`interpolation` is one of"),
+        ({"preprocess_cfg": {"mean": [0.1, 0.2]}}, "`mean` is a number, or one for each of 3 channels"),
+        (
+            {"preprocess_cfg": {}, "model_cfg": {"vision_cfg": {"image_size": [3, 0]}}},
+            "`image_size` is a positive integer",
+        ),
+        ({"preprocess_cfg": 3}, "`preprocess_cfg`"),
+        ({"feature_extractor_type": "NeuCodecFeatureExtractor", "hop_length": 0}, "`hop_length` is positive"),
         ({"image_processor_type": "FuyuImageProcessor", "padding_mode": "reflect"}, "`padding_mode='constant'`"),
         ({"image_processor_type": "FuyuImageProcessor", "padding_value": 0.5}, "`padding_value` is a whole number"),
         ({"image_processor_type": "InklingImageProcessor", "rescale_image_frac": 2.0}, "`rescale_image_frac`"),
@@ -215,7 +223,6 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         ({"video_processor_type": "MiniCPMV4_6VideoProcessor", "stack_frames": 2}, "`stack_frames` is 1"),
         ({"video_processor_type": "EmbeddingGemma2VideoProcessor", "overflow_strategy": "last"}, "`overflow_strategy`"),
         ({"video_processor_type": "NemotronH_Omni_Reasoning_V3VideoProcessor"}, "`norm_mean` and `norm_std`"),
-        ({"feature_extractor_type": "CohereAsrFeatureExtractor"}, "`dither` is followed where it is 0"),
         ({"feature_extractor_type": "PocketTTSFeatureExtractor"}, "`end_on_pause` is followed where it is False"),
         ({"image_processor_type": "VivitImageProcessor", "do_rescale": False}, "`offset` needs `do_rescale`"),
         (PIECES | {"feature_size": 320}, "`audio_samples_per_token` are equal"),
@@ -863,3 +870,34 @@ def test_features_move_as_those_of_transformers(monkeypatch: pytest.MonkeyPatch)
     assert features.to(dtype=float) == {"values": ((), {"dtype": float}), "indices": ((), {}), "sizes": [3]}
     with pytest.raises(AttributeError, match="There is no 'mask', only values, indices, sizes"):
         _ = features.mask
+
+
+def test_files_of_open_clip_are_found(tmp_path: Path) -> None:
+    settings = {
+        "preprocess_cfg": {"resize_mode": "squash", "size": 99},
+        "model_cfg": {"vision_cfg": {"image_size": 30}},
+    }
+    (tmp_path / "open_clip_config.json").write_text(json.dumps(settings))
+    processor = ImageProcessor.from_pretrained(tmp_path)
+    image = Image.fromarray(np.zeros((60, 81, 3), np.uint8))
+    assert processor(image, return_tensors="np").pixel_values.shape == (1, 3, 30, 30)
+    assert processor.count_tokens([(60, 81)], patch_size=15) == [4]
+    sized = {"preprocess_cfg": {"resize_mode": "squash", "size": [20, 24]}}
+    assert ImageProcessor(sized)(image, return_tensors="np").pixel_values.shape == (1, 3, 20, 24)
+
+
+@pytest.mark.parametrize("arguments", [{"padding": False}, {"padding": "max_length", "max_length": 5000}])
+def test_codecs_that_hear_twice_fill_sounds_to_the_longest_only(arguments: dict[str, Any]) -> None:
+    processor = FeatureExtractor({"feature_extractor_type": "NeuCodecFeatureExtractor"})
+    with pytest.raises(ValueError, match="`padding=True`, and without `truncation`"):
+        processor(np.zeros(3000, np.float32), **arguments)
+
+
+def test_parts_of_eomt_s_images_have_the_number_of_their_image() -> None:
+    processor = ImageProcessor(
+        {"image_processor_type": "EomtImageProcessor", "size": {"shortest_edge": 20}, "do_split_image": True}
+    )
+    images = [Image.fromarray(np.zeros((*size, 3), np.uint8)) for size in ((20, 50), (20, 20))]
+    told = processor(images, return_tensors="np")
+    assert told.patch_offsets == [[0, 0, 20], [0, 15, 35], [0, 30, 50], [1, 0, 20]]
+    assert told.pixel_values.shape == (4, 3, 20, 20)

@@ -373,6 +373,16 @@ def _detr(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _whole(side, int(exact * width / height))
 
 
+def _detectron2(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The shorter side is `least` long, unless the longer one were more than `most` then; halves of pixels are rounded up."""
+    scale, shorter = arguments.least / min(height, width), float(arguments.least)
+    sides = (shorter, scale * width) if height < width else (scale * height, shorter)
+    if max(sides) > arguments.most:
+        shrink = arguments.most / max(sides)
+        sides = sides[0] * shrink, sides[1] * shrink
+    return _whole(int(sides[0] + 0.5), int(sides[1] + 0.5))
+
+
 def _shorter(height: int, width: int, arguments: SizeArguments) -> tuple[int, float]:
     """The shorter side, and by which number the longer one is told."""
     shorter, longer = float(min(height, width)), float(max(height, width))
@@ -1044,6 +1054,7 @@ RULES: dict[str, Rule] = {
     "around-rounded": Rule(_around_rounded, "canvases"),
     "cohere2": Rule(_cohere2),
     "cosmos3": Rule(_cosmos3),
+    "detectron2": Rule(_detectron2),
     "detr": Rule(_detr),
     "down": Rule(_down, "factor"),
     "dpt": Rule(_dpt, "canvases"),

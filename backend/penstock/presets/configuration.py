@@ -21,6 +21,7 @@ from penstock.presets.classifiers import (
     PoolFormerFamily,
     TextNetFamily,
 )
+from penstock.presets.codecs import NeuCodecFamily, XcodecFamily
 from penstock.presets.dense import (
     BridgeTowerFamily,
     DptFamily,
@@ -49,6 +50,7 @@ from penstock.presets.fixed import (
     FixedFamily,
     GemmaFamily,
     RescaledFamily,
+    SquareClipFamily,
     TipsFamily,
 )
 from penstock.presets.nested import (
@@ -61,6 +63,7 @@ from penstock.presets.nested import (
     VideoLlavaFamily,
     VivitFamily,
 )
+from penstock.presets.open_clip import OpenClipFamily
 from penstock.presets.paddle import (
     Layout4Family,
     LcNetFamily,
@@ -189,7 +192,8 @@ from penstock.presets.videos import (
 FILE, _VIDEO_FILE, _ALL = "preprocessor_config.json", "video_preprocessor_config.json", "processor_config.json"
 _PARTS = ("image_processor", "feature_extractor", "video_processor")
 _EDGE_224, _EDGE_256, _SIDES_224 = {"shortest_edge": 224}, {"shortest_edge": 256}, {"height": 224, "width": 224}
-# The classes of `transformers`, less their ending, with their own defaults; and YOLO's letterbox, which it does not have.
+# The classes of `transformers`, less their ending, with their own defaults; and what it has no classes of: YOLO's letterbox, and
+# open_clip.
 _FAMILIES: dict[str, Family] = {
     "Apertus1p5": AreaFamily(),
     "Aria": AriaFamily(),
@@ -222,7 +226,7 @@ _FAMILIES: dict[str, Family] = {
     ),
     "ChineseCLIP": CLIP,
     "Clap": ClapFamily(),
-    "CLIP": CLIP,
+    "CLIP": SquareClipFamily(resample=3, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, **OPENAI),
     "Clvp": ClvpFamily(),
     "Cohere2Vision": GridFamily(
         size={"height": 512, "width": 512}, crop_to_patches=True, rule="cohere2", torchvision_only=True
@@ -344,9 +348,11 @@ _FAMILIES: dict[str, Family] = {
     "NemotronH_Omni_Reasoning_V3": NemotronOmniFamily(),
     "NemotronH_Omni_Reasoning_V3Video": NemotronVideoFamily(),
     "NeoMME": NeoFamily(),
+    "NeuCodec": NeuCodecFamily(),
     "Nougat": MarginFamily(**IMAGENET),
     "OmniASR": OmniFamily(),
     "OneFormer": OneFormerFamily(),
+    "OpenClip": OpenClipFamily(),
     "Ovis2": OvisFamily(),
     "OwlViT": FixedFamily(
         size={"height": 768, "width": 768}, resample=3, crop_size={"height": 768, "width": 768}, **OPENAI
@@ -440,6 +446,7 @@ _FAMILIES: dict[str, Family] = {
     "Wav2Vec2": WaveFamily(),
     "WavTokenizer": WavTokenizerFamily(),
     "Whisper": WhisperFamily(),
+    "Xcodec2": XcodecFamily(),
     "YoloLetterbox": LetterboxFamily(),
     "Yolos": DetectionFamily(multiple=16),
     "ZoeDepth": ZoeFamily(),
@@ -472,8 +479,9 @@ _ENDINGS = {
 _KINDS = {"images": "ImageProcessor", "videos": "Processor", "audio": "FeatureExtractor"}
 _SUGGESTIONS = 3
 """Names in a message about an unknown class."""
-# Models of timm have one file, which names no processor, but has this.
-_TIMM_FILE, _OF_TIMM, _TIMM = "config.json", "pretrained_cfg", "TimmWrapperImageProcessor"
+# Models of timm and open_clip have one file, which names no processor, but has this.
+_TIMM_FILE, _OPEN_CLIP_FILE = "config.json", "open_clip_config.json"
+_TELLING = {"pretrained_cfg": "TimmWrapperImageProcessor", "preprocess_cfg": "OpenClipImageProcessor"}
 _TYPES = ("image_processor_type", "feature_extractor_type", "video_processor_type")
 
 
@@ -488,7 +496,7 @@ def families() -> tuple[str, ...]:
 def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
     """The settings of a configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
 
-    Of models of timm, it is their `config.json`.
+    Of models of timm, it is their `config.json`; of open_clip, `open_clip_config.json`.
 
     Raises:
         PresetError: no preset follows its class, or one of its settings.
@@ -510,7 +518,8 @@ def _vocabulary() -> frozenset[str]:
 
 def class_name(configuration: Mapping[str, object]) -> str:
     """The class that a configuration names, or an empty string."""
-    return str(next(filter(None, map(configuration.get, _TYPES)), _TIMM if _OF_TIMM in configuration else ""))
+    by_settings = next((name for key, name in _TELLING.items() if key in configuration), "")
+    return str(next(filter(None, map(configuration.get, _TYPES)), by_settings))
 
 
 def _unknown_class(name: str) -> str:
@@ -565,7 +574,7 @@ def configuration_of(source: str | Path | Mapping[str, object], kind: str = "ima
     path, videos = Path(source), kind == "videos"
     if path.is_dir():
         own = [_VIDEO_FILE] * videos + [FILE] * (not videos)
-        names = (*own, _ALL, FILE, *[_TIMM_FILE] * (not videos))
+        names = (*own, _ALL, FILE, *[_OPEN_CLIP_FILE, _TIMM_FILE] * (not videos))
         path = next((path / name for name in names if (path / name).exists()), path / FILE)
     held = _read(path)
     if path.name != _ALL:

@@ -22,10 +22,12 @@ from penstock.presets.family import (
     fitted_sizes,
     named,
     size_of,
+    stacked,
 )
 from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamily
 
 _SQUARE = frozenset({"height", "width"})
+_OFFSETS = "patch_offsets"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -434,12 +436,14 @@ class SwinFamily(ImageFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class EomtFamily(FixedFamily):
-    """EoMT, of whole images.
+    """EoMT.
 
     Attributes:
         size: `shortest_edge` and `longest_edge`.
         do_pad: whether smaller images are put in the corner of a black canvas of these sides.
-        do_split_image: must be false.
+        do_split_image: whether the longer side is cut into overlapping parts of the shortest edge. All parts of a call are
+            joined, and `patch_offsets` tells where they are: in a pipeline their first pixel and the one behind the last;
+            `ImageProcessor` adds the image's number before these.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 640, "longest_edge": 640})
@@ -452,22 +456,49 @@ class EomtFamily(FixedFamily):
     tells_by = ()
     forms = (frozenset({"shortest_edge", "longest_edge"}), frozenset({"shortest_edge"}))
 
-    def check(self, backend: str) -> None:
-        super().check(backend)
-        if self.do_split_image:
-            raise PresetError("`do_split_image`: no preset cuts images into EoMT's overlapping parts")
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (PIXELS, *(_OFFSETS,) * self.do_split_image)
+
+    @property
+    def concatenated(self) -> tuple[str, ...]:
+        return (PIXELS,) if self.do_split_image else ()
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        if not self.do_split_image:
+            return super().process(data, backend)
+        images, side = self.prepared(data, backend), self.size["shortest_edge"]
+        own = images.shape(dtype=types.INT32)
+        height, width = own[0:1], own[1:2]
+        # Of a square, the width is cut.
+        is_high, is_wide = height > width, height <= width
+        boxes = fn.tile_boxes(
+            images, tile=fn.cat(is_high * side + is_wide * height, is_wide * side + is_high * width), spread=True
+        )
+        parts, counts = fn.crop_boxes(images, boxes)
+        values = fn.collect(self.finished(parts, backend), counts=counts, name=PIXELS)
+        # Parts begin at 0 along the shorter side.
+        starts = fn.cast(fn.reductions.max(boxes[:, :2], axes=[1], keep_dims=True), dtype=types.INT64)
+        return values, fn.cat(starts, starts + side, axis=1, name=_OFFSETS)
 
     def finished(self, images: DataNode, backend: str) -> DataNode:
+        name = None if self.do_split_image else PIXELS
         if not self.do_pad:
-            return self.normalized(images, backend)
+            return self.normalized(images, backend, name)
         sides = self.size["shortest_edge"], self.size.get("longest_edge", self.size["shortest_edge"])
         own = images.shape(dtype=types.INT32)
         canvas = fn.cat(*(math.max(own[axis : axis + 1], side) for axis, side in enumerate(sides)))
         padded = fn.slice(images, start=[0, 0], shape=canvas, axes=[0, 1], out_of_bounds_policy="pad", fill_values=[0])
-        return self.normalized(padded, backend)
+        return self.normalized(padded, backend, name)
 
     def joined(self, images: Sequence[Features]) -> Values:
-        return {**Family.joined(self, images), "patch_offsets": []}
+        if not self.do_split_image:
+            return {**Family.joined(self, images), _OFFSETS: []}
+        offsets = [
+            [number, *offset] for number, image in enumerate(images) for offset in np.asarray(image[_OFFSETS]).tolist()
+        ]
+        parts = [part for image in images for part in image[PIXELS]]
+        return {PIXELS: stacked(parts), _OFFSETS: offsets}
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         raise PresetError("Models of masks do not tell how many tokens an image becomes")

@@ -211,6 +211,25 @@ CLIP = FixedFamily(
     **OPENAI,
 )
 
+
+@dataclass(frozen=True, kw_only=True)
+class SquareClipFamily(FixedFamily):
+    """CLIP, whose class also takes KOSMOS-2's setting.
+
+    Attributes:
+        use_square_size: images are resized to a square of the class's own size, whatever `size` says.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: dict(CLIP.size))
+    use_square_size: bool = False
+
+    def converted(self, values: Values) -> Values:
+        if not values["use_square_size"]:
+            return super().converted(values)
+        side = CLIP.size["shortest_edge"]
+        return super().converted({**values, "use_square_size": False, "size": {"height": side, "width": side}})
+
+
 DOC_LAYOUT = FixedFamily(
     size={"height": 800, "width": 800},
     resample=3,

@@ -24,12 +24,12 @@ Count = Any
 """An integer, or a node that holds one."""
 TOLERANCE = 1e-3
 """By how much features may differ from those of a class that computes with PyTorch."""
-_INT16 = 32768.0
+INT16 = 32768.0
 _SIZES = "audio_embed_sizes"
 _MASK_TYPES = {"bool": types.BOOL, "int32": types.INT32, "int64": types.INT64}
 # The least energy of Kaldi's filter banks: the difference between 1 and the next number in single precision.
 _KALDI_FLOOR = 1.192092955078125e-07
-_KALDI: Values = {
+KALDI: Values = {
     "window_length": 400,
     "window_step": 160,
     "nfft": 512,
@@ -130,7 +130,7 @@ class AstFamily(ClipSoundFamily):
         self.check_positive("num_mel_bins", "max_length")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        rows = _first_rows(self.features(data, **{**_KALDI, "window": "symmetric_hann"}), self.max_length)
+        rows = _first_rows(self.features(data, **{**KALDI, "window": "symmetric_hann"}), self.max_length)
         if self.do_normalize:
             rows = (rows - self.mean) / (self.std * 2)
         return (named(rows, VALUES, 2),)
@@ -185,8 +185,8 @@ class ClapFamily(ClipSoundFamily):
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         samples, fuses = data.shape()[:1], self.truncation == "fusion"
         room = samples * 0 + self.most
-        whole = {"pad": samples, "repeat": room, "repeatpad": room // samples * samples}[self.padding]
-        repeated = fn.slice(data, start=[0], shape=_whole(whole), axes=[0], out_of_bounds_policy="wrap")
+        covered = {"pad": samples, "repeat": room, "repeatpad": room // samples * samples}[self.padding]
+        repeated = fn.slice(data, start=[0], shape=whole(covered), axes=[0], out_of_bounds_policy="wrap")
         filled = fn.slice(repeated, start=[0], shape=[self.most], axes=[0], out_of_bounds_policy="pad")
         rows = self.features(
             filled,
@@ -229,6 +229,8 @@ class RowFamily(SpectralFamily):
     """Along which values are filled."""
     masks_unfilled: ClassVar[bool] = True
     """Whether there are masks where a call fills nothing."""
+    fills_to_longest_only: ClassVar[bool] = False
+    """Whether a call is followed only where it fills sounds as far as the longest one, and cuts none off."""
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -292,15 +294,15 @@ class Speech2TextFamily(RowFamily):
         return sound[: _samples_of(most)]
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        rows = self.features(data * _INT16, **_KALDI, window="povey")
+        rows = self.features(data * INT16, **KALDI, window="povey")
         if self.do_ceptral_normalize:
             rows = fn.standardize(rows, axis=0, epsilon=0.0, recentred=True)
-        return named(rows, FEATURES, 2), _mask_of(rows, MASK)
+        return named(rows, FEATURES, 2), mask_of(rows, MASK)
 
 
 def _samples_of(rows: int) -> int:
     """How many samples become so many rows of Kaldi's."""
-    return max(rows - 1, 0) * _KALDI["window_step"] + _KALDI["window_length"]
+    return max(rows - 1, 0) * KALDI["window_step"] + KALDI["window_length"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -332,18 +334,18 @@ class SeamlessFamily(RowFamily):
             raise PresetError(f"`stride` is at least 2. Got: {self.stride}")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        bands = self.features(data * _INT16, **_KALDI, window="povey", layout="ft")
+        bands = self.features(data * INT16, **KALDI, window="povey", layout="ft")
         rows = fn.transpose(fn.standardize(bands, axis=1, ddof=1), perm=[1, 0])
-        total = _up(rows.shape()[:1], self.stride)
+        total = up(rows.shape()[:1], self.stride)
         values, mask = (
-            fn.slice(each, start=[0], shape=_whole(total), axes=[0], out_of_bounds_policy="pad", fill_values=[fill])
-            for each, fill in ((rows, self.padding_value), (_mask_of(rows), 0))
+            fn.slice(each, start=[0], shape=whole(total), axes=[0], out_of_bounds_policy="pad", fill_values=[fill])
+            for each, fill in ((rows, self.padding_value), (mask_of(rows), 0))
         )
         features = fn.reshape(values, shape=[-1, self.bands * self.stride], name=FEATURES)
         return features, fn.copy(fn.reshape(mask, shape=[-1, self.stride])[:, 1], name=MASK)
 
     def units(self, sound: np.ndarray, features: Features) -> int:
-        return (len(sound) - _KALDI["window_length"]) // _KALDI["window_step"] + 1
+        return (len(sound) - KALDI["window_length"]) // KALDI["window_step"] + 1
 
     def cut(self, sound: np.ndarray, most: int) -> np.ndarray:
         # The mean is that of the whole sound: rows are cut off when they are filled.
@@ -382,11 +384,11 @@ class FunAsrFamily(RowFamily):
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         length, step = (self.sampling_rate * each // 1000 for each in (self.frame_length, self.frame_shift))
         own = {"window_length": length, "window_step": step, "nfft": 1 << (length - 1).bit_length()}
-        windows = self.features(data, **{**_KALDI, **own}, window="symmetric_hamming")
+        windows = self.features(data, **{**KALDI, **own}, window="symmetric_hamming")
         count = (windows.shape()[:1] + (self.stride_lfr - 1)) // self.stride_lfr
         # Windows before the first and behind the last repeat these.
         before = (self.num_frames_lfr - 1) // 2
-        total = _whole(count * self.stride_lfr)
+        total = whole(count * self.stride_lfr)
         strided = (
             fn.reshape(
                 fn.slice(windows, start=[place - before], shape=total, axes=[0], out_of_bounds_policy="clamp"),
@@ -395,7 +397,7 @@ class FunAsrFamily(RowFamily):
             for place in range(self.num_frames_lfr)
         )
         rows = fn.cat(*strided, axis=1)
-        return named(rows, FEATURES, 2), _mask_of(rows, self.mask_name)
+        return named(rows, FEATURES, 2), mask_of(rows, self.mask_name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -425,8 +427,13 @@ class ParakeetFamily(RowFamily):
         self.check_positive("hop_length", "n_fft", "win_length")
         self.check_values(padding_value=0)
 
+    def prepared(self, signal: DataNode) -> DataNode:
+        """The sound before anything is computed of it."""
+        return signal
+
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        before = fn.slice(data, start=[-1], shape=_whole(data.shape()[:1]), axes=[0], out_of_bounds_policy="pad")
+        data = self.prepared(data)
+        before = fn.slice(data, start=[-1], shape=whole(data.shape()[:1]), axes=[0], out_of_bounds_policy="pad")
         rows = self.features(
             data - before * self.preemphasis,
             window="symmetric_hann",
@@ -442,12 +449,12 @@ class ParakeetFamily(RowFamily):
         )
         # The last window is left out, but has a row.
         valid = rows[:-1]
-        mask = _mask_of(valid)
+        mask = mask_of(valid)
         if self.standardizes:
             valid = fn.standardize(valid, axis=0, ddof=1, epsilon=1e-5, of_deviation=True)
         total = rows.shape()[:1]
         values, mask = (
-            fn.slice(each, start=[0], shape=_whole(total), axes=[0], out_of_bounds_policy="pad")
+            fn.slice(each, start=[0], shape=whole(total), axes=[0], out_of_bounds_policy="pad")
             for each in (valid, mask)
         )
         return named(values, FEATURES, 2), fn.cast(mask, dtype=types.BOOL, name=self.mask_name)
@@ -461,7 +468,7 @@ class CohereFamily(ParakeetFamily):
     """Cohere's speech recognition, of sounds that the class does not cut into several.
 
     Attributes:
-        dither: must be 0.
+        dither: the deviation of the noise that is added, which is the same for all sounds of a length.
         max_audio_clip_s, overlap_chunk_second: sounds are whole that are not longer than the first less the second, in seconds.
         min_energy_window_samples: accepted: it is read with longer sounds only.
     """
@@ -472,9 +479,8 @@ class CohereFamily(ParakeetFamily):
     overlap_chunk_second: float = 5.0
     min_energy_window_samples: int = 1600
 
-    def check(self, backend: str) -> None:
-        super().check(backend)
-        self.check_values(dither=0)
+    def prepared(self, signal: DataNode) -> DataNode:
+        return fn.dither(signal, amount=self.dither) if self.dither > 0 else signal
 
     def units(self, sound: np.ndarray, features: Features) -> int:
         longest = max(0.0, self.max_audio_clip_s - self.overlap_chunk_second)
@@ -543,7 +549,7 @@ class SampleFamily(RowFamily):
         return signal
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        total = _whole(_up(data.shape()[:1], self.block))
+        total = whole(up(data.shape()[:1], self.block))
         values, mask = (
             fn.slice(each, start=[0], shape=total, axes=[0], out_of_bounds_policy="pad", fill_values=[fill])
             for each, fill in ((self.prepared(data), self.padding_value), (fn.ones_like(data, dtype=types.INT32), 0))
@@ -645,12 +651,12 @@ class PeSoundFamily(SampleFamily):
         return self.hop_length
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        total = _whole(_up(data.shape()[:1], self.block))
-        whole = fn.slice(data, start=[0], shape=total, axes=[0], out_of_bounds_policy="reflect_101")
-        return super().process(whole, backend)
+        total = whole(up(data.shape()[:1], self.block))
+        reflected = fn.slice(data, start=[0], shape=total, axes=[0], out_of_bounds_policy="reflect_101")
+        return super().process(reflected, backend)
 
     def units(self, sound: np.ndarray, features: Features) -> int:
-        return _up(len(sound), self.block)
+        return up(len(sound), self.block)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -731,24 +737,24 @@ class FilledFamily(SpectralFamily):
         signal = data
         if self.most and self.truncation:
             signal = fn.slice(data, start=[0], shape=[self.most], axes=[0], out_of_bounds_policy="trim_to_shape")
-        total = _up(signal.shape()[:1], self.pad_to_multiple_of)
+        total = up(signal.shape()[:1], self.pad_to_multiple_of)
         if self.most and self.padding == "max_length":
             total = graph_math.max(total, self.most)
-        whole = fn.slice(
+        extended = fn.slice(
             signal,
             start=[0],
-            shape=_whole(total),
+            shape=whole(total),
             axes=[0],
             out_of_bounds_policy="pad",
             fill_values=[self.padding_value],
         )
-        features = self.spectrum(whole)
+        features = self.spectrum(extended)
         if not self.always_masks:
             return (named(features, self.value_name, 2),)
         rows = features.shape()[:1] if self.row_masks else total
         ones = fn.ones_like(signal, dtype=types.INT32)
-        valid = fn.slice(ones, start=[0], shape=_whole(self.valid(signal.shape()[:1])), axes=[0])
-        mask = fn.slice(valid, start=[0], shape=_whole(rows), axes=[0], out_of_bounds_policy="pad")
+        valid = fn.slice(ones, start=[0], shape=whole(self.valid(signal.shape()[:1])), axes=[0])
+        mask = fn.slice(valid, start=[0], shape=whole(rows), axes=[0], out_of_bounds_policy="pad")
         dtype = _MASK_TYPES[np.dtype(self.mask_type).name]
         return (*self.masked(features, mask), fn.cast(mask, dtype=dtype, name=self.mask_name))
 
@@ -857,7 +863,7 @@ class GemmaSoundFamily(FilledFamily):
     def spectrum(self, signal: DataNode) -> DataNode:
         # A window is read with one sample more.
         total = signal.shape()[:1] + (self._before - 1)
-        shifted = fn.slice(signal, start=[-self._before], shape=_whole(total), axes=[0], out_of_bounds_policy="pad")
+        shifted = fn.slice(signal, start=[-self._before], shape=whole(total), axes=[0], out_of_bounds_policy="pad")
         length = 2 ** math.ceil(math.log2(self._window))
         return self.features(
             shifted,
@@ -1014,7 +1020,7 @@ class GraniteFamily(DecimalFamily):
             precision="double",
         )
         limited = (graph_math.max(windows, self.highest(windows) - 8.0) + 4.0) / 4.0
-        pairs = _whole(windows.shape()[:1] // 2 * 2)
+        pairs = whole(windows.shape()[:1] // 2 * 2)
         return fn.reshape(fn.slice(limited, start=[0], shape=pairs, axes=[0]), shape=[-1, 2 * self.bands])
 
     def _tokens(self, samples: Count) -> Count:
@@ -1072,7 +1078,7 @@ class Granite5Family(DecimalFamily):
         # What is missing to the last window is silence.
         total = graph_math.max(samples, (count - 1) * self.hop_length + 1)
         windows = self.features(
-            fn.slice(signal, start=[0], shape=_whole(total), axes=[0], out_of_bounds_policy="pad"),
+            fn.slice(signal, start=[0], shape=whole(total), axes=[0], out_of_bounds_policy="pad"),
             window_length=self.win_length,
             window_step=self.hop_length,
             nfft=self.n_fft,
@@ -1081,10 +1087,10 @@ class Granite5Family(DecimalFamily):
             logarithm="decimal",
             precision="double",
         )
-        own = fn.slice(windows, start=[0], shape=_whole(count), axes=[0])
+        own = fn.slice(windows, start=[0], shape=whole(count), axes=[0])
         limited = (graph_math.max(own, self.highest(own) - self.logmel_floor_db) + 4.0) / 4.0
         before, after = (
-            fn.slice(limited, start=[place], shape=_whole(count), axes=[0], out_of_bounds_policy="clamp")
+            fn.slice(limited, start=[place], shape=whole(count), axes=[0], out_of_bounds_policy="clamp")
             for place in (-1, 1)
         )
         return fn.reshape(fn.cat(limited, (after - before) * 0.5, axis=1), shape=[-1, 4 * self.bands])
@@ -1223,7 +1229,7 @@ class DotsFamily(ChunkFamily):
         features = fn.slice(
             self.spectrum(filled),
             start=[0],
-            shape=_whole(tokens * _DOTS_ROWS),
+            shape=whole(tokens * _DOTS_ROWS),
             axes=[1],
             out_of_bounds_policy="trim_to_shape",
             name=FEATURES,
@@ -1260,7 +1266,7 @@ class QwenSoundFamily(SecondsFamily):
 
     def spectrum(self, signal: DataNode) -> DataNode:
         columns = super().spectrum(signal)
-        total = _whole(_up(columns.shape()[1:], 2 * self.n_window))
+        total = whole(up(columns.shape()[1:], 2 * self.n_window))
         return fn.slice(columns, start=[0], shape=total, axes=[1], out_of_bounds_policy="pad")
 
     def lengthened(self, sound: np.ndarray) -> np.ndarray:
@@ -1268,7 +1274,7 @@ class QwenSoundFamily(SecondsFamily):
 
     def mask(self, samples: int, total: int, rows: int) -> np.ndarray:
         mask = (np.arange(total) < samples)[:: self.hop_length][: total // self.hop_length]
-        return np.pad(mask, (0, _up(len(mask), 2 * self.n_window) - len(mask)))
+        return np.pad(mask, (0, up(len(mask), 2 * self.n_window) - len(mask)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1359,7 +1365,7 @@ class Phi4SoundFamily(FilledFamily):
 
     def spectrum(self, signal: DataNode) -> DataNode:
         return self.features(
-            signal * _INT16,
+            signal * INT16,
             window="symmetric_hamming",
             window_length=self.win_length,
             window_step=self.hop_length,
@@ -1395,12 +1401,12 @@ class Phi4SoundFamily(FilledFamily):
         return values
 
 
-def _whole(count: DataNode) -> DataNode:
+def whole(count: DataNode) -> DataNode:
     """A count as operators take extents."""
     return fn.cast(count, dtype=types.INT32)
 
 
-def _up(count: Count, step: int) -> Count:
+def up(count: Count, step: int) -> Count:
     """The next multiple of a step: of an integer, or of a node."""
     return (count + (step - 1)) // step * step
 
@@ -1410,6 +1416,6 @@ def _first_rows(rows: DataNode, count: int) -> DataNode:
     return fn.slice(rows, start=[0], shape=[count], axes=[0], out_of_bounds_policy="pad")
 
 
-def _mask_of(rows: DataNode, name: str | None = None) -> DataNode:
+def mask_of(rows: DataNode, name: str | None = None) -> DataNode:
     """1 for each row."""
     return fn.ones_like(rows[:, 0], dtype=types.INT32, name=name)

@@ -471,6 +471,11 @@ def test_bfloat16_rounds_each_step() -> None:
         ("tiles-of-large", (100, 300), {"least": 2, "most": 6, "tile": (300, 300)}, (1, 1)),
         ("vilt", (480, 640), {"least": 384, "most": 639, "factor": 32}, (384, 512)),
         ("yolos", (480, 640), {"least": 512, "most": 1333, "factor": 16}, (512, 672)),
+        # Of detectron2 02b5c4e2, as the next three.
+        ("detectron2", (333, 500), {"least": 800, "most": 1333}, (800, 1201)),
+        ("detectron2", (100, 1000), {"least": 800, "most": 1333}, (133, 1333)),
+        ("detectron2", (427, 640), {"least": 800, "most": 1333}, (800, 1199)),
+        ("detectron2", (31, 62), {"least": 25, "most": 49}, (25, 49)),
         ("around-rounded", (100, 300), {"canvases": ((224, 224),)}, (224, 672)),
         ("granite-docling", (100, 300), {"least": 1, "most": 12, "tile": (512, 512)}, (512, 1536)),
         ("hunyuan-v4-video", (100, 300), {"factor": 32, "least": 10**7, "most": 10**7}, (96, 288)),

@@ -17,7 +17,7 @@ class TileBoxes(Operator):
     for each image.
 
     Returns boxes, INT32 of shape (boxes, 4): left, top, right, bottom, as :func:`crop_boxes` takes them. Where the image is not
-    of whole tiles, the last ones end with it.
+    of whole tiles, the last ones end with it, or, with `spread`, tiles overlap.
 
     >>> tiles, counts = fn.crop_boxes(images, fn.tile_boxes(images, tile=extents))
     """
@@ -35,6 +35,12 @@ class TileBoxes(Operator):
         ),
         arguments=(
             Argument(
+                "spread",
+                "bool",
+                False,
+                "Give all tiles the whole size, and spread them evenly: neighbours overlap by the same number of pixels, cut off.",
+            ),
+            Argument(
                 "tile",
                 "int32[]",
                 None,
@@ -45,7 +51,7 @@ class TileBoxes(Operator):
             ),
         ),
         exempt={"sequences": "the tiles of a video's frames are boxes of one image"},
-        examples=(Example({"tile": [8, 4]}),),
+        examples=(Example({"tile": [8, 4]}), Example({"tile": [8, 4], "spread": True})),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
@@ -57,9 +63,17 @@ class TileBoxes(Operator):
         if len(tile) != 2 or min(tile) < 1:
             raise ValueError(f"`tile` has a positive height and width. Got: {tile}")
         high, wide = tile
-        corners = itertools.product(range(0, height, high), range(0, width, wide))
+        starts = _spread if self.args["spread"] else lambda extent, side: range(0, extent, side)
+        corners = itertools.product(starts(height, high), starts(width, wide))
         sample.plan = [(left, top, min(left + wide, width), min(top + high, height)) for top, left in corners]
         return len(sample.plan), 4
 
     def compute(self, sample: Sample) -> None:
         sample.outputs[0][...] = np.array(sample.plan, np.int32)
+
+
+def _spread(extent: int, side: int) -> list[int]:
+    """Where tiles of a side begin that cover an extent, the last of which ends with it."""
+    count = -(-extent // side)
+    overlap = (count * side - extent) / (count - 1) if count > 1 else 0.0
+    return [int(number * (side - overlap)) for number in range(count)]

@@ -1,0 +1,103 @@
+"""Models of open_clip, whose `open_clip_config.json` tells how images are prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock import fn
+from penstock.graph import DataNode
+from penstock.presets.family import CHANNELS, PIXELS, Family, PresetError, Values
+from penstock.presets.fixed import OPENAI
+
+_SIDE, _SIDES = 224, 2
+_MODES = ("shortest", "longest", "squash")
+# `random` is of training; images that are evaluated are resized by the default then.
+_FILTERS = {"bicubic": "bicubic", "bilinear": "bilinear", "random": "bicubic"}
+_SETTINGS = ("size", "mode", "mean", "std", "interpolation", "resize_mode", "fill_color")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenClipFamily(Family):
+    """Models of open_clip: resized by PIL, cropped or padded, and normalized as `ToTensor` and `Normalize` do.
+
+    Attributes:
+        preprocess_cfg: `mean`, `std`, `interpolation`, `fill_color`, and `resize_mode`: `shortest` (the shorter side fits, and
+            the middle is taken), `longest` (the longer side fits, and the rest has the colour) or `squash`.
+        model_cfg: its `vision_cfg` has the `image_size`, which takes the place of the `size` of `preprocess_cfg`.
+    """
+
+    preprocess_cfg: Values = field(default_factory=dict)
+    model_cfg: Values = field(default_factory=dict)
+
+    names = (PIXELS,)
+    tells_by = ("patch_size",)
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        for name in ("preprocess_cfg", "model_cfg"):
+            if not isinstance(own[name], Mapping):
+                raise PresetError(f"`{name}` is an object, as in `open_clip_config.json`. Got: {own[name]!r}")
+            own[name] = dict(own[name])
+        told, vision = own["preprocess_cfg"], own["model_cfg"].get("vision_cfg")
+        size = vision.get("image_size") if isinstance(vision, Mapping) else told.get("size")
+        # None stands for the default, and what is unknown is left out, as by open_clip.
+        known = {key: value for key, value in told.items() if key in _SETTINGS and value is not None}
+        return {**own, "model_cfg": {}, "preprocess_cfg": {**known, "size": _SIDE if size is None else size}}
+
+    def _told(self, name: str, default: Any) -> Any:
+        return self.preprocess_cfg.get(name, default)
+
+    @property
+    def _size(self) -> tuple[int, ...]:
+        """Height and width of what the model takes."""
+        size = self._told("size", _SIDE)
+        return tuple(size) if isinstance(size, (list, tuple)) else (size, size)
+
+    def _channels(self, name: str, default: Sequence[float]) -> list[float]:
+        value = self._told(name, default)
+        return list(value) if isinstance(value, (list, tuple)) else [value] * CHANNELS
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if len(self._size) != _SIDES or not all(isinstance(side, int) and side > 0 for side in self._size):
+            raise PresetError(
+                f"`image_size` is a positive integer, or a height and a width. Got: {self._told('size', 0)!r}"
+            )
+        for name, default, choices in (
+            ("resize_mode", "shortest", _MODES),
+            ("interpolation", "bicubic", _FILTERS),
+            ("mode", "RGB", ("RGB",)),
+        ):
+            if self._told(name, default) not in choices:
+                raise PresetError(f"`{name}` is one of {', '.join(choices)}. Got: {self._told(name, default)!r}")
+        for name in ("mean", "std"):
+            if len(self._channels(name, OPENAI["image_mean"])) != CHANNELS:
+                raise PresetError(f"`{name}` is a number, or one for each of {CHANNELS} channels")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        high, wide = self._size
+        mode = self._told("resize_mode", "shortest")
+        filtering = {"reference": "pil", "interpolation": _FILTERS[self._told("interpolation", "bicubic")]}
+        if mode == "squash":
+            images = fn.resize(data, size=[high, wide], **filtering)
+        elif mode == "shortest" and high == wide:
+            images = fn.resize(data, resize_shorter=high, **filtering)
+        else:
+            rule = "within-rounded" if mode == "longest" else "around-rounded"
+            # Of sides that are not equal, `shortest` is always bicubic.
+            filtering["interpolation"] = filtering["interpolation"] if mode == "longest" else "bicubic"
+            size, _ = fn.fitted_size(data, rule=rule, canvases=[high, wide])
+            images = fn.resize(data, size=size, **filtering)
+        if mode != "squash":
+            fill = float(self._told("fill_color", 0)) if mode == "longest" else 0.0
+            images = fn.crop(
+                images, crop=[high, wide], rounding="torchvision", out_of_bounds_policy="pad", fill_values=[fill]
+            )
+        mean, std = self._channels("mean", OPENAI["image_mean"]), self._channels("std", OPENAI["image_std"])
+        return (fn.rescale_normalize(images, mean=mean, std=std, reference="to_tensor", name=PIXELS),)
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        high, wide = self._size
+        return (high // model["patch_size"]) * (wide // model["patch_size"])

@@ -1,0 +1,39 @@
+"""What a class that computes with PyTorch would give in double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map
+
+_WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+
+
+class _InDouble(TorchFunctionMode):
+    """Widens all tensors that functions of PyTorch are given or return, and the types that they are asked for."""
+
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return tree_map(_wider, func(*tree_map(_wider, args), **tree_map(_wider, kwargs or {})))
+
+
+def _wider(value: Any) -> Any:
+    if isinstance(value, torch.Tensor) and value.dtype in _WIDER:
+        # Disabled: this conversion would lead here again.
+        with torch._C.DisableTorchFunction():
+            return value.to(_WIDER[value.dtype])
+    return _WIDER.get(value, value) if isinstance(value, torch.dtype) else value
+
+
+@contextmanager
+def in_double() -> Iterator[None]:
+    """Within it, PyTorch computes in double precision what a program computes in single precision."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        with _InDouble():
+            yield
+    finally:
+        torch.set_default_dtype(torch.float32)
