@@ -17,7 +17,11 @@ class _InDouble(TorchFunctionMode):
     """Widens all tensors that functions of PyTorch are given or return, and the types that they are asked for."""
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return tree_map(_wider, func(*tree_map(_wider, args), **tree_map(_wider, kwargs or {})))
+        keywords = tree_map(_wider, kwargs or {})
+        if func is torch.randn:
+            # In double precision, the generator would draw other numbers.
+            keywords["dtype"] = torch.float32
+        return tree_map(_wider, func(*tree_map(_wider, args), **keywords))
 
 
 def _wider(value: Any) -> Any:

@@ -298,5 +298,5 @@ def test_classes_of_errors_are_torchvisions() -> None:
             lambda v=module: v.functional.sanitize_bounding_boxes([[0, 0, 10, 10]]),
             lambda v=module: v.functional.sanitize_keypoints([[0, 0]]),
         ):
-            with pytest.raises(ValueError, match="."):
+            with pytest.raises(ValueError, match=r"adding|tensor"):
                 fails()

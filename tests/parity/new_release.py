@@ -1,0 +1,98 @@
+"""What the installed release of transformers has that the recorded one had not: classes, model types, and settings of classes.
+
+PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/new_release.py [--write]
+
+It computes nothing, so it takes seconds; `classes.py` compares values. Of each new class, it tells whether a preset follows it, and of
+each new setting of a class that presets follow, whether they know it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from classes import Class, classes, is_followed
+from libraries import versions
+
+from penstock.presets import PresetError, read_configuration
+from penstock.presets.family import known_settings
+
+RECORDED = Path(__file__).parent / "recorded" / "release.json"
+Release = Mapping[str, Mapping[str, list[str]]]
+"""Of each class, its model types and settings."""
+
+
+def release(found: Mapping[str, Class]) -> dict[str, dict[str, list[str]]]:
+    """What the installed release has."""
+    return {name: {"types": list(each.types), "settings": settings_of(each)} for name, each in found.items()}
+
+
+def settings_of(each: Class) -> list[str]:
+    """The settings that a class takes, by its own account; none of one that needs a library that is not installed."""
+    import transformers
+
+    kind = getattr(transformers, each.name)
+    try:
+        keywords = getattr(kind, "valid_kwargs", None)
+    except ImportError:
+        return []
+    own = set(inspect.signature(kind.__init__).parameters) | set(getattr(keywords, "__annotations__", ()))
+    return sorted(own - {"self", "args", "kwargs", "super_kwargs"})
+
+
+def added(before: Release, now: Release, known: Mapping[str, frozenset[str] | None]) -> Iterator[str]:
+    """A line for each addition.
+
+    Args:
+        before, now: the recorded release and the installed one.
+        known: the settings that presets know of each class, or None where no preset follows it.
+    """
+    for name in sorted(before.keys() - now.keys()):
+        yield f"gone: {name}"
+    for name, each in now.items():
+        followed = known[name]
+        if name not in before:
+            yield f"new class: {name} ({', '.join(each['types'])}): {'no preset' if followed is None else 'followed'}"
+            continue
+        for model in sorted(set(each["types"]) - set(before[name]["types"])):
+            yield f"new model type: {model} of {name}: {'no preset' if followed is None else 'followed'}"
+        for setting in sorted(set(each["settings"]) - set(before[name]["settings"])):
+            told = "no preset" if followed is None else "known" if setting in followed else "unknown to the preset"
+            yield f"new setting: {setting} of {name}: {told}"
+
+
+def known_to_presets(each: Class) -> frozenset[str] | None:
+    """The settings that presets know of a class, or None where no preset follows it."""
+    if not is_followed(each.name, each.key):
+        return None
+    configuration: dict[str, Any] = {each.key: each.name}
+    try:
+        return known_settings(read_configuration(configuration))
+    except PresetError:
+        # Its own settings are not followed.
+        return frozenset()
+
+
+def main() -> None:
+    """Prints the additions; with --write, records the installed release."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="record the installed release")
+    options = parser.parse_args()
+    found = {each.name: each for each in classes()}
+    now, recorded = release(found), json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    print(f"{versions('transformers')}, beside {recorded.get('versions', 'nothing')}")
+    lines = list(
+        added(recorded.get("classes", {}), now, {name: known_to_presets(each) for name, each in found.items()})
+    )
+    print(*lines or ["nothing is new"], sep="\n")
+    if options.write:
+        held = ",\n".join(f"{json.dumps(name)}: {json.dumps(each)}" for name, each in now.items())
+        RECORDED.write_text(f'{{"versions": {json.dumps(versions("transformers"))},\n"classes": {{\n{held}\n}}}}\n')
+
+
+if __name__ == "__main__":
+    main()
