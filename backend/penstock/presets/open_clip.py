@@ -79,7 +79,7 @@ class OpenClipFamily(Family):
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         high, wide = self._size
         mode = self._told("resize_mode", "shortest")
-        filtering = {"reference": "pil", "interpolation": _FILTERS[self._told("interpolation", "bicubic")]}
+        filtering: Values = {"reference": "pil", "interpolation": _FILTERS[self._told("interpolation", "bicubic")]}
         if mode == "squash":
             images = fn.resize(data, size=[high, wide], **filtering)
         elif mode == "shortest" and high == wide:
