@@ -30,8 +30,8 @@ _SIDES = 2
 # The most pipelines kept for different settings of calls.
 _MAX_PIPELINES = 8
 _KINDS = ("image_processor", "feature_extractor", "video_processor")
-# Other names for parts of a size.
-_SIZE_ALIASES = ("min_pixels", "max_pixels", "max_size")
+# Other names for parts of a size, and what replaces it; a size given later overrides them.
+_SIZE_ALIASES = ("use_square_size", "min_pixels", "max_pixels", "max_size")
 # Arguments of `from_pretrained` that locate a model, which is a folder here.
 _LOCATION_ARGUMENTS = frozenset(
     {
