@@ -42,7 +42,7 @@ def work(x):
     if x[0] < 0:
         raise ValueError("less than nothing")
     if x[0] > 1000:
-        time.sleep(2)
+        time.sleep(x[0] / 1000)
     return x + 1
 """
 CALLING = """
@@ -211,7 +211,7 @@ def test_decoupled_models_are_refused(client: Any) -> None:
 def test_a_cancelled_request_cancels_its_calls(server: LocalServer, client: Any) -> None:
     grpc = tritonclient.grpc.InferenceServerClient(server.grpc_url)
     x = tritonclient.grpc.InferInput("x", [1, 1], "FP32")
-    x.set_data_from_numpy(np.array([[3000]], np.float32))
+    x.set_data_from_numpy(np.array([[6000]], np.float32))
     errors: list[Any] = []
     began = time.monotonic()
     running = grpc.async_infer("calling", [x], lambda _, error: errors.append(error))
@@ -219,7 +219,7 @@ def test_a_cancelled_request_cancels_its_calls(server: LocalServer, client: Any)
     running.cancel()
     # The instance of `calling` answers the next request while that of `called` still sleeps for the one given up.
     until(lambda: client.get_inference_statistics("calling")["model_stats"][0]["inference_stats"]["fail"]["count"])
-    assert time.monotonic() - began < 1.8
+    assert time.monotonic() - began < 5
     grpc.close()
 
 
