@@ -143,7 +143,7 @@ def test_bad_settings(make: Any, error: type[Exception], told: str) -> None:
         (lambda image: v2.Normalize([0.5], [0.5])(image), TypeError, "takes tensors, and not PIL's images"),
         (lambda image: v2.RandomCrop(5)("text"), TypeError, "holds no image"),
         (lambda image: v2.RandomCrop(5)([image, image.resize((3, 3))]), ValueError, "of a sample have one size"),
-        (lambda image: v2.Transform()(image), NotImplementedError, "has no `transform`"),
+        (lambda image: v2.Transform()(image), NotImplementedError, "does not implement `transform`"),
     ],
 )
 def test_bad_samples(call: Any, error: type[Exception], told: str) -> None:
