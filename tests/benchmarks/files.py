@@ -35,6 +35,8 @@ from video import Clip, write_clip
 FILES, BATCH = 16, 4
 # The batch and the files of formats that take long to write.
 _SLOW = 2, 8
+# Bytes from which OpenCV, which takes no hint of the size, decodes at 1/8.
+_LARGE_JPEG = 1 << 20
 RATE = 16_000
 _FRAMES, _SIDE = 64, 224
 Decode = Callable[[np.ndarray], Any]
@@ -89,6 +91,23 @@ def _resized(module: Any, files: Any) -> Any:
     return module.fn.resize(module.fn.decoders.image(files), size=(_SIDE, _SIDE), antialias=True)
 
 
+def _reduced(module: Any, files: Any) -> Any:
+    # DALI has no such decoder: it decodes at full size.
+    scale = {"scale": "fast"} if module is MODULES["Penstock"] else {}
+    return module.fn.resize(module.fn.decoders.image(files, **scale), size=(_SIDE, _SIDE), antialias=True)
+
+
+def _reduced_by_opencv(file: np.ndarray) -> Any:
+    flag = cv2.IMREAD_REDUCED_COLOR_2 if file.size < _LARGE_JPEG else cv2.IMREAD_REDUCED_COLOR_8
+    return cv2.resize(cv2.imdecode(file, flag), (_SIDE, _SIDE), interpolation=cv2.INTER_AREA)
+
+
+def _reduced_by_pillow(file: np.ndarray) -> Any:
+    image = Image.open(io.BytesIO(file.data))
+    image.draft("RGB", (int(1.5 * _SIDE),) * 2)
+    return np.asarray(image.convert("RGB").resize((_SIDE, _SIDE), Image.Resampling.BILINEAR))
+
+
 def image_rows(folder: Path) -> list[Row]:
     """Rows of images, cut from the photographs of a folder."""
     photographs = [Image.open(path).convert("RGB") for path in sorted(folder.glob("*.jp*g"))]
@@ -114,8 +133,18 @@ def image_rows(folder: Path) -> list[Row]:
         pixels = np.asarray(part(number)).astype(np.uint16)
         return bytes(cv2.imencode(".png", pixels * 256 + pixels[::-1] % 16)[1])
 
+    def large(number: int, progressive: bool = False) -> bytes:
+        file = io.BytesIO()
+        whole = photographs[number % len(photographs)].resize((4000 + number, 3000), Image.Resampling.BICUBIC)
+        whole.save(file, "JPEG", quality=85, progressive=progressive)
+        return file.getvalue()
+
     both = {"OpenCV": _to_opencv, "Pillow": _to_pillow}
+    reduced = {"OpenCV": _reduced_by_opencv, "Pillow": _reduced_by_pillow}
     rows = [
+        Row("JPEG, scale fast, to 224x224", saved("JPEG", quality=85), _reduced, reduced),
+        Row("JPEG of 12 Mpx, scale fast, to 224x224", large, _reduced, reduced, 2, 4),
+        Row("JPEG of 12 Mpx, progressive, scale fast, to 224x224", lambda n: large(n, True), _reduced, reduced, 2, 4),
         Row("PNG", saved("PNG"), _decoded, both),
         Row("PNG, to 224x224", saved("PNG"), _resized, {"OpenCV": _resized_by_opencv, "Pillow": _resized_by_pillow}),
         Row("PNG, grey", saved("PNG", "L"), _decoded, both),

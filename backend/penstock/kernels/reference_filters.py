@@ -97,8 +97,8 @@ def torch_taps(axis: ReferenceAxis) -> ReferenceTaps:
         return _torch_nearest(axis)
     number, support = reference_taps.TORCH_FILTERS[axis.filter, axis.antialias]
     if axis.antialias:
-        scale = axis.size_in / axis.size_out
-        starts, weights = reference_taps.antialiased(axis.size_in, axis.size_out, 0.0, scale, number, support)
+        scale = (axis.end - axis.start) / axis.size_out
+        starts, weights = reference_taps.antialiased(axis.size_in, axis.size_out, axis.start, scale, number, support)
     else:
         starts, weights = reference_taps.interpolated(axis.size_in, axis.size_out, number, support)
     bits = _torch_bits(float(weights.max())) if axis.whole else 0

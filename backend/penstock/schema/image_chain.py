@@ -143,6 +143,15 @@ def _clipped(region: Region, shape: Shape) -> Region:
 class Sampling(Stage):
     """Each element of the output is computed from several of the input, in the geometry of an image."""
 
+    @property
+    def reduction(self) -> float:
+        """How many rows and columns of the input become one, at least; 1 if that is unknown."""
+        return 1.0
+
+    def of_reduced(self, scale: int) -> Sampling | None:
+        """A sampling of the image at one out of ``scale`` rows and columns, to the same size; None if there is none."""
+        return None
+
     def narrowed(self, placement: Placement) -> Sampling | None:
         """Return a sampling that yields just what ``placement``, which lies inside, takes of this one's output; None if
         impossible."""
@@ -267,9 +276,21 @@ class PixelSource(Operator[State, Plan, Plans]):
         """Decode a whole image."""
         raise NotImplementedError
 
-    def decode_part(self, sample: Sample[State, Plan, Plans], part: Region) -> np.ndarray | None:
-        """Decode a part (in H, W) of the image, as :meth:`decode_into` does, into memory that this thread reuses for its next
+    @property
+    def chooses_scale(self) -> bool:
+        """Whether images are decoded at a smaller scale, to pixels that are close, if a resize that follows permits it."""
+        return False
+
+    def reductions(self, sample: Sample[State, Plan, Plans]) -> tuple[int, ...]:
+        """The scales at which :meth:`decode_part` may be asked to decode a sample: one out of so many rows and columns, largest first."""
+        return ()
+
+    def decode_part(self, sample: Sample[State, Plan, Plans], part: Region, scale: int = 1) -> np.ndarray | None:
+        """Decode a part (in H, W) of what :meth:`decode_into` gives, into memory that this thread reuses for its next
         image.
+
+        Args:
+            scale: one of :meth:`reductions`: the part is one of the image at this scale, which is always decoded; or 1.
 
         Returns None if the part has to be cut out of the whole image, or if that is faster.
         """
@@ -281,6 +302,7 @@ class PixelSource(Operator[State, Plan, Plans]):
         parts: np.ndarray,
         targets: np.ndarray,
         work: Callable[[Files, int, np.ndarray, np.ndarray, Bench], None],
+        scales: np.ndarray,
     ) -> Sequence[int]:
         """Decode parts of a batch's images in compiled code, and run the chain's stages on each.
 
@@ -291,6 +313,7 @@ class PixelSource(Operator[State, Plan, Plans]):
             work: what each thread does, with files, how many scans they may have, how many files were taken and which were
                 decoded, to be set, and what it decodes with; see ``kernels/cpu/jpeg/files.py``. A region of a file may be larger
                 than the part.
+            scales: parts are those of images at these scales; see :meth:`reductions`; int64.
 
         Returns:
             The positions of the other images, to be decoded one by one.

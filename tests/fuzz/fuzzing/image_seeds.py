@@ -87,6 +87,9 @@ def _jpegs() -> Iterator[Seed]:
     yield from _known("jpeg", *(_saved("JPEG", colour, "CMYK", progressive=p) for p in (False, True)))
     yield from _known("jpeg", _saved("JPEG", colour, keep_rgb=True), _saved("JPEG", colour, icc_profile=b"i" * 300))
     yield from _known("jpeg", _saved("JPEG", picture(3, 40, 250), quality=95, subsampling="4:2:0"))
+    # So wide that kernels decode them at smaller scales.
+    for sampling, progressive in (("4:4:4", False), ("4:2:2", False), ("4:2:0", True)):
+        yield from _known("jpeg", _saved("JPEG", picture(3, 40, 250), subsampling=sampling, progressive=progressive))
     # OpenCV's samplings: 4:1:1 and 4:4:0.
     for sampling in (0x411111, 0x121111):
         yield from _known("jpeg", _written(".jpg", colour, 7, sampling))

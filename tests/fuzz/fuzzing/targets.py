@@ -69,6 +69,12 @@ TARGETS = (
     Target("image ANY_DATA", IMAGES, _image(output_type=types.ANY_DATA)),
     Target("image ANY_DATA uint16", IMAGES, _image(output_type=types.ANY_DATA, dtype=types.UINT16)),
     Target("image float", IMAGES, _image(dtype=types.FLOAT)),
+    Target("image at 1/2", IMAGES, _image(scale="1/2")),
+    Target(
+        "image fast, resize",
+        IMAGES,
+        lambda encoded: fn.resize(fn.decoders.image(encoded, scale="fast"), size=(6, 24)),
+    ),
     Target("image_crop", IMAGES, lambda encoded: fn.decoders.image_crop(encoded, crop=(30, 40), crop_pos_x=0.8)),
     Target(
         "image_slice",

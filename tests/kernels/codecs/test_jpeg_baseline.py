@@ -308,11 +308,12 @@ file = np.fromfile(sys.argv[1], np.uint8)
 
 @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
 def define():
-    images = fn.decoders.image(fn.external_source(name="files"), device="cpu")
-    return images, fn.resize(images, size=[97, 131], reference="torchvision")
+    files = fn.external_source(name="files")
+    images = fn.decoders.image(files, device="cpu")
+    reduced = [fn.decoders.image(files, device="cpu", scale=scale) for scale in ("1/2", "1/4", "1/8")]
+    return images, fn.resize(images, size=[97, 131], reference="torchvision"), *reduced
 
-images, resized = define().run(files=[file])
-np.savez(sys.argv[2], np.array(images[0]), np.array(resized[0]))
+np.savez(sys.argv[2], *(np.array(output[0]) for output in define().run(files=[file])))
 """
 
 

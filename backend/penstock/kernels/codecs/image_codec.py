@@ -10,7 +10,7 @@ import ctypes
 import functools
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -160,9 +160,87 @@ def decode_to_scratch(
     return decoded if decoded.dtype == np.uint8 else None
 
 
+def reduced_extents(extents: Sequence[int], scale: int) -> tuple[int, ...]:
+    """The rows and columns of an image at one out of ``scale`` rows and columns; the last ones may cover fewer pixels."""
+    return tuple(-(-extent // scale) for extent in extents)
+
+
+def decode_reduced(
+    encoded: np.ndarray,
+    header: ImageHeader,
+    scale: int,
+    output: np.ndarray,
+    output_type: DALIImageType = DALIImageType.RGB,
+    adjust_orientation: bool = True,
+    region: Region | None = None,
+    decoding: Decoding = FREELY,
+) -> None:
+    """Decode an image, or a region of it, at one out of ``scale`` rows and columns.
+
+    Ordinary JPEGs are reduced in the transform domain: most have the pixels of libjpeg-turbo at this scale. Of other images, each
+    pixel is the mean of ``scale`` x ``scale`` decoded ones.
+
+    Args:
+        encoded, header, output_type, adjust_orientation, decoding: as for :func:`decode`.
+        scale: 2, 4 or 8.
+        output: filled; (H, W, C), of the reduced image or the region.
+        region: in rows and columns of the upright reduced image; None: the whole.
+
+    Raises:
+        CorruptImageError, DecoderDiedError: as for :func:`decode`.
+    """
+    whole = header.shape(output_type, adjust_orientation)
+    region = region or Region.whole(reduced_extents(whole[:2], scale))
+    space = _jpeg_space(header, output_type) if output.dtype == np.uint8 else None
+    if space is not None and not (header.isolated and decoding.pool is not None):
+        orientation, encoded = header.placed(adjust_orientation), _unwritable(encoded)
+        _check_scans(encoded)
+        # Incomplete blocks end the rows and columns as stored: whether they are turned makes a difference.
+        complete = header.height % scale == 0 and header.width % scale == 0
+        if orientation == UPRIGHT or complete:
+            stored = orientation.stored_region(region, *reduced_extents(whole[:2], scale))
+            pixels = output
+            if orientation != UPRIGHT or not output.flags.c_contiguous:
+                pixels = np.empty((*stored.extents, output.shape[2]), np.uint8)
+            if decode_region(encoded, header, stored, pixels, space == "BGR", scale):
+                if pixels is not output:
+                    _copy_pixels(orientation.upright(pixels), output)
+                return
+    full = np.empty(whole, output.dtype)
+    decode(encoded, header, full, output_type, adjust_orientation, decoding=decoding)
+    output[...] = _averaged(full, scale, region)
+
+
+def _averaged(image: np.ndarray, scale: int, region: Region) -> np.ndarray:
+    """The means of ``scale`` x ``scale`` pixels, of those in a region; the last rows and columns are repeated to complete them."""
+    (top, left), (rows, columns) = region.anchor, region.extents
+    part = image[top * scale : (top + rows) * scale, left * scale : (left + columns) * scale]
+    missing = ((0, rows * scale - part.shape[0]), (0, columns * scale - part.shape[1]), (0, 0))
+    blocks = np.pad(part, missing, "edge").reshape(rows, scale, columns, scale, -1)
+    means = blocks.mean(axis=(1, 3), dtype=np.float64 if image.dtype.itemsize > 2 else np.float32)
+    return means if image.dtype.kind == "f" else np.floor(means + 0.5)
+
+
+def decode_reduced_to_scratch(
+    encoded: np.ndarray,
+    header: ImageHeader,
+    scale: int,
+    region: Region,
+    output_type: DALIImageType,
+    adjust_orientation: bool,
+    decoding: Decoding,
+) -> np.ndarray:
+    """Like :func:`decode_reduced` of a region, as uint8 in scratch memory that this thread's next call overwrites."""
+    channels = header.shape(output_type, adjust_orientation)[2]
+    pixels = _pixels.array((*region.extents, channels), np.dtype(np.uint8))
+    decode_reduced(encoded, header, scale, pixels, output_type, adjust_orientation, region, decoding)
+    return pixels
+
+
 def decode_jpegs(
     files: EncodedFiles,
     headers: JpegHeaders,
+    scale: int,
     regions: tuple[np.ndarray, np.ndarray] | None,
     targets: np.ndarray,
     output_type: DALIImageType,
@@ -175,25 +253,29 @@ def decode_jpegs(
     Args:
         files: the files.
         headers: of all files, none of which is to be decoded in a worker process.
-        regions: anchors and extents (H, W) of the parts to decode; None: whole images.
+        scale: decode images at one out of so many rows and columns; see :func:`decode_reduced`.
+        regions: anchors and extents (H, W) of the parts to decode, of images at this scale; None: whole images.
         targets: addresses of the pixels.
         output_type, adjust_orientation: as for :func:`decode`.
         parallel, num_threads: as for :func:`~penstock.kernels.codecs.jpeg_baseline.decode_together`.
 
     Returns:
-        Which files were decoded; the others need :func:`decode`.
+        Which files were decoded; the others need :func:`decode` or :func:`decode_reduced`.
     """
     sizes, order = headers.sizes, _largest_first(files, headers, adjust_orientation)
     if not order.size:
         return np.zeros(len(files), np.bool_)
-    parts = np.hstack((np.zeros_like(sizes), sizes) if regions is None else regions)
+    reduced, scales = -(-sizes // scale), np.full(len(files), scale, np.int64)
+    parts = np.hstack((np.zeros_like(sizes), reduced) if regions is None else regions)
     channels, reverse = output_channels(output_type, 0), output_type == DALIImageType.BGR
-    return decode_together(files, sizes, parts, order, targets, channels, reverse, _most_scans(), parallel, num_threads)
+    limit = _most_scans()
+    return decode_together(files, sizes, scales, parts, order, targets, channels, reverse, limit, parallel, num_threads)
 
 
 def decode_jpegs_for(
     files: EncodedFiles,
     headers: JpegHeaders,
+    scales: np.ndarray,
     regions: np.ndarray,
     targets: np.ndarray,
     work: Callable[[Files, int, np.ndarray, np.ndarray, Bench], None],
@@ -204,7 +286,8 @@ def decode_jpegs_for(
 
     Args:
         files, headers, parallel, num_threads: as for :func:`decode_jpegs`.
-        regions: anchors and extents (H, W), in rows.
+        scales: each is decoded at one out of so many rows and columns; int64.
+        regions: anchors and extents (H, W) in the image at its scale, in rows.
         targets: addresses of the results.
         work: what each thread does, with a ``Files``, how many scans they may have, how many were taken, which were decoded, and
             a ``Bench``.
@@ -214,7 +297,7 @@ def decode_jpegs_for(
     order = _largest_first(files, headers, upright=True)
     if not order.size:
         return np.zeros(len(files), np.bool_)
-    columns, most = Files(files.places, files.sizes, targets, headers.sizes, regions, order), _most_scans()
+    columns, most = Files(files.places, files.sizes, targets, headers.sizes, scales, regions, order), _most_scans()
     return on_all_threads(functools.partial(work, columns, most), columns, parallel, num_threads)
 
 

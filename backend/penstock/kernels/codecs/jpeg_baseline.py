@@ -26,26 +26,30 @@ _local = threading.local()
 _scans = ThreadBuffers()
 
 
-def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, output: np.ndarray, reverse: bool) -> bool:
+def decode_region(
+    encoded: np.ndarray, header: ImageHeader, region: Region, output: np.ndarray, reverse: bool, scale: int = 1
+) -> bool:
     """Decodes a region of a JPEG into ``output``; returns False, leaving ``output`` undefined, if it is not supported.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
         header: of the file.
-        region: in rows and columns as stored, within the image.
+        region: in rows and columns as stored, within the image at its scale.
         output: filled; (H, W, 3) for RGB, (H, W, 1) for grey; uint8, contiguous.
         reverse: write BGR.
+        scale: decode the image at one out of so many rows and columns: 1, 2, 4 or 8.
     """
     from penstock.kernels.cpu.jpeg.files import decode_file
 
     bench, place = _bench(encoded.size, header.width), encoded.__array_interface__["data"][0]
     top, left = region.anchor
-    return bool(decode_file(place, encoded.size, header.height, header.width, top, left, output, reverse, bench))
+    return bool(decode_file(place, encoded.size, header.height, header.width, scale, top, left, output, reverse, bench))
 
 
 def decode_together(
     files: EncodedFiles,
     headers: np.ndarray,
+    scales: np.ndarray,
     regions: np.ndarray,
     order: np.ndarray,
     targets: np.ndarray,
@@ -60,7 +64,8 @@ def decode_together(
     Args:
         files: the files.
         headers: height and width of each, as stored.
-        regions: anchor and extents of each, within the image.
+        scales: each is decoded at one out of so many rows and columns.
+        regions: anchor and extents of each, within the image at its scale.
         order: those to decode, in the order to take them.
         targets: addresses of the pixels of each; uint8 of shape (H, W, ``channels``).
         channels: 3 for RGB, 1 for grey.
@@ -73,7 +78,7 @@ def decode_together(
     """
     from penstock.kernels.cpu.jpeg.files import Files, decode_files
 
-    columns, owners = Files(files.places, files.sizes, targets, headers, regions, order), None
+    columns, owners = Files(files.places, files.sizes, targets, headers, scales, regions, order), None
     if len(order) < num_threads and regions[order, 2:].prod(axis=1).max() >= 2 * _MIN_PIXELS_OF_PART:
         columns, owners = _split_by_restarts(columns, channels, num_threads)
 
@@ -114,7 +119,8 @@ def _split_by_restarts(files: Files, channels: int, num_threads: int) -> tuple[F
     offsets = (parts[:, 0] - files.regions[owned, 0]) * parts[:, 3] * channels
     wanted = np.flatnonzero(np.isin(owned, files.order))
     targets = files.targets[owned] + offsets
-    return Files(files.places[owned], files.sizes[owned], targets, files.headers[owned], parts, wanted), owned
+    headers, scales = files.headers[owned], files.scales[owned]
+    return Files(files.places[owned], files.sizes[owned], targets, headers, scales, parts, wanted), owned
 
 
 def on_all_threads(

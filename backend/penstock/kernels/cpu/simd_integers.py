@@ -457,6 +457,41 @@ def store_transposed(
     return types.void(array, first, first_stride, second, second_stride, columns), generate
 
 
+@literal_intrinsic
+def store_corners(
+    _context: TypingContext,
+    array: types.Array,
+    first: types.Integer,
+    first_stride: types.Integer,
+    second: types.Integer,
+    second_stride: types.Integer,
+    columns: types.UniTuple,
+    size: types.Literal,
+) -> Intrinsic:
+    """Store the upper left ``size`` x ``size`` (1, 2 or 4) of two matrices of 4 x 4, saturated to uint8.
+
+    ``columns`` are two vectors of int16: the first holds columns 0 and 1 of the first matrix, then of the second; the other one
+    holds columns 2 and 3. Rows begin as in :func:`store_transposed`.
+    """
+    lanes = [half + 4 * x + y for half in (0, GROUP) for y in range(4) for x in range(4)]
+    extent = size.literal_value
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        vectors = [builder.extract_value(args[5], (i, 0)) for i in range(2)]
+        saturated = _saturated(context, builder, *vectors)
+        words = ir.VectorType(llvm.INT32, GROUP // 2)
+        rows = builder.bitcast(_shuffled(builder, saturated, saturated, lanes), words)
+        for which, (start, stride) in enumerate(((args[1], args[2]), (args[3], args[4]))):
+            place = element_pointer(context, builder, array, args[0], start)
+            for y in range(extent):
+                row = builder.extract_element(rows, ir.Constant(llvm.INT32, 4 * which + y))
+                _store(builder, place, row if extent == 4 else builder.trunc(row, ir.IntType(8 * extent)))
+                place = builder.gep(place, [stride])
+        return context.get_dummy_value()
+
+    return types.void(array, first, first_stride, second, second_stride, columns, size), generate
+
+
 def _saturated(context: TargetContext, builder: IRBuilder, first: Value, second: Value) -> Value:
     """Two vectors of 16 numbers, saturated to uint8: the lower halves of each, then the upper ones."""
     if has_features(context, "avx2"):

@@ -30,8 +30,16 @@ from penstock.data_types import (
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.decoder_memory import image_memory
 from penstock.kernels.codecs.decoding import Decoding
-from penstock.kernels.codecs.image_codec import decode, decode_jpegs, decode_jpegs_for, decode_to_scratch
+from penstock.kernels.codecs.image_codec import (
+    decode,
+    decode_jpegs,
+    decode_jpegs_for,
+    decode_reduced,
+    decode_reduced_to_scratch,
+    decode_to_scratch,
+)
 from penstock.kernels.codecs.image_description import (
+    UPRIGHT,
     EncodedFiles,
     ImageHeader,
     JpegHeaders,
@@ -110,6 +118,19 @@ DECODER_ARGUMENTS = (
     Argument("use_fast_idct", "bool", False, "Use a faster, less accurate inverse DCT for JPEG on the CPU."),
 )
 
+EXACT, FAST = "exact", "fast"
+SCALES = {EXACT: 1, FAST: 1, "1/2": 2, "1/4": 4, "1/8": 8}
+
+SCALE = Argument(
+    "scale",
+    "string",
+    EXACT,
+    "At which size JPEGs are decoded (CPU only). `exact`: at full size. `fast`: at half, a quarter or an eighth of the rows and "
+    "columns where a `resize` follows directly that reduces the image at least as far; pixels are close to those of `exact`, not "
+    "equal. `1/2`, `1/4`, `1/8`: at this size, rounded up; other formats are decoded and averaged.",
+    choices=tuple(SCALES),
+)
+
 ENCODED_DOC = "Encoded images: the bytes of files, uint8 of shape (n,); zeros after an image are ignored."
 
 
@@ -152,6 +173,8 @@ _FEW_PIXELS = 1 << 20
 # Above this fraction of the image, simplejpeg decoding all of it is as fast as nvImageCodec decoding the region.
 _WORTH_CUTTING = 0.8
 
+
+_REDUCTIONS = 8, 4, 2
 
 _SIZES = attrgetter("height", "width", "channels")
 
@@ -240,6 +263,15 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
                 f"Unsupported output type: {dtype_name(self.args['dtype'])}. Images can be decoded as "
                 f"{', '.join(dtype_name(t) for t in _OUTPUT_TYPES)}"
             )
+        scale = self.args.get("scale", EXACT)
+        if scale not in SCALES:
+            raise ValueError(f"`scale` is one of {', '.join(map(repr, SCALES))}. Got: {scale!r}")
+        if scale != EXACT and self.device != "cpu":
+            raise ValueError(
+                f"`scale={scale!r}` needs `device='cpu'`: on the device '{self.device}', images are decoded at full size"
+            )
+        # What all images are reduced by; `fast` leaves it to the operator that follows.
+        self._scale = SCALES[scale]
         self._output = OutputSpec(self.args["dtype"], "HWC", 3)
         # Until images come that the GPU's decoders do not take.
         self.is_cheap_on_host = self.device == "mixed"
@@ -266,6 +298,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         samples.state.together = self._decodes_together
         headers = self._headers(samples)
         shapes = self._shapes_of(headers)
+        shapes[:, :2] = -(-shapes[:, :2] // self._scale)
         windows = self.windows(samples, shapes[:, :2])
         if windows is not None:
             if not windows.are_inside(shapes[:, :2]):
@@ -365,6 +398,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         decoded = decode_jpegs(
             workspace.state.files,
             headers,
+            self._scale,
             None if windows is None else (windows.anchors, windows.extents),
             targets,
             self.output_type,
@@ -388,8 +422,12 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     def _working_bytes(self, header: ImageHeader, encoded: np.ndarray) -> int:
         """The memory that decoding an image takes besides the result."""
-        dtype = numpy_dtype(self.args["dtype"])
-        return image_memory(header, encoded, self.output_type, dtype, self.args["adjust_orientation"])
+        dtype, upright = numpy_dtype(self.args["dtype"]), self.args["adjust_orientation"]
+        working = image_memory(header, encoded, self.output_type, dtype, upright)
+        if self._scale > 1 or self.chooses_scale:
+            # Of what kernels do not reduce, the whole image is averaged.
+            working += math.prod(header.shape(self.output_type, upright)) * dtype.itemsize
+        return working
 
     def compute(self, sample: Sample[Encoded, DecodePlan]) -> None:
         self.decode_into(sample, sample.outputs[0])
@@ -402,6 +440,18 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         if not output.size:
             return
         try:
+            if self._scale > 1:
+                decode_reduced(
+                    encoded_bytes(sample),
+                    sample.plan.header,
+                    self._scale,
+                    output,
+                    self.output_type,
+                    self.args["adjust_orientation"],
+                    region,
+                    sample.workspace.decoding,
+                )
+                return
             decode(
                 encoded_bytes(sample),
                 sample.plan.header,
@@ -421,6 +471,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         parts: np.ndarray,
         targets: np.ndarray,
         work: Callable[[Files, int, np.ndarray, np.ndarray, Bench], None],
+        scales: np.ndarray,
     ) -> Sequence[int]:
         plans: DecodePlans = workspace.plans
         headers = plans.headers
@@ -428,11 +479,12 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             return range(workspace.batch_size)
         if plans.windows is not None or self.output_type != RGB or not self.args["adjust_orientation"]:
             return range(workspace.batch_size)
-        sizes, regions = headers.sizes, parts.copy()
+        scales = scales * self._scale
+        sizes, regions = -(-headers.sizes // scales[:, np.newaxis]), parts.copy()
         whole = regions[:, 2:].prod(axis=1) > _WORTH_CUTTING * sizes.prod(axis=1)
         regions[whole, :2], regions[whole, 2:] = 0, sizes[whole]
         files, threads = workspace.state.files, workspace.num_threads
-        decoded = decode_jpegs_for(files, headers, regions, targets, work, workspace.parallel, threads)
+        decoded = decode_jpegs_for(files, headers, scales, regions, targets, work, workspace.parallel, threads)
         others: list[int] = np.flatnonzero(~decoded).tolist()
         return others
 
@@ -442,6 +494,9 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         if not output.size or window is not None or output.dtype != numpy_dtype(self.args["dtype"]):
             return False
         height, width, _ = header.shape(self.output_type, self.args["adjust_orientation"])
+        if self._scale > 1:
+            self._decode(sample, part, output)
+            return True
         if part.extents == (height, width):
             self._decode(sample, None, output)
             return True
@@ -451,12 +506,30 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         self._decode(sample, part, output)
         return True
 
-    def decode_part(self, sample: Sample[Encoded, DecodePlan], part: Region) -> np.ndarray | None:
+    def reductions(self, sample: Sample[Encoded, DecodePlan]) -> tuple[int, ...]:
+        if not self.chooses_scale or self.args["dtype"] != UINT8 or self.output_type not in (RGB, BGR, GRAY):
+            return ()
+        header = sample.plan.header
+        if header.format != "jpeg" or header.channels not in (1, 3) or sample.plan.window is not None:
+            return ()
+        if header.placed(self.args["adjust_orientation"]) == UPRIGHT:
+            return _REDUCTIONS
+        # Where others are turned, the incomplete blocks at their end would be at their beginning.
+        return tuple(scale for scale in _REDUCTIONS if header.height % scale == 0 and header.width % scale == 0)
+
+    @property
+    def chooses_scale(self) -> bool:
+        return bool(self.args.get("scale", EXACT) == FAST)
+
+    def decode_part(self, sample: Sample[Encoded, DecodePlan], part: Region, scale: int = 1) -> np.ndarray | None:
         """A part (in H, W) of what :meth:`decode_into` gives, in memory that this thread's next image is decoded into.
 
         None if the region must be cut from the whole image, or if that is faster.
         """
         header, window = sample.plan
+        scale *= self._scale
+        if scale > 1:
+            return self._decode_reduced_part(sample, part, scale)
         if window is not None:
             part = Region(tuple(a + b for a, b in zip(window.anchor, part.anchor)), part.extents)
         elif math.prod(part.extents) > _WORTH_CUTTING * header.height * header.width:
@@ -471,6 +544,22 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
                 self.output_type,
                 self.args["adjust_orientation"],
                 self.args["use_fast_idct"],
+            )
+        except PenstockError as error:
+            raise undecodable(error, sample) from None
+
+    def _decode_reduced_part(self, sample: Sample[Encoded, DecodePlan], part: Region, scale: int) -> np.ndarray | None:
+        if self.args["dtype"] != UINT8 or not all(part.extents):
+            return None
+        try:
+            return decode_reduced_to_scratch(
+                encoded_bytes(sample),
+                sample.plan.header,
+                scale,
+                part,
+                self.output_type,
+                self.args["adjust_orientation"],
+                sample.workspace.decoding,
             )
         except PenstockError as error:
             raise undecodable(error, sample) from None

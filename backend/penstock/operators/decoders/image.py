@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.data_types import GRAY
 from penstock.operators.decoders._examples import encoded_images
-from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
+from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, SCALE, ImageDecoder
 from penstock.schema import Alias, Argument, Equivalent, Input, Schema, register_operator
 from penstock.schema.example_data import Example, photo_files
 
@@ -25,6 +25,7 @@ class Image(ImageDecoder):
         inputs=(Input("input", device="cpu", doc=ENCODED_DOC, example=encoded_images),),
         arguments=(
             *DECODER_ARGUMENTS,
+            SCALE,
             Argument("cache_batch_copy", "bool", True, "Accepted for compatibility; cached images are not copied."),
             Argument("cache_debug", "bool", False, "Log the cache's contents when it is full."),
             Argument(

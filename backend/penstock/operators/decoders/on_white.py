@@ -108,8 +108,8 @@ class OnWhite(ImageDecoder):
     def decode_part_into(self, sample: Sample[Encoded, DecodePlan], part: Region, output: np.ndarray) -> bool:
         return not self._asks_pillow(sample) and super().decode_part_into(sample, part, output)
 
-    def decode_part(self, sample: Sample[Encoded, DecodePlan], part: Region) -> np.ndarray | None:
-        return None if self._asks_pillow(sample) else super().decode_part(sample, part)
+    def decode_part(self, sample: Sample[Encoded, DecodePlan], part: Region, scale: int = 1) -> np.ndarray | None:
+        return None if self._asks_pillow(sample) else super().decode_part(sample, part, scale)
 
     # -- device "mixed" ----------------------------------------------------------------------------------------
 

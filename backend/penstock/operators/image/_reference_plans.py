@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -158,15 +159,20 @@ class ReferencePlan(ResamplePlan):
             return None
         return Region(tuple(part.start for part in parts), tuple(part.stop - part.start for part in parts))
 
+    @property
+    def widens(self) -> bool:
+        return (self.antialias or self.reference.library == "pil") and not self.filter.startswith("nearest")
+
     def _table(self, axis: int) -> ReferenceTaps:
         plan, window = self.axes[axis], self.windows[axis]
         if self.reference.library == "pil":
             table = pil_taps(ReferenceAxis(plan.size_in, plan.size_out, plan.start, plan.end, self.filter, True, True))
         else:
             # A region is cut out before: nothing beyond it is seen.
-            begin, size = int(plan.start), int(plan.end) - int(plan.start)
+            begin = int(plan.start)
+            start, end, size = plan.start - begin, plan.end - begin, math.ceil(plan.end) - begin
             small = sum(each.size_out for each in self.axes) <= TORCH_SMALL
-            table = torch_taps(ReferenceAxis(size, plan.size_out, 0.0, size, self.filter, self.antialias, True, small))
+            table = torch_taps(ReferenceAxis(size, plan.size_out, start, end, self.filter, self.antialias, True, small))
             table = table._replace(starts=table.starts + np.int32(begin))
         part = slice(window.start, window.stop)
         starts, weights = table.starts[part], table.weights[part]

@@ -79,6 +79,19 @@ class ResamplePlan:
         composed = tuple(outer.part(inner) for outer, inner in zip(self.windows, windows))
         return replace(self, windows=composed)
 
+    @property
+    def widens(self) -> bool:
+        """Whether filters widen when an axis shrinks, so that all pixels count."""
+        return self.antialias and INTERP_NN not in self.filters
+
+    def of_reduced(self, scale: int) -> Self:
+        """The plan for the image at one out of ``scale`` rows and columns, whose last ones may cover fewer pixels."""
+        axes = [
+            AxisPlan(-(-axis.size_in // scale), axis.size_out, axis.start / scale, axis.end / scale)
+            for axis in self.axes
+        ]
+        return replace(self, axes=tuple(axes))
+
     def taps_of(self, axis: int) -> EdgeTaps:
         """The filter of one axis."""
         return self.passes.taps(axis, range(self.axes[axis].size_out))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,19 @@ class Resized(Sampling):
     @functools.cached_property
     def shape(self) -> Shape:  # type: ignore[override]
         return self.plan.resized(self.shape_in, self.first)
+
+    @property
+    def reduction(self) -> float:
+        if not self.plan.widens:
+            return 1.0
+        sizes = (abs(axis.end - axis.start) / axis.size_out for axis in self.plan.axes if axis.size_out)
+        return min(sizes, default=1.0)
+
+    def of_reduced(self, scale: int) -> Resized:
+        plan = self.plan.of_reduced(scale)
+        extents = (axis.size_in for axis in plan.axes)
+        shape = (*self.shape_in[: self.first], *extents, *self.shape_in[self.first + 2 :])
+        return replace(self, plan=plan, shape_in=shape)  # type: ignore[type-var]
 
     def covers(self, window: Region) -> Region:
         behind = self.first + 2

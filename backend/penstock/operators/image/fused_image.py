@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from penstock.kernels.cpu.jpeg.files import Bench, Files
 
 _MAX_CACHED = 256
+_MIN_REDUCTION_LEFT = 1.5
+"""By how much a resize still reduces an image that is decoded at a smaller scale, at least: below that, results differ visibly
+(docs/decisions/decode-reduced-jpegs-on-request.md)."""
 _STRIP = 1 << 20
 """Bytes processed at a time between two stages: smaller strips fit the caches better, but need more calls."""
 
@@ -53,6 +56,19 @@ class _Link:
     stage: Stage
     step: int
     dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class _Links:
+    """The links of a chain.
+
+    Attributes:
+        links: in order.
+        scale: the first one reads the image at one out of so many rows and columns.
+    """
+
+    links: list[_Link]
+    scale: int
 
 
 @dataclass(frozen=True)
@@ -77,12 +93,14 @@ class _Segment:
         window: the part of the last stage's output to compute.
         part_read: the part of the input that it depends on.
         strips: in order.
+        scale: the part read is that of the image at one out of so many rows and columns.
     """
 
     links: tuple[_Link, ...]
     window: Region
     part_read: Region
     strips: tuple[_Strip, ...]
+    scale: int = 1
 
 
 @dataclass
@@ -122,7 +140,8 @@ class FusedImage(FusedOperator):
         self._chained = [operator for operator in self.operators if isinstance(operator, ChainOperator)]
         # Decoders write windows directly where nothing else is done.
         computes = self._source is None or not all(operator.is_placement for operator in self._chained)
-        self._launches = computes and all(operator.launches for operator in self._chained)
+        chooses_scale = self._source is not None and self._source.chooses_scale
+        self._launches = computes and not chooses_scale and all(operator.launches for operator in self._chained)
         if not self._launches:
             for operator in self._chained:
                 # And so the same segments.
@@ -186,7 +205,7 @@ class FusedImage(FusedOperator):
         if targets is None:
             return everything
         try:
-            planned = [self._segments(samples) for samples in zip(*(step.samples for step in steps[1:]))]
+            planned = [self._segments(samples) for samples in zip(*(step.samples for step in steps))]
         except Exception:
             # It is raised again for the sample that it concerns.
             return everything
@@ -196,17 +215,18 @@ class FusedImage(FusedOperator):
         parts = [segments[0].part_read for segments in planned]
         rows = np.array([(*part.anchor[:2], *part.extents[:2]) for part in parts], np.int64)
         resizings = np.array(told, np.int64)
+        scales = np.array([segments[0].scale for segments in planned], np.int64)
 
         def work(files: Files, most_scans: int, taken: np.ndarray, decoded: np.ndarray, bench: Bench) -> None:
             from penstock.operators.image._decode_and_resample_cpu import decode_and_resample
 
             decode_and_resample(files, most_scans, resizings, taken, decoded, bench)
 
-        return source.decode_parts_for(steps[0], rows, targets, work)
+        return source.decode_parts_for(steps[0], rows, targets, work, scales)
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         steps = samples if self._source is None else samples[1:]
-        segments = self._segments(steps)
+        segments = self._segments(samples)
         output = samples[-1].outputs[0]
         if self._source is None:
             data = np.ascontiguousarray(samples[0].inputs[0])
@@ -215,7 +235,7 @@ class FusedImage(FusedOperator):
             try:
                 if self._made_in_place(samples[0], segments, output):
                     return
-                pixels = self._made(samples, segments[0].part_read)
+                pixels = self._made(samples, segments[0].part_read, segments[0].scale)
             except Exception as error:
                 raise FirstStepFailed(error) from error
         for number, segment in enumerate(segments):
@@ -237,10 +257,10 @@ class FusedImage(FusedOperator):
         assert self._source is not None
         return self._source.decode_part_into(sample, Region(part.anchor[:2], part.extents[:2]), output)
 
-    def _made(self, samples: Sequence[Sample], part: Region) -> Pixels:
+    def _made(self, samples: Sequence[Sample], part: Region, scale: int = 1) -> Pixels:
         """The region of an image that the chain needs."""
         assert self._source is not None
-        pixels = self._source.decode_part(samples[0], Region(part.anchor[:2], part.extents[:2]))
+        pixels = self._source.decode_part(samples[0], Region(part.anchor[:2], part.extents[:2]), scale)
         if pixels is not None:
             return Pixels(pixels, (*part.anchor[:2], 0))
         dtype = numpy_dtype(samples[1].workspace.inputs[0].dtype)
@@ -276,20 +296,24 @@ class FusedImage(FusedOperator):
 
     # -- from steps to segments ---------------------------------------------------------------------------------------
 
-    def _segments(self, steps: Sequence[Sample]) -> tuple[_Segment, ...]:
+    def _segments(self, samples: Sequence[Sample]) -> tuple[_Segment, ...]:
         """The segments to compute a sample with; cached by the steps' plans."""
         operators = self._chained
+        reductions: tuple[int, ...] = ()
+        steps = samples if self._source is None else samples[1:]
+        if self._source is not None and self._source.chooses_scale:
+            reductions = self._source.reductions(samples[0])
         keys = [operator.stage_key(sample) for operator, sample in zip(operators, steps)]
         if None in keys:
-            return _planned(_links(operators, steps))
+            return _planned(_links(operators, steps, reductions))
         batch = steps[0].workspace.inputs[0]
-        key = (steps[0].shapes[0], batch.dtype, batch.layout(), *keys)
+        key = (steps[0].shapes[0], batch.dtype, batch.layout(), reductions, *keys)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= _MAX_CACHED:
                 self._known.clear()
             plans = [sample.plan for sample in steps]
-            known = self._known[key] = plans, _planned(_links(operators, steps))
+            known = self._known[key] = plans, _planned(_links(operators, steps, reductions))
         return known[1]
 
 
@@ -304,17 +328,23 @@ def _is_view(stage: Stage) -> bool:
     return isinstance(stage, Placement) and stage.is_view
 
 
-def _links(operators: Sequence[ChainOperator], steps: Sequence[Sample]) -> list[_Link]:
+def _links(operators: Sequence[ChainOperator], steps: Sequence[Sample], reductions: Sequence[int]) -> _Links:
     """The stages of a sample, composed where possible.
+
+    Args:
+        reductions: the scales at which the input may be decoded, the largest first.
 
     Raises:
         NotFusable: an intermediate image is empty.
     """
     links: list[_Link] = []
+    scale = 1
     for step, (operator, sample) in enumerate(zip(operators, steps)):
         stage = operator.stage(sample)
         if not math.prod(stage.shape) or not math.prod(sample.shapes[0]):
             raise NotFusable("empty images")
+        if not links and isinstance(stage, Sampling):
+            scale, stage = _reduced(stage, reductions)
         following = steps[step + 1].workspace.inputs[0] if step + 1 < len(steps) else sample.workspace.outputs[0]
         link = _Link(stage, step, numpy_dtype(following.dtype))
         composed = _composed(links[-1].stage, stage) if links else None
@@ -322,7 +352,16 @@ def _links(operators: Sequence[ChainOperator], steps: Sequence[Sample]) -> list[
             links.append(link)
         else:
             links[-1] = _Link(composed, step, link.dtype)
-    return links
+    return _Links(links, scale)
+
+
+def _reduced(stage: Sampling, reductions: Sequence[int]) -> tuple[int, Sampling]:
+    """The largest scale at which the image still has enough pixels for a sampling, and the sampling of the image at it."""
+    for scale in reductions:
+        reduced = stage.of_reduced(scale) if stage.reduction >= _MIN_REDUCTION_LEFT * scale else None
+        if reduced is not None:
+            return scale, reduced
+    return 1, stage
 
 
 def _composed(one: Stage, other: Stage) -> Stage | None:
@@ -336,8 +375,9 @@ def _composed(one: Stage, other: Stage) -> Stage | None:
     return one.stored_by(other) if isinstance(other, Store) else None
 
 
-def _planned(links: Sequence[_Link]) -> tuple[_Segment, ...]:
+def _planned(chain: _Links) -> tuple[_Segment, ...]:
     """The segments of a chain, worked out backwards from the last one."""
+    links = chain.links
     wanted = Region.whole(links[-1].stage.shape)
     segments: list[_Segment] = []
     for group in reversed(list(_groups(links))):
@@ -346,6 +386,7 @@ def _planned(links: Sequence[_Link]) -> tuple[_Segment, ...]:
             raise NotFusable("empty images")
         segments.insert(0, segment)
         wanted = segment.part_read
+    segments[0] = replace(segments[0], scale=chain.scale)
     return tuple(segments)
 
 

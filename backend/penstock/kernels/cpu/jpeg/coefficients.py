@@ -13,7 +13,17 @@ import numpy as np
 
 from penstock.kernels.cpu.code_generation import Vector, types
 from penstock.kernels.cpu.jpeg.entropy import FULL, NATURAL_ORDER
-from penstock.kernels.cpu.jpeg.transform import IN_FOUR_ROWS, LANES, OTHER, PAIR, PLACES, transform_all, transform_low
+from penstock.kernels.cpu.jpeg.transform import (
+    FULL_SIZE,
+    IN_FOUR_ROWS,
+    LANES,
+    OTHER,
+    PAIR,
+    PLACES,
+    transform_all,
+    transform_low,
+    transform_reduced,
+)
 from penstock.kernels.cpu.options import OPTIONS, inner, njit
 from penstock.kernels.cpu.simd import at, pointer
 from penstock.kernels.cpu.simd_integers import gather_bits, load, with_first_lanes, zeros_short
@@ -106,6 +116,7 @@ def transform_row(
     place: int,
     stride: int,
     nowhere: int,
+    size: int,
 ) -> Vector:
     """Computes the samples of those blocks in a row of a component that are kept.
 
@@ -114,6 +125,7 @@ def transform_row(
         quantizers: a pointer to int16; the component's quantizer for a pair of blocks, from ``base`` on.
         samples: a pointer to uint8, which receives them from ``place`` on, in rows that are ``stride`` apart.
         nowhere: where there is room for a block that is not needed.
+        size: the rows and columns of samples for each block.
 
     Returns:
         A vector with a negative number if an intermediate result was out of range.
@@ -124,7 +136,7 @@ def transform_row(
     block = plane[FIRST_BLOCK] + row * plane[PER_ROW] + plane[FIRST_COLUMN]
     start, count = plane[BEGIN] + (row - plane[FIRST_ROW]) * plane[PAIRS] * PAIR, plane[KEPT_COLUMNS]
     for column in range(0, count, 2):
-        other_place, other_stride = place + 8, stride
+        other_place, other_stride = place + size, stride
         if column + 1 == count:
             other_place, other_stride = nowhere, 8
         known, word = at(nonzero, block) | at(nonzero, block + 1), LEVELS * block
@@ -139,7 +151,7 @@ def transform_row(
         c0 = with_first_lanes(_corrected(values, start, words, _BITS_0), at(direct, block), at(direct, block + 1))
         c0 = c0 * load(quantizers, base, LANES)
         c2 = _corrected(values, start + 32, words, _BITS_2) * load(quantizers, base + 32, LANES)
-        if known >> np.uint64(IN_FOUR_ROWS) == 0:
+        if known >> np.uint64(IN_FOUR_ROWS) == 0 and size == FULL_SIZE:
             sizes = sizes | transform_low(c0, c2, samples, place, stride, other_place, other_stride)
         else:
             c1 = _corrected(values, start + 16, words, _BITS_1) * load(quantizers, base + 16, LANES)
@@ -149,8 +161,11 @@ def transform_row(
             c6 = _corrected(values, start + 96, words, _BITS_6) * load(quantizers, base + 96, LANES)
             c7 = _corrected(values, start + 112, words, _BITS_7) * load(quantizers, base + 112, LANES)
             eight = c0, c1, c2, c3, c4, c5, c6, c7
-            sizes = sizes | transform_all(eight, samples, place, stride, other_place, other_stride)
+            if size < FULL_SIZE:
+                sizes = sizes | transform_reduced(eight, size, samples, place, stride, other_place, other_stride)
+            else:
+                sizes = sizes | transform_all(eight, samples, place, stride, other_place, other_stride)
         block += 2
         start += PAIR
-        place += 16
+        place += 2 * size
     return sizes

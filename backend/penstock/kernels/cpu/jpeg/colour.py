@@ -31,9 +31,6 @@ from penstock.kernels.cpu.simd_integers import (
 LANES = 32
 """Pixels converted at a time; no row is narrower."""
 _HALF = LANES // 2
-REPEATED = 4
-"""How often chroma of a quarter of the columns are repeated."""
-
 _BITS = 16
 _ONE = 1 << _BITS
 
@@ -115,11 +112,11 @@ def blend_rows(planes: types.CPointer, near: int, far: int, rounding: int, width
 
 
 @inner
-def repeat_samples(planes: types.CPointer, start: int, count: int, place: int) -> None:
-    """Each of ``count`` samples from ``start`` on ``REPEATED`` times, from ``place`` on."""
+def repeat_samples(planes: types.CPointer, start: int, count: int, times: int, place: int) -> None:
+    """Each of ``count`` samples from ``start`` on so many ``times``, from ``place`` on."""
     for x in range(count):
-        for i in range(REPEATED):
-            put(planes, place + REPEATED * x + i, at(planes, start + x))
+        for i in range(times):
+            put(planes, place + times * x + i, at(planes, start + x))
 
 
 @inner

@@ -39,6 +39,7 @@ from penstock.kernels.cpu.jpeg.segments import (
     find_sampling,
     read_segments,
 )
+from penstock.kernels.cpu.jpeg.transform import FULL_SIZE
 from penstock.kernels.cpu.options import brief, inner, kernel
 
 _START_OF_SCAN = np.uint8(0xDA)
@@ -67,7 +68,8 @@ class Files(NamedTuple):
         places, sizes: addresses of the files, and their bytes.
         targets: addresses of the pixels.
         headers: height and width, in rows.
-        regions: the parts to decode, in rows; see ``TOP``.
+        scales: each image is decoded at one out of so many rows and columns: 1, 2, 4 or 8.
+        regions: the parts to decode, of the image at that scale, in rows; see ``TOP``.
         order: the files to decode, in the order to take them.
     """
 
@@ -75,6 +77,7 @@ class Files(NamedTuple):
     sizes: np.ndarray
     targets: np.ndarray
     headers: np.ndarray
+    scales: np.ndarray
     regions: np.ndarray
     order: np.ndarray
 
@@ -85,6 +88,7 @@ def read_scan(
     size: int,
     height: int,
     width: int,
+    scale: int,
     region: tuple[int, int, int, int],
     segments: Segments,
     data: np.ndarray,
@@ -94,6 +98,7 @@ def read_scan(
     Args:
         place, size: of the file.
         height, width: that its header tells.
+        scale: decode at one out of so many rows and columns.
         region: top, left, rows and columns, which are to be decoded.
         segments, data: of a :class:`Bench`; the scan refers to them.
     """
@@ -108,7 +113,8 @@ def read_scan(
     components, end = numbers[COMPONENTS], 0
     planes = np.zeros((components if supported and numbers[PROGRESSIVE] else 0, PLANE_COLUMNS), np.int64)
     # There cannot be more blocks than bits.
-    if len(planes) and _fill_planes(planes, segments, across, down, region) > 8 * size:
+    block, chroma_block = _sizes_of_blocks(max(across, 1), down, scale)
+    if len(planes) and _fill_planes(planes, segments, across, down, scale, region) > 8 * size:
         supported = False
     coefficients = memory_for_coefficients(planes if supported else planes[:0])
     if supported and numbers[PROGRESSIVE]:
@@ -128,15 +134,27 @@ def read_scan(
         segments.factors,
         across,
         down,
-        height,
-        width,
+        -(-height // scale),
+        -(-width // scale),
+        block,
+        chroma_block,
         coefficients,
     )
 
 
 @inner
+def _sizes_of_blocks(across: int, down: int, scale: int) -> tuple[int, int]:
+    """The rows and columns of samples for each block of luma, and of chroma, whose blocks are reduced less where they are fewer."""
+    size = FULL_SIZE // scale
+    chroma = size
+    while chroma < FULL_SIZE and across * size % (2 * chroma) == 0 and down * size % (2 * chroma) == 0:
+        chroma *= 2
+    return size, chroma
+
+
+@inner
 def _fill_planes(
-    planes: np.ndarray, segments: Segments, across: int, down: int, region: tuple[int, int, int, int]
+    planes: np.ndarray, segments: Segments, across: int, down: int, scale: int, region: tuple[int, int, int, int]
 ) -> int:
     """Describes the planes of a progressive image, in which the coefficients are kept that a region needs.
 
@@ -144,8 +162,12 @@ def _fill_planes(
         The number of blocks that hold pixels.
     """
     height, width = segments.numbers[HEIGHT], segments.numbers[WIDTH]
-    first_row, last_row = units_of_region(region[TOP], region[ROWS], height, down)
-    first_column, last_column = units_of_region(region[LEFT], region[COLUMNS], width, across)
+    size, chroma = _sizes_of_blocks(across, down, scale)
+    unit_height, unit_width, rows, columns = size * down, size * across, -(-height // scale), -(-width // scale)
+    first_row, last_row = units_of_region(region[TOP], region[ROWS], rows, unit_height, unit_height // chroma)
+    first_column, last_column = units_of_region(
+        region[LEFT], region[COLUMNS], columns, unit_width, unit_width // chroma
+    )
     blocks = 0
     for c in range(len(planes)):
         plane = planes[c]
@@ -162,12 +184,21 @@ def _fill_planes(
 
 @kernel
 def decode_file(
-    place: int, size: int, height: int, width: int, top: int, left: int, output: np.ndarray, reverse: bool, bench: Bench
+    place: int,
+    size: int,
+    height: int,
+    width: int,
+    scale: int,
+    top: int,
+    left: int,
+    output: np.ndarray,
+    reverse: bool,
+    bench: Bench,
 ) -> bool:
     """Decodes a region of a file; returns False, with ``output`` undefined, if that is left to the libraries.
 
     Args:
-        place, size, height, width: as for :func:`read_scan`.
+        place, size, height, width, scale: as for :func:`read_scan`.
         top, left: of the region.
         output: receives it; uint8 of shape (H, W, C), contiguous.
         reverse: in BGR order.
@@ -175,7 +206,7 @@ def decode_file(
     if output.shape[1] < LANES:
         return False
     region = top, left, output.shape[0], output.shape[1]
-    end, scan = read_scan(place, size, height, width, region, bench.segments, bench.data)
+    end, scan = read_scan(place, size, height, width, scale, region, bench.segments, bench.data)
     return end > 0 and decode_scan(scan, bench.memory, top, left, output, reverse)
 
 
@@ -228,7 +259,7 @@ def read_numbered(files: Files, number: int, most_scans: int, bench: Bench) -> t
     height, width = files.headers[number, 0], files.headers[number, 1]
     wanted = files.regions[number]
     region = wanted[TOP], wanted[LEFT], wanted[ROWS], wanted[COLUMNS]
-    end, scan = read_scan(place, size, height, width, region, bench.segments, bench.data)
+    end, scan = read_scan(place, size, height, width, files.scales[number], region, bench.segments, bench.data)
     supported = end > 0 and files.regions[number, COLUMNS] >= LANES
     if supported:
         # Between these, there are no other markers than those of restarts.

@@ -13,7 +13,6 @@ from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.jpeg.coefficients import Coefficients, transform_row
 from penstock.kernels.cpu.jpeg.colour import (
     LANES,
-    REPEATED,
     blend_rows,
     convert_doubled_row,
     convert_row,
@@ -98,7 +97,9 @@ class Scan(NamedTuple):
         dc_tables, ac_tables: where each component's begin in ``tables``; int64 of shape (components,).
         quantizers: of each component, in rows of 64; int16.
         across, down: the horizontal and vertical subsampling of chroma: 1 or 2, or 4 and 1; 1 for a single component.
-        height, width: of the image.
+        height, width: of the image, reduced.
+        size, chroma_size: the rows and columns of samples for each block of the first component, and of the others: 8, or a
+            smaller power of two to reduce the image.
         coefficients: of a progressive image, whose ``data`` are not read any more; otherwise empty.
     """
 
@@ -113,6 +114,8 @@ class Scan(NamedTuple):
     down: int
     height: int
     width: int
+    size: int
+    chroma_size: int
     coefficients: Coefficients
 
 
@@ -142,7 +145,7 @@ class Memory(NamedTuple):
 
 PLACE, BITS, COUNT, _LEFT, _RESTARTS = range(5)
 """Elements of a reader."""
-_COMPONENT, _DC, _AC, _START, _BEGIN, _STEP, _STRIDE = range(7)
+_COMPONENT, _DC, _AC, _START, _BEGIN, _STEP, _STRIDE, _SIZE = range(8)
 _COLUMNS = 8
 """Columns of a layout: as many as are a power of two."""
 _COMPONENTS = 3
@@ -184,7 +187,9 @@ class _Strip(NamedTuple):
         blue, red: the starts of their planes.
         spare: where there is room for two rows of chroma.
         grey: whether there is no chroma.
-        across, down: the subsampling of chroma.
+        unit_height, unit_width: the pixels of a unit.
+        chroma_size: the rows and columns of chroma samples of a unit.
+        across, down: the subsampling of chroma that is left once blocks are transformed.
         chroma_columns, chroma_rows: of the strip, and of the image, as far as there are samples.
     """
 
@@ -196,6 +201,9 @@ class _Strip(NamedTuple):
     red: int
     spare: int
     grey: bool
+    unit_height: int
+    unit_width: int
+    chroma_size: int
     across: int
     down: int
     chroma_columns: int
@@ -262,15 +270,15 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
 
 
 @njit(inline="always", **OPTIONS)
-def units_of_region(start: int, count: int, size: int, sampling: int) -> tuple[int, int]:
+def units_of_region(start: int, count: int, size: int, unit: int, sampling: int) -> tuple[int, int]:
     """The first and the last unit that a region needs in one dimension: smooth chroma needs one pixel around it.
 
     Args:
         start, count: of the region's pixels.
         size: of the image.
-        sampling: the subsampling of chroma.
+        unit: pixels of a unit.
+        sampling: the subsampling of chroma samples.
     """
-    unit = 8 * sampling
     return max(start - sampling + 1, 0) // unit, min(start + count + sampling - 2, size - 1) // unit
 
 
@@ -282,11 +290,12 @@ def is_progressive(scan: Scan) -> bool:
 @inner
 def begin_strips(scan: Scan, memory: Memory, top: int, left: int, rows: int, columns: int, channels: int) -> Strips:
     """Prepares to decode a region, strip by strip: see :func:`decode_strip`."""
-    unit_height = 8 * scan.down
-    first_column, last_column = units_of_region(left, columns, scan.width, scan.across)
-    first, last = units_of_region(top, rows, scan.height, scan.down)
-    chroma_stride = (last_column - first_column + 1) * 8
-    stride = chroma_stride * scan.across
+    unit_height, unit_width, chroma_size = scan.size * scan.down, scan.size * scan.across, scan.chroma_size
+    across, down = unit_width // chroma_size, unit_height // chroma_size
+    first_column, last_column = units_of_region(left, columns, scan.width, unit_width, across)
+    first, last = units_of_region(top, rows, scan.height, unit_height, down)
+    chroma_stride = (last_column - first_column + 1) * chroma_size
+    stride = chroma_stride * across
     blue = (1 + unit_height) * stride
     strip = _Strip(
         first_column,
@@ -294,12 +303,15 @@ def begin_strips(scan: Scan, memory: Memory, top: int, left: int, rows: int, col
         stride,
         chroma_stride,
         blue,
-        blue + 9 * chroma_stride,
-        blue + 18 * chroma_stride,
+        blue + (1 + chroma_size) * chroma_stride,
+        blue + 2 * (1 + chroma_size) * chroma_stride,
         scan.dc_tables.size == 1,
-        scan.across,
-        scan.down,
-        min((scan.width + 1) // 2 - first_column * 8, chroma_stride),
+        unit_height,
+        unit_width,
+        chroma_size,
+        across,
+        down,
+        min((scan.width + 1) // 2 - first_column * chroma_size, chroma_stride),
         (scan.height + 1) // 2,
     )
     if is_progressive(scan):
@@ -307,7 +319,7 @@ def begin_strips(scan: Scan, memory: Memory, top: int, left: int, rows: int, col
             _order_quantizer(scan, memory, c, c, 0)
             _order_quantizer(scan, memory, c, c, OTHER)
         return Strips(strip, 0, 0, first, first, last, top, left, rows, columns, channels)
-    begin, per_row = first, -(-scan.width // (8 * scan.across))
+    begin, per_row = first, -(-scan.width // unit_width)
     while begin * per_row % scan.interval:
         begin -= 1
     begin_reading(scan, memory, begin * per_row // scan.interval)
@@ -337,24 +349,24 @@ def convert_strip(
     """
     if row < strips.first:
         return done
-    strip, height, bottom = strips.strip, 8 * scan.down, strips.top + strips.rows
+    strip, height, bottom = strips.strip, strips.strip.unit_height, strips.top + strips.rows
     planes = pointer(memory.planes)
     places = _Places(planes, pointer(memory.blue), pointer(memory.red), pointer(pixels))
     # The last row of a strip needs chroma of the next.
-    ready = bottom if row == strips.last else min((row + 1) * height - (scan.down - 1), bottom)
+    ready = bottom if row == strips.last else min((row + 1) * height - (strip.down - 1), bottom)
     for y in range(strips.top + done, ready):
         target = (y - strips.top - begin) * strips.columns
         _convert_row(strip, places, row, y, strips.left, strips.columns, strips.channels, target, reverse)
     _keep_last_row(planes, 0, height, strip.stride)
-    _keep_last_row(planes, strip.blue, 8, strip.chroma_stride)
-    _keep_last_row(planes, strip.red, 8, strip.chroma_stride)
+    _keep_last_row(planes, strip.blue, strip.chroma_size, strip.chroma_stride)
+    _keep_last_row(planes, strip.red, strip.chroma_size, strip.chroma_stride)
     return max(done, ready - strips.top)
 
 
 @inner
 def is_complete(scan: Scan, memory: Memory, strips: Strips) -> bool:
     """Whether an interval that ends with the last row of units that was read has no more data."""
-    is_last = strips.last == (scan.height - 1) // (8 * scan.down)
+    is_last = strips.last == (scan.height - 1) // strips.strip.unit_height
     if is_progressive(scan) or not (is_last or memory.reader[_LEFT] == 0):
         return True
     return _consumed(memory.reader) == scan.ends[np.int64(memory.reader[_RESTARTS])]
@@ -439,14 +451,16 @@ def _known(reached: np.uint64) -> np.int64:
 @inner
 def _lay_out(scan: Scan, memory: Memory, strip: _Strip, channels: int) -> tuple[int, int]:
     """Describes the blocks of a unit, a row for each: its component and code tables, where its coefficients begin, where in
-    the strip its samples begin in the first unit, how far it is from unit to unit, and from row to row.
+    the strip its samples begin in the first unit, how far it is from unit to unit, and from row to row, and how many rows there are.
+
+    Blocks of a pair have the same size.
 
     Orders their quantizers, too.
 
     Returns:
         How many blocks a unit has, and how many of them are needed. The samples of others go where nothing else is.
     """
-    lumas, components, layout = strip.across * strip.down, scan.dc_tables.size, memory.layout
+    lumas, components, layout, size = scan.across * scan.down, scan.dc_tables.size, memory.layout, scan.size
     blocks = lumas + components - 1
     used = lumas if channels == 1 else blocks
     for i in range(blocks + 1):
@@ -456,14 +470,15 @@ def _lay_out(scan: Scan, memory: Memory, strip: _Strip, channels: int) -> tuple[
         if pair < _MAX_PAIRS:
             _order_quantizer(scan, memory, c, pair, second * OTHER)
         layout[i, _DC], layout[i, _AC] = scan.dc_tables[c], scan.ac_tables[c]
+        layout[i, _SIZE] = size if c == 0 else scan.chroma_size
         if i >= used:
             layout[i, _BEGIN], layout[i, _STEP], layout[i, _STRIDE] = memory.planes.size - _SPARE, 0, 8
         elif i < lumas:
-            layout[i, _BEGIN] = (1 + 8 * (i // strip.across)) * strip.stride + 8 * (i % strip.across)
-            layout[i, _STEP], layout[i, _STRIDE] = 8 * strip.across, strip.stride
+            layout[i, _BEGIN] = (1 + size * (i // scan.across)) * strip.stride + size * (i % scan.across)
+            layout[i, _STEP], layout[i, _STRIDE] = strip.unit_width, strip.stride
         else:
             layout[i, _BEGIN] = (strip.blue if c == 1 else strip.red) + strip.chroma_stride
-            layout[i, _STEP], layout[i, _STRIDE] = 8, strip.chroma_stride
+            layout[i, _STEP], layout[i, _STRIDE] = strip.chroma_size, strip.chroma_stride
     return blocks, used
 
 
@@ -481,9 +496,9 @@ def _transform_units(scan: Scan, memory: Memory, strips: Strips, row: int) -> bo
     planes, quantizers = pointer(memory.planes), pointer(memory.quantizers)
     nowhere = memory.planes.size - _SPARE
     for c in range(scan.coefficients.planes.shape[0] if strips.channels > 1 else 1):
-        down, stride, begin = scan.down, strip.stride, strip.stride
+        down, size, stride, begin = scan.down, scan.size, strip.stride, strip.stride
         if c > 0:
-            down, stride = 1, strip.chroma_stride
+            down, size, stride = 1, scan.chroma_size, strip.chroma_stride
             begin = (strip.blue if c == 1 else strip.red) + stride
         for y in range(down):
             sizes = sizes | transform_row(
@@ -493,9 +508,10 @@ def _transform_units(scan: Scan, memory: Memory, strips: Strips, row: int) -> bo
                 quantizers,
                 c * PAIR,
                 planes,
-                begin + 8 * y * stride,
+                begin + size * y * stride,
                 stride,
                 nowhere,
+                size,
             )
     return any_lane(sizes) >= 0
 
@@ -514,7 +530,7 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, blocks: int, used: 
     layout, interval, kept, dropped = pointer(memory.layout), scan.interval, pointer(_KEPT), pointer(_DROPPED)
     first, last = strip.first, strip.last
     sizes = zeros_short(16)
-    for column in range(-(-scan.width // (8 * scan.across))):
+    for column in range(-(-scan.width // strip.unit_width)):
         if not begin_unit(data, ends, interval, reader, predicted):
             return False
         wanted = used if first <= column <= last else 0
@@ -556,6 +572,7 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, blocks: int, used: 
                 at(layout, own + _STRIDE),
                 at(layout, next_one + _BEGIN) + (column - first) * at(layout, next_one + _STEP),
                 at(layout, next_one + _STRIDE),
+                at(layout, own + _SIZE),
             )
     return any_lane(sizes) >= 0
 
@@ -578,8 +595,8 @@ def _convert_row(
         target: position of its first pixel.
     """
     planes, pixels, down = places.planes, places.pixels, strip.down
-    start = left - strip.first * 8 * strip.across
-    luma = (y - row * 8 * down + 1) * strip.stride + start
+    start = left - strip.first * strip.unit_width
+    luma = (y - row * strip.unit_height + 1) * strip.stride + start
     if channels == 1:
         for x in range(columns):
             put(pixels, target + x, at(planes, luma + x))
@@ -588,25 +605,29 @@ def _convert_row(
         spread_row(planes, luma, columns, pixels, target * 3)
         return
     near = y // down
-    above = (near - row * 8 + 1) * strip.chroma_stride
+    above = (near - row * strip.chroma_size + 1) * strip.chroma_stride
     blue, red = strip.blue + above, strip.red + above
     far = min(max(near + (1 if y % 2 else -1), 0), strip.chroma_rows - 1)
     step = (far - near) * strip.chroma_stride
-    if strip.across == REPEATED or (strip.across == 1 and down == 2):
+    # Chroma of a quarter of the columns, or of blocks of one sample, are repeated, and not smoothed.
+    across, is_repeated = strip.across, strip.across == 4 or strip.chroma_size == 1
+    if (is_repeated and across > 1) or (across == 1 and down == 2):
         first, second = strip.spare, strip.spare + strip.stride
-        if down == 1:
-            sample, rest = start // REPEATED, start % REPEATED
-            count = -(-(rest + columns) // REPEATED)
-            repeat_samples(planes, blue + sample, count, first)
-            repeat_samples(planes, red + sample, count, second)
+        if across > 1:
+            sample, rest = start // across, start % across
+            count = -(-(rest + columns) // across)
+            repeat_samples(planes, blue + sample, count, across, first)
+            repeat_samples(planes, red + sample, count, across, second)
             first += rest
             second += rest
+        elif is_repeated:
+            first, second = blue + start, red + start
         else:
             blend_rows(planes, blue + start, blue + start + step, 1 + y % 2, columns, first)
             blend_rows(planes, red + start, red + start + step, 1 + y % 2, columns, second)
         convert_row(planes, luma, first, second, columns, pixels, target * 3, reverse)
         return
-    if strip.across == 1:
+    if across == 1:
         convert_row(planes, luma, blue + start, red + start, columns, pixels, target * 3, reverse)
         return
     known = strip.chroma_columns

@@ -1,4 +1,4 @@
-"""The inverse discrete cosine transform of 8x8 blocks, in integers.
+"""The inverse discrete cosine transform of 8x8 blocks, in integers, to as many pixels or to fewer.
 
 Source: C. Loeffler, A. Ligtenberg and G. Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications", ICASSP
     1989.
@@ -17,10 +17,12 @@ from penstock.kernels.cpu.simd_integers import (
     packed_halves,
     pair_of,
     pairs,
+    store_corners,
     store_transposed,
     transposed_pairs,
     weighted_pairs,
     zeros,
+    zeros_short,
 )
 
 _BITS, _BETWEEN = 13, 2
@@ -74,6 +76,8 @@ SAFE = 14
 # few coefficients.
 _SEQUENCE = (0, 2, 1, 3, 4, 6, 5, 7)
 LANES = 16
+FULL_SIZE = 8
+"""The rows and columns of pixels of a block that is not reduced."""
 PAIR = 128
 """The coefficients of two blocks."""
 OTHER = LANES // 2
@@ -156,6 +160,40 @@ def _transformed_few(p: _Two, half: int, shift: int) -> _Eight:
     return _joined(e, o, shift)
 
 
+# The transforms of four and of two numbers out of eight leave out high frequencies; half as many numbers halve their factor.
+_E4 = tuple(pair_of(2 * _ONE, sign * _fixed(1.847759065)) for sign in (1, -1))
+_E4_67 = tuple(pair_of(0, -sign * _fixed(0.765366865)) for sign in (1, -1))
+_O4_13 = (
+    pair_of(_fixed(2.562915447), _fixed(0.899976223)),
+    pair_of(_fixed(1.061594337), -_fixed(2.172734803)),
+)
+_O4_57 = (
+    pair_of(-_fixed(0.601344887), -_fixed(0.509795579)),
+    pair_of(_fixed(1.451774981), -_fixed(0.211164243)),
+)
+_E1, _E2 = pair_of(1, 0), pair_of(2 * _ONE, 0)
+_O2_13 = pair_of(_fixed(3.624509785), -_fixed(1.272758580))
+_O2_57 = pair_of(_fixed(0.850430095), -_fixed(0.720959822))
+
+
+@njit(inline="always", **OPTIONS)
+def _to_four(p: _Four, half: int, shift: int) -> _Four:
+    """Four numbers from vectors of pairs of eight, plus ``half``, shifted."""
+    e0 = weighted_pairs(p[0], _E4[0]) + half + weighted_pairs(p[2], _E4_67[0])
+    e1 = weighted_pairs(p[0], _E4[1]) + half + weighted_pairs(p[2], _E4_67[1])
+    o0 = weighted_pairs(p[1], _O4_13[0]) + weighted_pairs(p[3], _O4_57[0])
+    o1 = weighted_pairs(p[1], _O4_13[1]) + weighted_pairs(p[3], _O4_57[1])
+    return (e0 + o0) >> shift, (e1 + o1) >> shift, (e1 - o1) >> shift, (e0 - o0) >> shift
+
+
+@njit(inline="always", **OPTIONS)
+def _to_two(p: _Four, half: int, shift: int) -> _Two:
+    """Two numbers from vectors of pairs of eight, plus ``half``, shifted."""
+    e = (weighted_pairs(p[0], _E2) << 1) + half
+    o = weighted_pairs(p[1], _O2_13) + weighted_pairs(p[3], _O2_57)
+    return (e + o) >> shift, (e - o) >> shift
+
+
 @njit(inline="always", **OPTIONS)
 def _packed(first: _Eight, second: _Eight) -> _Eight:
     """Joins what was computed of the first and the last four of eight numbers."""
@@ -234,6 +272,43 @@ def transform_all(
     return _moved(rows)
 
 
+@njit(inline="always", **OPTIONS)
+def transform_reduced(
+    c: _Eight, size: np.int64, plane: types.CPointer, place: int, stride: int, other_place: int, other_stride: int
+) -> Vector:
+    """Like :func:`transform_all`, to ``size`` x ``size`` pixels for each block: 4, 2 or 1."""
+    safe = 1 << SAFE
+    if size == 4:
+        shift = _FIRST + 1
+        first, second = (
+            _to_four((c[0], c[2], c[4], c[6]), 1 << (shift - 1), shift),
+            _to_four((c[1], c[3], c[5], c[7]), 1 << (shift - 1), shift),
+        )
+        r0, r1 = packed_halves(first[0], second[0]), packed_halves(first[1], second[1])
+        r2, r3 = packed_halves(first[2], second[2]), packed_halves(first[3], second[3])
+        p = transposed_pairs((r0, r1, r2, r3))
+        x = _to_four((p[0] + pairs(_ADDED), p[1], p[2], p[3]), 0, _SECOND + 1)
+        columns = packed_halves(x[0], x[1]), packed_halves(x[2], x[3])
+        store_corners(plane, place, stride, other_place, other_stride, columns, 4)
+        return (r0 + safe) | (r1 + safe) | (r2 + safe) | (r3 + safe)
+    if size == 2:
+        shift = _FIRST + 2
+        top, bottom = (
+            _to_two((c[0], c[2], c[4], c[6]), 1 << (shift - 1), shift),
+            _to_two((c[1], c[3], c[5], c[7]), 1 << (shift - 1), shift),
+        )
+        r0, r1 = packed_halves(top[0], bottom[0]), packed_halves(top[1], bottom[1])
+        p = transposed_pairs((r0, r1, r0, r1))
+        y = _to_two((p[0] + pairs(_ADDED), p[1], p[2], p[3]), 0, _SECOND + 2)
+        both = packed_halves(y[0], y[1])
+        store_corners(plane, place, stride, other_place, other_stride, (both, both), 2)
+        return (r0 + safe) | (r1 + safe)
+    mean = (weighted_pairs(c[0], _E1) + (1 << 2)) >> 3
+    one = packed_halves(mean + _MIDDLE, mean + _MIDDLE)
+    store_corners(plane, place, stride, other_place, other_stride, (one, one), 1)
+    return packed_halves(mean, mean) + safe
+
+
 @inner
 def transform_pair(
     blocks: types.CPointer,
@@ -246,10 +321,12 @@ def transform_pair(
     stride: int,
     other_place: int,
     other_stride: int,
+    size: np.int64,
 ) -> Vector:
     """Dequantizes and transforms two blocks, as :func:`transform_all` does, and clears them.
 
     Args:
+        size: the rows and columns of pixels for each block: 8, 4, 2 or 1.
         blocks: a pointer to int16; the coefficients, as ``PLACES`` tells, from ``start`` on.
         quantizers: a pointer to int16; their factors, in the same order, from ``base`` on.
         known: how many coefficients of a block, in zig-zag order, may be nonzero.
@@ -259,6 +336,10 @@ def transform_pair(
     if known <= IN_FOUR_ROWS:
         clear(blocks, start, LANES)
         clear(blocks, start + 32, LANES)
+        if size < FULL_SIZE:
+            none = zeros_short(LANES)
+            few = c0, none, c2, none, none, none, none, none
+            return transform_reduced(few, size, plane, place, stride, other_place, other_stride)
         return transform_low(c0, c2, plane, place, stride, other_place, other_stride)
     c1 = _coefficients(blocks, start + 16, quantizers, base + 16)
     c3 = _coefficients(blocks, start + 48, quantizers, base + 48)
@@ -267,4 +348,7 @@ def transform_pair(
     c6 = _coefficients(blocks, start + 96, quantizers, base + 96)
     c7 = _coefficients(blocks, start + 112, quantizers, base + 112)
     clear(blocks, start, PAIR)
-    return transform_all((c0, c1, c2, c3, c4, c5, c6, c7), plane, place, stride, other_place, other_stride)
+    eight = c0, c1, c2, c3, c4, c5, c6, c7
+    if size < FULL_SIZE:
+        return transform_reduced(eight, size, plane, place, stride, other_place, other_stride)
+    return transform_all(eight, plane, place, stride, other_place, other_stride)
