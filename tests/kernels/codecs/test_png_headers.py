@@ -9,8 +9,10 @@ import pytest
 from PIL import Image
 
 from penstock.core import codecs
+from penstock.kernels.codecs.headers.png import check_png
 from penstock.kernels.codecs.image_description import EncodedFiles
-from penstock.kernels.codecs.image_header import read_header, read_png_sizes
+from penstock.kernels.codecs.image_errors import CorruptImageError
+from penstock.kernels.codecs.image_header import parse_header, read_header, read_png_sizes
 
 _MODES = ("L", "LA", "P", "RGB", "RGBA")
 
@@ -39,6 +41,28 @@ def test_ordinary_files_are_read(mode: str, size: tuple[int, int]) -> None:
     file = encoded(mode, size)
     header = read_header(np.frombuffer(file, np.uint8))
     assert found(file) == [[header.height, header.width]] == [[size[1], size[0]]]
+
+
+@pytest.mark.parametrize("mode", ["L", "LA", "RGB", "RGBA"])
+def test_headers_of_plain_files_are_those_of_the_library(mode: str) -> None:
+    for options in ({}, {"dpi": (72, 72)}, {"compress_level": 0}):
+        file = np.frombuffer(encoded(mode, (33, 21), **options), np.uint8)
+        assert check_png(file.data).is_plain
+        assert read_header(file)._replace(memory=0) == parse_header(file)
+
+
+def test_other_files_are_not_plain() -> None:
+    for name, file in _unusual().items():
+        if name == "without a signature":
+            # That is found out before.
+            continue
+        try:
+            plain = check_png(memoryview(file)).is_plain
+        except CorruptImageError:
+            continue
+        assert not plain, name
+    assert not check_png(memoryview(encoded("RGB", transparency=(1, 2, 3)))).is_plain
+    assert not check_png(memoryview(encoded("P"))).is_plain
 
 
 def test_text_and_transparency_do_not_matter() -> None:

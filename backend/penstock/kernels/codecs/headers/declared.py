@@ -15,6 +15,7 @@ class Declared(NamedTuple):
         channels: as stored.
         bits: per value, as stored.
         crash_prone: whether its kind is known to crash the format's decoders.
+        is_plain: whether nothing else matters: the image is upright, and decodes to values of 8 bits in these channels.
         tile: the bytes of a tile, of images that are decoded tile by tile; a tile may be larger than its image.
     """
 
@@ -24,6 +25,7 @@ class Declared(NamedTuple):
     bits: int = 8
     crash_prone: bool = False
     tile: int = 0
+    is_plain: bool = False
 
     @property
     def size(self) -> int:

@@ -27,6 +27,8 @@ _CHUNK = struct.Struct(">I4s").unpack_from
 # Bytes around a chunk's data: its length and name, and with them its checksum.
 _CHUNK_START, _CHUNK_OVERHEAD, _CHECKSUM = 8, 12, 4
 _END, _DATA, _FRAME = b"IEND", b"IDAT", b"fcTL"
+# Chunks that say nothing of size, channels or orientation.
+_PLAIN = frozenset((_DATA, b"tEXt", b"gAMA", b"pHYs", b"tIME", _END))
 _ANIMATION = frozenset((b"acTL", _FRAME, b"fdAT"))
 
 
@@ -43,12 +45,20 @@ def check_png(data: memoryview) -> Declared:
     check(compression == 0 and filters == 0 and interlace < 2, "PNG: its compression, filter or interlacing is unknown")
     declared = Declared(height, width, channels, bits)
     check_density(declared, len(data), _DEFLATE_RATIO, "PNG")
-    names = []
+    names, end = [], 0
     for name, start, end in _chunks(data):
         # The last chunk is empty, and readers do without its checksum.
         needed = end - _CHECKSUM if name == _END else end
         check(needed <= len(data), f"PNG: its chunk {name!r} at byte {start} reaches beyond its {len(data)} bytes")
         names.append(name)
+    if (
+        bits == _BITS
+        and colour != _PALETTE
+        and names[-1:] == [_END]
+        and end == len(data)
+        and _PLAIN.issuperset(names[1:])
+    ):
+        return declared._replace(is_plain=True)
     return declared._replace(crash_prone=not _is_first_frame(names) and not _ANIMATION.isdisjoint(names))
 
 
