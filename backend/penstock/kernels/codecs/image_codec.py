@@ -117,7 +117,11 @@ def decode_in_process(
     wanted = output if orientation == UPRIGHT and output_type != DALIImageType.YCbCr else None
     if header.format == "webp" and wanted is not None and _decode_webp(encoded, output_type, stored, wanted):
         return
-    if header.format == "bmp" and wanted is not None and _decode_bmp(encoded, output_type, stored, wanted):
+    if (
+        header.format in _PLAIN_ROWS
+        and wanted is not None
+        and _copy_plain(encoded, header, output_type, stored, wanted)
+    ):
         return
     if header.format == "png":
         decoded = _decode_png(encoded, header, output_type, stored, wanted)
@@ -452,25 +456,31 @@ def _decode_webp(encoded: np.ndarray, output_type: DALIImageType, region: Region
     return bool(decode_into(*place, output.ctypes.data, output.size, output.strides[0]))
 
 
-# -- plain BMP ---------------------------------------------------------------------------------------------------
+# -- plain BMP and TIFF --------------------------------------------------------------------------------------------
+
+_PLAIN_ROWS = {"bmp": (bmp.plain_rows, DALIImageType.BGR), "tiff": (tiff.plain_rows, DALIImageType.RGB)}
+"""What finds the rows of files that are not compressed, and what their pixels are."""
 
 
-def _decode_bmp(encoded: np.ndarray, output_type: DALIImageType, region: Region | None, output: np.ndarray) -> bool:
-    """Copies the pixels of a BMP of 24 bits that is not compressed; returns False if another decoder is needed."""
+def _copy_plain(
+    encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType, region: Region | None, output: np.ndarray
+) -> bool:
+    """Copies the pixels of a BMP or TIFF of 24 bits that is not compressed; returns False if another decoder is needed."""
     if (
         output.dtype != np.uint8
         or not output.flags.c_contiguous
         or output_type not in (DALIImageType.RGB, DALIImageType.BGR)
     ):
         return False
-    rows = bmp.plain_rows(encoded)
+    find_rows, stored_as = _PLAIN_ROWS[header.format]
+    rows = find_rows(encoded)
     if rows is None:
         return False
     if region is not None:
         rows = rows[region.overlap(rows.shape)[0]]
     if rows.shape != output.shape:
         return False
-    if output_type == DALIImageType.BGR:
+    if output_type == stored_as:
         output[...] = rows
         return True
     cv2 = opencv()

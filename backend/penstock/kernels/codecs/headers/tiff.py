@@ -5,8 +5,11 @@ Source: Adobe, TIFF Revision 6.0 (1992), sections 2, 8 and 15; AWare Systems, Th
 
 from __future__ import annotations
 
+import itertools
 import struct
 from typing import NamedTuple
+
+import numpy as np
 
 from penstock.kernels.codecs.headers.declared import Declared, check, check_density
 from penstock.kernels.codecs.image_errors import CorruptImageError
@@ -91,6 +94,76 @@ def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, in
 
 # Kinds that Pillow can't read, or not as stored, so that nothing vets their data before libtiff decodes them.
 _VETTED_BITS = (1, 2, 4, 8, 16, 32, 64)
+
+
+# All that may be set in a plain file, with the values that keep it plain, or none if they do not matter: description, software,
+# resolution and time.
+_COMPRESSION, _PHOTOMETRIC, _STRIP_OFFSETS, _STRIP_BYTES = 259, 262, 273, 279
+_PLAIN_VALUES: dict[int, list[int]] = {
+    254: [0],  # A full-resolution image.
+    _BITS: [8, 8, 8],
+    _COMPRESSION: [1],
+    _PHOTOMETRIC: [2],
+    266: [1],  # The first pixel in the highest bits.
+    274: [1],  # Upright.
+    _SAMPLES: [3],
+    _PLANES: [1],
+    339: [1, 1, 1],  # Unsigned integers.
+}
+_PLAIN_REQUIRED = frozenset(
+    (_WIDTH, _HEIGHT, _BITS, _COMPRESSION, _PHOTOMETRIC, _STRIP_OFFSETS, _SAMPLES, _STRIP_BYTES)
+)
+_PLAIN_TAGS = _PLAIN_REQUIRED | _PLAIN_VALUES.keys() | {_ROWS_PER_STRIP, 270, 282, 283, 296, 305, 306}
+
+
+def plain_rows(encoded: np.ndarray) -> np.ndarray | None:
+    """The rows of a TIFF of RGB, 8 bits each, not compressed, whose strips follow each other: uint8 (H, W, 3), a view; None of others.
+
+    Args:
+        encoded: a file with a valid header.
+    """
+    data = encoded.data
+    if bytes(data[:4]) not in SIGNATURES[:2]:
+        return None
+    layout = _Layout("<" if data[0] == ord("I") else ">", "H", "I", 12)
+    try:
+        tags = _read_directory(data, layout, 4)
+        if not _PLAIN_REQUIRED <= tags.keys() <= _PLAIN_TAGS or not _ends_after_directory(data, layout):
+            return None
+        if any(_values(data, layout, tags[tag]) != values for tag, values in _PLAIN_VALUES.items() if tag in tags):
+            return None
+        height, width = _values(data, layout, tags[_HEIGHT]), _values(data, layout, tags[_WIDTH])
+        starts, sizes = _values(data, layout, tags[_STRIP_OFFSETS]), _values(data, layout, tags[_STRIP_BYTES])
+        rows = _values(data, layout, tags[_ROWS_PER_STRIP]) if _ROWS_PER_STRIP in tags else height
+    except struct.error:
+        return None
+    if not len(height) == len(width) == len(rows) == 1 or not height[0] or not width[0] or not rows[0]:
+        return None
+    row_bytes = 3 * width[0]
+    if row_bytes * height[0] > len(data) or len(starts) != len(sizes):
+        return None
+    bounds = [*range(0, row_bytes * height[0], row_bytes * min(rows[0], height[0])), row_bytes * height[0]]
+    contiguous = [(starts[0] + begin, end - begin) for begin, end in itertools.pairwise(bounds)] if starts else []
+    if not starts or list(zip(starts, sizes)) != contiguous:
+        return None
+    end = starts[0] + sum(sizes)
+    return encoded[starts[0] : end].reshape(height[0], width[0], 3) if end <= len(data) else None
+
+
+def _values(data: memoryview, layout: _Layout, entry: tuple[int, int, int]) -> list[int]:
+    """The values of a tag, if they are whole numbers; otherwise none."""
+    kind, count, place = entry
+    if kind not in _NUMBERS or count > len(data):
+        return []
+    return list(struct.unpack_from(f"{layout.order}{count}{_NUMBERS[kind]}", data, place))
+
+
+def _ends_after_directory(data: memoryview, layout: _Layout) -> bool:
+    """Whether there is a single image."""
+    (directory,) = struct.unpack_from(layout.order + layout.offset, data, 4)
+    (count,) = struct.unpack_from(layout.order + layout.number, data, directory)
+    (following,) = struct.unpack_from(layout.order + layout.offset, data, directory + 2 + count * layout.entry)
+    return bool(following == 0)
 
 
 def _has_unvetted_samples(samples: int, bits: int, planar: bool, extra: int) -> bool:
