@@ -31,52 +31,66 @@ Inside inside_of(const PenstockPlacement &placement, const PenstockRegion &windo
   return inside;
 }
 
-// Copies a run of elements of one size, or of whole pixels, from their end to their begin.
+// Copy bytes that lie side by side. Rows of images are too short for a call of `memcpy`, let alone for `rep movsb`, which it chooses
+// from some 2 KiB on.
+void copy_run(uint8_t *target, const uint8_t *source, int64_t bytes) {
+  constexpr int64_t kBlockBytes = 64, kLongRunBytes = 16384;
+  if (bytes < kBlockBytes || bytes >= kLongRunBytes) {
+    std::memcpy(target, source, bytes);
+    return;
+  }
+  for (int64_t done = 0; done + kBlockBytes <= bytes; done += kBlockBytes) std::memcpy(target + done, source + done, kBlockBytes);
+  // The last block overlaps the one before.
+  std::memcpy(target + bytes - kBlockBytes, source + bytes - kBlockBytes, kBlockBytes);
+}
+
+// Mirrored elements are read in the order of memory and written from the end of the target: processors fetch ascending addresses ahead
+// of time, but descending rows late.
 template <int64_t kBytes>
-void reverse_singly(uint8_t *target, const uint8_t *source, int64_t count) {
-  const uint8_t *from = source + (count - 1) * kBytes;
-  for (int64_t i = 0; i < count; ++i, target += kBytes, from -= kBytes) std::memcpy(target, from, kBytes);
+void reverse_singly(uint8_t *target_end, const uint8_t *source, int64_t count) {
+  uint8_t *to = target_end - kBytes;
+  for (int64_t i = 0; i < count; ++i, source += kBytes, to -= kBytes) std::memcpy(to, source, kBytes);
 }
 
 #ifdef __x86_64__
 
-// As many elements as a block holds, at its end, from the last to the first.
-template <int64_t kBytes, int64_t kBlockBytes>
-constexpr std::array<uint8_t, kBlockBytes> reversed_order() {
-  std::array<uint8_t, kBlockBytes> order{};
-  for (int64_t i = 0; i < kBlockBytes / kBytes * kBytes; ++i) order[i] = kBlockBytes - (i / kBytes + 1) * kBytes + i % kBytes;
-  return order;
-}
-
-// How many elements a block holds, and how many more it spills into: where they do not fill it, it begins within the one before.
+// How many elements a block holds, and how many more it spills into: where they do not fill it, its begin is overwritten by the next.
 template <int64_t kBytes, int64_t kBlockBytes>
 struct Block {
   static constexpr int64_t kElements = kBlockBytes / kBytes, kSpilled = kBlockBytes % kBytes ? 1 : 0;
 };
 
-// Reverse a run by blocks, as far as they lie within it; return how many elements of the target are written.
+// The elements that a block begins with, from the last to the first, at its end.
+template <int64_t kBytes, int64_t kBlockBytes>
+constexpr std::array<uint8_t, kBlockBytes> reversed_order() {
+  constexpr int64_t kHeld = kBlockBytes / kBytes * kBytes, kFirst = kBlockBytes - kHeld;
+  std::array<uint8_t, kBlockBytes> order{};
+  for (int64_t i = 0; i < kHeld; ++i) order[kFirst + i] = kHeld - (i / kBytes + 1) * kBytes + i % kBytes;
+  return order;
+}
+
+// Reverse a run by blocks, as far as they lie within it; return how many elements are done.
 template <int64_t kBytes>
-__attribute__((target("ssse3"))) int64_t reverse_blocks(uint8_t *target, const uint8_t *source, int64_t count, int64_t done) {
+__attribute__((target("ssse3"))) int64_t reverse_blocks(uint8_t *target_end, const uint8_t *source, int64_t count, int64_t done) {
   static constexpr auto kOrder = reversed_order<kBytes, 16>();
   using Held = Block<kBytes, 16>;
   const __m128i order = _mm_loadu_si128(reinterpret_cast<const __m128i *>(kOrder.data()));
   for (; done + Held::kElements + Held::kSpilled <= count; done += Held::kElements) {
-    const uint8_t *end = source + (count - done) * kBytes;
-    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i *>(end - 16));
-    _mm_storeu_si128(reinterpret_cast<__m128i *>(target + done * kBytes), _mm_shuffle_epi8(block, order));
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i *>(source + done * kBytes));
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(target_end - done * kBytes - 16), _mm_shuffle_epi8(block, order));
   }
   return done;
 }
 
 template <int64_t kBytes>
-__attribute__((target("avx512f,avx512vbmi"))) int64_t reverse_wide_blocks(uint8_t *target, const uint8_t *source, int64_t count) {
+__attribute__((target("avx512f,avx512vbmi"))) int64_t reverse_wide_blocks(uint8_t *target_end, const uint8_t *source, int64_t count) {
   static constexpr auto kOrder = reversed_order<kBytes, 64>();
   using Held = Block<kBytes, 64>;
   const __m512i order = _mm512_loadu_si512(kOrder.data());
   int64_t done = 0;
   for (; done + Held::kElements + Held::kSpilled <= count; done += Held::kElements) {
-    const __m512i block = _mm512_loadu_si512(source + (count - done) * kBytes - 64);
-    _mm512_storeu_si512(target + done * kBytes, _mm512_maskz_permutexvar_epi8(~0ull, order, block));
+    const __m512i block = _mm512_loadu_si512(source + done * kBytes);
+    _mm512_storeu_si512(target_end - done * kBytes - 64, _mm512_maskz_permutexvar_epi8(~0ull, order, block));
   }
   return done;
 }
@@ -84,29 +98,31 @@ __attribute__((target("avx512f,avx512vbmi"))) int64_t reverse_wide_blocks(uint8_
 #endif
 
 template <int64_t kBytes>
-void reverse_fixed(uint8_t *target, const uint8_t *source, int64_t count) {
+void reverse_fixed(uint8_t *target_end, const uint8_t *source, int64_t count) {
   int64_t done = 0;
 #ifdef __x86_64__
   static const bool kShuffles = __builtin_cpu_supports("ssse3"), kShufflesWide = __builtin_cpu_supports("avx512vbmi");
-  if (kShufflesWide) done = reverse_wide_blocks<kBytes>(target, source, count);
-  if (kShuffles) done = reverse_blocks<kBytes>(target, source, count, done);
+  if (kShufflesWide) done = reverse_wide_blocks<kBytes>(target_end, source, count);
+  if (kShuffles) done = reverse_blocks<kBytes>(target_end, source, count, done);
 #endif
-  reverse_singly<kBytes>(target + done * kBytes, source, count - done);
+  reverse_singly<kBytes>(target_end - done * kBytes, source + done * kBytes, count - done);
 }
 
+// Copies a run of elements of one size, or of whole pixels, in reverse order.
 void reverse_run(uint8_t *target, const uint8_t *source, int64_t count, int64_t bytes) {
+  uint8_t *const target_end = target + count * bytes;
   switch (bytes) {
-    case 1: return reverse_fixed<1>(target, source, count);
-    case 2: return reverse_fixed<2>(target, source, count);
-    case 3: return reverse_fixed<3>(target, source, count);
-    case 4: return reverse_fixed<4>(target, source, count);
-    case 6: return reverse_fixed<6>(target, source, count);
-    case 8: return reverse_fixed<8>(target, source, count);
-    case 12: return reverse_fixed<12>(target, source, count);
+    case 1: return reverse_fixed<1>(target_end, source, count);
+    case 2: return reverse_fixed<2>(target_end, source, count);
+    case 3: return reverse_fixed<3>(target_end, source, count);
+    case 4: return reverse_fixed<4>(target_end, source, count);
+    case 6: return reverse_fixed<6>(target_end, source, count);
+    case 8: return reverse_fixed<8>(target_end, source, count);
+    case 12: return reverse_fixed<12>(target_end, source, count);
     default: break;
   }
-  const uint8_t *from = source + (count - 1) * bytes;
-  for (int64_t i = 0; i < count; ++i, target += bytes, from -= bytes) std::memcpy(target, from, bytes);
+  uint8_t *to = target_end - bytes;
+  for (int64_t i = 0; i < count; ++i, to -= bytes, source += bytes) copy_run(to, source, bytes);
 }
 
 // The innermost axes whose elements lie side by side in both arrays, and are not mirrored, are moved as one element.
@@ -136,17 +152,17 @@ class Copy {
 
   void operator()(uint8_t *target, const uint8_t *source, int64_t axis = 0) const {
     if (axis == run_.axes) {
-      std::memcpy(target, source, run_.bytes);
+      copy_run(target, source, run_.bytes);
       return;
     }
-    const int64_t count = extents_[axis], step = source_[axis];
-    if (axis + 1 == run_.axes && mirrored_[axis] && step == run_.bytes && target_[axis] == run_.bytes) {
+    const int64_t count = extents_[axis], step = target_[axis];
+    if (axis + 1 == run_.axes && mirrored_[axis] && source_[axis] == run_.bytes && step == run_.bytes) {
       reverse_run(target, source, count, run_.bytes);
       return;
     }
-    const uint8_t *from = mirrored_[axis] ? source + (count - 1) * step : source;
-    for (int64_t i = 0; i < count; ++i, target += target_[axis], from += mirrored_[axis] ? -step : step) {
-      (*this)(target, from, axis + 1);
+    uint8_t *to = mirrored_[axis] ? target + (count - 1) * step : target;
+    for (int64_t i = 0; i < count; ++i, source += source_[axis], to += mirrored_[axis] ? -step : step) {
+      (*this)(to, source, axis + 1);
     }
   }
 
