@@ -75,3 +75,31 @@ def test_branches_that_no_sample_takes_are_no_errors(refusing: Callable[[Any], A
     assert pipeline.run(x=x, flag=np.zeros(2, np.bool_))[0].as_array().tolist() == [1, 2]
     with pytest.raises((RuntimeError, ZeroDivisionError)):
         pipeline.run(x=x, flag=np.ones(2, np.bool_))
+
+
+def test_branches_are_taken_by_no_sample_in_some_batches() -> None:
+    flags: list[np.ndarray] = []
+    images = [np.full((2, 3), value, np.uint8) for value in (3, 5)]
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, enable_conditionals=True, prefetch_queue_depth=1)
+    def define() -> Any:
+        x = fn.external_source(source=lambda: images, batch=True)
+        if fn.external_source(source=lambda: flags, batch=True):
+            y = x * x
+            noise = fn.random.uniform(y, range=[1.0, 2.0], seed=3)
+        else:
+            y = x
+            noise = fn.cast(x, dtype=types.FLOAT)
+        return y, noise
+
+    pipeline = define(exec_async=False, exec_pipelined=False)
+    drawn = []
+    for chosen in ((0, 0), (1, 0), (0, 0), (1, 1), (0, 0), (0, 1)):
+        flags[:] = [np.array(value, bool) for value in chosen]
+        out, noise = pipeline.run()
+        for index, image in enumerate(images):
+            found = np.asarray(out[index])
+            assert found.dtype == np.uint8
+            np.testing.assert_array_equal(found, image * image if chosen[index] else image)
+        drawn += [float(np.asarray(noise[index])[0, 0]) for index in range(2) if chosen[index]]
+    assert len(set(drawn)) == len(drawn) == 4

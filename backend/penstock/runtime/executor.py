@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ from penstock.schema.operator import Operator
 from penstock.schema.tolerance import RAISE, REPLACE
 from penstock.schema.workspace import Destination, SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListCPU, TensorListGPU
+from penstock.tensors.batch import kind_of
 from penstock.tensors.cuda import device_lost, find_device_lost
 from penstock.tensors.pinned import PinnedPool, copies_in_flight
 from penstock.tensors.streams import Stream
@@ -51,6 +53,11 @@ def _is_without_samples(workspace: Workspace) -> bool:
     """Return whether an operator has no samples to work on, such as in a branch that no sample takes."""
     batches = [*workspace.inputs, *workspace.arguments.values()]
     return bool(batches) and not any(map(len, batches))
+
+
+def _has_state(operator: Operator) -> bool:
+    """Whether an operator, or one of those that it replaces, changes with each run, or calls the user's functions."""
+    return operator.schema.stateful or any(_has_state(part) for _, part in operator.parts())
 
 
 def _empty(device: str) -> TensorList:
@@ -437,7 +444,22 @@ class Executor:
     def _run_without_samples(self, step: Step, workspace: Workspace) -> None:
         """Run an operator only to find the types of its outputs.
 
-        It may not be able to: its inputs may have none, or others than those that samples would have.
+        What it says depends on the types, ranks and layouts of what it gets, unless it has a state: the next batch of the same kind gets
+        the same outputs.
+        """
+        kinds: list[object] = [kind_of(batch) for batch in (*workspace.inputs, *workspace.arguments.values())]
+        if step.empty_outputs is None or step.empty_outputs[0] != kinds:
+            self._describe_without_samples(step, workspace)
+            if step.device != "cpu" or _has_state(step.operator):
+                return
+            step.empty_outputs = kinds, workspace.outputs
+        # Positions and sources are set on the outputs of each batch.
+        workspace.outputs = [copy.copy(outputs) for outputs in step.empty_outputs[1]]
+
+    def _describe_without_samples(self, step: Step, workspace: Workspace) -> None:
+        """Runs an operator without samples.
+
+        It may not be able to: its inputs may have no types, or others than those that samples would have.
         """
         if not any(each.dtype == NO_TYPE for each in workspace.inputs):
             with contextlib.suppress(Exception):

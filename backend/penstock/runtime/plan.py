@@ -17,6 +17,7 @@ from penstock.schema.input_operator import InputOperator
 from penstock.schema.tolerance import ON_ERROR, check_policy
 from penstock.schema.workspace import Workspace
 from penstock.storage import ANYWHERE, Files
+from penstock.tensors import TensorList
 
 
 @dataclass
@@ -35,6 +36,7 @@ class Step:
         joins: it takes several batches, which are to have as many samples.
         device: on which it computes, ``cpu`` or ``gpu``.
         feeds_gpu: what it makes on the CPU, if anything, is copied to the GPU.
+        empty_outputs: of the last batch without samples, and the types, ranks and layouts of its inputs and arguments.
     """
 
     node: OpNode
@@ -46,6 +48,7 @@ class Step:
     pace: Pace = field(default_factory=Pace)
     workspace: Workspace | None = None
     workers: WorkerPool | None = None
+    empty_outputs: tuple[list[object], list[TensorList]] | None = None
 
     def __post_init__(self) -> None:
         self.merges = self.node.schema.merges

@@ -235,7 +235,8 @@ class Operator(Generic[State, Plan, Plans]):
         if self.sees_frames(workspace):
             return False
         # If layouts were completed or values expanded per frame, that must be repeated for each batch.
-        self._admitted = kinds if kinds == workspace.kinds() else None
+        if kinds is not None:
+            self._admitted = kinds if kinds == workspace.kinds() else None
         return True
 
     def described(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[OutputSpec]:
@@ -243,7 +244,10 @@ class Operator(Generic[State, Plan, Plans]):
         if not self.described_by_kind:
             return self.describe(workspace)
         kinds, (known, specs, state) = workspace.admitted or workspace.kinds(), self._described
-        if kinds is None or kinds != known:
+        if kinds is None:
+            # A batch without samples, as in a branch that none takes; the next one may be of the known kind again.
+            return self.describe(workspace)
+        if kinds != known:
             specs = self.describe(workspace)
             self._described = kinds, specs, workspace.state
         else:

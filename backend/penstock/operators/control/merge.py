@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from penstock.data_types import dtype_name
+from penstock.operators.control.split import truths
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
 from penstock.tensors import TensorList
 
@@ -33,7 +32,7 @@ class Merge(Operator):
     def run(self, workspace: Workspace) -> None:
         where_true, where_false = workspace.inputs
         predicate = workspace.arguments["predicate"]
-        chosen = [bool(np.any(sample)) for sample in predicate.samples]
+        chosen = truths(predicate)
         if len(where_true) + len(where_false) != len(chosen):
             raise RuntimeError(
                 f"Merge got {len(where_true)} and {len(where_false)} samples for a predicate of {len(chosen)} samples"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+from penstock.tensors import TensorListCPU
 
 
 @register_operator
@@ -35,7 +36,7 @@ class Split(Operator):
         positions = workspace.positions or list(range(len(batch)))
         workspace.outputs = []
         for side in (True, False):
-            indices = [i for i, value in enumerate(chosen) if value == side]
+            indices = [i for i, value in enumerate(chosen) if value is side]
             part = batch.subset(indices)
             part.positions = [positions[i] for i in indices]
             workspace.outputs.append(part)
@@ -46,12 +47,18 @@ def truth_values(operator: Operator, workspace: Workspace) -> list[bool]:
     batch = workspace.arguments.get("predicate")
     if batch is None:
         return [bool(operator.args["predicate"])] * workspace.batch_size
-    values = []
-    for index, sample in enumerate(batch.samples):
-        if sample.ndim != 0 and index not in workspace.failures:
+    for index, shape in enumerate(batch.shapes):
+        if shape and index not in workspace.failures:
             raise RuntimeError(
                 "Conditions inside `if` statements are restricted to scalar (0-d tensors) inputs, that are placed on CPU. "
-                f"Got a {sample.ndim}-d input as a condition of the `if` statement."
+                f"Got a {len(shape)}-d input as a condition of the `if` statement."
             )
-        values.append(bool(np.any(sample)))
-    return values
+    return truths(batch)
+
+
+def truths(batch: TensorListCPU) -> list[bool]:
+    """Whether each sample is true, or an element of it."""
+    elements = batch.elements
+    if elements is not None and batch.ndim() == 0 and len(elements) == len(batch):
+        return list(elements.astype(bool).tolist())
+    return [bool(sample) if sample.ndim == 0 else bool(np.any(sample)) for sample in batch.samples]

@@ -56,6 +56,8 @@ class Arithmetic(PointwiseOperator):
         ),
     )
 
+    described_by_kind = True
+
     def setup(self) -> None:
         self.expression = parse(self.args["expression_desc"])
         self.constants = {
@@ -73,8 +75,7 @@ class Arithmetic(PointwiseOperator):
         return values[operand.index]
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
-        types = tuple(self._type(operand, workspace) for operand in self.expression.operands)
-        self.types = types
+        types = workspace.state = tuple(self._type(operand, workspace) for operand in self.expression.operands)
         dtype = result_type(self.expression.function, types)
         batches = [workspace.inputs[operand.index] for operand in self.expression.operands if operand.is_input]
         layout = functools.reduce(_common_layout, (batch.layout() for batch in batches), "")
@@ -112,7 +113,7 @@ class Arithmetic(PointwiseOperator):
         constants = dict(zip(self.constants, upload(list(self.constants.values())) if self.constants else ()))
         columns = [inputs[o.index] if o.is_input else [constants[o]] * len(samples) for o in self.expression.operands]
         jobs = list(zip(zip(*columns), locate_all(workspace.outputs[0], samples)))
-        compute_function(self.expression.function, self.types, workspace.outputs[0].dtype, jobs)
+        compute_function(self.expression.function, workspace.state, workspace.outputs[0].dtype, jobs)
 
 
 def _common_layout(one: str, other: str) -> str:
