@@ -20,14 +20,14 @@ from penstock.kernels.cpu.code_generation import (
     intrinsic,
     types,
 )
-from penstock.kernels.cpu.options import njit
+from penstock.kernels.cpu.options import inner, njit
 from penstock.kernels.cpu.philox import (
     ELEMENT_STRIDE,
     TO_UNIT,
     canonical,
-    draw,
     draw64,
     draw_below,
+    draw_of_element,
     draw_pair,
     fill_pairs,
     unit,
@@ -54,8 +54,7 @@ def fill_uniform(
     base = min(low, top)
     scale = (max(low, top) - base) * TO_UNIT
     for e in range(out.size):
-        bits = draw(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
-        out[e] = fma(np.float32(bits), scale, base)
+        out[e] = fma(np.float32(draw_of_element(key, stream, start, e)), scale, base)
 
 
 @njit(nogil=True)
@@ -88,9 +87,8 @@ def fill_rows_double(out: np.ndarray, key: Key, streams: np.ndarray, start: np.u
 
 
 @njit(nogil=True)
-def normal(key: Key, stream: np.uint64, n: np.uint64) -> np.float32:
-    """A standard normal number: the cosine branch of the Box-Muller transform."""
-    a, b = draw_pair(key, stream, n)
+def normal(a: np.uint64, b: np.uint64) -> np.float32:
+    """A standard normal number from two draws: the cosine branch of the Box-Muller transform."""
     radius = math.sqrt(np.float32(-2) * math.log(unit(a)))
     return np.float32(radius) * np.float32(math.cos(np.float32(2 * math.pi) * unit(b)))
 
@@ -101,7 +99,7 @@ NORMALS_AT_ONCE = 1024
 _ROOT_BITS, _FRACTION_BITS = np.int32(0x3F3504F3), np.int32(23)
 
 
-@njit(nogil=True)
+@inner
 def _fill_logarithms(numbers: np.ndarray, out: np.ndarray) -> None:
     """The logarithms of float32 numbers above 0, rounded from a series in double precision."""
     bits, rests = numbers.view(np.int32), out.view(np.int32)
@@ -109,7 +107,7 @@ def _fill_logarithms(numbers: np.ndarray, out: np.ndarray) -> None:
         # The number is 2 ** exponent times a rest around 1.
         rests[e] = bits[e] - ((bits[e] - _ROOT_BITS) >> _FRACTION_BITS << _FRACTION_BITS)
     for e in range(out.size):
-        exponent, rest = np.float64((bits[e] - _ROOT_BITS) >> _FRACTION_BITS), np.float64(out[e])
+        exponent, rest = np.float64(np.int32((bits[e] - _ROOT_BITS) >> _FRACTION_BITS)), np.float64(out[e])
         s = (rest - 1.0) / (rest + 1.0)
         z = s * s
         series = 1 / 3 + z * (1 / 5 + z * (1 / 7 + z * (1 / 9 + z * (1 / 11 + z * (1 / 13)))))
@@ -135,7 +133,7 @@ def _fill_cosines(numbers: np.ndarray, out: np.ndarray) -> None:
 
 @njit(nogil=True)
 def fill_normals(key: Key, stream: np.uint64, start: np.uint64, out: np.ndarray) -> None:
-    """:func:`normal` for consecutive elements, at most ``NORMALS_AT_ONCE``, in loops that are vectorized.
+    """:func:`normal` of consecutive elements' draws, at most ``NORMALS_AT_ONCE``, in loops that are vectorized.
 
     Logarithms and cosines may be rounded otherwise than the C library's.
     """
@@ -166,10 +164,14 @@ def fill_normal(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, mean: np.float32, stddev: np.float32
 ) -> None:
     """Normally distributed numbers, in single precision; each row has its stream."""
+    a, b = np.empty(NORMALS_AT_ONCE, np.uint32), np.empty(NORMALS_AT_ONCE, np.uint32)
     for row in range(len(out)):
-        numbers, stream = out[row], streams[row]
-        for e in range(numbers.size):
-            numbers[e] = fma(normal(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
+        for begin in range(0, out.shape[1], NORMALS_AT_ONCE):
+            numbers = out[row, begin : begin + NORMALS_AT_ONCE]
+            first, second = a[: numbers.size], b[: numbers.size]
+            fill_pairs(key, streams[row], start + np.uint64(ELEMENT_STRIDE * begin), first, second)
+            for e in range(numbers.size):
+                numbers[e] = fma(normal(first[e], second[e]), stddev, mean)
 
 
 @njit(nogil=True)

@@ -55,10 +55,11 @@ def block(key: Key, stream: np.uint64, counter: np.uint64) -> _Block:
     c0, c1 = counter & _LOW, counter >> _32
     c2, c3 = stream & _LOW, stream >> _32
     for _ in range(10):
-        p0, p1 = _MULTIPLIER_0 * c0, _MULTIPLIER_1 * c2
-        c0, c1, c2, c3 = (p1 >> _32) ^ c1 ^ k0, p1 & _LOW, (p0 >> _32) ^ c3 ^ k1, p0 & _LOW
+        # What is above the low 32 bits of a word is cut off where it is multiplied, by the instruction itself, and at the end.
+        p0, p1 = _MULTIPLIER_0 * (c0 & _LOW), _MULTIPLIER_1 * (c2 & _LOW)
+        c0, c1, c2, c3 = (p1 >> _32) ^ c1 ^ k0, p1, (p0 >> _32) ^ c3 ^ k1, p0
         k0, k1 = (k0 + _WEYL_0) & _LOW, (k1 + _WEYL_1) & _LOW
-    return c0, c1, c2, c3
+    return c0 & _LOW, c1 & _LOW, c2 & _LOW, c3 & _LOW
 
 
 @njit(nogil=True)
@@ -125,19 +126,22 @@ def unit(bits: np.uint64) -> np.float32:
     return np.float32(bits) * TO_UNIT
 
 
+@njit(nogil=True, inline="always")
+def draw_of_element(key: Key, stream: np.uint64, start: np.uint64, element: int) -> np.uint64:
+    """The first draw of an element: its word is selected without branches, so that loops over elements are vectorized."""
+    one, two = np.uint64(1), np.uint64(2)
+    place = start + np.uint64(ELEMENT_STRIDE) * np.uint64(element)
+    words = block(key, stream, place >> two)
+    low = words[1] if place & one else words[0]
+    high = words[3] if place & one else words[2]
+    return high if place & two else low
+
+
 @njit(nogil=True)
 def fill_units(key: Key, stream: np.uint64, n: np.uint64, out: np.ndarray) -> None:
-    """Fills a float32 array with numbers in [0, 1]; the first element's draw is ``n``.
-
-    Words are selected without branches, so that the loop is vectorized.
-    """
-    one, two = np.uint64(1), np.uint64(2)
+    """Fills a float32 array with numbers in [0, 1]; the first element's draw is ``n``."""
     for e in range(out.size):
-        place = n + np.uint64(ELEMENT_STRIDE) * np.uint64(e)
-        words = block(key, stream, place >> two)
-        low = words[1] if place & one else words[0]
-        high = words[3] if place & one else words[2]
-        out[e] = unit(high if place & two else low)
+        out[e] = unit(draw_of_element(key, stream, n, e))
 
 
 @njit(nogil=True)
@@ -187,7 +191,7 @@ def fill_draws(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -
 def fill_bits(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
     """The first draw of each element, as 64-bit integers."""
     for e in range(out.size):
-        out[e] = draw(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
+        out[e] = draw_of_element(key, stream, start, e)
 
 
 @njit(nogil=True)
@@ -201,8 +205,9 @@ def fill_rows_of_bits(out: np.ndarray, key: Key, streams: np.ndarray, start: np.
 def fill_rows_of_flips(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, last_head: np.uint64) -> None:
     """Whether the first draw of each element is at most ``last_head``."""
     for row in range(len(out)):
-        for e in range(out.shape[1]):
-            out[row, e] = draw(key, streams[row], start + np.uint64(ELEMENT_STRIDE * e)) <= last_head
+        flips, stream = out[row], streams[row]
+        for e in range(flips.size):
+            flips[e] = draw_of_element(key, stream, start, e) <= last_head
 
 
 @njit(nogil=True)
