@@ -45,15 +45,20 @@ def test_later_dimensions_are_summed_first() -> None:
     assert tree_sums(data, (0, 2))[1] == summed(np.array(rows), 32 // 7)
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-@pytest.mark.parametrize("shape", [(1, 70_001, 3), (1, 300, 3), (2, 200, 1)])
-def test_exact_sums_of_parts_equal_those_of_small_groups(dtype: type, shape: tuple[int, ...]) -> None:
-    data = RNG.integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
-    found = sums_of_narrow_integers(data, (shape[0], shape[2]))
-    assert found is not None
-    np.testing.assert_array_equal(found, tree_sums(data, (1,)))
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16])
+@pytest.mark.parametrize("shape", [(1, 70_001, 3), (1, 300, 3), (2, 200, 1), (3, 999, 70), (2, 70_000, 1)])
+@pytest.mark.parametrize("square", [False, True])
+def test_exact_sums_of_parts_equal_those_of_small_groups(dtype: type, shape: tuple[int, ...], square: bool) -> None:
+    limits = np.iinfo(dtype)
+    for low in (limits.min, limits.max - 2):
+        data = RNG.integers(low, limits.max, shape, dtype, endpoint=True)
+        found = sums_of_narrow_integers(data, (shape[0], shape[2]), square)
+        if square and data.itemsize > 1:
+            assert found is None
+        else:
+            np.testing.assert_array_equal(found, tree_sums(data, (1,), square))
 
 
 def test_wide_integers_are_left_to_the_tree() -> None:
-    assert sums_of_narrow_integers(np.ones((1, 4, 1), np.int32), (1, 1)) is None
+    assert sums_of_narrow_integers(np.ones((1, 4, 1), np.int32), (1, 1), False) is None
     assert tree_sums(np.full((1, 1 << 15), 1 << 20, np.int32), (1,)) == math.ldexp(1, 35)

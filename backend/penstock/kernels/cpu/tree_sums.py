@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cpu import moments
 from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import load, store, zeros
 
@@ -22,6 +21,8 @@ _EXACT = 1 << 24
 # Sums of up to this many neighbours are kept in registers.
 _LANES = 4
 _SUM, _SQUARES, _DEVIATIONS = range(3)
+# The fewest sums of exact groups that are computed side by side.
+_ABREAST = 64
 
 
 @kernel
@@ -251,27 +252,53 @@ def _is_narrow(values: np.ndarray) -> bool:
     return values.dtype == np.float32 or (values.dtype.kind in "iu" and values.itemsize <= 2)
 
 
-def sums_of_narrow_integers(data: np.ndarray, volumes: tuple[int, int]) -> np.ndarray | None:
-    """Sum integers of up to 16 bits in any order, in groups small enough for their sums to be exact.
+@inner
+def _square_or_value(value: np.number, squares: bool) -> np.int32:
+    whole = np.int32(value)
+    return np.int32(whole * whole) if squares else whole
+
+
+@kernel
+def _sum_exactly(source: np.ndarray, sizes: np.ndarray, squares: bool, target: np.ndarray) -> None:
+    """source (outer, count, inner) -> target (outer, inner), where the sums of groups are exact in single precision."""
+    outer, count, inner = source.shape
+    flat, sums = source.reshape(-1), np.empty((sizes.size, inner), np.float32)
+    # As many sums of whole rows side by side as are computed at a time.
+    totals = np.empty(inner * (-(-_ABREAST // inner)), np.int32)
+    step = totals.size
+    for o in range(outer):
+        place = o * count * inner
+        for g in range(sizes.size):
+            end = place + sizes[g] * inner
+            totals[:] = 0
+            while place < end:
+                part = flat[place : min(place + step, end)]
+                for j in range(part.size):
+                    totals[j] += _square_or_value(part[j], squares)
+                place += part.size
+            for c in range(inner):
+                sum_ = np.int32(0)
+                for j in range(c, step, inner):
+                    sum_ += totals[j]
+                sums[g, c] = np.float32(sum_)
+        _join(sums, inner, target[o])
+
+
+def sums_of_narrow_integers(data: np.ndarray, volumes: tuple[int, int], square: bool) -> np.ndarray | None:
+    """The sums of :func:`tree_sums` of integers, in groups small enough for their sums to be exact in any order.
 
     Args:
         data: contiguous.
         volumes: of the dimensions before and after those that are summed.
+        square: whether their squares are summed.
 
     Returns:
-        float32 of the shape ``volumes``; None if that does not suit the array.
+        float32 of the shape ``volumes``; None if the elements are not integers of up to 16 bits, or of 8 for squares.
     """
     outer, inner = volumes
-    if data.dtype.kind == "f" or data.itemsize > 2:
+    bits = 8 * data.itemsize * (2 if square else 1)
+    if data.dtype.kind not in "iu" or bits > 16:
         return None
-    rows = data.reshape(outer, -1, inner)
-    sizes = _split(rows.shape[1], _EXACT >> (8 * data.itemsize))
-    if sizes.size == 1:
-        return moments.sums(data, volumes).astype(np.float32)
-    if outer > 1:
-        return None
-    ends = np.cumsum(sizes)
-    parts = [moments.sums(rows[0, end - size : end], (1, inner)) for size, end in zip(sizes, ends)]
-    result = np.empty(volumes, np.float32)
-    _join(np.concatenate(parts, dtype=np.float32, casting="unsafe"), inner, result[0])
+    rows, result = data.reshape(outer, -1, inner), np.empty(volumes, np.float32)
+    _sum_exactly(rows, _split(rows.shape[1], _EXACT >> bits), square, result)
     return result

@@ -209,8 +209,8 @@ def sum_in_single(data: np.ndarray, axes: tuple[int, ...], square: bool) -> np.n
         values = data.astype(np.int64 if data.dtype.kind != "f" and square else np.float32)
         return (np.square(values) if square else values).astype(np.float32)
     volumes = moments.around(data, axes)
-    if volumes is not None and not square:
-        sums = sums_of_narrow_integers(np.ascontiguousarray(data), volumes)
+    if volumes is not None:
+        sums = sums_of_narrow_integers(np.ascontiguousarray(data), volumes, square)
         if sums is not None:
             return sums.reshape(kept_extents(data.shape, axes))
     return tree_sums(data, axes, square)
@@ -227,6 +227,9 @@ def extreme(data: np.ndarray, axes: tuple[int, ...], largest: bool) -> np.ndarra
         return np.full(shape, start, data.dtype)
     # These two ignore NaN.
     choose = np.fmax if largest else np.fmin
+    if data.dtype.kind != "f" and sorted(axes) == list(range(len(shape), data.ndim)):
+        # The order matters to zeros of both signs only; one long row is reduced in vectors.
+        data, axes = data.reshape(*shape, -1), (len(shape),)
     return choose(folded(choose, data, axes), start)
 
 
