@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.data_types import dtype_name
-from penstock.operators.control.split import truths
+from penstock.operators.control._predicates import truths
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
 from penstock.tensors import TensorList
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from penstock.operators.control._predicates import truths
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
-from penstock.tensors import TensorListCPU
 
 
 @register_operator
@@ -54,11 +52,3 @@ def truth_values(operator: Operator, workspace: Workspace) -> list[bool]:
                 f"Got a {len(shape)}-d input as a condition of the `if` statement."
             )
     return truths(batch)
-
-
-def truths(batch: TensorListCPU) -> list[bool]:
-    """Whether each sample is true, or an element of it."""
-    elements = batch.elements
-    if elements is not None and batch.ndim() == 0 and len(elements) == len(batch):
-        return list(elements.astype(bool).tolist())
-    return [bool(sample) if sample.ndim == 0 else bool(np.any(sample)) for sample in batch.samples]

@@ -1,0 +1,15 @@
+"""Predicates of conditionals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.tensors import TensorListCPU
+
+
+def truths(batch: TensorListCPU) -> list[bool]:
+    """Whether each sample is true, or an element of it."""
+    elements = batch.elements
+    if elements is not None and batch.ndim() == 0 and len(elements) == len(batch):
+        return list(elements.astype(bool).tolist())
+    return [bool(sample) if sample.ndim == 0 else bool(np.any(sample)) for sample in batch.samples]
