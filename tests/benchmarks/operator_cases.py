@@ -174,7 +174,7 @@ _REASONS = {
     "reductions.rms": "exact sums of the squares of 256 bytes at a time, 3,600 of them joined in single precision in DALI's order",
     "reductions.std_dev": "squares of float32 summed in float64, as DALI; OpenCV sums integers",
     "reductions.variance": "squares of float32 summed in float64, as DALI; OpenCV sums integers",
-    "resize": "a product and a sum of float32 for each tap, rounded one by one, as DALI; columns of eight lines at once gained nothing",
+    "resize": "weights are float32, as DALI's; the peer's are integers of 8 to 16 bits",
     "sequence_rearrange": _COPIES,
     "slice": _COPIES,
     "softmax": "exponentials in float64, one by one; the peers' are vectors of float32. No attempt yet",
@@ -369,6 +369,7 @@ def _sizes() -> Iterator[Case]:
                 "torchvision": lambda lib: lambda x: lib.F.resize(x, [224, 224]),
                 "PIL": lambda lib: lambda x: x.resize((224, 224), lib.Image.Resampling.BILINEAR),
             },
+            reason="weights are float32, as DALI's; summing columns of eight lines at once took 0.88 to 1.13 of the time, at a load of 34",
         )
     for reference in ("pil", "torchvision"):
         yield Case(
