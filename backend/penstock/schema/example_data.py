@@ -74,7 +74,9 @@ def pictures(layout: str = "", **extents: tuple[int, ...]) -> ExampleSamples:
     def make(index: int) -> np.ndarray:
         shape = tuple(sizes[letter][index % len(sizes[letter])] for letter in layout)
         rng = np.random.default_rng([index, *map(ord, layout)])
-        waves: np.ndarray = sum(np.sin(positions / (2 + axis) + index) for axis, positions in enumerate(np.indices(shape)))
+        waves: np.ndarray = sum(
+            np.sin(positions / (2 + axis) + index) for axis, positions in enumerate(np.indices(shape))
+        )
         return (255 * ((waves / len(shape) + 1) * 0.35 + 0.3 * rng.random(shape))).astype(np.uint8)
 
     return ExampleSamples(make, layout)
