@@ -324,7 +324,11 @@ def test_videos_of_processors(tmp_path: Path) -> None:
         ([[]], {}, "Video 0 has no frame"),
         ("video.mp4", {}, "nothing is fetched or read here"),
         ([np.zeros((9, 9, 3), np.uint8), np.zeros((9, 8, 3), np.uint8)], {}, "frames of several sizes"),
-        (np.zeros((2, 9, 9, 3), np.uint8), {"do_sample_frames": True, "fps": 1}, "`video_metadata` must tell"),
+        (
+            np.zeros((2, 9, 9, 3), np.uint8),
+            {"do_sample_frames": True, "fps": 1},
+            "`video_metadata` is needed to sample frames",
+        ),
         (np.zeros((2, 9, 9, 3), np.uint8), {"video_metadata": [{}, {}]}, "has 2 entries for 1 videos"),
         (np.zeros((2, 9, 9, 3), np.uint8), {"device": "cuda"}, "computes on a GPU"),
         (np.zeros((2, 9, 9, 3), np.float32), {}, "expected a PIL image"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -84,13 +85,19 @@ def calls_of_a_batch(work: Callable[[Any], Any], batch_size: int, threads: int) 
     def count(_frame: FrameType, event: str, _argument: object) -> None:
         counts[-1] += event == "call"
 
-    for _ in range(_BATCHES):
-        counts.append(0)
-        sys.setprofile(count)
-        try:
-            pipeline.run()
-        finally:
-            sys.setprofile(None)
+    # Of what earlier tests have left, finalizers would be called and counted.
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(_BATCHES):
+            counts.append(0)
+            sys.setprofile(count)
+            try:
+                pipeline.run()
+            finally:
+                sys.setprofile(None)
+    finally:
+        gc.enable()
     assert max(counts) - min(counts) <= _MAY_DIFFER
     return min(counts)
 

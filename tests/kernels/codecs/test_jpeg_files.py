@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -25,6 +25,11 @@ from penstock.kernels.windows import Region
 
 RNG = np.random.default_rng(4)
 TABLES = 0xC4
+
+
+def whole_scale(files: Sequence[np.ndarray]) -> np.ndarray:
+    """Return scales at which files are decoded with all their rows and columns."""
+    return np.ones(len(files), np.int64)
 
 
 def jpeg(height: int = 48, width: int = 64, mode: str = "RGB", kind: str = "JPEG", **options: Any) -> np.ndarray:
@@ -228,7 +233,9 @@ def test_each_file_is_decoded_by_one_of_the_threads() -> None:
 
     # One is left out, and one is not a file that the kernels read.
     order, files[5] = np.delete(np.arange(24), 11), jpeg(64, 69, keep_rgb=True, subsampling=0)
-    decoded = decode_together(EncodedFiles(files), headers, everything, order, targets, 3, False, 256, parallel, 3)
+    decoded = decode_together(
+        EncodedFiles(files), headers, whole_scale(files), everything, order, targets, 3, False, 256, parallel, 3
+    )
     assert np.flatnonzero(~decoded).tolist() == [5, 11]
     assert len(names) == 3
     for number, (output, file) in enumerate(zip(outputs, files)):
@@ -269,7 +276,17 @@ def test_markers_of_scans_are_counted_wherever_they_are(most: int) -> None:
     targets = np.array([output.ctypes.data for output in outputs])
     everything = np.array([(0, 0, 48, 64)] * 2)
     decoded = decode_together(
-        EncodedFiles(files), headers, everything, order, targets, 3, False, most, lambda task, _: task(0), 1
+        EncodedFiles(files),
+        headers,
+        whole_scale(files),
+        everything,
+        order,
+        targets,
+        3,
+        False,
+        most,
+        lambda task, _: task(0),
+        1,
     )
     assert decoded.tolist() == [most >= 1, most >= 4]
 
@@ -301,7 +318,17 @@ def decoded_on_threads(files: list[np.ndarray], threads: int) -> tuple[np.ndarra
 
     order = np.arange(len(files))
     decoded = decode_together(
-        EncodedFiles(files), shapes, regions, order, targets, 3, False, 256, parallel, num_threads=threads
+        EncodedFiles(files),
+        shapes,
+        whole_scale(files),
+        regions,
+        order,
+        targets,
+        3,
+        False,
+        256,
+        parallel,
+        num_threads=threads,
     )
     return decoded, outputs, asked[0]
 

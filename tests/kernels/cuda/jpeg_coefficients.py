@@ -60,7 +60,7 @@ def _read_file(
     memory: Memory,
     coefficients: np.ndarray,
 ) -> bool:
-    end, scan = read_scan(place, size, height, width, (0, 0, height, width), segments, data)
+    end, scan = read_scan(place, size, height, width, 1, (0, 0, height, width), segments, data)
     return end > 0 and scan.across == 2 and scan.down == 2 and _read(scan, memory, coefficients)
 
 

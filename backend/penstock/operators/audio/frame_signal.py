@@ -52,9 +52,6 @@ class FrameSignal(Operator):
             Example({"frame_length": 4, "step": 3}, (random_arrays((9, 2), (3, 2), (16, 2)),)),
         ),
         equivalents=(
-            Equivalent(
-                "tf.signal.frame", "With `pad_end=True`, it may add a frame whose values are all in the one before."
-            ),
             Equivalent("librosa.util.frame", "With `pad_end=False`; it has the frames as the last dimension."),
         ),
     )
