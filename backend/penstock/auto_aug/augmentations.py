@@ -16,12 +16,12 @@ _IDENTITY = np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0]])
 
 
 def warp_x_param(magnitude: float) -> list[float]:
-    """A displacement along x."""
+    """Return a displacement along x."""
     return [magnitude, 0]
 
 
 def warp_y_param(magnitude: float) -> list[float]:
-    """A displacement along y."""
+    """Return a displacement along y."""
     return [0, magnitude]
 
 
@@ -29,7 +29,7 @@ def warp_y_param(magnitude: float) -> list[float]:
 def shear_x(
     data: DataNode, shear: DataNode, fill_value: float | None = 128, interp_type: types.DALIInterpType | None = None
 ) -> DataNode:
-    """Shears along x; the magnitude is the tangent of the angle."""
+    """Shear along x; the magnitude is the tangent of the angle."""
     return _warped(data, fn.transforms.shear(shear=shear), fill_value, interp_type)
 
 
@@ -37,7 +37,7 @@ def shear_x(
 def shear_y(
     data: DataNode, shear: DataNode, fill_value: float | None = 128, interp_type: types.DALIInterpType | None = None
 ) -> DataNode:
-    """Shears along y; the magnitude is the tangent of the angle."""
+    """Shear along y; the magnitude is the tangent of the angle."""
     return _warped(data, fn.transforms.shear(shear=shear), fill_value, interp_type)
 
 
@@ -49,7 +49,7 @@ def translate_x(
     fill_value: float | None = 128,
     interp_type: types.DALIInterpType | None = None,
 ) -> DataNode:
-    """Translates along x by a fraction of the width, given in ``shape`` (height, width)."""
+    """Translate along x by a fraction of the width, given in ``shape`` (height, width)."""
     return _warped(data, fn.transforms.translation(offset=rel_offset * shape[1]), fill_value, interp_type)
 
 
@@ -57,7 +57,7 @@ def translate_x(
 def translate_x_no_shape(
     data: DataNode, offset: DataNode, fill_value: float | None = 128, interp_type: types.DALIInterpType | None = None
 ) -> DataNode:
-    """Translates along x by pixels."""
+    """Translate along x by pixels."""
     return _warped(data, fn.transforms.translation(offset=offset), fill_value, interp_type)
 
 
@@ -69,7 +69,7 @@ def translate_y(
     fill_value: float | None = 128,
     interp_type: types.DALIInterpType | None = None,
 ) -> DataNode:
-    """Translates along y by a fraction of the height, given in ``shape`` (height, width)."""
+    """Translate along y by a fraction of the height, given in ``shape`` (height, width)."""
     return _warped(data, fn.transforms.translation(offset=rel_offset * shape[0]), fill_value, interp_type)
 
 
@@ -77,7 +77,7 @@ def translate_y(
 def translate_y_no_shape(
     data: DataNode, offset: DataNode, fill_value: float | None = 128, interp_type: types.DALIInterpType | None = None
 ) -> DataNode:
-    """Translates along y by pixels."""
+    """Translate along y by pixels."""
     return _warped(data, fn.transforms.translation(offset=offset), fill_value, interp_type)
 
 
@@ -95,24 +95,24 @@ def rotate(
     interp_type: types.DALIInterpType | None = None,
     rotate_keep_size: bool = True,
 ) -> DataNode:
-    """Rotates by degrees."""
+    """Rotate by degrees."""
     return fn.rotate(data, angle=angle, fill_value=fill_value, interp_type=interp_type, keep_size=rotate_keep_size)
 
 
 def shift_enhance_range(magnitude: float) -> float:
-    """The factor of an enhancement: 1 changes nothing."""
+    """Return the factor of an enhancement: 1 changes nothing."""
     return 1 + magnitude
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
 def brightness(data: DataNode, parameter: DataNode) -> DataNode:
-    """Multiplies all channels; 0 yields black, 1 changes nothing."""
+    """Multiply all channels; 0 yields black, 1 changes nothing."""
     return fn.brightness(data, brightness=parameter)
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
 def contrast(data: DataNode, parameter: DataNode) -> DataNode:
-    """Multiplies the distance to the mean luminance; 0 yields grey, 1 changes nothing."""
+    """Multiply the distance to the mean luminance; 0 yields grey, 1 changes nothing."""
     mean = fn.reductions.mean(data, axis_names="HW", keep_dims=True)
     center = fn.reductions.sum(mean * constant_node(_LUMINANCE, device=data.device), axis_names="C", keep_dims=True)
     parameter = parameter.gpu() if data.device == "gpu" else parameter
@@ -121,47 +121,47 @@ def contrast(data: DataNode, parameter: DataNode) -> DataNode:
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
 def color(data: DataNode, parameter: DataNode) -> DataNode:
-    """Multiplies the saturation; 0 yields grey values, 1 changes nothing."""
+    """Multiply the saturation; 0 yields grey values, 1 changes nothing."""
     return fn.saturation(data, saturation=parameter)
 
 
 def sharpness_kernel(magnitude: float) -> np.ndarray:
-    """The filter that sharpens (positive magnitude) or blurs (negative); 0 changes nothing."""
+    """Return the filter that sharpens (positive magnitude) or blurs (negative); 0 changes nothing."""
     return ((1 + magnitude) * _IDENTITY - magnitude * _BLUR).astype(np.float32)
 
 
 def sharpness_kernel_shifted(magnitude: float) -> np.ndarray:
-    """The same for magnitudes where 1 changes nothing."""
+    """Return the same for magnitudes where 1 changes nothing."""
     return sharpness_kernel(magnitude - 1)
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=sharpness_kernel, param_device="auto")
 def sharpness(data: DataNode, kernel: DataNode) -> DataNode:
-    """Sharpens or blurs with a 3 x 3 filter."""
+    """Sharpen or blur with a 3 x 3 filter."""
     return fn.filter(data, kernel)
 
 
 def poster_mask_uint8(magnitude: float) -> np.ndarray:
-    """The mask that keeps the highest bits; the rounded magnitude is their number, at least one."""
+    """Return the mask that keeps the highest bits; the rounded magnitude is their number, at least one."""
     bits = max(1, round(float(magnitude)))
     return np.array((0xFF00 >> bits) & 0xFF, np.uint8)
 
 
 @augmentation(mag_range=(0, 4), mag_to_param=poster_mask_uint8, randomly_negate=False, param_device="auto")
 def posterize(data: DataNode, mask: DataNode) -> DataNode:
-    """Keeps only the high bits of each value."""
+    """Keep only the high bits of each value."""
     return data & mask
 
 
 @augmentation(mag_range=(256, 0), param_device="auto")
 def solarize(data: DataNode, threshold: DataNode) -> DataNode:
-    """Inverts the values from the threshold on."""
+    """Invert the values from the threshold on."""
     below = data < threshold
     return below * data + (below ^ True) * (Constant(255, dtype=types.UINT8) - data)
 
 
 def solarize_add_shift(shift: float) -> np.uint8:
-    """The summand of :func:`solarize_add`, in the image's type."""
+    """Return the summand of :func:`solarize_add`, in the image's type."""
     if shift >= 128:
         raise ValueError(f"The shift of `solarize_add` must be less than 128, got {shift}")
     return np.uint8(shift)
@@ -169,26 +169,26 @@ def solarize_add_shift(shift: float) -> np.uint8:
 
 @augmentation(mag_range=(0, 110), param_device="auto", mag_to_param=solarize_add_shift)
 def solarize_add(data: DataNode, shift: DataNode) -> DataNode:
-    """Adds to the values below 128."""
+    """Add to the values below 128."""
     below = data < Constant(128, dtype=types.UINT8)
     return below * (data + shift) + (below ^ True) * data
 
 
 @augmentation
 def invert(data: DataNode, _: object) -> DataNode:
-    """255 minus each value."""
+    """Return 255 minus each value."""
     return Constant(255, dtype=types.UINT8) - data
 
 
 @augmentation
 def equalize(data: DataNode, _: object) -> DataNode:
-    """Equalizes the histogram of each channel."""
+    """Equalize the histogram of each channel."""
     return fn.equalize(data)
 
 
 @augmentation
 def auto_contrast(data: DataNode, _: object) -> DataNode:
-    """Stretches the values of each channel to the full range; a constant channel stays as it is."""
+    """Stretch the values of each channel to the full range; a constant channel stays as it is."""
     low = fn.reductions.min(data, axis_names="HW", keep_dims=True)
     range_ = fn.reductions.max(data, axis_names="HW", keep_dims=True) - low
     varies = range_ > 0
@@ -198,5 +198,5 @@ def auto_contrast(data: DataNode, _: object) -> DataNode:
 
 @augmentation
 def identity(data: DataNode, _: object) -> DataNode:
-    """Changes nothing."""
+    """Change nothing."""
     return data

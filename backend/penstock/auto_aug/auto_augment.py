@@ -141,7 +141,7 @@ def auto_augment(
     max_translate_rel: float | Sequence[float] | None = None,
     seed: int | None = None,
 ) -> DataNode:
-    """Applies one of the sub-policies of a published policy to each sample.
+    """Apply one of the sub-policies of a published policy to each sample.
 
     Args:
         data: uint8 images, HWC.
@@ -184,12 +184,12 @@ def auto_augment_image_net(
     max_translate_rel: float | Sequence[float] | None = None,
     seed: int | None = None,
 ) -> DataNode:
-    """:func:`auto_augment` with the policy ``image_net``."""
+    """Apply :func:`auto_augment` with the policy ``image_net``."""
     return auto_augment(data, "image_net", shape, fill_value, interp_type, max_translate_abs, max_translate_rel, seed)
 
 
 def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, **kwargs: object) -> DataNode:
-    """Applies one of the sub-policies of ``policy`` to each sample; ``kwargs`` are for the augmentations.
+    """Apply one of the sub-policies of ``policy`` to each sample; ``kwargs`` are for the augmentations.
 
     Raises:
         ValueError: the policy has no sub-policies.
@@ -258,7 +258,7 @@ class _Table:
 
 
 def _policy(name: str, sub_policies: Sequence[_Sub], moving: Sequence[Augmentation] = ()) -> Policy:
-    """The policy with the augmentations meant in the papers: without random signs where they are not needed."""
+    """Return the policy with the augmentations meant in the papers: without random signs where they are not needed."""
     plain = {"mag_range": (0.1, 1.9), "randomly_negate": False, "mag_to_param": None}
     known = {augmentation.name: augmentation for augmentation in moving} | {
         "shear_x": a.shear_x,
@@ -283,7 +283,7 @@ def get_image_net_policy(
     max_translate_abs: float | Sequence[float] | None = None,
     max_translate_rel: float | Sequence[float] | None = None,
 ) -> Policy:
-    """The policy found for ImageNet."""
+    """Return the policy found for ImageNet."""
     moving = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
     return _policy("ImageNetPolicy", _IMAGE_NET, moving)
 
@@ -293,7 +293,7 @@ def get_reduced_cifar10_policy(
     max_translate_abs: float | Sequence[float] | None = None,
     max_translate_rel: float | Sequence[float] | None = None,
 ) -> Policy:
-    """The policy found for CIFAR-10, on a part of it."""
+    """Return the policy found for CIFAR-10, on a part of it."""
     moving = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
     return _policy("ReducedCifar10Policy", _REDUCED_CIFAR10, moving)
 
@@ -303,11 +303,11 @@ def get_svhn_policy(
     max_translate_abs: float | Sequence[float] | None = None,
     max_translate_rel: float | Sequence[float] | None = None,
 ) -> Policy:
-    """The policy found for the Street View House Numbers."""
+    """Return the policy found for the Street View House Numbers."""
     moving = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
     return _policy("SvhnPolicy", _SVHN, moving)
 
 
 def get_reduced_image_net_policy() -> Policy:
-    """The policy found for ImageNet, on a part of it; it translates nothing."""
+    """Return the policy found for ImageNet, on a part of it; it translates nothing."""
     return _policy("ReducedImageNetPolicy", _REDUCED_IMAGE_NET)

@@ -32,7 +32,7 @@ def rand_augment(
     monotonic_mag: bool = True,
     excluded: Sequence[str] | None = None,
 ) -> DataNode:
-    """Applies ``n`` augmentations to each sample, drawn from the whole suite, with magnitude ``m``.
+    """Apply ``n`` augmentations to each sample, drawn from the whole suite, with magnitude ``m``.
 
     Args:
         data: uint8 images, HWC.
@@ -64,7 +64,7 @@ def apply_rand_augment(
     seed: int | None = None,
     **kwargs: object,
 ) -> DataNode:
-    """The same with augmentations of one's own; ``kwargs`` are for them.
+    """Return the same with augmentations of one's own; ``kwargs`` are for them.
 
     Raises:
         ValueError: there are no augmentations, or ``n`` or ``m`` is out of range.
@@ -111,7 +111,7 @@ def get_rand_augment_suite(
     max_translate_abs: float | Sequence[float] | None = None,
     max_translate_rel: float | Sequence[float] | None = None,
 ) -> list[Augmentation]:
-    """The augmentations, with ranges in which a larger bin is a stronger augmentation."""
+    """Return the augmentations, with ranges in which a larger bin is a stronger augmentation."""
     return [
         *translations(use_shape, _TRANSLATE_ABS, _TRANSLATE_REL, max_translate_abs, max_translate_rel),
         a.shear_x,
@@ -134,7 +134,7 @@ def get_rand_augment_non_monotonic_suite(
     max_translate_abs: float | Sequence[float] | None = None,
     max_translate_rel: float | Sequence[float] | None = None,
 ) -> list[Augmentation]:
-    """The augmentations with the ranges of the paper."""
+    """Return the augmentations with the ranges of the paper."""
     plain = {"mag_range": _ENHANCE, "randomly_negate": False, "mag_to_param": None}
     return [
         *translations(use_shape, _TRANSLATE_ABS, _TRANSLATE_REL, max_translate_abs, max_translate_rel),

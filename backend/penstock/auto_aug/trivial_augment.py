@@ -23,7 +23,7 @@ def trivial_augment_wide(
     seed: int | None = None,
     excluded: Sequence[str] | None = None,
 ) -> DataNode:
-    """Applies one augmentation to each sample, with a random magnitude.
+    """Apply one augmentation to each sample, with a random magnitude.
 
     Args:
         data: uint8 images, HWC.
@@ -49,7 +49,7 @@ def apply_trivial_augment(
     seed: int | None = None,
     **kwargs: object,
 ) -> DataNode:
-    """The same with augmentations of one's own; ``kwargs`` are for them.
+    """Return the same with augmentations of one's own; ``kwargs`` are for them.
 
     Raises:
         ValueError: there are no augmentations, or ``num_magnitude_bins`` is not positive.
@@ -73,7 +73,7 @@ def get_trivial_augment_wide_suite(
     max_translate_abs: float | Sequence[float] | None = None,
     max_translate_rel: float | Sequence[float] | None = None,
 ) -> list[Augmentation]:
-    """The augmentations with the wide ranges of the paper."""
+    """Return the augmentations with the wide ranges of the paper."""
     enhance = {"mag_range": (0.01, 0.99)}
     return [
         *translations(use_shape, 32, 1.0, max_translate_abs, max_translate_rel),

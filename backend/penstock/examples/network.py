@@ -66,7 +66,7 @@ def write_model(folder: Path, configuration: Path, pipeline: Path | None = None)
 
 
 def _tensor(value: onnx.ValueInfoProto, labels: str | None) -> str:
-    """A tensor in Triton's configuration, without the dimension of the batch."""
+    """Return a tensor in Triton's configuration, without the dimension of the batch."""
     from onnx import TensorProto
 
     tensor = value.type.tensor_type

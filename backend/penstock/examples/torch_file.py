@@ -181,7 +181,7 @@ def _load(stream: io.BytesIO) -> Any:
 
 
 def _storages(named: dict[Any, Any]) -> dict[str, _Storage]:
-    """The storages that the tensors refer to, by key."""
+    """Return the storages that the tensors refer to, by key."""
     storages: dict[str, _Storage] = {}
     for name, tensor in named.items():
         if not isinstance(name, str) or not isinstance(tensor, _Tensor):

@@ -39,12 +39,12 @@ class Comparison(NamedTuple):
 
 @cache
 def measured() -> tuple[Comparison, ...]:
-    """The measurements, by library."""
+    """Return the measurements, by library."""
     return tuple(Comparison(**row) for row in json.loads(FILE.read_text()))
 
 
 def table(library: str) -> str:
-    """The measurements of one library, as a Markdown table."""
+    """Return the measurements of one library, as a Markdown table."""
     rows = [row for row in measured() if row.library == library]
     lines = ["| | cases | values | different |", "| --- | --: | --: | --: |"]
     lines += [f"| {row.what} | {row.cases:,} | {row.values:,} | {row.different} |" for row in rows]

@@ -402,12 +402,12 @@ class HybridFamily(JanusFamily):
 
 
 def squared(images: DataNode, means: Sequence[float], side: int | None = None) -> DataNode:
-    """Images in the middle of a square of a colour, told by what is white times means; see :func:`on_square`."""
+    """Return images in the middle of a square of a colour, told by what is white times means; see :func:`on_square`."""
     return on_square(images, [int(mean * _WHITE) for mean in means], side)
 
 
 def on_square(images: DataNode, colour: Sequence[int], side: int | None = None) -> DataNode:
-    """Images in the middle of a square of a colour: of a known side, or of the longer side of each."""
+    """Return images in the middle of a square of a colour: of a known side, or of the longer side of each."""
     length: DataNode | float = float(side or 0)
     if side is None:
         length = fn.cast(fn.reductions.max(images.shape()[:2]), dtype=types.FLOAT)

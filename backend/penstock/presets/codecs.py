@@ -105,7 +105,7 @@ class NeuCodecFamily(RowFamily):
         }
 
     def _rows_of(self, samples: int) -> int:
-        """Rows of a sound of so many samples."""
+        """Return rows of a sound of so many samples."""
         windows = (samples + 2 * self.silence_beside - KALDI["window_length"]) // KALDI["window_step"] + 1
         return int(up(windows, _STRIDE)) // _STRIDE
 

@@ -489,12 +489,12 @@ _TYPE_OF_KIND = {"images": _TYPES[0], "audio": _TYPES[1], "videos": _TYPES[2]}
 
 
 def families() -> tuple[str, ...]:
-    """The processors that presets follow, as `transformers` names them."""
+    """Return the processors that presets follow, as `transformers` names them."""
     return (*(name + _KINDS[family.kind] for name, family in _FAMILIES.items()), *_SOUNDS_OF)
 
 
 def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
-    """The settings of a configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
+    """Return the settings of a configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
 
     Of models of timm, it is their `config.json`; of open_clip, `open_clip_config.json`.
 
@@ -512,18 +512,18 @@ def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
 
 @functools.cache
 def _vocabulary() -> frozenset[str]:
-    """The settings of all families."""
+    """Return the settings of all families."""
     return frozenset[str]().union(*map(known_settings, _FAMILIES.values()))
 
 
 def class_name(configuration: Mapping[str, object]) -> str:
-    """The class that a configuration names, or an empty string."""
+    """Return the class that a configuration names, or an empty string."""
     by_settings = next((name for key, name in _TELLING.items() if key in configuration), "")
     return str(next(filter(None, map(configuration.get, _TYPES)), by_settings))
 
 
 def _unknown_class(name: str) -> str:
-    """What to say of a class that no preset follows; ``name`` is empty if there is none."""
+    """Return the error for a class that no preset follows; ``name`` is empty if there is none."""
     if not name:
         return f"The configuration names no class (`image_processor_type`), as a model's own {FILE} does"
     reason = _UNFOLLOWED.get(name.removesuffix("Fast"))
@@ -534,7 +534,7 @@ def _unknown_class(name: str) -> str:
 
 
 def part_of(configuration: Mapping[str, object], kind: str | None = None) -> Mapping[str, object]:
-    """The settings of one class, of a configuration that holds those of several, as Qwen2.5-Omni's.
+    """Return the settings of one class, of a configuration that holds those of several, as Qwen2.5-Omni's.
 
     Args:
         kind: what the class takes: `images`, `audio` or `videos`; by default, the first of these that is there.
@@ -549,7 +549,7 @@ def part_of(configuration: Mapping[str, object], kind: str | None = None) -> Map
 
 
 def _family_named(name: str) -> Family | None:
-    """The family of a class with its own settings, if there is one."""
+    """Return the family of a class with its own settings, if there is one."""
     if name.removesuffix("Fast") in _UNFOLLOWED:
         return None
     own = next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)
@@ -557,13 +557,14 @@ def _family_named(name: str) -> Family | None:
 
 
 def _settings_of(name: str) -> frozenset[str]:
-    """The settings that a class is known to have."""
+    """Return the settings that a class is known to have."""
     family = _family_named(name)
     return frozenset() if family is None else known_settings(family)
 
 
 def configuration_of(source: str | Path | Mapping[str, object], kind: str = "images") -> Mapping[str, object]:
-    """What a configuration holds, as :func:`read_configuration` takes it; of a folder, that for images or sounds, or `videos`.
+    """Return a configuration's contents, as :func:`read_configuration` takes them; of a folder, those for images or
+    sounds, or `videos`.
 
     Raises:
         PresetError: the file holds none.

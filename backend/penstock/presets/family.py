@@ -103,16 +103,17 @@ class Family:
 
     @property
     def concatenated(self) -> tuple[str, ...]:
-        """Outputs of which the processor joins those of several images along their first axis; another output tells them apart."""
+        """Outputs that the processor concatenates over images along the first axis; another output says which rows
+        belong to which image."""
         return ()
 
     @property
     def on_host(self) -> bool:
-        """Whether the host computes, also where the outputs are to lie on a GPU, which has no kernels that give the same."""
+        """Whether the host computes even if outputs are on a GPU, because no GPU kernel gives the same values."""
         return False
 
     def converted(self, values: Values) -> Values:
-        """The settings as this family holds them, from those of a configuration over its defaults.
+        """Return the settings as this family holds them, from those of a configuration over its defaults.
 
         Raises:
             PresetError: one has a value that is not followed.
@@ -120,18 +121,18 @@ class Family:
         return values
 
     def check(self, backend: str) -> None:
-        """Raises PresetError if the arithmetic of a library, `torchvision` or `pil`, is not followed with these settings."""
+        """Raise PresetError if the arithmetic of a library, `torchvision` or `pil`, is not followed with these settings."""
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        """The outputs for images of uint8, of layout HWC, or for sounds, where these are: on the CPU or on a GPU."""
+        """Return the outputs for images of uint8, of layout HWC, or for sounds, where these are: on the CPU or on a GPU."""
         raise NotImplementedError
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
-        """How many vision tokens an image becomes; ``model``: the values that :attr:`tells_by` names."""
+        """Return how many vision tokens an image becomes; ``model``: the values that :attr:`tells_by` names."""
         raise PresetError(f"{type(self).__name__} does not tell how many tokens an image becomes")
 
     def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
-        """The same, by a size as :func:`count_tokens` takes it.
+        """Return the same, by a size as :func:`count_tokens` takes it.
 
         Raises:
             ValueError: it is none.
@@ -140,18 +141,18 @@ class Family:
         return self.tokens(height, width, model)
 
     def shared_settings(self, sizes: Sequence[tuple[int, int]]) -> Values:
-        """Settings of a call that depend on the heights and widths of all its images."""
+        """Return the settings of a call that depend on the heights and widths of all its images."""
         return {}
 
     def joined(self, images: Sequence[Features]) -> Values:
-        """What the processor gives of several images: one array for each name, or a list where their shapes differ."""
+        """Return the processor's result for several images: one array for each name, or a list where their shapes differ."""
         return {
             name: (np.concatenate if name in self.concatenated else stacked)([image[name] for image in images])
             for name in self.outputs
         }
 
     def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
-        """What the processor gives of lists of images, one for each prompt."""
+        """Return the processor's result for lists of images, one list for each prompt."""
         return self.joined([image for group in groups for image in group])
 
 
@@ -198,7 +199,7 @@ class ImageFamily(Family):
         self._check_factor(backend)
 
     def _check_factor(self, backend: str) -> None:
-        """Raises PresetError for a factor that is not, to the bit, the reciprocal of a number in single precision, where
+        """Raise PresetError for a factor that is not, to the bit, the reciprocal of a number in single precision, where
         values are multiplied with it."""
         if self.do_rescale and not self.rescale_factor:
             raise PresetError("`rescale_factor` is not 0")
@@ -212,7 +213,7 @@ class ImageFamily(Family):
             )
 
     def filter_of(self, backend: str) -> str:
-        """The name of the filter in the library that resizes.
+        """Return the name of the filter in the library that resizes.
 
         Raises:
             PresetError: there is none.
@@ -226,11 +227,11 @@ class ImageFamily(Family):
         return names[self.resample]
 
     def fuses_factor(self, backend: str) -> bool:
-        """Whether mean and deviation are divided by the factor, instead of values multiplied with it."""
+        """Return whether mean and deviation are divided by the factor, instead of values multiplied with it."""
         return self.do_normalize and backend == "torchvision"
 
     def divisor(self) -> float:
-        """What values are divided by."""
+        """Return the number by which values are divided."""
         if not self.do_rescale:
             return 1.0
         rounded = round(1 / self.rescale_factor, 6)
@@ -238,28 +239,28 @@ class ImageFamily(Family):
 
     @property
     def leaves_bytes(self) -> bool:
-        """Whether values stay of uint8."""
+        """Whether values stay uint8."""
         return not (self.do_rescale or self.do_normalize)
 
     def check_floats(self) -> None:
-        """Raises PresetError where values would stay of uint8."""
+        """Raise PresetError where values would stay of uint8."""
         if self.leaves_bytes:
             raise PresetError(
                 "`do_rescale`, `do_normalize`: one of them is set, as no preset of this class leaves bytes"
             )
 
     def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
-        """Images of another size: height and width, given or computed."""
+        """Return images of another size: height and width, given or computed."""
         return fn.resize(images, size=size, reference=backend, interpolation=self.filter_of(backend))
 
     def normalized(self, images: DataNode, backend: str, name: str | None = PIXELS) -> DataNode:
-        """Images as the model takes them, of layout CHW."""
+        """Return images as the model takes them, of layout CHW."""
         if self.leaves_bytes:
             return fn.transpose(images, perm=[2, 0, 1], name=name)
         return fn.rescale_normalize(images, **self.normalizing(backend), name=name)
 
     def normalizing(self, backend: str) -> Values:
-        """The arguments of the operators that rescale and normalize."""
+        """Return the arguments of the operators that rescale and normalize."""
         mean, std = (self.image_mean, self.image_std) if self.do_normalize else ((), ())
         return {"divisor": self.divisor(), "mean": list(mean), "std": list(std), "reference": ARITHMETIC[backend]}
 
@@ -279,7 +280,7 @@ AnyFamily = TypeVar("AnyFamily", bound=Family)
 def settings_from(
     defaults: AnyFamily, given: Mapping[str, object], name: str, vocabulary: frozenset[str] = frozenset()
 ) -> AnyFamily:
-    """The settings of a configuration, with the class's own defaults.
+    """Return the settings of a configuration, with the class's own defaults.
 
     Args:
         defaults: the class's own settings.
@@ -318,14 +319,14 @@ def check_known(defaults: Family, settings: Mapping[str, object], name: str) -> 
 
 
 def known_settings(defaults: Family) -> frozenset[str]:
-    """The settings that a family has, or that its class ignores by name."""
+    """Return the settings that a family has, or that its class ignores by name."""
     ignored: frozenset[str] = getattr(defaults, "ignored", frozenset())
     own = frozenset(each.name for each in fields(defaults)) - defaults.hidden
     return own | ignored | defaults.older_settings.keys()
 
 
 def _has_no_effect(key: str, value: object, given: Mapping[str, object]) -> bool:
-    """Whether a setting that a family does not have is one that changes nothing, or that is not set."""
+    """Return whether a setting that a family does not have is one that changes nothing, or that is not set."""
     # It tells what a size means that is one number.
     if key == "default_to_square":
         return not isinstance(given.get("size"), int)
@@ -364,7 +365,7 @@ def _nearest_setting(defaults: Family, key: str) -> str:
 
 
 def _of_type(value: object, default: object, what: str) -> object:
-    """The value; raises PresetError where the default is a flag or a number and it is not."""
+    """Return the value; raise PresetError where the default is a flag or a number and it is not."""
     if isinstance(default, bool):
         fits, wanted = isinstance(value, (bool, int)) and value in (0, 1), "true or false"
         return bool(value) if fits else _refuse(value, what, wanted)
@@ -382,7 +383,7 @@ def _refuse(value: object, what: str, wanted: str) -> object:
 
 
 def size_of(value: object, square: bool, what: str, *forms: frozenset[str]) -> dict[str, int]:
-    """A size as a mapping: of a number, of two, or of a mapping with the keys of one of the forms.
+    """Return a size as a mapping: of a number, of two, or of a mapping with the keys of one of the forms.
 
     Raises:
         PresetError: it is something else, or not positive.
@@ -404,7 +405,7 @@ def size_of(value: object, square: bool, what: str, *forms: frozenset[str]) -> d
 
 
 def checked_extents(size: Sequence[int], names: Sequence[str]) -> Sequence[int]:
-    """A size that has these extents.
+    """Return a size that has these extents.
 
     Raises:
         ValueError: it has others.
@@ -415,7 +416,7 @@ def checked_extents(size: Sequence[int], names: Sequence[str]) -> Sequence[int]:
 
 
 def fitted_sizes(images: DataNode, rule: str, bounds: SizeArguments) -> tuple[DataNode, DataNode]:
-    """The size that a rule of :mod:`penstock.kernels.fitted_sizes` gives images or videos, and that of their canvas."""
+    """Return the size that a rule of :mod:`penstock.kernels.fitted_sizes` gives images or videos, and that of their canvas."""
     size, canvas = fn.fitted_size(
         images,
         rule=rule,
@@ -429,7 +430,7 @@ def fitted_sizes(images: DataNode, rule: str, bounds: SizeArguments) -> tuple[Da
 
 
 def in_corner(images: DataNode, canvas: DataNode) -> DataNode:
-    """Images in the upper left corner of a black canvas."""
+    """Return images in the upper left corner of a black canvas."""
     extents = fn.cast(canvas, dtype=types.FLOAT)
     return fn.crop(
         images,
@@ -443,12 +444,12 @@ def in_corner(images: DataNode, canvas: DataNode) -> DataNode:
 
 
 def as_floats(images: DataNode) -> DataNode:
-    """Images of uint8 and HWC as floats and CHW, with the same values."""
+    """Return images of uint8 and HWC as floats and CHW, with the same values."""
     return fn.rescale_normalize(images, divisor=1.0, output_layout="CHW")
 
 
 def fused_floats(images: DataNode, family: ImageFamily, blue_first: bool, name: str | None) -> DataNode:
-    """Images of float and CHW, from 0 to 255, as torchvision's classes rescale and normalize them: in one step."""
+    """Return images of float and CHW, from 0 to 255, as torchvision's classes rescale and normalize them: in one step."""
     if not family.do_normalize:
         values = images * family.rescale_factor
         return named(values, name, 3) if name else values
@@ -463,17 +464,17 @@ def fused_floats(images: DataNode, family: ImageFamily, blue_first: bool, name: 
 
 
 def named(node: DataNode, name: str, ndim: int) -> DataNode:
-    """The same data as an output of this name."""
+    """Return the same data as an output of this name."""
     return fn.reshape(node, src_dims=list(range(ndim)), name=name)
 
 
 def stacked(arrays: Sequence[np.ndarray]) -> object:
-    """One array of all, or, where their shapes differ, a list of them."""
+    """Return one array of all, or, where their shapes differ, a list of them."""
     return np.stack(arrays) if len({array.shape for array in arrays}) == 1 else list(arrays)
 
 
 def extended(arrays: Sequence[np.ndarray], axes: Sequence[int]) -> np.ndarray:
-    """The arrays as one, each followed by zeros along some axes, up to the largest extent."""
+    """Return the arrays as one, each followed by zeros along some axes, up to the largest extent."""
     most = [max(array.shape[axis] for array in arrays) for axis in axes]
 
     def padded(array: np.ndarray) -> np.ndarray:
@@ -486,5 +487,5 @@ def extended(arrays: Sequence[np.ndarray], axes: Sequence[int]) -> np.ndarray:
 
 
 def image_sizes(images: DataNode, name: str) -> DataNode:
-    """Height and width of images, INT64."""
+    """Return the height and width of images, INT64."""
     return named(images.shape()[:2], name, 1)

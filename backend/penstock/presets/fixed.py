@@ -102,18 +102,18 @@ class FixedFamily(ImageFamily):
         return (self.finished(images, backend), *masks, *sizes)
 
     def prepared(self, data: DataNode, backend: str) -> DataNode:
-        """The image as it is before its values are changed."""
+        """Return the image as it is before its values are changed."""
         images = self.fitted(data, backend) if self.do_resize else data
         return self.cropped(images, backend, self.crop_size) if self.do_center_crop else images
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
-        """Images of the size that is asked for."""
+        """Return images of the size that is asked for."""
         if set(self.size) == {"shortest_edge"}:
             return self.shortened(images, backend, self.size["shortest_edge"])
         return self.resized(images, backend, self.target(images))
 
     def target(self, images: DataNode) -> DataNode | list[int]:
-        """The size of images that is asked for, if it is not that of the shorter side alone."""
+        """Return the size of images that is asked for, if it is not that of the shorter side alone."""
         if "height" in self.size:
             return [self.size["height"], self.size["width"]]
         rule, bounds = self.rule
@@ -124,26 +124,26 @@ class FixedFamily(ImageFamily):
         return target
 
     def shortened(self, images: DataNode, backend: str, edge: int) -> DataNode:
-        """Images whose shorter side is so long."""
+        """Return images whose shorter side is so long."""
         return fn.resize(images, resize_shorter=edge, **self._filtering(backend))
 
     def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
         return fn.resize(images, size=size, **self._filtering(backend))
 
     def _filtering(self, backend: str) -> Values:
-        """The arguments of :func:`fn.resize` beside the size."""
+        """Return the arguments of :func:`fn.resize` beside the size."""
         own = {"reference": backend, "interpolation": self.filter_of(backend)}
         return own if self.antialias else own | {"antialias": False}
 
     @property
     def rule(self) -> tuple[str, SizeArguments]:
-        """How sizes that have bounds are told: see `kernels.fitted_sizes`."""
+        """The rule that computes sizes with bounds: see `kernels.fitted_sizes`."""
         if "max_height" in self.size:
             return "within", SizeArguments(canvases=((self.size["max_height"], self.size["max_width"]),))
         return "detr", SizeArguments(least=self.size["shortest_edge"], most=self.size["longest_edge"])
 
     def cropped(self, images: DataNode, backend: str, size: Mapping[str, int]) -> DataNode:
-        """The middle; where it is larger than the image, there is black around it."""
+        """Return the middle; where it is larger than the image, there is black around it."""
         crop, rounding = [size["height"], size["width"]], "floor" if backend == "pil" else "truncate"
         return fn.crop(images, crop=crop, rounding=rounding, out_of_bounds_policy="pad", fill_values=[0])
 
@@ -153,7 +153,7 @@ class FixedFamily(ImageFamily):
         return self.do_pad and bool(self.pad_size)
 
     def finished(self, images: DataNode, backend: str) -> DataNode:
-        """The output, of images that are prepared."""
+        """Return the output, of images that are prepared."""
         if not self._pads_each:
             return self.normalized(images, backend)
         canvas = [self.pad_size["height"], self.pad_size["width"]]
@@ -161,7 +161,7 @@ class FixedFamily(ImageFamily):
         return fn.squeeze(padded, axes=[0], name=PIXELS)
 
     def normalized_floats(self, images: DataNode) -> DataNode:
-        """The output, of images of float, of layout CHW, that are rescaled."""
+        """Return the output, of images of float, of layout CHW, that are rescaled."""
         if not self.do_normalize:
             return named(images, PIXELS, 3)
         mean, std = (
@@ -179,7 +179,7 @@ class FixedFamily(ImageFamily):
         return rows * columns
 
     def extents(self, height: int, width: int) -> tuple[int, int]:
-        """Of what becomes of an image."""
+        """Return the height and width of an image's result."""
         size = self.pad_size if self._pads_each else self.crop_size if self.do_center_crop else self.size
         if not self.do_resize and size is self.size:
             return height, width
@@ -333,7 +333,7 @@ class RescaledFamily(FixedFamily):
         return (self.normalized_floats(self.resized_floats(data, backend)),)
 
     def resized_floats(self, data: DataNode, backend: str) -> DataNode:
-        """Images that are rescaled and then resized, of layout CHW."""
+        """Return images that are rescaled and then resized, of layout CHW."""
         floats = fn.rescale_normalize(data, divisor=self.divisor(), output_layout="CHW")
         return self.resized(floats, backend, self.target(data))
 

@@ -128,7 +128,7 @@ class TvpFamily(FramesFamily):
 
 
 def flipped(arguments: Values) -> Values:
-    """Means and deviations for images whose blue is first."""
+    """Return means and deviations for images in BGR order."""
     return {name: arguments[name][::-1] for name in ("mean", "std")}
 
 

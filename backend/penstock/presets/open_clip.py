@@ -51,7 +51,7 @@ class OpenClipFamily(Family):
 
     @property
     def _size(self) -> tuple[int, ...]:
-        """Height and width of what the model takes."""
+        """Height and width of the model's input."""
         size = self._told("size", _SIDE)
         return tuple(size) if isinstance(size, (list, tuple)) else (size, size)
 

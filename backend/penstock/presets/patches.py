@@ -101,18 +101,18 @@ class PatchFamily(FloatFamily):
             raise PresetError(f"`temporal_patch_size` is 2 where sizes depend on it. Got: {self.temporal_patch_size}")
 
     def fit(self, height: int, width: int) -> Fit:
-        """The size that an image is given."""
+        """Return the size that an image is given."""
         return fitted(self.rule, height, width, self.bounds)
 
     @property
     def bounds(self) -> SizeArguments:
-        """What the rule depends on."""
+        """The bounds that the rule uses."""
         factor, unit = self.patch_size * self.merge_size * self.patch_expand_factor, self.temporal_patch_size
         return SizeArguments(factor, self.size["shortest_edge"], self.size["longest_edge"], tile=(unit, unit))
 
     @property
     def frames_in_patch(self) -> int:
-        """How many frames a patch holds."""
+        """The number of frames in a patch."""
         return self.temporal_patch_size
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
@@ -138,7 +138,7 @@ class PatchFamily(FloatFamily):
         return (fn.reshape(patches, shape=shape, name=pixels), *rest)
 
     def on_canvas(self, images: DataNode, canvas: DataNode) -> DataNode:
-        """The images as they are cut into patches."""
+        """Return the images as they are cut into patches."""
         return images
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
@@ -620,7 +620,7 @@ class Gemma4Family(FloatFamily):
 
     @property
     def _cut(self) -> tuple[int, int]:
-        """Extent of what an image is cut into, and to how many it is padded."""
+        """Extent of the pieces that an image is cut into, and the number to which they are padded."""
         return self.patch_size, self._bounds.most
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:

@@ -33,7 +33,7 @@ def preset(
     num_threads: int = 1,
     prefetch_queue_depth: int = 1,
 ) -> Pipeline:
-    """A pipeline from a model's own configuration, which gives, to the bit, what its processor gives of each image.
+    """Return a pipeline from a model's own configuration, which gives, to the bit, what its processor gives of each image.
 
     Its input is called `images`, `videos` or `audio`. Its outputs are called as the processor's, such as
     `pixel_values`; what varies with an image, as the number of its patches or tiles, varies from sample to sample.
@@ -84,7 +84,7 @@ def preset(
 
 
 def checked(configuration: Configuration, backend: str) -> Family:
-    """The settings of a configuration, all of which can be followed.
+    """Return the settings of a configuration, all of which can be followed.
 
     Raises:
         PresetError: one cannot.
@@ -135,7 +135,7 @@ def _videos(source: _Source) -> DataNode:
 
 
 def _given(name: str, layout: str, on_gpu: bool) -> DataNode:
-    """Pixels that are given as they are."""
+    """Return pixels that are given as they are."""
     pixels = fn.external_source(name=name, dtype=types.UINT8, layout=layout)
     return pixels.gpu() if on_gpu else pixels
 
@@ -150,7 +150,7 @@ _SOURCES: dict[str, Callable[[_Source], DataNode]] = {
 def sampled_frames(
     configuration: Configuration, frames: int, rate: float | None = None, duration: float | None = None
 ) -> list[int]:
-    """The numbers of the frames that a video processor takes of a video, so that only these need to be decoded.
+    """Return the numbers of the frames that a video processor takes, so that only these need to be decoded.
 
     Args:
         configuration: as for :func:`preset`; its `fps`, `num_frames` and others tell which.
@@ -181,7 +181,7 @@ def sampled_frames(
 
 
 def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], **model: int) -> list[int]:
-    """How many vision tokens images or videos become, told by their sizes alone.
+    """Return the number of vision tokens of images or videos, computed from their sizes alone.
 
     Args:
         configuration: as for :func:`preset`.
@@ -211,7 +211,7 @@ def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], *
 def content_key(
     configuration: Configuration, data: bytes, backend: str = "torchvision", *, drop_alpha: bool = False
 ) -> str:
-    """A key under which a cache may keep what a preset gives of a file: equal for equal settings and bytes.
+    """Return a cache key for a preset's result on a file: equal for equal settings and bytes.
 
     Args:
         configuration, backend, drop_alpha: as for :func:`preset`.

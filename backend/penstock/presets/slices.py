@@ -35,7 +35,7 @@ class _SliceFamily(FloatFamily):
     """What they share."""
 
     def _resized_by(self, data: DataNode, backend: str, rule: str, bounds: SizeArguments) -> tuple[DataNode, DataNode]:
-        """Images of the sizes of a rule, and the canvases that it tells."""
+        """Return images resized by a rule, and the canvases that it yields."""
         size, canvas = fitted_sizes(data, rule, bounds)
         return self.resized(data, backend, size), canvas
 
@@ -80,7 +80,7 @@ class MiniCPMFamily(_SliceFamily):
 
     @property
     def _merged(self) -> int:
-        """Patches of a side that become one token."""
+        """Length of the side, in patches, of a square that becomes one token."""
         return 2 if self.downsample_mode == "4x" else 4
 
     @property
@@ -99,7 +99,8 @@ class MiniCPMFamily(_SliceFamily):
         )
 
     def patched(self, data: DataNode, backend: str) -> tuple[DataNode, DataNode, DataNode, DataNode]:
-        """Patches side by side; rows and columns of the whole's, and of each slice's; those of slices; and how many there are."""
+        """Return concatenated patches, rows and columns of the whole image and of each slice, those of the grid of
+        slices, and their number."""
         whole, _ = self._resized_by(data, backend, "minicpm", self._bounds)
         large, tile = self._resized_by(data, backend, "minicpm-slices", self._bounds)
         # What is no slice is as large as a patch.
@@ -291,13 +292,13 @@ class Lfm2Family(_SliceFamily):
 
     @property
     def _length(self) -> int:
-        """Patches to which all are padded."""
+        """The number of patches to which all images are padded."""
         own = self.max_image_tokens * self.downsample_factor**2
         return max(own, (self.tile_size // self.encoder_patch_size) ** 2 if self.do_image_splitting else 0)
 
     @property
     def _bounds(self) -> SizeArguments:
-        """Of the whole."""
+        """The bounds of the whole image's size."""
         factor = self.encoder_patch_size * self.downsample_factor
         return SizeArguments(factor, self.min_image_tokens * factor**2, self.max_image_tokens * factor**2)
 
@@ -522,7 +523,7 @@ class AriaFamily(_SliceFamily):
         )
 
     def _as_squares(self, images: DataNode, canvas: DataNode, backend: str) -> tuple[DataNode, ...]:
-        """Images in the middle of canvases that are of whole squares, which parts fill."""
+        """Return images centred on canvases of whole squares, for cutting into parts."""
         side = types.Constant(self.max_image_size, dtype=types.INT32)
         square = [self.max_image_size] * 2
         values = fn.image_tiles(
@@ -536,7 +537,7 @@ class AriaFamily(_SliceFamily):
         )
 
     def _on_squares(self, data: DataNode, backend: str) -> tuple[DataNode, DataNode]:
-        """Images in corners of squares, and masks of what is theirs."""
+        """Return images in the corners of squares, and masks of the pixels that belong to them."""
         bounds = SizeArguments(1, self.min_image_size, self.max_image_size)
         images, _ = self._resized_by(data, backend, "aria", bounds)
         square, channel = [self.max_image_size] * 2, images[:, :, 0]

@@ -59,27 +59,27 @@ class SpectralFamily(SoundFamily):
     """Whether there are masks whatever is asked."""
 
     def features(self, signal: DataNode, **arguments: Any) -> DataNode:
-        """The mel bands of a signal; ``arguments``: of :func:`fn.mel_features`."""
+        """Return the mel bands of a signal; ``arguments`` are those of :func:`fn.mel_features`."""
         return fn.mel_features(signal, nfilter=self.bands, sample_rate=float(self.sampling_rate), **arguments)
 
     @property
     def bands(self) -> int:
-        """How many mel bands there are."""
+        """The number of mel bands."""
         return self.feature_size
 
     @property
     def default_multiple(self) -> int:
-        """A call fills sounds to multiples of so many samples, or rows, if it does not say otherwise."""
+        """The number of samples, or rows, to a multiple of which a call pads sounds by default."""
         return 1
 
     def check_positive(self, *names: str) -> None:
-        """Raises PresetError if one of the settings is not positive."""
+        """Raise PresetError if one of the settings is not positive."""
         for name in names:
             if getattr(self, name) <= 0:
                 raise PresetError(f"`{name}` is positive. Got: {getattr(self, name)}")
 
     def check_values(self, **values: object) -> None:
-        """Raises PresetError if one of the settings has another value."""
+        """Raise PresetError if one of the settings has another value."""
         for name, value in values.items():
             if getattr(self, name) != value:
                 raise PresetError(f"`{name}` is followed where it is {value}. Got: {getattr(self, name)!r}")
@@ -95,7 +95,7 @@ class ClipSoundFamily(SpectralFamily):
     return_attention_mask: bool = False
 
     def settings_of(self, padding: object, truncation: object) -> Values:
-        """The settings that these arguments of a call stand for."""
+        """Return the settings that these arguments of a call change."""
         return {}
 
 
@@ -237,19 +237,19 @@ class RowFamily(SpectralFamily):
         return (FEATURES, self.mask_name)
 
     def units(self, sound: np.ndarray, features: Features) -> int:
-        """How long a sound is, as a call tells it."""
+        """Return a sound's length in the units of this call."""
         return len(sound) if self.in_samples else len(features[FEATURES])
 
     def cut(self, sound: np.ndarray, most: int) -> np.ndarray:
-        """The part of a sound that is so long."""
+        """Return the first `most` samples of a sound."""
         return sound[:most]
 
     def beside(self, sounds: int) -> Values:
-        """What else a call of so many sounds gives."""
+        """Return further outputs of a call with this many sounds."""
         return {}
 
     def filled(self, features: Features, own: int, units: int | None) -> dict[str, np.ndarray]:
-        """What a sound becomes that has `own` units and is filled to so many, or not at all."""
+        """Return a sound's features of `own` units, padded to `units` unless that is None."""
         values, mask = (features[name] for name in self.outputs)
         beyond = max(0, (units or 0) - values.shape[self.axis])
         around = [(0, 0)] * values.ndim
@@ -301,7 +301,7 @@ class Speech2TextFamily(RowFamily):
 
 
 def _samples_of(rows: int) -> int:
-    """How many samples become so many rows of Kaldi's."""
+    """Return the number of samples from which Kaldi's features have this many rows."""
     return max(rows - 1, 0) * KALDI["window_step"] + KALDI["window_length"]
 
 
@@ -428,7 +428,7 @@ class ParakeetFamily(RowFamily):
         self.check_values(padding_value=0)
 
     def prepared(self, signal: DataNode) -> DataNode:
-        """The sound before anything is computed of it."""
+        """Return the sound to compute bands of."""
         return signal
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
@@ -531,7 +531,7 @@ class SampleFamily(RowFamily):
 
     @property
     def block(self) -> int:
-        """Sounds are filled to multiples of so many samples."""
+        """The number of samples to a multiple of which sounds are padded."""
         return 1
 
     @property
@@ -545,7 +545,7 @@ class SampleFamily(RowFamily):
             raise PresetError(f"Sounds are filled to multiples of a positive number. Got: {self.block}")
 
     def prepared(self, signal: DataNode) -> DataNode:
-        """The sound with its values changed."""
+        """Return the sound with its values changed."""
         return signal
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
@@ -763,39 +763,39 @@ class FilledFamily(SpectralFamily):
     """Whether masks are of rows, not of samples."""
 
     def spectrum(self, signal: DataNode) -> DataNode:
-        """The features of a signal that is filled."""
+        """Return the features of a padded signal."""
         raise NotImplementedError
 
     def masked(self, features: DataNode, mask: DataNode) -> tuple[DataNode]:
-        """The features, perhaps without those of what is filled."""
+        """Return the features, possibly with those of the padding cleared."""
         return (named(features, FEATURES, 2),)
 
     def valid(self, samples: Count) -> Count:
-        """How many elements of a mask are true of a sound: of an integer, or of a node."""
+        """Return how many elements of a sound's mask are true, for an integer or a node."""
         return samples
 
     def lengthened(self, sound: np.ndarray) -> np.ndarray:
-        """The sound, or a longer one whose silence counts as sound."""
+        """Return the sound, or a longer one whose silence counts as sound."""
         return sound
 
     def mask(self, samples: int, total: int, rows: int) -> np.ndarray:
-        """The mask of a sound that is filled to `total` samples, and became so many rows."""
+        """Return the mask of a sound padded to `total` samples, which became this many rows."""
         return np.arange(rows if self.row_masks else total) < self.valid(samples)
 
     def finished(self, features: np.ndarray, mask: np.ndarray, samples: int, longest: bool) -> np.ndarray:
-        """The features of a sound of so many samples that was filled before they were computed, or is the longest one."""
+        """Return the features of a sound with this many samples, either the longest one or padded before they were computed."""
         return features
 
     def tells_masks(self, asked: bool | None, sounds: int) -> bool:
-        """Whether there are masks, in a call of so many sounds; ``asked``: whether it asks for them, if it says so."""
+        """Return whether a call with this many sounds returns masks; ``asked``: whether the caller requests them, or None."""
         return bool(asked) or self.always_masks
 
     def told(self, samples: int) -> dict[str, np.ndarray]:
-        """What else is told of a sound."""
+        """Return further outputs that describe a sound."""
         return {}
 
     def together(self, values: Values, samples: Sequence[int]) -> Values:
-        """What a call gives of sounds of so many samples, of what became of each."""
+        """Return the values of a call from those of its sounds, whose lengths are in `samples`."""
         return values
 
 
@@ -951,7 +951,7 @@ class DecimalFamily(FilledFamily):
         self.check_positive("hop_length", "n_fft")
 
     def highest(self, logarithms: DataNode) -> DataNode | float:
-        """The value below which others are cut off."""
+        """Return the maximum to which values are clipped."""
         return fn.reductions.max(logarithms)
 
     def spectrum(self, signal: DataNode) -> DataNode:
@@ -1402,20 +1402,20 @@ class Phi4SoundFamily(FilledFamily):
 
 
 def whole(count: DataNode) -> DataNode:
-    """A count as operators take extents."""
+    """Return a count in the type of operators' extents."""
     return fn.cast(count, dtype=types.INT32)
 
 
 def up(count: Count, step: int) -> Count:
-    """The next multiple of a step: of an integer, or of a node."""
+    """Round an integer or a node up to a multiple of a step."""
     return (count + (step - 1)) // step * step
 
 
 def _first_rows(rows: DataNode, count: int) -> DataNode:
-    """As many rows, with zeros behind fewer ones."""
+    """Return the first rows, padded with zeros to the requested number."""
     return fn.slice(rows, start=[0], shape=[count], axes=[0], out_of_bounds_policy="pad")
 
 
 def mask_of(rows: DataNode, name: str | None = None) -> DataNode:
-    """1 for each row."""
+    """Return a mask of ones, one for each row."""
     return fn.ones_like(rows[:, 0], dtype=types.INT32, name=name)

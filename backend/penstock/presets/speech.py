@@ -46,7 +46,7 @@ class SoundFamily(Family):
 
     @property
     def most(self) -> int | None:
-        """To how many samples sounds are cut off or filled, if that is told."""
+        """The number of samples to which sounds are cut off or padded, if there is one."""
         return None
 
     def check(self, backend: str) -> None:
@@ -202,21 +202,21 @@ class CodecFamily(SoundFamily):
 
     @property
     def multiple(self) -> int:
-        """Lengths are multiples of it."""
+        """The number of samples to a multiple of which lengths are padded."""
         return 1
 
     @property
     def chunks(self) -> tuple[int, int] | None:
-        """The step from a chunk to the next, and the length of one, which fill a sound, if it is cut into chunks."""
+        """The step between chunks and their length, if the sound is cut into chunks."""
         return None
 
     @property
     def around(self) -> tuple[int, int]:
-        """So many zeros before a sound, and behind what it is filled with."""
+        """The number of zeros before a sound, and after its padding."""
         return (0, 0)
 
     def chunked(self, samples: int) -> int | None:
-        """How long a sound is that is filled to whole chunks."""
+        """Return a sound's length after padding to whole chunks."""
         if self.chunks is None:
             return None
         step, length = self.chunks

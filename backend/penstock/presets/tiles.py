@@ -131,7 +131,7 @@ class AnyresFamily(_TileFamily):
         return side * side + rows * (columns + 1)
 
     def _features(self, height: int, width: int, side: int) -> tuple[int, int]:
-        """Rows and columns of what a canvas becomes, of tiles of ``side`` squared, less what lies beside the image."""
+        """Return the rows and columns of a canvas's features, of tiles of ``side`` squared, without the padding beside the image."""
         canvases = tuple((int(rows), int(columns)) for rows, columns in self.image_grid_pinpoints)
         fit = fitted("llava-next", height, width, SizeArguments(canvases=canvases))
         rows, columns = (side * (extent // self.tile[0]) for extent in fit[2:])
@@ -221,7 +221,7 @@ class GridFamily(_TileFamily):
         return tiles, self._told(tiles, canvas)
 
     def tiled(self, data: DataNode, backend: str) -> tuple[DataNode, DataNode | list[int]]:
-        """The tiles of an image, and the canvas that they were cut from."""
+        """Return an image's tiles, and the canvas that they were cut from."""
         tile = list(self.tile)
         whole = self.resized(data, backend, tile)
         images: tuple[DataNode, ...] = (whole,)
@@ -237,11 +237,11 @@ class GridFamily(_TileFamily):
         return tiles, canvas
 
     def _told(self, tiles: DataNode, canvas: DataNode | list[int]) -> DataNode:
-        """The output beside the tiles of an image, that lay on a canvas."""
+        """Return the second output of an image, from its tiles and canvas."""
         return fn.reshape(tiles.shape()[0], shape=[], name=self.names[1])
 
     def fit(self, height: int, width: int) -> Fit:
-        """The size that an image is given before it is cut."""
+        """Return the size to which an image is resized before it is cut into tiles."""
         if not self.crop_to_patches:
             return Fit(*self.tile, *self.tile)
         return fitted(self.rule, height, width, SizeArguments(1, self.min_patches, self.max_patches, (), self.tile))
@@ -405,11 +405,11 @@ class OcrFamily(ImageFamily):
         return on_square(self.resized(data, backend, size), self.background_color)
 
     def _arranged(self, canvas: DataNode) -> tuple[DataNode, ...]:
-        """The outputs that tell how tiles are arranged, by the canvas that they are of."""
+        """Return the outputs that describe the arrangement of tiles, from their canvas."""
         return ()
 
     def fit(self, height: int, width: int) -> Fit:
-        """The size that an image is given before it is cut, if it is."""
+        """Return the size to which an image is resized before it is cut into tiles."""
         if not self.crop_to_patches:
             return Fit(1, 1, 0, 0)
         arguments = SizeArguments(1, self.min_patches, self.max_patches, (), (self.tile_size,) * 2)
@@ -496,7 +496,7 @@ class PerceptionFamily(ImageFamily):
         return (fn.image_tiles(*pictures, tile=tile, **self.normalizing(backend), name=PIXELS),)
 
     def fit(self, height: int, width: int) -> Fit:
-        """The size that an image is given before it is cut."""
+        """Return the size to which an image is resized before it is cut into tiles."""
         arguments = SizeArguments(most=self.max_num_tiles, tile=(self.tile_size,) * 2)
         return fitted("perception-lm", height, width, arguments)
 
@@ -562,16 +562,16 @@ class SplitFamily(_TileFamily):
         return (tiles, fn.ones(shape=fn.cat(shape[:1], shape[2:]), dtype=types.INT64, name=_MASK), *arrangement)
 
     def first_size(self, images: DataNode) -> DataNode:
-        """The size that images are given before they are enlarged to whole tiles."""
+        """Return the size to which images are resized before they are enlarged to whole tiles."""
         size, _ = fn.fitted_size(images, rule="idefics3", most=self.size["longest_edge"])
         return size
 
     def _first_fit(self, height: int, width: int) -> Fit:
-        """The same, told by an image's own size."""
+        """Return the first size from an image's height and width."""
         return fitted("idefics3", height, width, SizeArguments(most=self.size["longest_edge"]))
 
     def fit(self, height: int, width: int) -> Fit:
-        """The size that an image is given before it is cut."""
+        """Return the size to which an image is resized before it is cut into tiles."""
         if not self.do_image_splitting:
             return Fit(*self.tile, *self.tile)
         first = self._first_fit(height, width)
@@ -630,7 +630,7 @@ class CappedSplitFamily(SplitFamily):
 
 
 def _square(size: object) -> dict[str, int]:
-    """A `size` whose sides must be equal."""
+    """Return a `size` after checking that its sides are equal."""
     own = size_of(size, True, "`size`", _SQUARE)
     if own["height"] != own["width"]:
         raise PresetError(f"`size` is square. Got: {own}")

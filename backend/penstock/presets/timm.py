@@ -67,13 +67,13 @@ class TimmFamily(Family):
 
     @property
     def _size(self) -> tuple[int, int]:
-        """Height and width of what the model takes."""
+        """Height and width of the model's input."""
         _, height, width = self._told("input_size", (_CHANNELS, 224, 224))
         return height, width
 
     @property
     def _resized(self) -> tuple[int, int]:
-        """Of what that is cropped from."""
+        """Height and width of the image before it is cropped."""
         part = self._told("crop_pct", _CROP)
         height, width = (math.floor(side / part) for side in self._size)
         return height, width

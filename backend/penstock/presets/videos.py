@@ -84,7 +84,7 @@ class SampledFamily(Family):
     kind = "videos"
 
     def sampled(self, video: VideoLength) -> list[int]:
-        """The numbers of the frames that the processor takes of a video.
+        """Return the numbers of the frames that the processor takes from a video.
 
         Raises:
             ValueError: its rate or duration must be known, or there are too few frames.
@@ -94,7 +94,7 @@ class SampledFamily(Family):
         return _RULES[self.sampling](self, video)
 
     def by_rate(self, frames: int, rate: float | None) -> float:
-        """How many frames `fps` asks for."""
+        """Return the number of frames that `fps` requests."""
         if rate is None or rate <= 0:
             raise ValueError("To take so many frames a second, the frames a second of the video must be told")
         return frames / rate * self.fps
@@ -148,7 +148,7 @@ def _internvl(family: SampledFamily, video: VideoLength) -> list[int]:
 
 
 def _glm_duration(video: VideoLength, rate: float) -> float:
-    """The seconds of a video; whole ones where its decoder reports none."""
+    """Return a video's duration in seconds, rounded where its decoder reports none."""
     return video.duration or round((video.frames - 1) / rate) + 1
 
 
@@ -198,7 +198,7 @@ def _glmga(family: SampledFamily, video: VideoLength) -> list[int]:
 
 
 def _so_many(numbers: list[int], count: int, last: int) -> list[int]:
-    """The frames, or as many evenly spread, each once, and the last one again if they are odd.
+    """Return the frames, or `count` of them evenly spread and without repetition; if their number is odd, repeat the last.
 
     Where there were too few, they are spread from the first to the last of them, and else over the video.
     """
@@ -211,7 +211,7 @@ def _so_many(numbers: list[int], count: int, last: int) -> list[int]:
 
 
 def _at_times(frames: int, rate: float, step: float, end: float) -> list[int]:
-    """The first frames that are not before times that are a step apart, up to an end, in seconds."""
+    """Return the first frame at or after each multiple of a step, in seconds, up to an end."""
     own, at, of_frame = [], 0.0, 1 / rate
     for number in range(frames):
         if number * of_frame >= at:
@@ -368,7 +368,7 @@ _LANES = 8
 
 
 def _stepped(start: float, end: float, step: float) -> list[int]:
-    """From a number up to another in steps, without fractions, as PyTorch computes it in single precision."""
+    """Return a range of numbers in steps, truncated to integers, as PyTorch computes it in single precision."""
     places = np.arange(math.ceil((end - start) / step))
     lanes = places % _LANES
     begins = (start + (places - lanes) * step).astype(np.float32).astype(np.float64)
@@ -464,7 +464,7 @@ class ErnieVideoFamily(VideoFamily):
 
 
 def _whole_units(frames: DataNode, unit: int) -> DataNode:
-    """Frames of whole units in time, of which the last is filled with the last frame."""
+    """Pad frames to whole temporal units by repeating the last frame."""
     total = (frames.shape()[:1] + (unit - 1)) // unit * unit
     return fn.slice(frames, start=[0], shape=fn.cast(total, dtype=types.INT32), axes=[0], out_of_bounds_policy="clamp")
 
@@ -590,7 +590,7 @@ class MiniMaxVideoFamily(VideoFamily):
         return {**super().joined(images), _GRID: grids, "num_chunks_per_video": counts}
 
     def _segments(self, frames: int, height: int, width: int) -> list[list[int]]:
-        """The grids of a video's segments."""
+        """Return the grids of a video's segments."""
         most = self.vision_segment_max_frames or frames
         return [[min(most, frames - start), height, width] for start in range(0, frames, most)]
 
@@ -1164,7 +1164,7 @@ class KimiVideoFamily(SampledFamily, KimiFamily):
         return {**super().joined(images), _GRID: grids, "num_chunks_per_video": [len(each) for each in chunks]}
 
     def _chunks(self, frames: int, height: int, width: int) -> list[list[int]]:
-        """The grids of a video's chunks."""
+        """Return the grids of a video's chunks."""
         most = self.temporal_patch_size
         return [[min(most, frames - start), height, width] for start in range(0, frames, most)]
 

@@ -48,30 +48,30 @@ class UnusedArgException(Exception):
 
 
 def positional_count(function: Callable[..., object]) -> int:
-    """How many positional arguments a function takes."""
+    """Return how many positional arguments a function takes."""
     parameters = inspect.signature(function).parameters.values()
     return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
 def _keywords(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
-    """The parameters that can be given by keyword: those after the data and the augmentation's parameter."""
+    """Return the parameters that can be given by keyword: those after the data and the augmentation's parameter."""
     parameters = list(inspect.signature(function).parameters.values())[_DATA_AND_PARAMETER:]
     return {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
 
 
 def accepted(function: Callable[..., object], keywords: Mapping[str, object]) -> dict[str, object]:
-    """The keyword arguments that the function takes."""
+    """Return the keyword arguments that the function takes."""
     names = _keywords(function)
     return {name: value for name, value in keywords.items() if name in names}
 
 
 def missing(function: Callable[..., object], keywords: Mapping[str, object]) -> list[str]:
-    """The names of keyword arguments that the function needs and that are missing."""
+    """Return the names of keyword arguments that the function needs and that are missing."""
     return [name for name, p in _keywords(function).items() if p.default is p.empty and name not in keywords]
 
 
 def forbid_unused_kwargs(augmentations: Iterable[_Augmentation], keywords: Mapping[str, object], caller: str) -> None:
-    """Raises UnusedArgException for keyword arguments that none of the augmentations takes."""
+    """Raise UnusedArgException for keyword arguments that none of the augmentations takes."""
     taken = {name for augmentation in augmentations for name in _keywords(augmentation.op)}
     unused = [name for name in keywords if name not in taken]
     if unused:
@@ -83,7 +83,7 @@ def forbid_unused_kwargs(augmentations: Iterable[_Augmentation], keywords: Mappi
 
 
 def require_kwargs(augmentations: Iterable[_Augmentation], keywords: Mapping[str, object], caller: str) -> None:
-    """Raises MissingArgException if an augmentation needs a keyword argument that is missing."""
+    """Raise MissingArgException if an augmentation needs a keyword argument that is missing."""
     for augmentation in augmentations:
         names = missing(augmentation.op, keywords)
         if names:

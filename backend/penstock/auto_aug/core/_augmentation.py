@@ -35,7 +35,7 @@ class SignedBin:
         return 2 * self.bin + self.sign if isinstance(self.bin, DataNode) else self.sign
 
     def __getitem__(self, stage: int) -> SignedBin:
-        """The bin for one of several consecutive augmentations."""
+        """Return the bin for one of several consecutive augmentations."""
         return SignedBin(self.bin[stage] if isinstance(self.bin, DataNode) else self.bin, self.sign[stage])
 
 
@@ -45,7 +45,7 @@ def signed_bin(
     seed: int | None = None,
     shape: Sequence[int] | int | None = None,
 ) -> SignedBin:
-    """Gives a magnitude bin a random sign, the same for all augmentations that are called with it.
+    """Return a magnitude bin with a random sign, the same for all augmentations that are called with it.
 
     Args:
         magnitude_bin: index of the magnitude: a number, or a node of INT32.
@@ -131,13 +131,13 @@ class Augmentation:
 
     @property
     def name(self) -> str:
-        """How messages and policies call it."""
+        """The name in messages and policies."""
         return self._given["name"] or self._op.__name__  # type: ignore[return-value]
 
     def __call__(
         self, data: DataNode, *, magnitude_bin: object = None, num_magnitude_bins: int | None = None, **kwargs: object
     ) -> DataNode:
-        """The augmented samples.
+        """Return the augmented samples.
 
         Args:
             data: the samples.
@@ -171,7 +171,7 @@ class Augmentation:
         name: object = _KEEP,
         augmentation_cls: type[Augmentation] | None = None,
     ) -> Augmentation:
-        """The same operation with other settings; what is not given stays, None takes the default."""
+        """Return the same operation with other settings; what is not given stays, None takes the default."""
         changes = {
             "mag_range": mag_range,
             "randomly_negate": randomly_negate,
@@ -214,7 +214,7 @@ class Augmentation:
         return parameter.gpu() if on_gpu else parameter
 
     def _get_magnitudes(self, num_magnitude_bins: int | None) -> np.ndarray | None:
-        """The magnitude of each bin."""
+        """Return the magnitude of each bin."""
         magnitudes = self.mag_range
         if magnitudes is None:
             return None
@@ -244,7 +244,7 @@ class Augmentation:
         return int(index)
 
     def _map_mag_to_param(self, magnitude: float) -> np.ndarray:
-        """The parameter for a magnitude, as an array."""
+        """Return the parameter for a magnitude, as an array."""
         parameter = self.mag_to_param(magnitude)
         parts = parameter if isinstance(parameter, (list, tuple)) else [parameter]
         if any(isinstance(part, DataNode) for part in parts):
@@ -256,7 +256,7 @@ class Augmentation:
         return np.array(parameter)
 
     def _map_mags_to_params(self, magnitudes: Sequence[float] | np.ndarray) -> np.ndarray:
-        """The parameters for several magnitudes, which must have equal shapes and types, as one array."""
+        """Return the parameters for several magnitudes, which must have equal shapes and types, as one array."""
         parameters = [self._map_mag_to_param(magnitude) for magnitude in magnitudes]
         first = parameters[0]
         for parameter, magnitude in zip(parameters, magnitudes):
@@ -279,7 +279,7 @@ def augmentation(
     name: str | None = None,
     augmentation_cls: type[Augmentation] | None = None,
 ) -> Any:
-    """Decorator: makes an :class:`Augmentation` of a function of the samples and a parameter.
+    """Turn a function of the samples and a parameter into an :class:`Augmentation`.
 
     >>> @augmentation(mag_range=(0, 30), randomly_negate=True)
     ... def turned(data, angle, fill_value=128):
@@ -304,5 +304,5 @@ def augmentation(
 
 
 def row_of(values: np.ndarray, index: DataNode) -> DataNode:
-    """The row of ``values`` that each sample's ``index`` chooses."""
+    """Return the row of ``values`` that each sample's ``index`` chooses."""
     return constant_node(values)[index]

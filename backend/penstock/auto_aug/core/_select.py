@@ -9,7 +9,7 @@ from penstock.graph.branching import ternary
 
 
 def select(ops: Sequence[Callable[..., object]], selected_op_idx: object, *op_args: object, **op_kwargs: object) -> Any:
-    """The result of the selected operation for each sample.
+    """Return the result of the selected operation for each sample.
 
     The batch is split recursively, by halves of the operations, so that each operation runs once, on the samples that
     selected it. The pipeline must be defined with ``enable_conditionals=True``.

@@ -96,7 +96,7 @@ def _lines(items: Sequence[str]) -> str:
 
 
 def _distinctly_named(sub_policies: Sequence[Sequence[Operation]]) -> tuple[tuple[Operation, ...], ...]:
-    """The sub-policies; if different augmentations have the same name, all are numbered in order of appearance."""
+    """Return the sub-policies; if different augmentations have the same name, all are numbered in order of appearance."""
     different = list(dict.fromkeys(augmentation for sub_policy in sub_policies for augmentation, _, _ in sub_policy))
     renamed = {augmentation: augmentation for augmentation in different}
     if len({augmentation.name for augmentation in different}) < len(different):

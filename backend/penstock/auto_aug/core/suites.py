@@ -11,7 +11,7 @@ from penstock.auto_aug.core._augmentation import Augmentation
 
 
 def of_both_axes(limit: object) -> tuple[Any, Any]:
-    """A limit along height and width, which may be given as one for both."""
+    """Return a limit along height and width, which may be given as one for both."""
     height, width = limit if isinstance(limit, (list, tuple)) else (limit, limit)
     return height, width
 
@@ -23,7 +23,7 @@ def max_offsets(
     default_translate_abs: float = 250,
     default_translate_rel: float = 1.0,
 ) -> tuple[Any, Any]:
-    """The largest offsets along height and width.
+    """Return the largest offsets along height and width.
 
     Args:
         use_shape: offsets are fractions of the samples' extents rather than pixels.
@@ -53,7 +53,7 @@ def translations(
     max_translate_abs: float | Sequence[float] | None = None,
     max_translate_rel: float | Sequence[float] | None = None,
 ) -> list[Augmentation]:
-    """The augmentations that translate along x and along y; see :func:`max_offsets`."""
+    """Return the augmentations that translate along x and along y; see :func:`max_offsets`."""
     height, width = max_offsets(use_shape, max_translate_abs, max_translate_rel, default_abs, default_rel)
     along_x, along_y = (
         (augmentations.translate_x, augmentations.translate_y)
@@ -64,7 +64,7 @@ def translations(
 
 
 def picked(suite: Sequence[Augmentation], excluded: Sequence[str] | None) -> list[Augmentation]:
-    """The suite without the augmentations with these names; raises ValueError for an unknown name."""
+    """Return the suite without the augmentations with these names; raise ValueError for an unknown name."""
     names = [augmentation.name for augmentation in suite]
     unknown = [name for name in excluded or () if name not in names]
     if unknown:
@@ -76,6 +76,6 @@ def picked(suite: Sequence[Augmentation], excluded: Sequence[str] | None) -> lis
 
 
 def taken_by(chosen: Iterable[Augmentation], **keywords: object) -> dict[str, object]:
-    """The given keyword arguments (those that are not None) that any of the augmentations accepts."""
+    """Return the given keyword arguments (those that are not None) that any of the augmentations accepts."""
     given = {name: value for name, value in keywords.items() if value is not None}
     return {name: value for one in chosen for name, value in _args.accepted(one.op, given).items()}

@@ -27,7 +27,7 @@ MIN_SCORE, MAX_OVERLAP, MAX_REGIONS = 0.4, 0.5, 100
 @autoserialize
 @pipeline_def(batch_size=8)
 def detector() -> tuple[DataNode, ...]:
-    """The pipeline, on the CPU."""
+    """Return the pipeline, on the CPU."""
     encoded = fn.external_source(name="encoded_image", dtype=types.UINT8, ndim=1)
     boxes, scores, labels = detect(fn.decoders.image(encoded, output_type=types.BGR))
     each, counts = fn.expand(boxes)
@@ -38,7 +38,7 @@ def detector() -> tuple[DataNode, ...]:
 
 
 def detect(pages: DataNode) -> tuple[DataNode, DataNode, DataNode]:
-    """The boxes of each page's regions, their scores and the names of their classes."""
+    """Return the boxes of each page's regions, their scores and the names of their classes."""
     images = fn.resize(pages, size=[HEIGHT, WIDTH], reference="opencv", interpolation="linear")
     images = fn.rescale_normalize(images, mean=MEAN, std=STD)
     scores, distances = fn.model(images, path=DETECTOR, output_names=["scores", "distances"])

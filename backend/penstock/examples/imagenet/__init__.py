@@ -30,7 +30,7 @@ def _write(repository: Path, weights: ZipFile, names: ZipFile) -> None:
 
 
 def _labels(names: dict[str, str]) -> list[str]:
-    """The classes' names in order: of each class's synonyms, the first."""
+    """Return the classes' names in order: of each class's synonyms, the first."""
     return [names[str(number)].split(",")[0] for number in range(len(names))]
 
 

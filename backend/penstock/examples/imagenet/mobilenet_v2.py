@@ -119,7 +119,7 @@ class _Graph:
         return self.weights[name]
 
     def _folded(self, conv: str, norm: str) -> tuple[np.ndarray, np.ndarray]:
-        """The kernel and bias of a convolution and its batch normalization in one."""
+        """Return the kernel and bias of a convolution and its batch normalization in one."""
         kernel = self._take(f"{conv}.weight").astype(np.float64)
         scale, shift, mean, variance = (
             self._take(f"{norm}.{name}").astype(np.float64)

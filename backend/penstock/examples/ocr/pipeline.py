@@ -29,7 +29,7 @@ LINE_HEIGHT, MIN_LINE_WIDTH = 48, 320  # of what the recognizer sees
 @autoserialize
 @pipeline_def(batch_size=8)
 def ocr() -> tuple[DataNode, ...]:
-    """The pipeline, on the CPU."""
+    """Return the pipeline, on the CPU."""
     encoded = fn.external_source(name="encoded_image", dtype=types.UINT8, ndim=1)
     pages = fn.decoders.image(encoded, output_type=types.BGR)
     corners = detect(pages)
@@ -43,7 +43,7 @@ def ocr() -> tuple[DataNode, ...]:
 
 
 def detect(pages: DataNode) -> DataNode:
-    """The corners of each page's lines."""
+    """Return the corners of each page's lines."""
     size, _ = fn.fitted_size(pages, rule="pp-ocr", most=MAX_SIDE, canvases=[4 * MAX_SIDE, 4 * MAX_SIDE])
     images = fn.resize(pages, size=size, reference="opencv", interpolation="linear")
     likely = fn.model(fn.rescale_normalize(images, mean=MEAN, std=STD), path=DETECTOR, output_layouts="CHW")[0]
@@ -56,7 +56,7 @@ def detect(pages: DataNode) -> DataNode:
 
 
 def recognize(lines: DataNode) -> tuple[DataNode, DataNode]:
-    """The text of each line and its score."""
+    """Return the text of each line and its score."""
     extents = lines.shape(dtype=types.FLOAT)
     size = fn.stack(0 * extents[0] + LINE_HEIGHT, math.ceil(LINE_HEIGHT * extents[1] / extents[0]))
     lines = fn.resize(lines, size=size, reference="opencv", interpolation="linear")

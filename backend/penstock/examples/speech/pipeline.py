@@ -27,7 +27,7 @@ END = 50256  # Whisper's token; those after it control the network, and have no 
 @autoserialize
 @pipeline_def(batch_size=8)
 def speech() -> tuple[DataNode, ...]:
-    """The pipeline, on the CPU."""
+    """Return the pipeline, on the CPU."""
     encoded = fn.external_source(name="encoded_audio", dtype=types.UINT8, ndim=1)
     audio, _ = fn.decoders.audio(encoded, sample_rate=float(SAMPLE_RATE), downmix=True)
     segments = find_speech(audio)
@@ -39,7 +39,7 @@ def speech() -> tuple[DataNode, ...]:
 
 
 def find_speech(audio: DataNode) -> DataNode:
-    """The segments of each recording in which somebody speaks, joined to as few as Whisper needs to hear all."""
+    """Return the segments of each recording in which somebody speaks, joined to as few as Whisper needs to hear all."""
     # At least one frame, as networks take no empty samples.
     filled = fn.pad(audio, axes=[0], shape=[FRAME_STEP])
     frames = fn.frame_signal(filled, frame_length=CONTEXT + FRAME_STEP, step=FRAME_STEP, pad_begin=CONTEXT)
@@ -55,7 +55,7 @@ def find_speech(audio: DataNode) -> DataNode:
 
 
 def transcribe(clips: DataNode) -> tuple[DataNode, DataNode]:
-    """The text of each clip and its score."""
+    """Return the text of each clip and its score."""
     preset = presets.read_configuration({"feature_extractor_type": "WhisperFeatureExtractor"})
     (features,) = preset.process(clips, "torchvision")
     # One at a time: a text does not depend on what is transcribed beside it, and on a CPU it takes no longer.

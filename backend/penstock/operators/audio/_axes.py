@@ -11,7 +11,7 @@ from penstock.schema import OutputSpec, Workspace
 
 
 def spectral_spec(workspace: Workspace) -> OutputSpec:
-    """The output of an operator on float32 spectra that keeps their layout; raises RuntimeError for other types."""
+    """Return the output of an operator on float32 spectra that keeps their layout; raise RuntimeError for other types."""
     batch = workspace.inputs[0]
     if len(batch) and batch.dtype != FLOAT:
         raise RuntimeError(f"Unsupported data type: {dtype_name(batch.dtype)}; float32 is expected")
@@ -33,7 +33,7 @@ class WeightedSums(NamedTuple):
 
 
 def combine_along(axis: int, source: np.ndarray, combination: WeightedSums, out: np.ndarray) -> None:
-    """Fills ``out`` with weighted sums along ``axis``: see :func:`penstock.kernels.cpu.audio.weighted_rows`."""
+    """Fill ``out`` with weighted sums along ``axis``: see :func:`penstock.kernels.cpu.audio.weighted_rows`."""
     from penstock.kernels.cpu import audio
 
     starts, weights, gains = combination
@@ -53,7 +53,7 @@ def combine_along(axis: int, source: np.ndarray, combination: WeightedSums, out:
 
 
 def combine_batch(axis: int, workspace: Workspace) -> None:
-    """Fills the outputs on GPU with weighted sums along ``axis``; the samples' plans are :class:`WeightedSums`."""
+    """Fill the outputs on GPU with weighted sums along ``axis``; the samples' plans are :class:`WeightedSums`."""
     from penstock.kernels.cuda.launch import locate_all
     from penstock.operators.audio._weighted_sums_cuda import sum_along
 

@@ -32,7 +32,7 @@ SOURCE = KernelSource(__file__, _Decibels)
 def to_decibels(
     jobs: Sequence[tuple[OnGpu, OnGpu]], reference: np.float32 | None, smallest: np.float32, factor: np.float32
 ) -> None:
-    """``(source, target)`` for each sample, float32: ``factor * log(max(smallest, x / reference))``.
+    """Compute ``factor * log(max(smallest, x / reference))`` for each ``(source, target)``, float32.
 
     Args:
         jobs: the samples.
@@ -59,7 +59,7 @@ def to_decibels(
 
 
 def _largest(sources: Sequence[Located]) -> list[Located]:
-    """The largest positive element of each array, or 0."""
+    """Return the largest positive element of each array, or 0."""
     results = scratch([()] * len(sources), np.float32)
     jobs = [Reduction(source.flat(), result, (0,)) for source, result in zip(sources, results)]
     reduce_axes(jobs, "GreatestPositive", total=np.float32)

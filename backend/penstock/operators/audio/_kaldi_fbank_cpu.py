@@ -19,7 +19,7 @@ def extract_windows(
     preemphasis: float,
     frames: np.ndarray,
 ) -> None:
-    """Windows of a signal, which is reflected at its ends, as numbers of float32 in float64, of shape (windows, length).
+    """Return windows of a signal reflected at its ends: float32 values stored as float64, of shape (windows, length).
 
     Args:
         start: the first sample of the first window; it may be negative.
@@ -57,7 +57,7 @@ def sum_bands(
     logarithm: bool,
     out: np.ndarray,
 ) -> None:
-    """The energies of bands, or their logarithms, of spectra of complex64 and shape (windows, frequencies).
+    """Return the energies of bands, or their logarithms, of spectra of complex64 and shape (windows, frequencies).
 
     Args:
         starts, widths, weights: of each band: its first frequency, how many it has, and their weights.

@@ -41,7 +41,7 @@ _STEP = THREADS * _RUN
 
 
 def find_loud_regions(jobs: Sequence[tuple[OnGpu, int, OnGpu, OnGpu]], ratio: float, reference: float | None) -> None:
-    """For each signal, the part from the first to the last element whose window's mean square reaches the threshold.
+    """Return for each signal the part from the first to the last element whose window's mean square reaches the threshold.
 
     Takes two launches, whatever the lengths.
 

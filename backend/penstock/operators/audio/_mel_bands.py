@@ -12,7 +12,7 @@ _LINEAR_HZ, _LINEAR_MEL = 1000.0, 15.0
 
 
 def window_values(name: str, length: int) -> np.ndarray:
-    """The values of a window. `hann` is periodic, and so is `single_hann`, of single precision; the others have equal ends."""
+    """Return the values of a window. `hann` is periodic, and so is `single_hann`, of single precision; the others have equal ends."""
     if name == "hann":
         return np.hanning(length + 1)[:-1]
     if name == "single_hann":
@@ -27,7 +27,7 @@ def window_values(name: str, length: int) -> np.ndarray:
 def band_weights(
     bins: int, bands: int, low: float, high: float, rate: float, *, formula: str, area: bool, in_mel: bool
 ) -> np.ndarray:
-    """The weight of each frequency in each band, of shape (bins, bands).
+    """Return the weight of each frequency in each band, of shape (bins, bands).
 
     Args:
         bins: frequencies from 0 to half the sampling rate.

@@ -28,7 +28,7 @@ def _fill_tiles(
     frames: int,
     tiles: np.ndarray,
 ) -> None:
-    """The bands as (tiles, bands, ``TILE``), zero past the last frame: written in memory order."""
+    """Return the bands as (tiles, bands, ``TILE``), zero past the last frame: written in memory order."""
     bands = starts, used_widths(starts.size, weights), weights
     scratch, size = tile_scratch(transform), starts.size * TILE
     # Some columns of the last tile are never written.
@@ -39,7 +39,7 @@ def _fill_tiles(
 
 @inner
 def _gather_row(tiles: np.ndarray, band: int, bands: int, row: np.ndarray) -> None:
-    """One band of all tiles."""
+    """Return one band of all tiles."""
     for t in range(0, row.size, TILE):
         store(row, t, load(tiles, t * bands + band * TILE, TILE))
 
@@ -88,7 +88,7 @@ def _standardized(
 
 
 def tiles_size(bands: int, frames: int) -> int:
-    """The size of the scratch memory of :func:`mel_decibels`, in float32."""
+    """Return the size of the scratch memory of :func:`mel_decibels`, in float32."""
     return bands * -(-frames // TILE) * TILE
 
 
@@ -102,7 +102,7 @@ def mel_decibels(
     tiles: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """The bands of :func:`band_power` in decibels, each row normalized by its ``standard`` if that is given.
+    """Return the bands of :func:`band_power` in decibels, each row normalized by its ``standard`` if that is given.
 
     Args:
         signal, transform, starts, weights: see :func:`~penstock.kernels.cpu.fft.band_power`.

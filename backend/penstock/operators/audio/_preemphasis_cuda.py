@@ -30,7 +30,7 @@ SOURCE = KernelSource(__file__, _Preemphasis)
 
 
 def preemphasize(jobs: Sequence[tuple[OnGpu, float, OnGpu]], border: str) -> None:
-    """``(source, coefficient, target)`` for each sample, in one launch; arrays are flattened.
+    """Emphasize high frequencies of each ``(source, coefficient, target)`` in one launch; arrays are flattened.
 
     Args:
         jobs: the samples.

@@ -48,7 +48,7 @@ SOURCE = KernelSource(__file__, _Resampling, _Levels, OUTPUTS=_OUTPUTS)
 
 
 def resample_signals(jobs: Sequence[tuple[OnGpu, float, OnGpu]], lobes: int, table: np.ndarray) -> None:
-    """``(source, scale, target)`` for each sample, in one launch; a scale is target samples per source sample.
+    """Resample each ``(source, scale, target)`` in one launch; a scale is target samples per source sample.
 
     Args:
         jobs: the samples, (time) or (time, channels); integers represent numbers between -1 and 1.
@@ -74,5 +74,5 @@ def resample_signals(jobs: Sequence[tuple[OnGpu, float, OnGpu]], lobes: int, tab
 
 
 def _most(dtype: np.dtype) -> int:
-    """The integer that represents 1."""
+    """Return the integer that represents 1."""
     return 1 if dtype.kind == "f" else int(np.iinfo(dtype).max)

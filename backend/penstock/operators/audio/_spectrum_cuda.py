@@ -78,7 +78,7 @@ class Framing:
 
 
 def power_spectra(jobs: Sequence[tuple[OnGpu, OnGpu]], window: np.ndarray, framing: Framing) -> None:
-    """``(signal, target)`` for each sample, float32, in one launch."""
+    """Compute the power spectrum of each ``(signal, target)``, float32, in one launch."""
     located = [(locate(source), locate(target)) for source, target in jobs]
     located = [job for job in located if job[1].size]
     if not located:
@@ -121,13 +121,13 @@ def power_spectra(jobs: Sequence[tuple[OnGpu, OnGpu]], window: np.ndarray, frami
 
 @cache
 def roots_of_unity(count: int) -> np.ndarray:
-    """``exp(-2 pi i k / count)`` as pairs of float32."""
+    """Return ``exp(-2 pi i k / count)`` as pairs of float32."""
     angles = -2 * np.pi * np.arange(count) / count
     return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
 
 def radices_of(size: int) -> list[int]:
-    """Factors of the transform's size; 4 and other small ones have fast code, the rest are primes."""
+    """Return the factors of the transform's size; 4 and other small ones have fast code, the rest are primes."""
     radices = []
     for factor in (4, 2, 3, 5):
         while size % factor == 0:

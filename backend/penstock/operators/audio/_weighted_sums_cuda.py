@@ -37,7 +37,7 @@ SOURCE = KernelSource(__file__, _WeightedSums)
 
 
 def sum_along(axis: int, jobs: Sequence[tuple[OnGpu, np.ndarray, np.ndarray, OnGpu]]) -> None:
-    """``(source, starts, weights, target)`` for each sample, float32, in one launch.
+    """Compute the weighted sums of each ``(source, starts, weights, target)``, float32, in one launch.
 
     Along ``axis``, ``target[m] = sum over k of weights[m, k] * source[starts[m] + k]``; zero weights are skipped.
     """

@@ -106,7 +106,7 @@ class AudioResample(Operator[None, float]):
         return (length, *sample.shapes[0][1:])
 
     def _scale_and_length(self, sample: Sample[None, float], count: int) -> tuple[float, int]:
-        """Output samples per input sample, and the number of output samples."""
+        """Return the output samples per input sample, and the number of output samples."""
         if sample.given("out_length"):
             length = sample["out_length"]
             if length < 0:

@@ -56,7 +56,7 @@ class Dither(Operator[np.ndarray]):
 
 
 def _normal_numbers(count: int, seed: int) -> np.ndarray:
-    """What `torch.randn(count, generator=...)` gives, but for the last digits of logarithms and cosines."""
+    """Return the numbers of `torch.randn(count, generator=...)`, up to the last digits of logarithms and cosines."""
     # Both begin Mersenne Twister in the same way.
     state = np.random.RandomState(seed)
     if count < _AT_A_TIME:
@@ -71,14 +71,14 @@ def _normal_numbers(count: int, seed: int) -> np.ndarray:
 
 
 def _uniform_numbers(state: np.random.RandomState, count: int) -> np.ndarray:
-    """From [0, 1), float32."""
+    """Return uniform numbers in [0, 1), float32."""
     words = state.randint(0, 1 << 32, count, dtype=np.uint32) & np.uint32((1 << _MANTISSA_BITS) - 1)
     scaled: np.ndarray = words.astype(np.float32) * np.float32(2.0**-_MANTISSA_BITS)
     return scaled
 
 
 def _by_sixteens(uniform: np.ndarray) -> np.ndarray:
-    """Normal numbers by Box and Muller: the first half of each sixteen are radii, the second one angles."""
+    """Return normal numbers by Box and Muller: in each group of 16 the first 8 draws are radii, the last 8 angles."""
     radii, angles = uniform.reshape(-1, 2, _HALF).transpose(1, 0, 2)
     lengths = np.sqrt(np.float32(-2) * np.log(np.float32(1) - radii))
     turns = np.float32(2 * math.pi) * angles
@@ -86,7 +86,7 @@ def _by_sixteens(uniform: np.ndarray) -> np.ndarray:
 
 
 def _one_by_one(state: np.random.RandomState, count: int) -> np.ndarray:
-    """Normal numbers of doubles, of which two are made at a time."""
+    """Return normal numbers in double precision; Box and Muller's method yields two at a time."""
     numbers = np.empty(count + count % 2, np.float32)
     for place in range(0, count, 2):
         turn, length = (_double(state) for _ in range(2))
@@ -96,6 +96,6 @@ def _one_by_one(state: np.random.RandomState, count: int) -> np.ndarray:
 
 
 def _double(state: np.random.RandomState) -> float:
-    """From [0, 1), with 53 bits of two words."""
+    """Return a number in [0, 1) with 53 random bits from two words."""
     high, low = (int(word) for word in state.randint(0, 1 << 32, 2, dtype=np.uint32))
     return ((high << 32 | low) & ((1 << 53) - 1)) * 2.0**-53

@@ -101,7 +101,7 @@ class FrameSignal(Operator):
             frames[number][inside.start - begin : inside.stop - begin] = signal[inside]
 
     def _count(self, time: int) -> int:
-        """The number of frames of a signal."""
+        """Return the number of frames of a signal."""
         if not time:
             return 0
         beyond = time + self.args["pad_begin"] - self._length

@@ -90,7 +90,7 @@ class KaldiFbank(Operator):
         self._starts, self._widths, self._weights = self._bands(rate)
 
     def _bands(self, rate: np.float32) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of each band: its first frequency, how many it has, and their weights."""
+        """Return the first frequency of each band, the number of its frequencies, and their weights."""
         bins, nyquist = self.args["num_bins"], np.float32(0.5) * rate
         low, high = np.float32(self.args["low_freq"]), np.float32(self.args["high_freq"])
         high = high if high > 0 else nyquist + high
@@ -160,13 +160,13 @@ class KaldiFbank(Operator):
 
 
 def _mel(hertz: np.ndarray) -> np.ndarray:
-    """Kaldi's mel scale, in single precision."""
+    """Convert a frequency in Hz to Kaldi's mel scale, in single precision."""
     logarithms = np.log((np.float32(1) + hertz / np.float32(700)).astype(np.float64)).astype(np.float32)
     return np.float32(1127) * logarithms
 
 
 def _window(name: str, length: int, blackman: float) -> np.ndarray:
-    """The values of a window, of float32."""
+    """Return the values of a window, of float32."""
     angles = 2 * np.pi / (length if name == "hann" else length - 1) * np.arange(length)
     raised = 0.5 - 0.5 * np.cos(angles)
     values = {

@@ -134,7 +134,7 @@ class MelFeatures(Operator[np.ndarray]):
 
     @property
     def _number(self) -> type[np.floating]:
-        """In which windows are computed."""
+        """The floating-point type in which windows are computed."""
         return np.float32 if self.args["precision"] == "single" else np.float64
 
     def describe(self, workspace: Workspace[np.ndarray]) -> list[OutputSpec]:
@@ -156,7 +156,7 @@ class MelFeatures(Operator[np.ndarray]):
 
     @property
     def _edge(self) -> int:
-        """By how many samples signals are extended at both ends."""
+        """The number of samples by which signals are extended at each end."""
         return self._length // 2 if self.args["center_windows"] else 0
 
     def compute(self, sample: Sample[np.ndarray]) -> None:
@@ -171,7 +171,7 @@ class MelFeatures(Operator[np.ndarray]):
         sample.outputs[0][...] = logarithms.T if self.args["layout"] == "tf" else logarithms
 
     def _magnitudes(self, windows: np.ndarray) -> np.ndarray:
-        """The magnitude, or the power, of each frequency in windows, of shape (windows, frequencies)."""
+        """Return the magnitude, or the power, of each frequency in windows, of shape (windows, frequencies)."""
         frames = windows.astype(self._number)
         if self.args["remove_offset"]:
             frames -= frames.mean(axis=1, keepdims=True)
@@ -185,7 +185,7 @@ class MelFeatures(Operator[np.ndarray]):
         return np.abs(spectrum) ** self.args["power"]
 
     def _banded(self, magnitudes: np.ndarray) -> np.ndarray:
-        """The energies of bands, of shape (bands, windows)."""
+        """Return the energies of bands, of shape (bands, windows)."""
         # The operands lie in memory as feature extractors have them, since sums depend on that.
         if self.args["precision"] == "single":
             return np.matmul(magnitudes, self._weights).T
@@ -201,5 +201,5 @@ class MelFeatures(Operator[np.ndarray]):
 
 
 def _as_written(number: float) -> float:
-    """The number with the fewest digits that is this one in single precision, which arguments have."""
+    """Return the shortest decimal number that rounds to this one in single precision, as arguments are stored."""
     return float(str(np.float32(number)))

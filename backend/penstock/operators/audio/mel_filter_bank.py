@@ -99,7 +99,7 @@ class MelFilterBank(Operator[int, WeightedSums]):
         combine_batch(workspace.state, workspace)
 
     def _make_filters(self, bins: int, last_axis: bool) -> WeightedSums:
-        """Triangles whose edges are in single precision, as DALI's.
+        """Return triangular filters whose edges are in single precision, as DALI's.
 
         Args:
             bins: frequencies from 0 to half the sample rate.
@@ -132,7 +132,7 @@ class MelFilterBank(Operator[int, WeightedSums]):
 
 
 def _band_edges(scale: _Scale, low: np.float32, high: np.float32, count: int) -> tuple[np.ndarray, np.float64]:
-    """The edges of ``count`` bands in Hz, evenly spaced in mel and converted in single precision, as float64.
+    """Return the edges of ``count`` bands in Hz, evenly spaced in mel and converted in single precision, as float64.
 
     The last one is also returned as the sum of all steps makes it, by which DALI normalizes the last band.
     """
@@ -146,7 +146,7 @@ def _band_edges(scale: _Scale, low: np.float32, high: np.float32, count: int) ->
 
 
 def _banded(weights: np.ndarray) -> WeightedSums:
-    """The first nonzero column of each row, and the columns from there on, as many as the widest row needs."""
+    """Return each row's first nonzero column, and the columns from there on, as many as the widest row needs."""
     used = weights != 0
     if not used.size:
         return WeightedSums(np.zeros(len(weights), np.int64), np.zeros((len(weights), 0), np.float32))

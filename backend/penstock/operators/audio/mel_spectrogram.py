@@ -35,10 +35,10 @@ class _Normalize(Protocol):
     """The part of the normalization step that is used here."""
 
     def standard_of_rows(self, sample: Sample, data: np.ndarray) -> Standard | None:
-        """How to normalize each row of a matrix separately; None if rows are not normalized separately."""
+        """Return how to normalize each row of a matrix separately; None if rows are not normalized separately."""
 
     def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
-        """Normalizes ``source`` into ``target``."""
+        """Normalize ``source`` into ``target``."""
 
 
 @register_operator
@@ -78,7 +78,7 @@ class MelDecibels(MelSpectrogram):
         self.compute_decibels(samples, None, samples[-1].outputs[0])
 
     def compute_decibels(self, samples: Sequence[Sample], standard: Standard | None, out: np.ndarray) -> None:
-        """Computes the first three steps for one sample; normalizes rows if there is a ``standard``."""
+        """Compute the first three steps for one sample; normalize rows if there is a ``standard``."""
         from penstock.operators.audio._mel_decibels_cpu import mel_decibels, tiles_size
 
         decibels = cast(_Decibels, self.operators[2])
@@ -118,5 +118,5 @@ class NormalizedMelDecibels(MelDecibels):
 
 
 def _band_inputs(spectrum: Sample, bands: Sample) -> tuple[np.ndarray, Transform, np.ndarray, np.ndarray]:
-    """The signal, its transform, and the starts and weights of the bands."""
+    """Return the signal, its transform, and the starts and weights of the bands."""
     return np.ascontiguousarray(spectrum.inputs[0]).reshape(-1), spectrum.plan, bands.plan.starts, bands.plan.weights

@@ -89,7 +89,7 @@ class MFCC(Operator[None, WeightedSums]):
 
 
 def _cosines(kind: int, count: int, orthonormal: bool) -> np.ndarray:
-    """The matrix of a discrete cosine transform."""
+    """Return the matrix of a discrete cosine transform."""
     if count == 0:
         return np.empty((0, 0))
     k, n = np.arange(count)[:, None], np.arange(count)[None, :]

@@ -87,7 +87,7 @@ class NonsilentRegion(Operator):
         return min(self.args["window_length"], max(count, 1))
 
     def _reference(self) -> float | None:
-        """The power at 0 dB; None: the signal's maximum."""
+        """Return the power at 0 dB; None: the signal's maximum."""
         return self.args["reference_power"] if self.given("reference_power") else None
 
     def _region(self, signal: np.ndarray, window: int) -> tuple[int, int]:

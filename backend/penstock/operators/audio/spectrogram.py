@@ -126,7 +126,7 @@ class Spectrogram(Operator[None, "Transform | None"]):
 
     @cached_property
     def _transform(self) -> Transform | None:
-        """The parameters of the kernels, which are for some sizes; None for others."""
+        """The parameters of the transform's kernels; None for sizes that they do not support."""
         from penstock.kernels.cpu import fft
 
         if not fft.is_transformed(self._nfft):
@@ -151,7 +151,7 @@ class Spectrogram(Operator[None, "Transform | None"]):
         power_spectra(list(zip(signals, targets)), self._window, framing)
 
     def _transform_in_tiles(self, signal: np.ndarray, by_time: np.ndarray) -> None:
-        """Transforms of any size, several frames at a time."""
+        """Compute transforms of any size, several frames at a time."""
         from scipy import fft
 
         from penstock.kernels.cpu import audio

@@ -78,7 +78,7 @@ class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
         return samples.shapes(), maps
 
     def linear_maps(self, samples: Samples[None, LinearMap, LinearMaps]) -> tuple[np.ndarray, np.ndarray]:
-        """The matrices, float64 of shape (samples, n, n), and offsets, (samples, n); with one row if it is for all samples."""
+        """Return matrices, float64 of shape (samples, n, n), and offsets, (samples, n); one row if all samples share them."""
         raise NotImplementedError
 
     def stage_records(self, workspace: Workspace[None, LinearMap, LinearMaps]) -> StageRecords | None:

@@ -110,7 +110,7 @@ class ColorSpaceConversion(Operator):
 
 
 def conversion(source: DALIImageType, target: DALIImageType) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix (channels out, channels in) and the offset of a conversion."""
+    """Return the matrix (channels out, channels in) and the offset of a conversion."""
     to_rgb, rgb_offset = _to_rgb(source)
     from_rgb, offset = _from_rgb(target)
     if source == YCbCr and target == GRAY:

@@ -8,7 +8,7 @@ from penstock.tensors import TensorListCPU
 
 
 def truths(batch: TensorListCPU) -> list[bool]:
-    """Whether each sample is true, or an element of it."""
+    """Return for each sample whether it, or any of its elements, is true."""
     elements = batch.elements
     if elements is not None and batch.ndim() == 0 and len(elements) == len(batch):
         return list(elements.astype(bool).tolist())

@@ -41,7 +41,7 @@ class Split(Operator):
 
 
 def truth_values(operator: Operator, workspace: Workspace) -> list[bool]:
-    """The predicate of each sample; raises RuntimeError unless it is a scalar."""
+    """Return the predicate of each sample; raise RuntimeError unless it is a scalar."""
     batch = workspace.arguments.get("predicate")
     if batch is None:
         return [bool(operator.args["predicate"])] * workspace.batch_size

@@ -13,7 +13,7 @@ _NOT_A_FILE = np.frombuffer(b"These bytes are no file of any known format.", np.
 
 
 def encoded_images(layout: str = "") -> ExampleSamples:
-    """Images as JPEG and PNG files."""
+    """Return images as JPEG and PNG files."""
 
     def make(index: int) -> np.ndarray:
         from PIL import Image
@@ -26,7 +26,7 @@ def encoded_images(layout: str = "") -> ExampleSamples:
 
 
 def encoded_sounds(layout: str = "") -> ExampleSamples:
-    """Stereo signals as WAV files."""
+    """Return stereo signals as WAV files."""
 
     def make(index: int) -> np.ndarray:
         import soundfile
@@ -40,7 +40,7 @@ def encoded_sounds(layout: str = "") -> ExampleSamples:
 
 
 def encoded_videos(layout: str = "") -> ExampleSamples:
-    """Videos of 6 frames."""
+    """Return videos of 6 frames."""
     return ExampleSamples(_encoded_video, bad=_NOT_A_FILE)
 
 
@@ -61,7 +61,7 @@ def _encoded_video(index: int) -> np.ndarray:
 
 
 def npy_files(layout: str = "") -> ExampleSamples:
-    """Arrays as NPY files."""
+    """Return arrays as NPY files."""
 
     def make(index: int) -> np.ndarray:
         file = io.BytesIO()
@@ -72,7 +72,7 @@ def npy_files(layout: str = "") -> ExampleSamples:
 
 
 def lz4_blocks(layout: str = "") -> ExampleSamples:
-    """Blocks of 600 bytes, compressed."""
+    """Return compressed blocks of 600 bytes."""
 
     def make(index: int) -> np.ndarray:
         import lz4.block

@@ -135,26 +135,26 @@ ENCODED_DOC = "Encoded images: the bytes of files, uint8 of shape (n,); zeros af
 
 
 def encoded_bytes(sample: Sample) -> np.ndarray:
-    """The encoded image of a sample: its bytes, contiguous, of shape (n,)."""
+    """Return the encoded image of a sample: its bytes, contiguous, of shape (n,)."""
     return bytes_of(sample.workspace.inputs[0].samples[sample.index])
 
 
 def bytes_of(array: np.ndarray) -> np.ndarray:
-    """The bytes of an encoded image, contiguous, of shape (n,)."""
+    """Return the bytes of an encoded image, contiguous, of shape (n,)."""
     if array.ndim == 1 and array.dtype == np.uint8 and array.flags.c_contiguous:
         return array
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def undecodable(error: PenstockError, sample: Sample) -> PenstockError:
-    """The error, with the image's source if it is known."""
+    """Return the error, with the image's source if it is known."""
     infos = sample.workspace.inputs[0].source_infos
     source = f": {infos[sample.index]}" if infos and infos[sample.index] else ""
     return type(error)(f"Failed to decode sample #{sample.index}{source}. {error}")
 
 
 def check_encoded(workspace: Workspace, accepted: Sequence[DALIDataType] = (UINT8, INT8)) -> None:
-    """Raises ValueError unless the input consists of bytes."""
+    """Raise ValueError unless the input consists of bytes."""
     batch = workspace.inputs[0]
     if batch.dtype not in accepted and len(batch):
         raise ValueError(
@@ -163,7 +163,7 @@ def check_encoded(workspace: Workspace, accepted: Sequence[DALIDataType] = (UINT
 
 
 def _spans(window: Region) -> str:
-    """The start and end of a window in each dimension."""
+    """Return the start and end of a window in each dimension."""
     return ", ".join(f"{start}..{start + extent}" for start, extent in zip(window.anchor, window.extents))
 
 
@@ -277,7 +277,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         self.is_cheap_on_host = self.device == "mixed"
 
     def windows(self, samples: Samples[Encoded, DecodePlan, DecodePlans], extents: np.ndarray) -> Regions | None:
-        """The windows (in H, W) of upright images, whose heights and widths are in rows; None for all of them."""
+        """Return the windows (in H, W) of upright images, whose heights and widths are in rows; None for all of them."""
         return None
 
     def begins_chain(self) -> bool:
@@ -286,7 +286,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     @functools.cached_property
     def decodes_whole(self) -> bool:
-        """Whether images are decoded whole, as there are no windows."""
+        """Whether images are decoded whole, because there are no windows."""
         return type(self).windows is ImageDecoder.windows
 
     def describe(self, workspace: Workspace[Encoded]) -> list[OutputSpec]:
@@ -307,7 +307,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return shapes, DecodePlans(headers, windows)
 
     def _shapes_of(self, headers: Sequence[ImageHeader]) -> np.ndarray:
-        """The shapes (H, W, C) of images, in rows."""
+        """Return the shapes (H, W, C) of images, in rows."""
         if isinstance(headers, JpegHeaders):
             shapes, turned = headers.shapes.copy(), headers.transposed
         else:
@@ -320,7 +320,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return shapes
 
     def _headers(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> Sequence[ImageHeader]:
-        """The headers of images; those without one are put aside, so that a file that ends what reads it is read once.
+        """Return the images' headers. Images without one are recorded, so that a file that ends its reader is read only once.
 
         Raises:
             CorruptImageError: some were put aside.
@@ -340,7 +340,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return headers
 
     def _known_headers(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> Sequence[ImageHeader | None]:
-        """The headers of ordinary JPEGs within the limits, read in one call where that pays off; None for others."""
+        """Return the headers of baseline JPEGs within the size limits, read in one call where that is faster; None for others."""
         # What is done on the way to a GPU's decoder holds that up.
         if self.begins_early or samples.state.together:
             decoding = samples.workspace.decoding
@@ -351,11 +351,11 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return [None] * len(samples)
 
     def _largest(self, headers: JpegHeaders) -> int:
-        """The bytes of the largest image."""
+        """Return the size of the largest image in bytes."""
         return int(self._shapes_of(headers).prod(axis=1).max()) * numpy_dtype(self.args["dtype"]).itemsize
 
     def _header(self, workspace: Workspace[Encoded], index: int) -> ImageHeader:
-        """The header of an image whose size is not beyond the limits."""
+        """Return the header of an image, after checking that its size is within the limits."""
         header = workspace.state.headers.get(index)
         if header is None:
             sample, decoding = Sample(self, workspace, index), workspace.decoding
@@ -377,7 +377,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     @property
     def _decodes_together(self) -> bool:
-        """Whether kernels may decode many images in one call: they make just what the arguments ask for."""
+        """Whether kernels may decode many images in one call: they produce exactly what the arguments request."""
         return (
             self.device == "cpu"
             and self.output_type in (RGB, BGR, GRAY)
@@ -390,7 +390,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         self.compute_some(workspace, self._decode_together(workspace) if together else range(len(shapes)), shapes)
 
     def _decode_together(self, workspace: Workspace[Encoded, DecodePlan, DecodePlans]) -> Sequence[int]:
-        """Decodes ordinary JPEGs in one call; returns the positions of the other images."""
+        """Decode baseline JPEGs in one call; return the positions of the other images."""
         headers, windows = workspace.plans.headers, workspace.plans.windows
         targets = places_of_samples(workspace.outputs[0])
         if not isinstance(headers, JpegHeaders) or headers.isolated or targets is None:
@@ -421,7 +421,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return working
 
     def _working_bytes(self, header: ImageHeader, encoded: np.ndarray) -> int:
-        """The memory that decoding an image takes besides the result."""
+        """Return the bytes of memory that decoding an image takes besides the result."""
         dtype, upright = numpy_dtype(self.args["dtype"]), self.args["adjust_orientation"]
         working = image_memory(header, encoded, self.output_type, dtype, upright)
         if self._scale > 1 or self.chooses_scale:
@@ -433,7 +433,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         self.decode_into(sample, sample.outputs[0])
 
     def decode_into(self, sample: Sample[Encoded, DecodePlan], output: np.ndarray) -> None:
-        """Decodes the image of a sample whose shape is inferred into an array of that shape."""
+        """Decode the image of a sample whose shape is inferred into an array of that shape."""
         self._decode(sample, sample.plan.window, output)
 
     def _decode(self, sample: Sample[Encoded, DecodePlan], region: Region | None, output: np.ndarray) -> None:
@@ -489,7 +489,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return others
 
     def decode_part_into(self, sample: Sample[Encoded, DecodePlan], part: Region, output: np.ndarray) -> bool:
-        """Decodes a part (in H, W) of what :meth:`decode_into` gives into an array of its own, where that is exact."""
+        """Decode a part (in H, W) of the image of :meth:`decode_into` into a separate array, where that is exact."""
         header, window = sample.plan
         if not output.size or window is not None or output.dtype != numpy_dtype(self.args["dtype"]):
             return False
@@ -522,7 +522,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return bool(self.args.get("scale", EXACT) == FAST)
 
     def decode_part(self, sample: Sample[Encoded, DecodePlan], part: Region, scale: int = 1) -> np.ndarray | None:
-        """A part (in H, W) of what :meth:`decode_into` gives, in memory that this thread's next image is decoded into.
+        """Return a part (in H, W) of the image of :meth:`decode_into`, in memory that this thread's next image overwrites.
 
         None if the region must be cut from the whole image, or if that is faster.
         """
@@ -640,7 +640,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return bool(workspace.begun.is_ready)
 
     def finish_followed(self, workspace: Workspace) -> dict[int, Any] | None:
-        """Completes a batch whose images something follows; None if it is :meth:`run` that does.
+        """Complete a batch whose images a later operator reads; return None if :meth:`run` does that.
 
         Returns:
             The images that it is still to follow, as CuPy arrays or where they lie, by their positions; others may have failed.
@@ -655,7 +655,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     @staticmethod
     def _on_host(workspace: Workspace) -> tuple[Callable[..., None], Decoding, HostPool | None]:
-        """By what, where and into which memory images are decoded that the GPU does not take."""
+        """Return the codec, device and memory for images that the GPU does not decode."""
         return workspace.parallel, workspace.decoding, workspace.pool
 
     def _run_on_gpu(self, workspace: Workspace) -> None:

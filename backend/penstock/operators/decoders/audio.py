@@ -58,7 +58,7 @@ class _Encoded:
         self.opened: dict[int, Recording] = {}
 
     def read(self, samples: Samples[_Encoded, _Request, _Requests]) -> tuple[np.ndarray, int]:
-        """What the headers of some files tell: for each a :data:`~penstock.core.codecs.RECORDING`, and how many are unusual."""
+        """Return a :data:`~penstock.core.codecs.RECORDING` for each file, from its header, and the number of unusual files."""
         places = places_of_files(self._batch)
         if places is None:
             self._copies = list(map(np.ascontiguousarray, self._batch.samples))
@@ -70,7 +70,7 @@ class _Encoded:
         return read_recordings(places[0][rows], places[1][rows])
 
     def bytes_of(self, index: int) -> np.ndarray:
-        """The bytes of a file, contiguous."""
+        """Return the bytes of a file, contiguous."""
         return np.ascontiguousarray(self._batch.samples[index])
 
 
@@ -189,7 +189,7 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
 
     @staticmethod
     def _open_others(samples: Samples[_Encoded, _Request, _Requests], recordings: np.ndarray) -> list[Recording | None]:
-        """Opens the recordings that are no ordinary WAV files; those that cannot be are put aside, so that each is opened once.
+        """Open the recordings that are not plain WAV files; record those that fail, so that each is opened only once.
 
         Raises:
             CorruptRecordingError: some were put aside.
@@ -217,7 +217,7 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
     def _check_sizes(
         self, samples: Samples[_Encoded, _Request, _Requests], recordings: np.ndarray, scales: np.ndarray
     ) -> None:
-        """Raises an exception if a recording would be too long."""
+        """Raise an exception if a recording would be too long."""
         sizes = samples.of(samples.workspace.inputs[0].shapes)
         itemsize = numpy_dtype(self.args["dtype"]).itemsize
         for (_, _, frames, channels, rate), scale, (size,) in zip(recordings.tolist(), scales.tolist(), sizes):
@@ -242,7 +242,7 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
         return working
 
     def _is_converted(self, request: _Request) -> bool:
-        """Whether a recording is resampled or mixed."""
+        """Return whether a recording is resampled or mixed."""
         return request.scale != 1 or (self.args["downmix"] and request.recording.channels > 1)
 
     def compute_samples(self, workspace: Workspace[_Encoded, _Request, _Requests], shapes: Sequence[Shape]) -> None:
@@ -263,7 +263,7 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
             self.compute_some(workspace, others, shapes)
 
     def _compute_together(self, workspace: Workspace[_Encoded, _Request, _Requests], rows: list[int]) -> None:
-        """Reads WAV files, given by their rows in the plans, in one call; no rows: all."""
+        """Read WAV files, given by their rows in the plans (none: all), in one call."""
         from penstock.kernels.cpu.recordings import compute_recordings
 
         plans, targets = workspace.plans, places_of_samples(workspace.outputs[0])

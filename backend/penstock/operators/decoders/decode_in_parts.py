@@ -23,14 +23,14 @@ class _InParts(Protocol):
 
     @property
     def outputs(self) -> TensorListGPU:
-        """Receive the results."""
+        """The outputs to fill."""
 
     @property
     def planned(self) -> PlannedResampling:
-        """What computes them."""
+        """The plan by which they are computed."""
 
     def resize(self, rows: np.ndarray, addresses: np.ndarray) -> None:
-        """Computes those of some images that are elsewhere, and whole; ``rows``: their numbers, ascending."""
+        """Compute the outputs of ``rows`` (ascending) from whole images that are stored elsewhere."""
 
 
 class _Decoder(Protocol):
@@ -39,34 +39,34 @@ class _Decoder(Protocol):
     is_cheap_on_host: bool
 
     def prepare(self, workspace: Workspace) -> None:
-        """Has files read."""
+        """Start reading files."""
 
     def begin_followed(
         self, workspace: Workspace, follow: Callable[[TensorListGPU], PlannedResampling | None]
     ) -> EarlyStart:
-        """Begins to decode; ``follow``: gives what is done with images, in place of keeping them."""
+        """Begin to decode; ``follow`` processes the images instead of storing them."""
 
     def finish_followed(self, workspace: Workspace) -> dict[int, Any] | None:
-        """Waits for images that something follows; those that it did not get, by their positions."""
+        """Wait for the images; return those that ``follow`` did not process, by their positions."""
 
     def is_ready(self, workspace: Workspace) -> bool:
-        """Whether nothing has to be waited for."""
+        """Return whether all work is done."""
 
     def run(self, workspace: Workspace) -> None:
-        """Completes a batch that nothing follows."""
+        """Complete a batch whose images are not processed in parts."""
 
 
 class _Follower(Protocol):
     """The part of the second step that is used here."""
 
     def follow(self, workspace: Workspace) -> _InParts | None:
-        """Prepares for images that are to come in parts."""
+        """Prepare for images that arrive in parts."""
 
     counts: Counter[str]
     is_cheap_on_host: bool
 
     def run(self, workspace: Workspace) -> None:
-        """Computes images that are there."""
+        """Compute the outputs of whole images."""
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ class DecodeInParts(FusedOperator):
         self.call_step(0, self._decoder.prepare, first)
 
     def _begun(self, workspace: Workspace) -> _Begun:
-        """The batch, as it is begun with."""
+        """Return the batch as it was begun."""
         if workspace.begun is None:
             first, second = self.step(workspace, 0), self.step(workspace, 1)
             first.inputs = list(workspace.inputs)
@@ -166,7 +166,7 @@ class DecodeInParts(FusedOperator):
             second.end()
 
     def _complete(self, workspace: Workspace, first: Workspace, following: _InParts, late: dict[int, Any]) -> None:
-        """Resizes what was decoded later than the others, and leaves out what failed."""
+        """Resize images that were decoded later than the others, except those that failed."""
         from penstock.kernels.cuda.launch import addresses_of, locate
 
         if late:

@@ -207,7 +207,7 @@ def _check_offsets(offsets: Sequence[int], available: int, where: str) -> None:
 
 
 def _inflate(compressed: np.ndarray, chunks: _Chunks, output: np.ndarray, exactly: bool) -> None:
-    """Fills ``output`` with the decompressed chunks; a chunk that is too short is padded with zeros, or an error."""
+    """Fill ``output`` with the decompressed chunks; pad a chunk that is too short with zeros, or report it as an error."""
     try:
         from lz4 import block
     except ImportError as error:

@@ -86,7 +86,7 @@ class Numpy(Operator[list[np.ndarray | None]]):
         return [OutputSpec(UINT8 if self._dtype is None else self._dtype, "", self._ndim)]
 
     def _settle(self, array: np.ndarray) -> None:
-        """Fixes type and rank by the first array."""
+        """Fix type and rank by the first array."""
         stored = from_numpy_dtype(array.dtype.newbyteorder("="))
         if self._ndim is None:
             self._ndim = array.ndim
@@ -131,7 +131,7 @@ class Numpy(Operator[list[np.ndarray | None]]):
 
     @staticmethod
     def _copy_arrays(workspace: Workspace[list[np.ndarray | None]]) -> bool:
-        """Copies all arrays at once, if none is to be converted."""
+        """Copy all arrays at once, if none is to be converted."""
         from penstock.kernels.cpu.blocks import Blocks, copy_blocks
 
         arrays, output = [array for array in workspace.state if array is not None], workspace.outputs[0]

@@ -132,7 +132,7 @@ class OnWhite(ImageDecoder):
         return EarlyStart(occupies_host=True)
 
     def _begin_jpegs(self, workspace: Workspace[Encoded], begun: _Begun, decoder: JpegDecoder, stream: Stream) -> None:
-        """Begins to decode on the GPU what it takes, all of which is upright."""
+        """Begin to decode on the GPU the JPEGs that it supports, all of which are upright."""
         if self.args["use_fast_idct"]:
             return
         samples = [sample for sample in begun.samples if sample is not None]
@@ -194,13 +194,13 @@ class _Begun:
     started: Started | None = None
 
     def begin_others(self, start: Callable[..., Started]) -> None:
-        """Begins to decode on the CPU what the GPU was not given."""
+        """Begin to decode on the CPU the images that were not given to the GPU."""
         given = set(self.taken)
         others = [index for index in range(len(self.samples)) if index not in given]
         self.started = start(*self._work_on_cpu(others))
 
     def _work_on_cpu(self, indices: Sequence[int]) -> tuple[Callable[[int], None], int, list[int]]:
-        """What decodes images on the CPU: a function of a number, how many numbers, and what each costs."""
+        """Return a function that decodes one image on the CPU by its number, the number of images, and the cost of each."""
         self.batch.make_on_host(indices)
 
         def task(place: int) -> None:
@@ -218,11 +218,11 @@ class _Begun:
 
     @property
     def is_done(self) -> bool:
-        """Whether :meth:`finish` would not wait."""
+        """Whether :meth:`finish` would return without waiting."""
         return self.started is not None and self.started.is_done() and (self.jpegs is None or self.jpegs.is_done)
 
     def finish(self, parallel: Callable[..., None]) -> TensorListGPU:
-        """The images; those that the GPU was given and did not decode, the CPU decodes now."""
+        """Return the images; decode on the CPU those that the GPU failed to decode."""
         if self.started is not None:
             self.started.wait()
         if self.jpegs is not None:

@@ -185,7 +185,7 @@ class VideoDecoder(Operator[_Opened, _Request]):
         return [frames, OutputSpec(FLOAT, "", 2), OutputSpec(FLOAT, "", 0)] if self.args["enable_audio"] else [frames]
 
     def _opened(self, workspace: Workspace[_Opened]) -> _Opened:
-        """The batch's videos. FFmpeg decodes some frames to open one: where these are large, threads share the work."""
+        """Return the batch's open videos. FFmpeg decodes some frames to open one; threads share this work for large frames."""
         opened: _Opened = [CorruptVideoError("The video was not opened")] * workspace.batch_size
 
         def task(index: int) -> None:
@@ -220,7 +220,7 @@ class VideoDecoder(Operator[_Opened, _Request]):
     def _chosen(
         self, sample: Sample[_Opened, _Request], video: Clip, shape: tuple[int, int, int], limits: Limits
     ) -> list[int]:
-        """The numbers of the frames to decode, each of which has this shape."""
+        """Return the numbers of the frames to decode, each of which has this shape."""
         mode = self.args["pad_mode"]
         if sample.given("timestamps"):
             times = np.array(sample["timestamps"], np.float64)
@@ -313,20 +313,20 @@ class VideoDecoder(Operator[_Opened, _Request]):
 
 
 def _is_large(encoded: np.ndarray) -> bool:
-    """Whether a video's header announces large frames."""
+    """Return whether a video's header announces large frames."""
     height, width = announced_size(encoded) or (0, 0)
     return height * width >= _LARGE
 
 
 def _at_times(video: Clip, times: np.ndarray) -> list[int]:
-    """The frames that are on the screen at these times; raises ValueError for times that are none."""
+    """Return the frames that are on the screen at these times; raise ValueError for invalid times."""
     if not np.isfinite(times).all() or (times < 0).any():
         raise ValueError(f"Timestamps are seconds from the first frame on, from 0; got {times.tolist()}")
     return frames_at(video.times, times).tolist() if len(video) else []
 
 
 def _resampled(video: Clip, rate: float) -> np.ndarray | None:
-    """The frames that are on the screen ``rate`` times a second; None: those recorded."""
+    """Return the frames that are on the screen ``rate`` times a second; None: the recorded rate."""
     if not 0 <= rate < math.inf:
         raise ValueError(f"`fps` must be a number of frames per second, or 0 for the video's own, got {rate}")
     if rate == 0 or len(video) < 2:

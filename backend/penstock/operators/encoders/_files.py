@@ -15,7 +15,7 @@ class FileEncoder(RowsOperator):
     """The base: files differ in length, so that samples are encoded where shapes are asked for, on the pool's threads."""
 
     def encode(self, sample: Sample) -> np.ndarray:
-        """The file of a sample, uint8 of shape (bytes,)."""
+        """Return the file of a sample, uint8 of shape (bytes,)."""
         raise NotImplementedError(f"{type(self).__name__} must say how it encodes")
 
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:

@@ -28,7 +28,7 @@ class ImageEncoder(FileEncoder):
     max_extent: ClassVar[int]
 
     def parameters(self, sample: Sample) -> list[int]:
-        """OpenCV's parameters for a sample, each a flag and its value."""
+        """Return OpenCV's parameters for a sample: each a flag and its value."""
         raise NotImplementedError(f"{type(self).__name__} must say how it encodes")
 
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
@@ -38,7 +38,7 @@ class ImageEncoder(FileEncoder):
         return [OutputSpec(UINT8, "", 1)]
 
     def encode(self, sample: Sample) -> np.ndarray:
-        """The file of an image.
+        """Return the file of an image.
 
         Raises:
             ValueError: the image is empty, or of a shape that the format does not have.
@@ -62,7 +62,7 @@ class ImageEncoder(FileEncoder):
 
 
 def check_range(name: str, value: int, least: int, most: int) -> int:
-    """The value; raises ValueError if it is out of its range."""
+    """Return the value; raise ValueError if it is out of its range."""
     if not least <= value <= most:
         raise ValueError(f"`{name}` is from {least} to {most}. Got: {value}")
     return value

@@ -46,7 +46,7 @@ class SoundEncoder(FileEncoder):
         return [OutputSpec(UINT8, "", 1)]
 
     def encode(self, sample: Sample) -> np.ndarray:
-        """The file of a recording.
+        """Return the file of a recording.
 
         Raises:
             ValueError: its shape or its rate is not that of one, or it has values that whole numbers do not hold.

@@ -26,7 +26,7 @@ LAYOUT = Argument("layout", "layout", None, "Layout of the output.", example="HW
 
 
 def check_filled_type(dtype: DALIDataType) -> None:
-    """Raises RuntimeError unless the type is numeric or boolean."""
+    """Raise RuntimeError unless the type is numeric or boolean."""
     if dtype in ENUM_TYPES:
         raise RuntimeError(
             f"Data type {dtype_name(dtype)} is currently not supported. Supported types are those of numbers and bool"
@@ -37,7 +37,7 @@ class ShapedFilling(Operator[State, Plan, Plans]):
     """The base of operators whose output shape and layout are given by arguments."""
 
     def shaped(self, workspace: Workspace, dtype: DALIDataType) -> OutputSpec:
-        """The output's type; its rank follows from the argument `shape`."""
+        """Return the output's type; its rank follows from the argument `shape`."""
         layout = self.args["layout"] or ""
         ndim = len(self.args["shape"] or ())
         computed = workspace.arguments.get("shape")
@@ -88,7 +88,7 @@ class FillingLike(Operator):
 
 
 def spread_shape(value: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape to which a value of one shape and ``shape`` broadcast; raises RuntimeError if they don't."""
+    """Return the shape to which a value of one shape and ``shape`` broadcast; raise RuntimeError if they don't."""
     try:
         return np.broadcast_shapes(value, shape)
     except ValueError:
@@ -96,7 +96,7 @@ def spread_shape(value: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, .
 
 
 def spread(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """``value`` broadcast to ``shape``; if the value has more elements than that, the first ones.
+    """Return ``value`` broadcast to ``shape``; if the value has more elements than that, the first ones.
 
     Raises:
         RuntimeError: the shapes do not broadcast.

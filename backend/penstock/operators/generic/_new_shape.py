@@ -38,20 +38,20 @@ EXAMPLES = (
 
 
 def check_one_shape(operator: Operator, has_input: bool = False) -> None:
-    """Raises RuntimeError if the shape is given in two ways; ``has_input`` tells whether the second input is one."""
+    """Raise RuntimeError if the shape is given in two ways; ``has_input`` tells whether the second input is one."""
     if has_input + operator.given("shape") + operator.given("rel_shape") > 1:
         raise RuntimeError("Shape input, `shape` argument and `rel_shape` argument are mutually exclusive")
 
 
 def check_shapes(workspace: Workspace) -> None:
-    """Raises RuntimeError unless new shapes from the graph are vectors."""
+    """Raise RuntimeError unless new shapes from the graph are vectors."""
     computed = [workspace.arguments[name] for name in ("shape", "rel_shape") if name in workspace.arguments]
     if any(len(batch) and not batch.ndim() for batch in computed):
         raise RuntimeError("The shape must be a list of extents for each sample, got single numbers")
 
 
 def extents_from_input(sample: Sample) -> list[int]:
-    """The shape given by the second input."""
+    """Return the shape given by the second input."""
     data = sample.inputs[1]
     if data.ndim != 1 or data.dtype.kind not in "iu":
         raise RuntimeError(

@@ -17,7 +17,7 @@ _LANES = 16
 
 @kernel
 def _split(source: np.ndarray, outer: int, pixels: int, stride: int, target: np.ndarray) -> None:
-    """source (outer, pixels, 3) -> target (outer, 3, pixels), both flat, of at least ``_LANES`` pixels.
+    """Copy source (outer, pixels, 3) to target (outer, 3, pixels), both flat, of at least ``_LANES`` pixels.
 
     ``stride`` is the distance between planes of the target: ``pixels``, or more if the target is a slice of an image.
     """
@@ -32,7 +32,7 @@ def _split(source: np.ndarray, outer: int, pixels: int, stride: int, target: np.
 
 @kernel
 def _join(source: np.ndarray, outer: int, pixels: int, stride: int, target: np.ndarray) -> None:
-    """source (outer, 3, pixels) -> target (outer, pixels, 3), both flat, of at least ``_LANES`` pixels.
+    """Copy source (outer, 3, pixels) to target (outer, pixels, 3), both flat, of at least ``_LANES`` pixels.
 
     ``stride`` is the distance between planes of the source: ``pixels``.
     """
@@ -45,7 +45,7 @@ def _join(source: np.ndarray, outer: int, pixels: int, stride: int, target: np.n
 
 
 def transpose(source: np.ndarray, permutation: Sequence[int], target: np.ndarray) -> None:
-    """``target[...] = source.transpose(permutation)``, both of one type; fastest if both are contiguous."""
+    """Set ``target[...] = source.transpose(permutation)``, both of one type; fastest if both are contiguous."""
     kernel, outer = _kernel_for(source.shape, list(permutation))
     pixels = source.size // max(3 * outer, 1)
     flat = target.reshape(-1) if target.flags.c_contiguous else _rows_of_planes(target, kernel, outer)
@@ -59,7 +59,7 @@ def transpose(source: np.ndarray, permutation: Sequence[int], target: np.ndarray
 
 
 def _copy_transposed(source: np.ndarray, permutation: list[int], target: np.ndarray) -> None:
-    """By NumPy, whose inner loops would be over a few channels if those stay the last."""
+    """Copy with NumPy, without inner loops over a few channels where those stay the last dimension."""
     last = source.ndim - 1
     if permutation[last:] != [last] or source.shape[last] > _LANES // 2 or permutation == list(range(source.ndim)):
         np.copyto(target, source.transpose(permutation))
@@ -69,7 +69,7 @@ def _copy_transposed(source: np.ndarray, permutation: list[int], target: np.ndar
 
 
 def _rows_of_planes(target: np.ndarray, kernel: object, outer: int) -> np.ndarray | None:
-    """Rows of the three planes of one image as one flat array, gaps included; None for any other array."""
+    """Return rows of the three planes of one image as one flat array, gaps included; None for any other array."""
     if kernel is not _split or outer != 1 or not target.size or not target[0].flags.c_contiguous:
         return None
     size = (2 * target.strides[0] + target[0].nbytes) // target.itemsize
@@ -77,7 +77,7 @@ def _rows_of_planes(target: np.ndarray, kernel: object, outer: int) -> np.ndarra
 
 
 def _kernel_for(shape: tuple[int, ...], permutation: list[int]) -> tuple[Any, int]:
-    """The three-channel kernel for a permutation, if there is one, and the number of images."""
+    """Return the three-channel kernel for a permutation, if there is one, and the number of images."""
     ndim = len(shape)
     for axis in range(ndim - 1):
         others = [other for other in range(ndim) if other != axis]

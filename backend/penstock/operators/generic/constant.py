@@ -79,13 +79,13 @@ class Constant(Operator):
 
 
 def _single(values: object) -> np.ndarray:
-    """Values in single precision; those out of range become infinite."""
+    """Return values in single precision; those out of range become infinite."""
     with np.errstate(over="ignore"):
         return np.array(values, np.float32)
 
 
 def _as_type(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Values in another type: rounded half away from zero and clamped for integer types."""
+    """Return values in another type: rounded half away from zero and clamped for integer types."""
     if dtype.kind == "b":
         return values != 0
     if dtype.kind == "f":

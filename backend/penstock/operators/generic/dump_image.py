@@ -47,7 +47,7 @@ class DumpImage(Operator):
 
 
 def _portable_map(image: np.ndarray) -> str:
-    """The image as text in Netpbm's format."""
+    """Return the image as text in Netpbm's format."""
     height, width, channels = image.shape
     kind = {1: "P2", 3: "P3"}.get(channels)
     if kind is None:

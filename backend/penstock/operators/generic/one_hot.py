@@ -66,7 +66,7 @@ class OneHot(Operator[int]):
         self._bits = [value.view(f"u{value.itemsize}") for value in (self._on, self._off)]
 
     def _truncated(self, name: str) -> Any:
-        """The value in the output's type, converted as C does: through int32 or int64, whose upper bits are dropped."""
+        """Return the value in the output's type, converted as C does: through int32 or int64, whose upper bits are dropped."""
         kind = numpy_dtype(self.args["dtype"])
         value = self.args[name]
         if kind.kind == "f":
@@ -135,5 +135,5 @@ class OneHot(Operator[int]):
 
 
 def _numbers(classes: np.ndarray) -> np.ndarray:
-    """Class numbers as int32 or floating point, contiguous."""
+    """Return class numbers as int32 or floating point, contiguous."""
     return np.ascontiguousarray(classes, None if classes.dtype.kind == "f" else np.int32)

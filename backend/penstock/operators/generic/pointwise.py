@@ -67,7 +67,7 @@ class Pointwise(FusedOperator):
             raise
 
     def _buffer(self, which: int, size: int, dtype: np.dtype) -> np.ndarray:
-        """One of this thread's two scratch buffers, which alternate between operators."""
+        """Return one of this thread's two scratch buffers, which alternate between operators."""
         if not hasattr(self._local, "buffers"):
             self._local.buffers = np.empty((2, _PIECE * 8), np.uint8)
         buffer: np.ndarray = self._local.buffers[which]

@@ -65,7 +65,7 @@ class Reinterpret(Operator):
         workspace.outputs = [output]
 
     def _view(self, workspace: Workspace, index: int, kind: np.dtype) -> np.ndarray | None:
-        """The sample in its new type; None if it failed."""
+        """Return the sample in its new type; None if it failed."""
         if index in workspace.failures:
             return None
         try:
@@ -97,7 +97,7 @@ class Reinterpret(Operator):
 
     @staticmethod
     def _nothing(batch: TensorList, dtype: DALIDataType, ndim: int) -> np.ndarray:
-        """The placeholder for a sample that failed."""
+        """Return the placeholder for a sample that failed."""
         empty: np.ndarray = batch.emptied(range(len(batch))).samples[0].view(numpy_dtype(dtype))
         return empty.reshape((0,) * max(ndim, 1))
 

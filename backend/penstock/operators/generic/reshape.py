@@ -84,7 +84,7 @@ class Reshape(Operator):
         return self.given("src_dims") and not self.given("rel_shape") and not self.given("shape")
 
     def _shape(self, workspace: Workspace, index: int) -> tuple[int, ...]:
-        """The new shape; an empty one for samples that fail."""
+        """Return the new shape; an empty one for samples that fail."""
         shape = workspace.inputs[0].shapes[index]
         if index in workspace.failures:
             return ()
@@ -101,5 +101,5 @@ class Reshape(Operator):
             return ()
 
     def volume(self, shape: tuple[int, ...], workspace: Workspace) -> float | None:
-        """The number of elements of the output; None: the input's."""
+        """Return the number of elements of the output; None: the input's."""
         return None

@@ -118,7 +118,7 @@ class TensorSubscript(Operator):
 
     @staticmethod
     def _value(sample: Sample, name: str) -> int:
-        """An index of any integer type."""
+        """Return an index of any integer type."""
         computed = sample.tensor_argument(name)
         if computed is None:
             return int(sample[name])
@@ -130,7 +130,7 @@ class TensorSubscript(Operator):
 
 
 def _copied_on_cpu(parts: Sequence[np.ndarray], workspace: Workspace) -> Sequence[np.ndarray]:
-    """Contiguous copies of slices, made by all threads."""
+    """Return contiguous copies of slices, made by all threads."""
     if not parts:
         return []
     copies = TensorListCPU.allocate(
@@ -143,7 +143,7 @@ def _copied_on_cpu(parts: Sequence[np.ndarray], workspace: Workspace) -> Sequenc
 
 
 def _copied_on_gpu(parts: Sequence[Any], workspace: Workspace) -> Sequence[Any]:
-    """Contiguous copies of slices, made in one launch."""
+    """Return contiguous copies of slices, made in one launch."""
     from penstock.kernels.cuda.window import copy_views
 
     if not parts:

@@ -46,7 +46,7 @@ class Transpose(ChainOperator):
             raise RuntimeError("Providing an empty output layout is not supported: leave `output_layout` out")
 
     def permutation(self, ndim: int) -> list[int]:
-        """For each output dimension, the input dimension."""
+        """Return the input dimension of each output dimension."""
         perm = self.args["perm"]
         if perm is None:
             return list(range(ndim))[::-1]

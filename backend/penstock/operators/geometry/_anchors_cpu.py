@@ -15,7 +15,7 @@ _HALF: Final = np.float32(0.5)
 
 @kernel
 def match_boxes(boxes: np.ndarray, anchors: np.ndarray, criteria: np.float32, owners: np.ndarray) -> None:
-    """The index of each anchor's box; -1: none. Of equal overlaps, the last is used.
+    """Return the index of each anchor's box; -1: none. Of equal overlaps, the last is used.
 
     Args:
         boxes: float32 of shape (n, 4).
@@ -58,7 +58,7 @@ def encode_boxes(
     encoded: np.ndarray,
     classes: np.ndarray,
 ) -> None:
-    """The target box (x and y of the centre, width, height) and the label of each anchor.
+    """Return the target box (x and y of the centre, width, height) and the label of each anchor.
 
     Args:
         boxes: float32 of shape (n, 4).
@@ -88,7 +88,7 @@ def subtract_anchors(
     stds: np.ndarray,
     encoded: np.ndarray,
 ) -> None:
-    """Replaces the boxes of :func:`encode_boxes` by their differences from the anchors; zeros for unmatched anchors."""
+    """Replace the boxes of :func:`encode_boxes` by their differences from the anchors; zeros for unmatched anchors."""
     for j, i in enumerate(owners):
         if i < 0:
             encoded[j] = 0

@@ -60,7 +60,7 @@ def encode_boxes(
     scale: float,
     offset: tuple[Sequence[float], Sequence[float]] | None,
 ) -> None:
-    """Matches boxes to anchors and fills all targets, with one launch for boxes and one for anchors.
+    """Match boxes to anchors and fill all targets, with one launch for boxes and one for anchors.
 
     Args:
         matchings: the samples.

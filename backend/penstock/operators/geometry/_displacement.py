@@ -53,11 +53,11 @@ class DisplacementOperator(Operator[None, bool]):
         return sample.shapes[0]
 
     def displace(self, source: np.ndarray, linear: bool, target: np.ndarray, fill: float) -> None:
-        """Fills the displaced image, on the CPU."""
+        """Fill the displaced image, on the CPU."""
         raise NotImplementedError
 
     def waves(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """The displacement of each row in x and each column in y, for ``Waves``."""
+        """Return the displacement of each row in x and each column in y, for ``Waves``."""
         return None
 
     def compute(self, sample: Sample[None, bool]) -> None:

@@ -18,7 +18,7 @@ _BLOCK = 16
 
 @kernel
 def _inside(index: int, size: int, border: int) -> int:
-    """The position in ``[0, size)`` of the value at ``index``; -1 for the constant beyond the border."""
+    """Return the position in ``[0, size)`` of the value at ``index``; -1 for the constant beyond the border."""
     if 0 <= index < size:
         return index
     if border == _CONSTANT:
@@ -37,7 +37,7 @@ def _inside(index: int, size: int, border: int) -> int:
 def _between(
     a: np.float32, b: np.float32, d: np.float32, e: np.float32, fx: np.float32, fy: np.float32, like: np.generic
 ) -> np.generic:
-    """Interpolates between four neighbours: two above and two below."""
+    """Interpolate between four neighbours: two above and two below."""
     top = a + (b - a) * fx
     low = d + (e - d) * fx
     return converted(top + (low - top) * fy, like)
@@ -45,7 +45,7 @@ def _between(
 
 @njit(inline="always", **OPTIONS)
 def _cubic_weights(f: float, weights: np.ndarray) -> None:
-    """Keys' cubic convolution, a = -0.75, at the fraction ``f``."""
+    """Return the weights of Keys' cubic convolution, a = -0.75, at the fraction ``f``."""
     a = -0.75
     for i in range(4):
         d = abs(f + 1 - i)
@@ -57,7 +57,7 @@ def _cubic_weights(f: float, weights: np.ndarray) -> None:
 
 @njit(inline="always", **OPTIONS)
 def _input_position(sx: float, sy: float, w: float, i: int, xs: np.ndarray, ys: np.ndarray) -> None:
-    """The input coordinates of output pixel ``i`` from homogeneous ones; far outside where there are none."""
+    """Return the input coordinates of output pixel ``i`` from homogeneous ones; far outside where there are none."""
     # Selections instead of `min` and `max`, which mind NaN: so loops are vectorized.
     far, zero = xs.dtype.type(1e9), xs.dtype.type(0)
     sx, sy = sx / w, sy / w
@@ -71,7 +71,7 @@ def _input_position(sx: float, sy: float, w: float, i: int, xs: np.ndarray, ys: 
 
 @njit(inline="always", **OPTIONS)
 def _positions(m: np.ndarray, y: int, coarse: bool, xs: np.ndarray, ys: np.ndarray) -> None:
-    """Input coordinates of the output pixels of row ``y``; far outside where the homography is undefined."""
+    """Return input coordinates of the output pixels of row ``y``; far outside where the homography is undefined."""
     if coarse:
         for i in range(xs.size):
             w = m[2, 0] * i + m[2, 1] * y + m[2, 2]
@@ -97,7 +97,7 @@ def _positions(m: np.ndarray, y: int, coarse: bool, xs: np.ndarray, ys: np.ndarr
 
 @njit(inline="always", **OPTIONS)
 def _places(start: int, taps: int, size: int, border: int, places: np.ndarray) -> None:
-    """The positions of a pixel's taps along an axis; -1 for the constant beyond the border."""
+    """Return the positions of a pixel's taps along an axis; -1 for the constant beyond the border."""
     for i in range(taps):
         places[i] = _inside(start + i, size, border)
 
@@ -113,7 +113,7 @@ def _beyond(
     wy: np.ndarray,
     fill: np.float32,
 ) -> np.float32:
-    """One channel where some taps are beyond the border."""
+    """Return one channel where some taps are beyond the border."""
     total = np.float32(0)
     for j in range(taps):
         for i in range(taps):
@@ -238,7 +238,7 @@ _KERNELS = {1: _nearest, 2: _linear, 4: _cubic}
 def warp_perspective(
     source: np.ndarray, matrix: np.ndarray, taps: int, coarse: bool, border: str, fill: np.ndarray, target: np.ndarray
 ) -> None:
-    """Warps an image (H, W, C).
+    """Warp an image (H, W, C).
 
     Args:
         source: contiguous.

@@ -82,7 +82,7 @@ class Perspective:
 
 
 def warp_images(jobs: Sequence[Perspective], border: str) -> None:
-    """Fills all targets, which have the sources' data types, in one launch; ``border`` is one of ``BORDERS``."""
+    """Fill all targets, which have the sources' data types, in one launch; ``border`` is one of ``BORDERS``."""
     located = [(job, locate(job.source), locate(job.target)) for job in jobs]
     located = [item for item in located if item[2].size]
     if not located:
@@ -117,7 +117,7 @@ def warp_images(jobs: Sequence[Perspective], border: str) -> None:
 
 
 def prepared_matrices(matrices: Sequence[OnGpu], to_centres: bool, inverted: bool) -> list[Located]:
-    """Prepares float32 matrices on the GPU for :class:`Perspective`, in one launch.
+    """Prepare float32 matrices on the GPU for :class:`Perspective`, in one launch.
 
     Args:
         matrices: 3x3.

@@ -22,7 +22,7 @@ def _transform(
 
 
 def transform_points(points: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray) -> None:
-    """Sets ``target`` to ``matrix @ point + offset`` for each point, in single precision.
+    """Set ``target`` to ``matrix @ point + offset`` for each point, in single precision.
 
     Args:
         points: of any type and shape (..., n), contiguous.

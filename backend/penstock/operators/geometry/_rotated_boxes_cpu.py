@@ -26,7 +26,7 @@ def rotate_boxes(
     indices: np.ndarray,
     counts: np.ndarray,
 ) -> int:
-    """Rotates the boxes of each sample and drops those that leave the canvas; returns how many are left in all.
+    """Rotate the boxes of each sample and drop those that leave the canvas; return how many are left in all.
 
     All floating point is float32.
 
@@ -82,7 +82,7 @@ def rotate_boxes(
 
 @inner
 def _centred(value: np.float32, extent: np.float32, normalized: bool) -> np.float32:
-    """A coordinate from the middle of the image on, in pixels."""
+    """Return a coordinate from the middle of the image on, in pixels."""
     return (value - _HALF) * extent if normalized else value - extent * _HALF
 
 
@@ -95,7 +95,7 @@ def _clipped(value: np.float32, extent: np.float32) -> np.float32:
 def _enclosing(
     corners: np.ndarray, cosine: np.float32, sine: np.float32, middle_x: np.float32, middle_y: np.float32
 ) -> tuple[np.float32, np.float32, np.float32, np.float32]:
-    """The box that holds a rotated one, whose first and last corner are given: left, top, right, bottom."""
+    """Return the box that holds a rotated one, whose first and last corner are given: left, top, right, bottom."""
     left = top = np.float32(np.inf)
     right = bottom = np.float32(-np.inf)
     for corner in range(4):

@@ -77,7 +77,7 @@ class WarpPlans(PlanColumns[WarpPlan]):
 
     @classmethod
     def of(cls, plans: Sequence[WarpPlan]) -> WarpPlans:
-        """The plans of at least one image, of one rank, in columns."""
+        """Return the plans of at least one image, of one rank, in columns."""
         matrices = [plan.matrix for plan in plans if plan.matrix is not None]
         return cls(np.stack(matrices) if matrices else None, np.array([plan.extents for plan in plans]))
 
@@ -139,11 +139,11 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
             raise RuntimeError(f"Cannot warp an empty image of shape {shapes[empty][0].tolist()}")
 
     def plan_warps(self, samples: Samples[None, WarpPlan, WarpPlans], extents: np.ndarray) -> WarpPlans:
-        """How to warp images of the given extents, one row for each sample."""
+        """Return the warps of images of the given extents: a row for each sample."""
         raise NotImplementedError
 
     def wanted_extents(self, samples: Samples, count: int) -> np.ndarray | None:
-        """The output's extents if ``size`` is given, int64: a row for each sample, or one row for all."""
+        """Return the output's extents if ``size`` is given, int64: a row for each sample, or one row for all."""
         return samples.derived(("size",), ("size", count), lambda: self._wanted_extents(samples, count))
 
     @staticmethod
@@ -165,11 +165,11 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
         return np.maximum(whole.astype(np.int64), 1)
 
     def matrices(self, workspace: Workspace[None, WarpPlan]) -> Sequence[Any]:
-        """The matrix of each sample, as the GPU kernel takes it."""
+        """Return the matrix of each sample, as the GPU kernel takes it."""
         return [sample.plan.matrix for sample in workspace.live]
 
     def _fill(self, workspace: Workspace) -> float | None:
-        """The fill value, clamped to the range of the output's type, and, where pixels are blended with it, of the input's."""
+        """Return the fill value, clamped to the range of the output's type, and, where pixels are blended with it, of the input's."""
         fill, given = self.args["fill_value"], self.args["dtype"]
         if fill is None:
             return None

@@ -182,7 +182,7 @@ class BBoxRotate(Operator[None, BoxPlan, BoxPlans]):
         return outputs, BoxPlans(rotated[:found], indices[:found], counts)
 
     def _geometry(self, samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Extents of images and of rotated images, and angles in radians, all float32."""
+        """Return extents of images and of rotated images, and angles in radians, all float32."""
         count = len(samples)
         angles, layout = samples.scalars("angle"), self.args["shape_layout"]
         shapes = _given(
@@ -197,7 +197,7 @@ class BBoxRotate(Operator[None, BoxPlan, BoxPlans]):
         return extents.astype(np.float32), canvases.astype(np.float32), np.ascontiguousarray(radians)
 
     def _canvases(self, samples: Samples, extents: np.ndarray, rotations: np.ndarray) -> np.ndarray:
-        """Widths and heights of the rotated images."""
+        """Return widths and heights of the rotated images."""
         if self.args["keep_size"]:
             return extents
         if not samples.given("size"):
@@ -224,7 +224,7 @@ class BBoxRotate(Operator[None, BoxPlan, BoxPlans]):
 
 
 def _given(samples: Samples, name: str, types: Sequence[str]) -> np.ndarray:
-    """An argument that may be of several types if it is computed: a row for each sample, or one for all."""
+    """Return an argument that may be of several types if it is computed: a row for each sample, or one for all."""
     computed = samples.tensors(name)
     if computed is None:
         return samples.values(name)
@@ -234,7 +234,7 @@ def _given(samples: Samples, name: str, types: Sequence[str]) -> np.ndarray:
 
 
 def _label_shapes(boxes: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The shapes of the labels that are left; raises RuntimeError unless there was one for each box."""
+    """Return the shapes of the labels that are left; raise RuntimeError unless there was one for each box."""
     for (count, _), shape in zip(boxes.tolist(), labels.tolist()):
         if shape not in ([count], [count, 1]):
             raise RuntimeError(f"Labels must be of shape ({count},) or ({count}, 1), got {shape}")

@@ -111,7 +111,7 @@ class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
         return (*shape[:-1], len(sample.plan[0]))
 
     def _map(self, sample: Sample[bool, tuple[np.ndarray, np.ndarray]], count: int) -> tuple[np.ndarray, np.ndarray]:
-        """M and T for points of ``count`` coordinates; computed once if they are constant."""
+        """Return M and T for points of ``count`` coordinates; computed once if they are constant."""
         if count in self._maps:
             return self._maps[count]
         matrix, translation = map(np.ascontiguousarray, self._map_of(sample, count))
@@ -153,14 +153,14 @@ class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
 
 
 def _check_dimensions(rows: int, columns: int) -> None:
-    """Raises RuntimeError for points with too many coordinates."""
+    """Raise RuntimeError for points with too many coordinates."""
     for name, count in (("input", columns), ("output", rows)):
         if count > _MAX_COORDINATES:
             raise RuntimeError(f"Unsupported {name} point dimensionality: {count}; at most {_MAX_COORDINATES}")
 
 
 def _matrix(sample: Sample[bool, tuple[np.ndarray, np.ndarray]], name: str, columns: int) -> np.ndarray:
-    """The given matrix, or scalar, of an argument."""
+    """Return the given matrix, or scalar, of an argument."""
     given = sample.tensor_argument(name)
     if given is not None:
         # Checks the type.

@@ -20,7 +20,7 @@ from penstock.schema.example_data import Example, MakeSamples, fixed_arrays, pho
 
 
 def _waves(axis: int) -> MakeSamples:
-    """Maps, of a photograph's size, that sway rows or columns back and forth."""
+    """Return maps of a photograph's size that move rows or columns back and forth like waves."""
     places = np.indices((160, 240), np.float32)
     return fixed_arrays(places[axis] + 6 * np.sin(places[1 - axis] / 12), layout="HW")
 
@@ -89,7 +89,7 @@ class Remap(Operator):
         return (*mapx[:2], image[2])
 
     def _shift(self) -> float:
-        """The shift from the maps' origin to the centres of pixels."""
+        """Return the shift from the maps' origin to the centres of pixels."""
         return -0.5 if self.args["pixel_origin"] == "corner" else 0.0
 
     def compute(self, sample: Sample) -> None:

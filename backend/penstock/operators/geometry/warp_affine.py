@@ -115,7 +115,7 @@ class WarpAffine(WarpingOperator):
         return WarpPlans(matrices, extents if wanted is None else np.broadcast_to(wanted, extents.shape))
 
     def _matrices(self, samples: Samples, rank: int) -> np.ndarray | None:
-        """The matrices from output to input coordinates: one for each sample, or one for all; None if they are on the
+        """Return the matrices from output to input coordinates: one for each sample, or one for all; None if they are on the
         GPU."""
         matrices = self._given_matrices(samples, rank)
         if matrices is not None and self.follows_opencv:
@@ -126,7 +126,7 @@ class WarpAffine(WarpingOperator):
         return np.array([inverted(matrix) for matrix in matrices])
 
     def _given_matrices(self, samples: Samples, rank: int) -> np.ndarray | None:
-        """The matrices as given; None if they are on the GPU."""
+        """Return the matrices as given; None if they are on the GPU."""
         if len(samples.workspace.inputs) > 1:
             return _matrices_of_input(samples, rank)
         if not samples.given("matrix"):

@@ -176,7 +176,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
 
     @staticmethod
     def _set_size(sample: Sample[str, PerspectivePlan], layout: str, shape: list[int]) -> None:
-        """Changes the shape to that of the output."""
+        """Change the shape to that of the output."""
         computed = sample.tensor_argument("size")
         if sample["size"] or computed is not None:
             size = sample["size"]
@@ -186,7 +186,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
                 shape[layout.index(letter)] = max(round_half_away(extent), 1)
 
     def _check_reflections(self, matrix: np.ndarray, size_in: list[int], size_out: list[int]) -> None:
-        """Checks how far the output reaches beyond the border: its corners do so farthest, unless the horizon crosses it."""
+        """Check how far the output reaches beyond the border: its corners do so farthest, unless the horizon crosses it."""
         if not self.args["inverse_map"]:
             matrix = np.linalg.inv(matrix) if np.linalg.det(matrix) else np.zeros((3, 3))
         corners = np.array([(x, y, 1) for x in (0, size_out[0] - 1) for y in (0, size_out[1] - 1)]) @ matrix.T
@@ -202,7 +202,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
             )
 
     def _matrix(self, sample: Sample[str, PerspectivePlan]) -> np.ndarray | None:
-        """The matrix from output to input pixel centres; None if it is on the GPU."""
+        """Return the matrix from output to input pixel centres; None if it is on the GPU."""
         given = self._given_matrix(sample)
         if given is None:
             return None

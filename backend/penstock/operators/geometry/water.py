@@ -56,7 +56,7 @@ class Water(DisplacementOperator):
 
 
 def _displacements(height: int, width: int, wave_x: _Wave, wave_y: _Wave) -> tuple[np.ndarray, np.ndarray]:
-    """The displacement of each row in x and each column in y, in float32."""
+    """Return the displacement of each row in x and each column in y, in float32."""
     x, y = np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)
     across = np.float32(wave_x.amplitude) * np.sin(np.float32(wave_x.frequency) * y + np.float32(wave_x.phase))
     down = np.float32(wave_y.amplitude) * np.cos(np.float32(wave_y.frequency) * x + np.float32(wave_y.phase))

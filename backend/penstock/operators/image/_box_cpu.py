@@ -19,7 +19,7 @@ _LANES = 16
 
 @functools.lru_cache(maxsize=64)
 def sums_first(weight: float, area: int) -> bool:
-    """Whether bytes may be summed before they are weighted: the result is that of summing products in float32, in any order.
+    """Return whether summing bytes before weighting them gives the same result as summing float32 products in any order.
 
     Args:
         weight: of each element, a float32.
@@ -42,7 +42,7 @@ def filter_box(
     weight: float,
     target: np.ndarray,
 ) -> None:
-    """Filters an image by a window of equal weights.
+    """Filter an image by a window of equal weights.
 
     Args:
         source: (H, W) or (H, W, C) of uint8, contiguous.
@@ -70,7 +70,7 @@ def filter_box(
 
 
 def _places(extent: int, count: int, before: int, border: str) -> np.ndarray:
-    """Which elements are at ``count`` positions from ``-before`` on; -1: none."""
+    """Return the elements at ``count`` positions from ``-before`` on; -1: none."""
     positions = np.arange(-before, count - before)
     if border == "constant":
         return np.where((positions >= 0) & (positions < extent), positions, -1)
@@ -128,7 +128,7 @@ def _filter_box(
     weight: np.float32,
     target: np.ndarray,
 ) -> None:
-    """The sums of the windows' columns move down by a row.
+    """Filter with sums of the windows' columns that are updated from row to row.
 
     Args:
         rows, columns: which of the image's are at each position of the window; -1: zeros.

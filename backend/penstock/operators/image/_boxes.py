@@ -19,7 +19,7 @@ _STARTS, _ENDS = ("start", "rel_start"), ("end", "rel_end", "shape", "rel_shape"
 
 
 def check_box_arguments(operator: Operator) -> None:
-    """Raises RuntimeError for arguments that exclude each other."""
+    """Raise RuntimeError for arguments that exclude each other."""
     for names in (_STARTS, _ENDS):
         given = [name for name in names if operator.given(name)]
         if len(given) > 1:
@@ -33,7 +33,7 @@ def check_box_arguments(operator: Operator) -> None:
 
 
 def check_box_inputs(operator: Operator, workspace: Workspace) -> None:
-    """Raises RuntimeError unless the box is given exactly once: by inputs or by arguments."""
+    """Raise RuntimeError unless the box is given exactly once: by inputs or by arguments."""
     named = any(operator.given(name) for name in _STARTS + _ENDS)
     if len(workspace.inputs) == 2 and not named:
         raise RuntimeError(
@@ -94,7 +94,7 @@ _AT_BEGIN, _AT_END = _Edges(np.zeros((1, 1)), False), _Edges(np.ones((1, 1)), Tr
 
 
 def box_regions(samples: Samples, shapes: np.ndarray, layout: str) -> Regions:
-    """The boxes that the inputs or arguments select, in data of ``shapes``; they may reach outside.
+    """Return the boxes that the inputs or arguments select, in data of ``shapes``; they may reach outside.
 
     Raises:
         RuntimeError: a box has the wrong rank, or ends before it starts.
@@ -109,7 +109,7 @@ def box_regions(samples: Samples, shapes: np.ndarray, layout: str) -> Regions:
 
 
 def argument_boxes(arguments: BoxArguments, shapes: np.ndarray, layout: str) -> Regions:
-    """Like :func:`box_regions`, for boxes given by arguments."""
+    """Return the boxes given by arguments, as :func:`box_regions` does."""
     axes = _axes(arguments, layout, shapes.shape[1])
     return _between(*_edges_of_arguments(arguments, len(axes)), axes, shapes)
 
@@ -139,7 +139,7 @@ def _between(starts: _Edges, ends: _Edges, axes: np.ndarray, shapes: np.ndarray,
 
 
 def _axes(arguments: BoxArguments, layout: str, ndim: int) -> np.ndarray:
-    """The dimensions that the boxes apply to; without names, all of them in order."""
+    """Return the dimensions that the boxes apply to; without names, all of them in order."""
     layout = layout or _DEFAULT_LAYOUTS.get(ndim, "")
     if not arguments.given("axes") and (layout or arguments.given("axis_names")):
         axes = resolve_axes(None, arguments.constant("axis_names"), layout, ndim)
@@ -185,7 +185,7 @@ def _edges_of_arguments(arguments: BoxArguments, wanted: int) -> tuple[_Edges, _
 
 
 def _values(arguments: BoxArguments, name: str, wanted: int) -> np.ndarray | None:
-    """The values of an argument, where a single one applies to all dimensions; None if a tensor argument is empty."""
+    """Return the values of an argument, where a single one applies to all dimensions; None if a tensor argument is empty."""
     values = arguments.values(name)
     count = values.shape[1]
     data = arguments.tensors(name)

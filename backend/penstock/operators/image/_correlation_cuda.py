@@ -55,7 +55,7 @@ class Correlation:
 
 
 def correlate_images(jobs: Sequence[Correlation], border: str) -> None:
-    """Fills all targets; ``border`` is one of ``BORDERS``."""
+    """Fill all targets; ``border`` is one of ``BORDERS``."""
     tiles = [(job, _tiling(job)) for job in jobs if job.target.size]
     for tiled in (True, False):
         some = [(job, tiling) for job, tiling in tiles if (tiling is not None) == tiled]

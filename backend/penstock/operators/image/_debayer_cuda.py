@@ -30,8 +30,7 @@ SOURCE = KernelSource(__file__, _Mosaic)
 
 
 def debayer_images(jobs: Sequence[tuple[OnGpu, tuple[int, int], OnGpu]]) -> None:
-    """Demosaics ``(source, blue, target)`` for each image, in one launch; ``blue`` is the (row, column) of a blue
-    pixel."""
+    """Demosaic each ``(source, blue, target)`` in one launch; ``blue`` is the (row, column) of a blue pixel."""
     located = [(locate(source), blue, locate(target)) for source, blue, target in jobs]
     located = [job for job in located if job[2].size]
     if not located:

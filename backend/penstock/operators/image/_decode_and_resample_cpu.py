@@ -50,7 +50,7 @@ def columns_of(
     horizontal: tuple[np.ndarray, np.ndarray, int],
     factors: np.ndarray,
 ) -> np.ndarray | None:
-    """What :func:`decode_and_resample` is told of a resizing, int64; the arrays must be kept. None if it takes other ones.
+    """Return the parameters of :func:`decode_and_resample` for a resizing, int64; keep the arrays alive. None if unsupported.
 
     Args:
         vertical, horizontal: starts, weights and bits of the filters.
@@ -69,7 +69,7 @@ def columns_of(
 def decode_and_resample(
     files: Files, most_scans: int, resizings: np.ndarray, taken: np.ndarray, decoded: np.ndarray, bench: Bench
 ) -> None:
-    """Decodes files that no other thread has taken, and resizes and stores them, until none is left.
+    """Decode files that no other thread has taken, resize and store them, until none is left.
 
     Args:
         files, most_scans, taken, decoded, bench: as for ``decode_files`` of ``kernels/cpu/jpeg/files.py``; targets are those
@@ -110,7 +110,7 @@ def _decode_and_resample(
 def _decode_and_resample_columns(
     scan: Scan, memory: Memory, region: np.ndarray, resizing: np.ndarray, pixels: np.ndarray, lines: np.ndarray
 ) -> bool:
-    """Decodes a region, some rows at a time, of which the columns are resized before others take their place.
+    """Decode a region, some rows at a time, of which the columns are resized before others take their place.
 
     Args:
         pixels: of these rows: overwritten.
@@ -148,5 +148,5 @@ def _resample_rows(lines: np.ndarray, region: np.ndarray, resizing: np.ndarray, 
 
 @inner
 def _numbers(place: np.int64, rows: int, columns: int) -> np.ndarray:
-    """The int32 of shape (rows, columns) at an address."""
+    """Return the int32 of shape (rows, columns) at an address."""
     return carray(bytes_from(place), (4 * rows * columns,)).view(np.int32).reshape((rows, columns))

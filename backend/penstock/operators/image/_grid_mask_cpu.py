@@ -19,7 +19,7 @@ def _mask(
     ratio: np.float32,
     target: np.ndarray,
 ) -> None:
-    """source (H, W * C) -> target of the same shape."""
+    """Mask source (H, W * C) into target of the same shape."""
     height, elements = source.shape
     width = elements // channels
     steps = np.arange(width).astype(np.float32)
@@ -45,7 +45,7 @@ def _mask(
 
 
 def mask_grid(source: np.ndarray, grid: Grid, target: np.ndarray) -> None:
-    """Copies an image (H, W, C) to ``target``, with zeros in the squares of ``grid``; both are contiguous."""
+    """Copy an image (H, W, C) to ``target``, with zeros in the squares of ``grid``; both are contiguous."""
     height, _, channels = source.shape
     if source.size:
         _mask(source.reshape(height, -1), channels, *grid, target.reshape(height, -1))

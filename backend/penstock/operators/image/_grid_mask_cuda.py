@@ -31,7 +31,7 @@ SOURCE = KernelSource(__file__, _Grid)
 
 
 def mask_grids(jobs: Sequence[tuple[OnGpu, Grid, OnGpu]]) -> None:
-    """Masks ``(source, grid, target)`` for each image (H, W, C), in one launch."""
+    """Mask each ``(source, grid, target)``, images (H, W, C), in one launch."""
     located = [(locate(source), grid, locate(target)) for source, grid, target in jobs]
     located = [job for job in located if job[2].size]
     if not located:

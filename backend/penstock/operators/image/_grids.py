@@ -23,6 +23,6 @@ class Grid(NamedTuple):
 
 
 def grid_of(angle: float, tile: int, shift_x: float, shift_y: float, ratio: float) -> Grid:
-    """The grid of tiles of ``tile`` pixels, rotated by ``angle`` radians and shifted by pixels."""
+    """Return the grid of tiles of ``tile`` pixels, rotated by ``angle`` radians and shifted by pixels."""
     values = (math.cos(angle) / tile, math.sin(angle) / tile, shift_x / tile, shift_y / tile, ratio)
     return Grid(*map(np.float32, values))

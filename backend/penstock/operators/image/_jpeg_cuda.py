@@ -66,14 +66,14 @@ _CHROMA = (
 
 @functools.cache
 def quantization_steps(quality: int) -> np.ndarray:
-    """The quantization steps of luma and chroma, uint8 (2, 64), for a quality from 1 to 100."""
+    """Return the quantization steps of luma and chroma, uint8 (2, 64), for a quality from 1 to 100."""
     percent = 5000 // quality if quality < 50 else 200 - 2 * quality
     steps = (np.array([_LUMA, _CHROMA]).reshape(2, -1) * percent + 50) // 100
     return np.clip(steps, 1, 255).astype(np.uint8)
 
 
 def distort_images(jobs: Sequence[tuple[OnGpu, int, OnGpu]]) -> None:
-    """Distorts ``(source, quality, target)`` for each RGB image of uint8, in two launches: blocks, then pixels."""
+    """Distort each ``(source, quality, target)``, RGB images of uint8, in two launches: blocks, then pixels."""
     located = [(locate(source), quality, locate(target)) for source, quality, target in jobs]
     located = [job for job in located if job[2].size]
     if not located:
@@ -101,7 +101,7 @@ def distort_images(jobs: Sequence[tuple[OnGpu, int, OnGpu]]) -> None:
 
 
 def _blocks(height: int, width: int) -> tuple[int, int, int, int]:
-    """The number of 8x8 blocks of Y, and of each of Cb and Cr, in y and in x."""
+    """Return the number of 8x8 blocks of Y, and of each of Cb and Cr, in y and in x."""
     halves = ((height + 1) // 2, (width + 1) // 2)
     y, x, chroma_y, chroma_x = (blocks_for(extent, _SIDE) for extent in (height, width, *halves))
     return y, x, chroma_y, chroma_x

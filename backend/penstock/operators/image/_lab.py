@@ -25,7 +25,7 @@ _BACK, _LINEAR_BACK = 1 << 14, 1 << 12
 
 @functools.cache
 def tables_to_lab() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coefficients of X, Y and Z (int32, 3x3), linear light for each byte (int32), cube roots (int32)."""
+    """Return coefficients of X, Y and Z (int32, 3x3), linear light for each byte (int32), cube roots (int32)."""
     byte = np.arange(256) / 255
     linear = np.where(byte <= 0.04045, byte / 12.92, ((byte + 0.055) / 1.055) ** 2.4)
     x = np.arange(_ROOTS) / _LINEAR
@@ -39,7 +39,7 @@ def tables_to_lab() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @functools.cache
 def tables_from_lab() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coefficients of red, green and blue (int32, 3x3), Y and its root for each L (int32, 256x2), bytes (int32)."""
+    """Return coefficients of red, green and blue (int32, 3x3), Y and its root for each L (int32, 256x2), bytes (int32)."""
     lightness = np.arange(256) * 100 / 255
     dark = lightness <= 8
     root = np.where(dark, lightness * (27 / 24389) * (841 / 108) + 16 / 116, (lightness + 16) / 116)

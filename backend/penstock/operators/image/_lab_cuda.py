@@ -25,12 +25,12 @@ SOURCE = KernelSource(__file__, _Pixels)
 
 
 def to_lab(jobs: Sequence[tuple[OnGpu, OnGpu]]) -> None:
-    """Converts ``(source, target)`` for each image, in one launch."""
+    """Convert ``(source, target)`` for each image, in one launch."""
     _convert("to_lab", jobs, tables_to_lab())
 
 
 def from_lab(jobs: Sequence[tuple[OnGpu, OnGpu]]) -> None:
-    """The inverse of :func:`to_lab`."""
+    """Return the inverse of :func:`to_lab`."""
     _convert("from_lab", jobs, tables_from_lab())
 
 

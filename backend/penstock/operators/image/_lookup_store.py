@@ -36,7 +36,7 @@ class LookupStore(Store):
 
     @property
     def is_computed(self) -> bool:
-        """Whether planes of the values of images of three channels are computed by factors."""
+        """Whether planes of three-channel images are computed by factors rather than looked up."""
         return len(self.factors) > 0 and self.permutation == PLANES
 
     def covers(self, window: Region) -> Region:
@@ -56,7 +56,7 @@ class LookupStore(Store):
 def look_up(
     image: np.ndarray, table: np.ndarray, target: np.ndarray, permutation: tuple[int, ...], factors: np.ndarray
 ) -> None:
-    """Fills ``target`` with the values of an image (H, W, C); ``factors`` are those of the table, if there are any."""
+    """Fill ``target`` with the values of an image (H, W, C); ``factors`` are those of the table, if there are any."""
     from penstock.kernels.cpu.pixel_values import LANES
     from penstock.operators.image._rescale_normalize_cpu import compute_planes, look_up_pixels
 

@@ -19,7 +19,7 @@ _SHIFT, _WIDE_SHIFT = 6, 12
 
 @inner
 def _middle(values: np.ndarray) -> np.generic:
-    """The median of an odd number of values, which are reordered (Hoare's selection algorithm)."""
+    """Return the median of an odd number of values, which are reordered (Hoare's selection algorithm)."""
     low, high, middle = 0, values.size - 1, values.size // 2
     while low < high:
         pivot = values[middle]
@@ -42,7 +42,7 @@ def _middle(values: np.ndarray) -> np.generic:
 
 @kernel
 def _median(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
-    """Selects the median of each window."""
+    """Select the median of each window."""
     outer, rows, columns, channels = source.shape
     values = np.empty(width * height, source.dtype)
     for o in range(outer):
@@ -60,7 +60,7 @@ def _median(source: np.ndarray, width: int, height: int, target: np.ndarray) -> 
 
 @kernel
 def _median_of_bytes(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
-    """Takes the same time for each element, however large the window is.
+    """Filter bytes in constant time for each element, however large the window is.
 
     The window's histogram moves along a row by a column's, which moves down by one element (Perreault and Hébert, "Median Filtering in
     Constant Time", 2007).
@@ -117,7 +117,7 @@ def _count_row(row: np.ndarray, change: int, counts: np.ndarray, groups: np.ndar
 
 @kernel
 def _median_of_ranks(ranks: np.ndarray, width: int, height: int, places: np.ndarray) -> None:
-    """Takes time in proportion to the window's height for each element of an image.
+    """Filter in time proportional to the window's height for each element of an image.
 
     Args:
         ranks: the rank of each element, all different.
@@ -172,7 +172,7 @@ def _median_of_ranks(ranks: np.ndarray, width: int, height: int, places: np.ndar
 
 
 def median_filter(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
-    """The median under a window around each element of ``source`` (outer, H, W, C); the border repeats the edge.
+    """Return the median under a window around each element of ``source`` (outer, H, W, C); the border repeats the edge.
 
     Args:
         source: contiguous.

@@ -27,7 +27,7 @@ _Job = tuple[Located, int, tuple[int, int], Located]
 
 
 def median_filter(jobs: Sequence[tuple[OnGpu, int, tuple[int, int], OnGpu]]) -> None:
-    """Filters ``(source, axis, window, target)`` for each sample.
+    """Filter ``(source, axis, window, target)`` for each sample.
 
     ``axis`` is the dimension of height, and width is the next; windows are (height, width), both odd.
     """

@@ -61,7 +61,7 @@ class Morphology:
 
 
 def take_extremes(extreme: str, jobs: Sequence[Morphology], border: str) -> None:
-    """Fills all targets, which have the sources' data types.
+    """Fill all targets, which have the sources' data types.
 
     Args:
         extreme: ``Greatest`` or ``Least``.
@@ -97,7 +97,7 @@ def _take_by_tiles(extreme: str, jobs: Sequence[tuple[Morphology, Tiling]], bord
 
 
 def _take_by_lines(extreme: str, jobs: Sequence[Morphology], border: str) -> None:
-    """One launch for each axis along which some rectangle is longer than one element."""
+    """Return one launch for each axis along which some rectangle is longer than one element."""
     passes = [number for number in (0, 1) if any(job.lengths[number] > 1 for job in jobs)] or [0]
     sources = [job.source for job in jobs]
     for number in passes:

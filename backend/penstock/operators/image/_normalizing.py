@@ -29,7 +29,7 @@ NORMALIZING_ARGUMENTS = (
 
 
 def checked_table(divisor: float, mean: Sequence[float], reference: str, std: Sequence[float]) -> np.ndarray:
-    """The table that :data:`NORMALIZING_ARGUMENTS` ask for: see :func:`table_of`.
+    """Return the table that :data:`NORMALIZING_ARGUMENTS` ask for: see :func:`table_of`.
 
     Raises:
         ValueError: they contradict each other.
@@ -44,7 +44,7 @@ def checked_table(divisor: float, mean: Sequence[float], reference: str, std: Se
 
 
 def table_of(reference: str, divisor: float, mean: Sequence[float], std: Sequence[float]) -> np.ndarray:
-    """What each of the 256 values becomes in each channel, or in all: float32 of shape (C, 256).
+    """Return the result for each of the 256 byte values in each channel, or in all: float32 of shape (C, 256).
 
     Args:
         reference: whose arithmetic, one of ``REFERENCES``.
@@ -66,7 +66,7 @@ def table_of(reference: str, divisor: float, mean: Sequence[float], std: Sequenc
 def factors_of(
     table: np.ndarray, divisor: float, mean: Sequence[float], reference: str, std: Sequence[float]
 ) -> np.ndarray:
-    """Numbers by which each channel's values are ``(value * a - b) / c`` in single precision, all of them equal to the bit.
+    """Return factors with which ``(value * a - b) / c`` in single precision equals the table's values bit for bit.
 
     Args:
         table: the result of :func:`table_of` for the other arguments.
@@ -96,13 +96,13 @@ def _as_it_is(values: np.ndarray) -> np.ndarray:
 
 
 def _short(values: np.ndarray) -> np.ndarray:
-    """As ``compute_row`` rounds to bfloat16: as :func:`_as_bfloat16`, but perhaps for halves."""
+    """Round to bfloat16 as ``compute_row`` does: like :func:`_as_bfloat16`, except perhaps for halves."""
     more = values * SPLIT
     return more - (more - values)
 
 
 def _rescaled(reference: str, values: np.ndarray, divisor: float) -> np.ndarray:
-    """The values divided by ``divisor``, float32."""
+    """Return the values divided by ``divisor``, float32."""
     if reference == "numpy":
         return (values.astype(np.float64) * (1.0 / divisor)).astype(np.float32)
     if reference == "to_tensor":
@@ -112,7 +112,7 @@ def _rescaled(reference: str, values: np.ndarray, divisor: float) -> np.ndarray:
 
 
 def _as_bfloat16(values: np.ndarray) -> np.ndarray:
-    """float32 rounded to 8 bits of precision, halves to even."""
+    """Return float32 rounded to 8 bits of precision, halves to even."""
     bits = values.astype(np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
     return rounded.view(np.float32)

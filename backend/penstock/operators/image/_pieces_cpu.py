@@ -39,8 +39,7 @@ def fill_patches(
     past_cache: bool,
     out: np.ndarray,
 ) -> None:
-    """Fills ``out`` with the patches of a region of an image or of a video, from its begin to its end: memory takes that the
-    fastest.
+    """Write the patches of a region of an image or a video to ``out`` sequentially, which is the fastest order for memory.
 
     Args:
         frames: uint8 of shape (T, H, W, C), contiguous.
@@ -109,7 +108,7 @@ def fill_rows(
     past_cache: bool,
     out: np.ndarray,
 ) -> None:
-    """Lays the patches of a region of an image beside each other: rows of patches, which are rows of pixels, follow each other.
+    """Lay the patches of a region of an image beside each other: rows of patches, which are rows of pixels, follow each other.
 
     Args:
         image: uint8 of shape (H, W, C), contiguous.
@@ -156,7 +155,7 @@ def _write_rows(
     out: types.CPointer,
     address: int,
 ) -> None:
-    """Writes a row of each channel, as far as it fills lines of the cache, behind the channel's rows before.
+    """Write a row of each channel, as far as it fills lines of the cache, behind the channel's rows before.
 
     Args:
         held: float32, ``size`` for each channel: a row, of ``width`` values, begins ``LANES`` behind, and there are as many behind it.
@@ -182,7 +181,7 @@ def _write_rows(
 
 @inner
 def _write_rests(rests: np.ndarray, left: np.ndarray, done: np.ndarray, out: types.CPointer) -> None:
-    """Writes what is left of each channel: see :func:`_write_rows`."""
+    """Write what is left of each channel: see :func:`_write_rows`."""
     for c in range(len(left)):
         for k in range(left[c]):
             put(out, done[c] + k, rests[c, k])
@@ -192,7 +191,7 @@ def _write_rests(rests: np.ndarray, left: np.ndarray, done: np.ndarray, out: typ
 def _write_lines(
     held: types.CPointer, count: int, out: types.CPointer, done: int, offset: int, past_cache: bool
 ) -> int:
-    """Writes values in lines of the cache, and moves what is left, less than a line, to the begin of those that are held.
+    """Write whole cache lines of the buffered values, and move the remainder, less than a line, to the start of the buffer.
 
     Args:
         held: so many values of float32 as ``count`` tells, and room for a line behind them.
@@ -220,7 +219,7 @@ def _write_lines(
 def _compute_pixels(
     pixels: np.ndarray, source: int, stride: int, patch: int, spread: np.ndarray, out: np.ndarray, place: int
 ) -> None:
-    """The values of a patch, pixel by pixel, by factors."""
+    """Return the values of a patch, pixel by pixel, by factors."""
     for _ in range(patch):
         x = 0
         while x < patch:
@@ -245,7 +244,7 @@ def _compute_channel(
     out: np.ndarray,
     place: int,
 ) -> None:
-    """The values of one of a patch's three channels, by factors."""
+    """Return the values of one of a patch's three channels, by factors."""
     a, b, c = factors[channel, 0], factors[channel, 1], factors[channel, 2]
     for _ in range(patch):
         x = 0
@@ -269,7 +268,7 @@ def _look_up_pixels(
     out: np.ndarray,
     place: int,
 ) -> None:
-    """The values of a patch, pixel by pixel, by the channels' tables, which begin ``step`` apart."""
+    """Return the values of a patch, pixel by pixel, by the channels' tables, which begin ``step`` apart."""
     for _ in range(patch):
         for k in range(patch * channels):
             out[place + k] = values[k % channels * step + pixels[source + k]]
@@ -288,7 +287,7 @@ def _look_up_channel(
     out: np.ndarray,
     place: int,
 ) -> None:
-    """The values of one channel of a patch, by its table."""
+    """Return the values of one channel of a patch, by its table."""
     for _ in range(patch):
         for x in range(patch):
             out[place + x] = values[pixels[source + x * channels]]
@@ -307,7 +306,7 @@ def fill_tiles(
     blank: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Fills ``out`` with the tiles of a canvas on which an image lies.
+    """Fill ``out`` with the tiles of a canvas on which an image lies.
 
     Args:
         image: uint8 of shape (H, W, C), contiguous.

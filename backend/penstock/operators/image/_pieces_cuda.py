@@ -115,7 +115,7 @@ class Tiles:
 def fill_patches(
     jobs: Sequence[Patches], table: np.ndarray, patch: int, merge: int, temporal: int, channels_last: bool, beside: bool
 ) -> None:
-    """Fills all targets, in one launch; arguments as those of the function of the same name for the CPU.
+    """Fill all targets, in one launch; arguments as those of the function of the same name for the CPU.
 
     Args:
         beside: patches lie beside each other.
@@ -148,7 +148,7 @@ def fill_patches(
 
 
 def fill_tiles(jobs: Sequence[Tiles], table: np.ndarray, blank: np.ndarray) -> None:
-    """Fills all targets, in one launch.
+    """Fill all targets, in one launch.
 
     Args:
         table: float32 of shape (C, 256), or (1, 256) for all channels.

@@ -77,7 +77,7 @@ class Reference:
     as_floats: bool = False
 
     def plan_of(self, dtype: DALIDataType) -> type[ReferencePlan]:
-        """The class of the plans for images of this type."""
+        """Return the class of the plans for images of this type."""
         if self.library == "opencv":
             return OpencvPlan
         if dtype == FLOAT:
@@ -87,7 +87,7 @@ class Reference:
         return ReducingPlan if self.reducing_gap else ReferencePlan
 
     def filter_of(self, kind: DALIInterpType) -> str:
-        """The library's name for the filter ``kind``.
+        """Return the library's name for the filter ``kind``.
 
         Raises:
             ValueError: the library has no such filter.
@@ -129,7 +129,7 @@ class ReferencePlan(ResamplePlan):
 
     @functools.cached_property
     def tables(self) -> tuple[ReferenceTaps, ...]:
-        """The filters of both axes, for the positions in the windows; empty if others decide."""
+        """The filters of both axes, for the positions in the windows; empty if the library chooses them."""
         return tuple(self._table(axis) for axis in range(len(self.axes)))
 
     @functools.cached_property
@@ -140,7 +140,7 @@ class ReferencePlan(ResamplePlan):
 
     @property
     def byte_tables(self) -> tuple[ReferenceTaps, ReferenceTaps] | None:
-        """The vertical and the horizontal filter, if images of three channels are resampled by integers, columns first."""
+        """The vertical and horizontal filters, if three-channel images are resampled in integers, columns first; else None."""
         if self.filter.startswith("nearest") or self.channels != 3 or not self.columns_first or not self.tables:
             return None
         vertical, horizontal = self.tables
@@ -148,7 +148,7 @@ class ReferencePlan(ResamplePlan):
 
     @property
     def part_kept(self) -> Region | None:
-        """The part of the image, along its two axes, that the result is, if nothing is resampled."""
+        """The part of the image, along its two axes, that is the result if nothing is resampled."""
         from penstock.kernels.cpu.fixed_point import kept_positions
 
         if not self.tables or self.has_alpha(self.channels):
@@ -185,7 +185,7 @@ class ReferencePlan(ResamplePlan):
             self.resample(plane, result, self.tables)
 
     def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[ReferenceTaps]) -> None:
-        """Resamples an image (H, W, C), or a part of one, by the tables of both axes."""
+        """Resample an image (H, W, C), or a part of one, by the tables of both axes."""
         from penstock.kernels.cpu.resample import gather_image
         from penstock.kernels.cpu.translucency import premultiplied, unmultiply
 
@@ -199,11 +199,11 @@ class ReferencePlan(ResamplePlan):
             self.resample_opaque(source, target, tables)
 
     def has_alpha(self, channels: int) -> bool:
-        """Whether the last of this many channels is the opacity, as in Pillow's modes LA and RGBA."""
+        """Return whether the last of this many channels is the opacity, as in Pillow's modes LA and RGBA."""
         return self.reference.library == "pil" and channels in (2, 4)
 
     def resample_opaque(self, source: np.ndarray, target: np.ndarray, tables: Sequence[ReferenceTaps]) -> None:
-        """Resamples each channel separately."""
+        """Resample each channel separately."""
         from penstock.kernels.cpu.fixed_point import resample_image
 
         vertical, horizontal = tables
@@ -248,13 +248,13 @@ class FloatPlan(ReferencePlan):
 
     @property
     def has_kernel(self) -> bool:
-        """Whether a GPU computes it: with antialiasing, where the size changes."""
+        """Whether a GPU kernel computes the plan: with antialiasing, where the size changes."""
         same = all(axis.size_out == int(axis.end) - int(axis.start) for axis in self.axes)
         return self.antialias and not same and not self.filter.startswith("nearest")
 
     @property
     def neighbours(self) -> str | None:
-        """The filter, if each pixel is made of neighbours, of a whole image of three channels that is at least so wide as vectors."""
+        """The filter, if pixels come from single neighbours in a whole three-channel image at least one vector wide."""
         from penstock.kernels.cpu.torch_pixels import LEAST
 
         whole = all(
@@ -268,7 +268,7 @@ class FloatPlan(ReferencePlan):
 
     @functools.cached_property
     def widened(self) -> tuple[WidenedTaps, ...]:
-        """The filters of both axes, for a GPU."""
+        """The filters of both axes in the form that the GPU uses."""
         return tuple(_widened_taps(*each, self.filter == "bicubic") for each in zip(self.axes, self.windows))
 
     def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[ReferenceTaps]) -> None:

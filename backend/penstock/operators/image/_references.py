@@ -191,7 +191,7 @@ class ReferenceResizing(ResizingOperator):
 
 
 def resample_references(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
-    """Resamples images of uint8 on the GPU, by tables of integer weights."""
+    """Resample images of uint8 on the GPU, by tables of integer weights."""
     from penstock.kernels.cuda.fixed_point import BytesResampling, resample_bytes
     from penstock.kernels.cuda.launch import locate_all
 
@@ -212,7 +212,7 @@ def resample_references(workspace: Workspace[Spatial, ResamplePlan, ResamplePlan
 
 
 def resample_widened(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
-    """Resamples images of float on the GPU, as PyTorch does with antialiasing."""
+    """Resample images of float on the GPU, as PyTorch does with antialiasing."""
     from penstock.kernels.cuda.launch import locate_all
     from penstock.kernels.cuda.torch_floats import FloatResampling, resample_floats
 

@@ -38,7 +38,7 @@ class Window:
     mirrored: bool = False
 
     def part(self, inner: Window) -> Window:
-        """A window of this window, as a window of the axis."""
+        """Return a window of this window, as a window of the axis."""
         if self.mirrored:
             return Window(self.stop - inner.stop, self.stop - inner.start, not inner.mirrored)
         return Window(self.start + inner.start, self.start + inner.stop, inner.mirrored)
@@ -66,7 +66,7 @@ class ResamplePlan:
         return tuple(window.stop - window.start for window in self.windows)
 
     def resized(self, shape: Shape, first: int) -> Shape:
-        """The output's shape for an input's, whose spatial dimensions begin with ``first``."""
+        """Return the output's shape for an input's, whose spatial dimensions begin with ``first``."""
         return (*shape[:first], *self.extents, *shape[first + len(self.windows) :])
 
     @functools.cached_property
@@ -75,7 +75,7 @@ class ResamplePlan:
         return passes(self.axes, self.filters, bool(self.antialias))
 
     def cropped(self, windows: Sequence[Window]) -> Self:
-        """The plan for the given window of each axis of this plan's output."""
+        """Return the plan for the given window of each axis of this plan's output."""
         composed = tuple(outer.part(inner) for outer, inner in zip(self.windows, windows))
         return replace(self, windows=composed)
 
@@ -85,7 +85,7 @@ class ResamplePlan:
         return self.antialias and INTERP_NN not in self.filters
 
     def of_reduced(self, scale: int) -> Self:
-        """The plan for the image at one out of ``scale`` rows and columns, whose last ones may cover fewer pixels."""
+        """Return the plan for the image at one out of ``scale`` rows and columns, whose last ones may cover fewer pixels."""
         axes = [
             AxisPlan(-(-axis.size_in // scale), axis.size_out, axis.start / scale, axis.end / scale)
             for axis in self.axes
@@ -93,11 +93,11 @@ class ResamplePlan:
         return replace(self, axes=tuple(axes))
 
     def taps_of(self, axis: int) -> EdgeTaps:
-        """The filter of one axis."""
+        """Return the filter of one axis."""
         return self.passes.taps(axis, range(self.axes[axis].size_out))
 
     def gpu_taps_of(self, axis: int) -> Taps:
-        """The filter of one axis, for the positions in its window, as the GPU computes it for whole batches."""
+        """Return the filter of one axis, for the positions in its window, as the GPU computes it for whole batches."""
         plan, window = self.axes[axis], self.windows[axis]
         outputs = range(window.start, window.stop)
         if self.filters[axis] == INTERP_NN:
@@ -108,7 +108,7 @@ class ResamplePlan:
         return Taps(*(np.ascontiguousarray(array[::-1]) for array in table)) if window.mirrored else table
 
     def records(self, shape: Shape, first: int, source: np.dtype, target: np.dtype) -> StageRecords:
-        """What the core needs to resample a sample of two spatial axes; see :func:`resampling_records`."""
+        """Return what the core needs to resample a sample of two spatial axes; see :func:`resampling_records`."""
         numbers = [
             np.array([[getattr(axis, name) for axis in self.axes]]) for name in ("size_in", "size_out", "start", "end")
         ]
@@ -120,7 +120,7 @@ class ResamplePlan:
         return resampling_records(plans, np.array([shape]), first, source, target)
 
     def resample_images(self, source: np.ndarray, target: np.ndarray, first: int) -> None:
-        """Resamples two spatial axes of a contiguous array, from dimension ``first`` on."""
+        """Resample two spatial axes of a contiguous array, from dimension ``first`` on."""
         images, results, origin = planes_of(source, first), planes_of(target, first), (0, 0, 0, 0)
         stage = self.records(images.shape, 1, source.dtype, target.dtype)
         compute_part(stage, array_part(images, origin), array_part(results, origin))
@@ -156,7 +156,7 @@ class ResamplePlans(PlanColumns[ResamplePlan]):
         )
 
     def axis(self, number: int) -> AxisPlans:
-        """One axis of all samples."""
+        """Return one axis of all samples."""
         sizes = self.size_out[:, number]
         return AxisPlans(
             self.size_in[:, number],
@@ -172,14 +172,14 @@ class ResamplePlans(PlanColumns[ResamplePlan]):
 
 
 def planes_of(array: np.ndarray, first: int) -> np.ndarray:
-    """A contiguous array as a stack of images (n, H, W, rest); H is dimension ``first``."""
+    """Return a contiguous array as a stack of images (n, H, W, rest); H is dimension ``first``."""
     return array.reshape(math.prod(array.shape[:first]), *array.shape[first : first + 2], -1)
 
 
 def resampling_records(
     plans: ResamplePlans, shapes: np.ndarray, first: int, source: np.dtype, target: np.dtype
 ) -> StageRecords:
-    """What the core needs to resample a batch of samples with two spatial axes.
+    """Return what the core needs to resample a batch of samples with two spatial axes.
 
     Args:
         plans: of the samples.

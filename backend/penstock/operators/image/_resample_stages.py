@@ -59,7 +59,7 @@ class Resized(Sampling):
         return Region(tuple(anchor), tuple(extents))
 
     def _spans(self, window: Region) -> list[tuple[int, int]]:
-        """The rows and columns that a part of the output depends on."""
+        """Return the rows and columns that a part of the output depends on."""
         raise NotImplementedError
 
 

@@ -21,7 +21,7 @@ _MAX_EXTENT = 1 << 31
 
 
 def image_plans(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> ImagePlans | None:
-    """The plans for the kernel that computes its own tables; None if it doesn't support the batch."""
+    """Return the plans for the kernel that computes its own tables; None if it doesn't support the batch."""
     (first, count), plans, batch = workspace.state, workspace.plans, workspace.inputs[0]
     whole = numpy_dtype(batch.dtype).kind in "iu"
     if count != 2 or not whole or workspace.failures or not len(batch) or plans.size_out.max() >= _MAX_EXTENT:
@@ -31,7 +31,7 @@ def image_plans(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> I
 
 
 def resample_batch(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
-    """Resamples the spatial axes of all samples on the GPU, by their plans."""
+    """Resample the spatial axes of all samples on the GPU, by their plans."""
     from penstock.kernels.cuda.launch import locate_all, scratch
     from penstock.kernels.cuda.resample import ImageResampling, resample_axes, resample_grouped
 
@@ -63,7 +63,7 @@ def resample_batch(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -
 def resample_images_planned(
     sources: TensorListGPU, targets: TensorListGPU, plans: ImagePlans, after: Normalized | None = None
 ) -> None:
-    """Resamples all samples of a batch on the GPU; ``after``: the normalization that follows."""
+    """Resample all samples of a batch on the GPU; ``after``: the normalization that follows."""
     from penstock.kernels.cuda.resample import resample_planned
 
     stacks = stacks_of(sources, plans.shapes)
@@ -71,7 +71,7 @@ def resample_images_planned(
 
 
 def stacks_of(batch: TensorListGPU, shapes: np.ndarray) -> ImageStacks:
-    """Where the samples of a batch lie, whose shapes as stacks of images are given."""
+    """Return the samples' addresses, with their shapes as stacks of images."""
     from penstock.kernels.cuda.launch import places_of
     from penstock.kernels.cuda.resample import ImageStacks
 
@@ -80,7 +80,7 @@ def stacks_of(batch: TensorListGPU, shapes: np.ndarray) -> ImageStacks:
 
 
 def _stack_shapes(shapes: np.ndarray, first: int) -> np.ndarray:
-    """As :func:`image_stack`, for many shapes, in rows."""
+    """Return the shapes of :func:`image_stack` for many samples, in rows."""
     parts = (
         shapes[:, :first].prod(axis=1),
         shapes[:, first],
@@ -91,12 +91,12 @@ def _stack_shapes(shapes: np.ndarray, first: int) -> np.ndarray:
 
 
 def image_stack(shape: Sequence[int], first: int) -> tuple[int, int, int, int]:
-    """A shape with H and W from dimension ``first`` on, as that of a stack of images with channels last."""
+    """Return a shape with H and W from dimension ``first`` on, as that of a stack of images with channels last."""
     return (math.prod(shape[:first]), shape[first], shape[first + 1], math.prod(shape[first + 2 :]))
 
 
 def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan) -> None:
-    """Resamples the spatial axes of a contiguous array, from dimension ``first`` on."""
+    """Resample the spatial axes of a contiguous array, from dimension ``first`` on."""
 
     if not target.size:
         return
@@ -109,7 +109,7 @@ def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResampleP
 
 
 def _resample_volumes(source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan) -> None:
-    """Resamples D, H and W of a contiguous array, from dimension ``first`` on, one after the other."""
+    """Resample D, H and W of a contiguous array, from dimension ``first`` on, one after the other."""
     from penstock.kernels.cpu import resample as kernels
 
     channels, width = math.prod(source.shape[first + 3 :]), first + 2

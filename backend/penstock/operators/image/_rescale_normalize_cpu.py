@@ -14,7 +14,7 @@ from penstock.operators.image._normalizing import SPLIT
 
 @kernel
 def look_up_pixels(image: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
-    """target[y, x, c] = table[c, image[y, x, c]], or table[0, ...] where there is one for all; of any strides."""
+    """Set target[y, x, c] = table[c, image[y, x, c]], or table[0, ...] if one row serves all channels; any strides."""
     height, width, channels = image.shape
     several = len(table) > 1
     for y in range(height):
@@ -26,7 +26,7 @@ def look_up_pixels(image: np.ndarray, table: np.ndarray, target: np.ndarray) -> 
 
 @njit(inline="always", **OPTIONS)
 def _short(values: Vector) -> Vector:
-    """float32 with 8 bits of precision left: see ``SPLIT``."""
+    """Return float32 with 8 bits of precision left: see ``SPLIT``."""
     more = values * SPLIT
     return more - (more - values)
 
@@ -42,7 +42,7 @@ def compute_row(
     stride: int,
     past_cache: bool,
 ) -> None:
-    """The values of a row of at least ``LANES`` pixels of three channels, by factors, one channel after the other.
+    """Return the values of a row of at least ``LANES`` pixels of three channels, by factors, one channel after the other.
 
     Args:
         pixels: a pointer to uint8, after which the row begins at ``start``.
@@ -74,8 +74,8 @@ def compute_row(
 
 @kernel
 def compute_planes(image: np.ndarray, factors: np.ndarray, target: np.ndarray, stride: int) -> None:
-    """The values of an image (H, W, 3), contiguous and at least ``LANES`` wide, by factors: three planes of H * W, which
-    begin ``stride`` apart in ``target``, contiguous.
+    """Normalize an image (H, W, 3), contiguous and at least ``LANES`` wide, by factors, into three planes of H * W,
+    contiguous and ``stride`` apart in ``target``.
 
     They stay in the cache: where images have not been resized, that comes next (DINOv3).
     """
@@ -102,8 +102,8 @@ def resample_to_planes(
     between: np.ndarray,
     target: np.ndarray,
 ) -> None:
-    """Resizes an image (H, W, 3) as ``resample_image`` of ``kernels/cpu/fixed_point.py`` does, columns first, and stores the
-    values of what results by factors.
+    """Resize an image (H, W, 3) as ``resample_image`` of ``kernels/cpu/fixed_point.py`` does, columns first, and store
+    the normalized values.
 
     Args:
         image: uint8, contiguous; it has at least a block of rows that are read.
@@ -127,7 +127,7 @@ def sum_rows_to_planes(
     factors: np.ndarray,
     target: np.ndarray,
 ) -> None:
-    """The second pass of :func:`resample_to_planes`: by the vertical filter, from rows (H, 3 * w) on."""
+    """Return the second pass of :func:`resample_to_planes`: by the vertical filter, from rows (H, 3 * w) on."""
     _, height, width = target.shape
     lines = np.empty((_ROWS, 3 * width), np.uint8)
     pixels, numbers, values = pointer(lines.ravel()), pointer(factors.ravel()), pointer(target.ravel())

@@ -35,7 +35,7 @@ SOURCE = KernelSource(__file__, _Lookup)
 
 
 def look_up(jobs: Sequence[tuple[OnGpu, OnGpu]], table: np.ndarray, planar: bool) -> None:
-    """Fills each target, float32 (..., H, W, C) or, if ``planar``, (..., C, H, W), from its source, uint8 (..., H, W, C).
+    """Fill each target, float32 (..., H, W, C) or, if ``planar``, (..., C, H, W), from its source, uint8 (..., H, W, C).
 
     Args:
         jobs: pairs of a source and a target.

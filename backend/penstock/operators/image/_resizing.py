@@ -100,7 +100,7 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         return [shapes], plans
 
     def plan_axes(self, samples: Samples, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The sizes and regions given by the arguments; see :func:`kernels.resize_shapes.plan_axes`."""
+        """Return the sizes and regions given by the arguments; see :func:`kernels.resize_shapes.plan_axes`."""
         count = extents.shape[1]
         requested, mode = samples.derived(_SIZE_NAMES, ("size", count), lambda: self._requested(samples, count))
         region, relative = self._region(samples, count), self.args["roi_relative"]
@@ -109,7 +109,7 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         return plan_axes(extents, requested, mode, most, region, relative, subpixel, keeps_empty=True)
 
     def constant_rules(self, samples: Samples) -> SizeRules | None:
-        """The arguments, if they are constant and say alone how images are resized; ``samples``: any, to read them."""
+        """Return the arguments, if they are constant and say alone how images are resized; ``samples``: any, to read them."""
         if self.tensor_arguments:
             return None
         requested, mode = self._requested(samples, 2)
@@ -128,8 +128,7 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
     def plan_reference(
         self, samples: Samples, extents: np.ndarray, library: str
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same for another library's arithmetic: regions are not adjusted, and sizes are rounded like
-        torchvision's."""
+        """Plan resizing with another library's arithmetic: regions are not adjusted, and sizes are rounded like torchvision's."""
         count = extents.shape[1]
         requested, mode = samples.derived(_SIZE_NAMES, ("size", count), lambda: self._requested(samples, count))
         region, relative = self._region(samples, count), self.args["roi_relative"]
@@ -144,7 +143,7 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         return sizes, starts, ends
 
     def _filters(self, samples: Samples, sizes: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """The filters that the arguments choose for each axis, as numbers."""
+        """Return the filters that the arguments choose for each axis, as numbers."""
         from penstock.kernels.cpu.axis_plans import fill_filters
 
         filters = np.empty_like(sizes)
@@ -152,12 +151,12 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         return filters
 
     def filters_by_growth(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-        """The filters for axes that shrink and for those that grow, as numbers; one row for each sample, or one for all."""
+        """Return the filters for axes that shrink and for those that grow, as numbers; one row for each sample, or one for all."""
         return samples.derived(_FILTER_NAMES, "filters", lambda: self._filters_of(samples))
 
     @staticmethod
     def _filters_of(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-        """The filters for axes that shrink and for those that grow."""
+        """Return the filters for axes that shrink and for those that grow."""
         names = (name if samples.given(name) else "interp_type" for name in ("min_filter", "mag_filter"))
         shrinking, growing = (samples.values(name).astype(np.int64) for name in names)
         return shrinking, growing
@@ -187,7 +186,7 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
 
     @staticmethod
     def _roi_corner(samples: Samples, name: str, count: int) -> np.ndarray:
-        """One corner of the region; a single constant, or a scalar tensor argument, applies to all axes."""
+        """Return one corner of the region; a single constant, or a scalar tensor argument, applies to all axes."""
         values, computed = samples.values(name), samples.tensors(name)
         if values.shape[1] == 1 and (computed is None or computed.ndim == 1):
             values = values.repeat(count, axis=1)

@@ -174,7 +174,7 @@ class NormalizingStore(Store):
         return self.plan.region.inside(self.shape_in)
 
     def place_of_image(self) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-        """The part of the input that is kept, and its place in the window after mirroring."""
+        """Return the part of the input that is kept, and its place in the window after mirroring."""
         inside, place = self.plan.region.overlap(self.shape_in)
         if not self.plan.mirror:
             return inside, place
@@ -183,7 +183,7 @@ class NormalizingStore(Store):
         return inside, (*place[:axis], slice(width - part.stop, width - part.start), *place[axis + 1 :])
 
     def _source_region(self, window: Region) -> Region:
-        """The region of the input, possibly partly outside it, for a part of the output with all its channels."""
+        """Return the region of the input, possibly partly outside it, for a part of the output with all its channels."""
         anchor, extents = list(self.plan.region.anchor), list(self.plan.region.extents)
         for place, axis in enumerate(self.permutation):
             if self.layout[axis] == "C":
@@ -221,7 +221,7 @@ def store_part(
     anchor: tuple[int, ...],
     target: np.ndarray,
 ) -> None:
-    """Computes a part of one sample's output on the CPU.
+    """Compute a part of one sample's output on the CPU.
 
     Args:
         plans: of one sample.
@@ -261,7 +261,7 @@ class StoredValues(NamedTuple):
 
 
 def stored_values(values: Sequence[ChannelValues], target: np.dtype) -> StoredValues:
-    """Values in memory; ``target``: the type of the output's elements."""
+    """Return values in memory; ``target``: the type of the output's elements."""
     from penstock.kernels.cpu.normalize import CHANNEL_VALUES, converted_fill
 
     fills = [converted_fill(own.fill, target) for own in values]
@@ -281,7 +281,7 @@ def store_records(
     target: np.dtype,
     stored: StoredValues,
 ) -> StageRecords:
-    """The stages of a batch.
+    """Return the stages of a batch.
 
     Args:
         plans: of the samples.
@@ -317,7 +317,7 @@ def store_records(
 
 @functools.lru_cache(maxsize=64)
 def _alike(kept: StoredAs, rank: int, element_bytes: int) -> np.ndarray:
-    """A record, in an array, of what samples of one type have in common."""
+    """Return a record, in an array, of what samples of one type have in common."""
     record = np.zeros(1, STORE)
     record["placement"]["channel_axis"], record["placement"]["element_bytes"] = kept.layout.index("C"), element_bytes
     record["permutation"][:, :rank] = kept.permutation

@@ -93,7 +93,7 @@ _POSITION_NAMES = frozenset(_POSITIONS.values())
 
 
 def check_crop_arguments(operator: Operator) -> None:
-    """Raises RuntimeError for arguments that exclude each other."""
+    """Raise RuntimeError for arguments that exclude each other."""
     if operator.given("crop") and any(operator.given(name) for name in _EXTENTS.values()):
         raise RuntimeError("`crop` argument is not compatible with `crop_h`, `crop_w`, `crop_d`")
     if operator.given("crop_h") != operator.given("crop_w"):
@@ -106,7 +106,7 @@ def check_crop_arguments(operator: Operator) -> None:
 
 
 def window_type(operator: Operator, batch: Any) -> DALIDataType:
-    """The type of the output; raises RuntimeError if it, or the input's type or rank, is not supported."""
+    """Return the type of the output; raise RuntimeError if it, or the input's type or rank, is not supported."""
     dtype = batch.dtype
     if batch.ndim() > _MAX_DIMENSIONS:
         raise RuntimeError(f"Not supported number of dimensions: {batch.ndim()}")
@@ -138,16 +138,16 @@ class Regions(PlanColumns[Region]):
         return Region(tuple(self.anchors[number].tolist()), tuple(self.extents[number].tolist()))
 
     def are_inside(self, shapes: np.ndarray) -> bool:
-        """Whether all regions lie within samples of ``shapes``."""
+        """Return whether all regions lie within samples of ``shapes``."""
         return bool((self.anchors >= 0).all() and (self.anchors + self.extents <= shapes).all())
 
     def are_whole(self, shapes: np.ndarray, count: int) -> bool:
-        """Whether all regions span the samples in each of the first ``count`` dimensions."""
+        """Return whether all regions span the samples in each of the first ``count`` dimensions."""
         return bool((self.extents[:, :count] == shapes[:, :count]).all())
 
 
 def crop_regions(samples: Samples, shapes: np.ndarray, layout: str, policy: str = "pad") -> Regions:
-    """The windows that the crop arguments select in data of ``shapes``, in all dimensions of ``layout``.
+    """Return the windows that the crop arguments select in data of ``shapes``, in all dimensions of ``layout``.
 
     Raises:
         RuntimeError: an argument is out of range, or a window reaches outside and ``policy`` forbids it.
@@ -172,25 +172,25 @@ class CropRules(NamedTuple):
 
 
 def constant_crop(samples: Samples, layout: str) -> CropRules:
-    """What crop arguments, which are constant, say."""
+    """Return the crop that constant crop arguments describe."""
     return CropRules(*_crop_columns(samples, layout), windows.ROUNDINGS.index(samples.constant("rounding")))
 
 
 def _crop_columns(samples: Samples, layout: str) -> tuple[np.ndarray, np.ndarray]:
-    """The requested extents and relative positions in all dimensions: a row for each sample, or one row for all."""
+    """Return the requested extents and relative positions in all dimensions: a row for each sample, or one row for all."""
     letters, extents = samples.derived(_EXTENT_NAMES, ("extents", layout), _extent_columns, samples, layout)
     positions = samples.derived(_POSITION_NAMES, ("positions", layout), _position_columns, samples, layout, letters)
     return extents, positions
 
 
 def _extent_columns(samples: Samples, layout: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """The dimensions that are cropped, and the requested extents in all dimensions."""
+    """Return the dimensions that are cropped, and the requested extents in all dimensions."""
     wanted = _wanted_extents(samples, layout)
     return tuple(wanted), _in_columns(layout, wanted)
 
 
 def _position_columns(samples: Samples, layout: str, letters: Sequence[str]) -> np.ndarray:
-    """The relative positions in all dimensions, of which some are cropped."""
+    """Return the relative positions in all dimensions, of which some are cropped."""
     columns = {}
     for letter in letters:
         columns[letter] = samples.scalars(_POSITIONS[letter])
@@ -198,7 +198,7 @@ def _position_columns(samples: Samples, layout: str, letters: Sequence[str]) -> 
 
 
 def _wanted_extents(samples: Samples, layout: str) -> dict[str, np.ndarray]:
-    """The requested extents by dimension, one for each sample or one for all; 0, negative or absent: the whole
+    """Return the requested extents by dimension, one for each sample or one for all; 0, negative or absent: the whole
     extent."""
     # Frames count as depth if there is no D.
     letters = ("D" if "D" in layout else "F", "H", "W")
@@ -211,7 +211,7 @@ def _wanted_extents(samples: Samples, layout: str) -> dict[str, np.ndarray]:
 
 
 def _in_columns(layout: str, columns: dict[str, np.ndarray]) -> np.ndarray:
-    """Columns for all dimensions of ``layout``; dimensions without a column get 0."""
+    """Return columns for all dimensions of ``layout``; dimensions without a column get 0."""
     rows = np.zeros((max(map(len, columns.values()), default=1), len(layout)))
     for letter, column in columns.items():
         rows[:, layout.index(letter)] = column
@@ -233,7 +233,7 @@ class WindowOperator(ChainOperator[State, Region, Regions]):
         return self.policy not in EXTENSIONS
 
     def channel_axis(self, workspace: Workspace) -> int | None:
-        """The dimension of channels, or None."""
+        """Return the dimension of channels, or None."""
         raise NotImplementedError
 
     def compute(self, sample: Sample[State, Region]) -> None:
@@ -265,7 +265,7 @@ class WindowOperator(ChainOperator[State, Region, Regions]):
 def region_records(
     workspace: Workspace[Any, Region, Regions], fill: Sequence[float] | np.ndarray, channel_axis: int | None
 ) -> StageRecords | None:
-    """The stages that copy regions of a batch without converting them; None if the images differ in what they are filled with.
+    """Return the stages that copy regions of a batch without converting them; None if the images differ in what they are filled with.
 
     Args:
         fill: what lies outside is filled with: one value, one for each channel, or an array with a row for each sample.
@@ -285,7 +285,7 @@ def region_records(
 
 
 def _copy_extended(source: np.ndarray, region: Region, policy: str, target: np.ndarray) -> None:
-    """Copies a region of ``source``, continued beyond its border, to ``target``, converting to its type."""
+    """Copy a region of ``source``, continued beyond its border, to ``target``, converting to its type."""
     sizes = zip(region.anchor, region.extents, source.shape)
     part = source[np.ix_(*(extended_places(*dimension, policy) for dimension in sizes))]
     target[...] = part if part.dtype == target.dtype else _converted(part, target.dtype)
@@ -294,7 +294,7 @@ def _copy_extended(source: np.ndarray, region: Region, policy: str, target: np.n
 def copy_region(
     source: np.ndarray, region: Region, fill: Sequence[float], channel_axis: int | None, target: np.ndarray
 ) -> None:
-    """Copies a region of ``source`` to ``target``, converting to its type and filling what lies outside.
+    """Copy a region of ``source`` to ``target``, converting to its type and filling what lies outside.
 
     Args:
         source: any array.
@@ -354,7 +354,7 @@ class Window(Placement):
         return self.fill[first : first + window.extents[self.channel_axis]]
 
     def _turned(self, place: tuple[slice, ...], window: Region) -> tuple[slice, ...]:
-        """Where a part lies in the window after mirroring, given where it lies before."""
+        """Return the position of a part in the window after mirroring, from its position before."""
         triples = zip(place, window.extents, self.mirrored)
         return tuple(slice(size - p.stop, size - p.start) if turned else p for p, size, turned in triples)
 
@@ -366,8 +366,8 @@ def region_copy(
     channel_axis: int | None,
     converts: bool = False,
 ) -> Window:
-    """A region of a sample of ``shape``; raises RuntimeError if filling is needed and there are too many fill
-    values."""
+    """Return the copy of a region of a sample of ``shape``; raise RuntimeError if it needs filling and there are too
+    many fill values."""
     if not region.inside(shape):
         channels = None if channel_axis is None else region.extents[channel_axis]
         fill = fill_per_channel(fill, channels).tolist()
@@ -375,7 +375,7 @@ def region_copy(
 
 
 def _copy_mirrored(part: np.ndarray, mirrored: Sequence[bool], target: np.ndarray) -> None:
-    """Sets ``target = part``, reversed along some axes; along the last of them in whole pixels where possible."""
+    """Set ``target = part``, reversed along some axes; along the last of them in whole pixels where possible."""
     from penstock.kernels.cpu.mirror import mirror_axis
 
     axis = max(axis for axis, turned in enumerate(mirrored) if turned)
@@ -387,7 +387,7 @@ def _copy_mirrored(part: np.ndarray, mirrored: Sequence[bool], target: np.ndarra
 
 
 def _converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Converts values, clamping them to a smaller type's finite range. Integers are truncated, and NaN becomes 0."""
+    """Convert values, clamping them to a smaller type's finite range. Integers are truncated, and NaN becomes 0."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         clamped = np.clip(values, limits.min, limits.max)
@@ -410,7 +410,7 @@ def wrapped(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> list[float
 
 
 def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axis: int | None) -> None:
-    """:func:`copy_region` for all samples on the GPU; with ``fill`` None, each sample's ``fill_value``, wrapped."""
+    """Apply :func:`copy_region` to all samples on the GPU; with ``fill`` None, use each sample's ``fill_value``, wrapped."""
     from penstock.kernels.cuda.launch import locate_all
     from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
@@ -430,7 +430,7 @@ def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axi
 def _fill_around(
     target: np.ndarray, place: tuple[slice, ...], values: Sequence[float], channel_axis: int | None
 ) -> None:
-    """Fills what lies beside a part of ``target``, which may be empty."""
+    """Fill what lies beside a part of ``target``, which may be empty."""
     # Where a part is empty, it may lie anywhere; and there is a value for each channel.
     cuts_channels = channel_axis is not None and place[channel_axis] != slice(0, target.shape[channel_axis])
     if cuts_channels or any(part.start >= part.stop for part in place):

@@ -67,7 +67,7 @@ class ContentWindow(Operator):
 
 
 def _grey(image: np.ndarray) -> np.ndarray:
-    """The grey values, with torchvision's roundings: each product is added without being rounded."""
+    """Return the grey values, with torchvision's roundings: each product is added without being rounded."""
     value = image[..., 0].astype(np.float32) * _WEIGHTS[0]
     for channel in (1, 2):
         value = (value + image[..., channel].astype(np.float64) * np.float64(_WEIGHTS[channel])).astype(np.float32)

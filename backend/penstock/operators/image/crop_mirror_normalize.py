@@ -140,7 +140,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         return extents[:, kept.permutation], plans
 
     def constant_rules(self, samples: Samples, layout: str, channels: int) -> CmnRules | None:
-        """The arguments, if all but ``mirror`` are constant; ``samples``: any, to read them.
+        """Return the arguments, if all but ``mirror`` are constant; ``samples``: any, to read them.
 
         Raises:
             RuntimeError: they do not suit images of so many channels.
@@ -151,7 +151,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         return CmnRules(constant_crop(samples, layout), self._constant_values(samples, channels), mirrored)
 
     def _values_of(self, samples: Samples, channels: np.ndarray) -> tuple[list[ChannelValues], np.ndarray]:
-        """Per-channel values, and the index of each sample's; computed only once if mean and std are constant."""
+        """Return per-channel values and each sample's index into them; computed only once if mean and std are constant."""
         if self.tensor_arguments.isdisjoint(("mean", "std")):
             counts = sorted(set(channels.tolist()))
             if len(counts) == 1:
@@ -188,7 +188,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         return ChannelValues(means, factor, shift, padded, fill)
 
     def _fill(self, padded: int) -> np.ndarray:
-        """The fill value of each channel of the output."""
+        """Return the fill value of each channel of the output."""
         values = self.args["fill_values"]
         fill = np.zeros(padded, np.float32)
         # Only this policy fills padded channels.

@@ -64,5 +64,5 @@ class Equalize(Operator[str]):
 
 
 def _planes(image: np.ndarray) -> np.ndarray:
-    """An image of layout HW or CHW as single-channel planes."""
+    """Return an image of layout HW or CHW as single-channel planes."""
     return image.reshape(-1, *image.shape[-2:], 1)

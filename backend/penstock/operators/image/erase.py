@@ -137,7 +137,7 @@ class Erase(Operator[list[int], ErasePlan]):
         return shape
 
     def _boxes(self, sample: Sample[list[int], ErasePlan], count: int) -> list[tuple[Sequence[float], Sequence[float]]]:
-        """The anchor and the shape of each box."""
+        """Return the anchor and the shape of each box."""
         extents = sample["shape"]
         anchors = sample["anchor"] if sample.given("anchor") else [0.0] * len(extents)
         if len(anchors) != len(extents):
@@ -178,8 +178,7 @@ class Erase(Operator[list[int], ErasePlan]):
 
 
 def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
-    """Fills the boxes of one sample on the GPU. Overlapping boxes get the same values, so their order doesn't
-    matter."""
+    """Fill the boxes of one sample on the GPU. Overlapping boxes get the same values, so their order doesn't matter."""
     from penstock.kernels.cuda.window import blank
 
     if target.dtype.kind == "u":
@@ -198,7 +197,7 @@ def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
 
 
 def _as_type(fill: Sequence[float], dtype: np.dtype) -> tuple[object, ...]:
-    """Values in a type: truncated to integers, of which the lowest bits are kept."""
+    """Return values in a type: truncated to integers, of which the lowest bits are kept."""
     return tuple(cut_off(fill, dtype))
 
 

@@ -236,7 +236,7 @@ class Filter(Operator[list[int], FilterPlan]):
 
     @staticmethod
     def _box_weight(sample: Sample[list[int], FilterPlan], window: np.ndarray) -> float:
-        """The weight of each element, if they are all equal and bytes may be summed first; else 0."""
+        """Return the weight of each element, if they are all equal and bytes may be summed first; else 0."""
         from penstock.operators.image._box_cpu import sums_first
 
         has_fill = len(sample.inputs) > 2 and sample.inputs[2] != 0
@@ -265,14 +265,14 @@ class Filter(Operator[list[int], FilterPlan]):
 
     @staticmethod
     def _on_either_device(batch: Any, samples: Sequence[Sample[list[int], FilterPlan]]) -> list[Any]:
-        """The arrays of a batch that may be on either device: host arrays, or located on the GPU."""
+        """Return the arrays of a batch that may be on either device: host arrays, or located on the GPU."""
         from penstock.kernels.cuda.launch import locate_all
 
         on_gpu = batch.device_type == "gpu"
         return locate_all(batch, samples) if on_gpu else [batch.samples[sample.index] for sample in samples]
 
     def _padded(self, sample: Sample[list[int], FilterPlan], image: np.ndarray, plan: FilterPlan) -> np.ndarray | None:
-        """The image padded by the filter's reach; None if OpenCV handles the border itself."""
+        """Return the image padded by the filter's reach; None if OpenCV handles the border itself."""
         if self._mode == "valid":
             return np.ascontiguousarray(image)
         if self._border in _OPENCV_BORDERS or self._follows_opencv:

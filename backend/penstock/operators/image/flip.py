@@ -131,7 +131,7 @@ class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
 
 
 def _mirrored_axes(samples: Samples, layout: str) -> np.ndarray:
-    """Which dimensions to mirror: a row for each sample, or one row for all."""
+    """Return the dimensions to mirror: a row for each sample, or one row for all."""
     computed = not _NAMES.isdisjoint(samples.workspace.arguments)
     axes = np.zeros((len(samples) if computed else 1, len(layout)), bool)
     for letter, name in _ARGUMENTS.items():

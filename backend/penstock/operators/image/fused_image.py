@@ -110,7 +110,7 @@ class _Buffers:
     pieces: dict[tuple[str, int], ThreadBuffers] = field(default_factory=dict)
 
     def array(self, use: str, number: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        """This thread's buffer for a use, uninitialized."""
+        """Return this thread's buffer for a use, uninitialized."""
         piece = self.pieces.get((use, number))
         if piece is None:
             piece = self.pieces.setdefault((use, number), ThreadBuffers())
@@ -184,7 +184,7 @@ class FusedImage(FusedOperator):
         return self._decode_together(steps), self.compute_fused
 
     def _compute_decoded(self, chain: Chain, regions: np.ndarray, samples: Sequence[Sample]) -> None:
-        """Decodes what a sample depends on, and has the core compute it."""
+        """Decode the region a sample depends on, and compute the sample in the core."""
         index = samples[0].index
         anchor, extents = (regions[index][name][: chain.rank].tolist() for name in ("anchor", "extents"))
         if not math.prod(extents):
@@ -197,7 +197,7 @@ class FusedImage(FusedOperator):
         chain.run_sample(index, array_part(pixels.array, pixels.origin))
 
     def _decode_together(self, steps: Sequence[Workspace]) -> Sequence[int]:
-        """Has compiled code decode and compute samples; returns the positions of the others."""
+        """Decode and compute samples in compiled code; return the positions of the others."""
         everything, source = range(steps[-1].batch_size), self._source
         if source is None or not everything or any(step.failures for step in steps):
             return everything
@@ -247,7 +247,7 @@ class FusedImage(FusedOperator):
             pixels = Pixels(target, segment.window.anchor)
 
     def _made_in_place(self, sample: Sample, segments: Sequence[_Segment], output: np.ndarray) -> bool:
-        """Decodes a window directly into the output, if the chain does nothing else."""
+        """Decode a window directly into the output, if the chain does nothing else."""
         links = segments[0].links
         if len(segments) > 1 or not all(_is_view(link.stage) for link in links):
             return False
@@ -258,7 +258,7 @@ class FusedImage(FusedOperator):
         return self._source.decode_part_into(sample, Region(part.anchor[:2], part.extents[:2]), output)
 
     def _made(self, samples: Sequence[Sample], part: Region, scale: int = 1) -> Pixels:
-        """The region of an image that the chain needs."""
+        """Return the region of an image that the chain needs."""
         assert self._source is not None
         pixels = self._source.decode_part(samples[0], Region(part.anchor[:2], part.extents[:2]), scale)
         if pixels is not None:
@@ -297,7 +297,7 @@ class FusedImage(FusedOperator):
     # -- from steps to segments ---------------------------------------------------------------------------------------
 
     def _segments(self, samples: Sequence[Sample]) -> tuple[_Segment, ...]:
-        """The segments to compute a sample with; cached by the steps' plans."""
+        """Return the segments to compute a sample with; cached by the steps' plans."""
         operators = self._chained
         reductions: tuple[int, ...] = ()
         steps = samples if self._source is None else samples[1:]
@@ -318,7 +318,7 @@ class FusedImage(FusedOperator):
 
 
 def _told_to_decoder(segments: Sequence[_Segment]) -> np.ndarray | None:
-    """What compiled code is told that decodes and computes a whole chain; None if it cannot."""
+    """Return the parameters with which compiled code decodes and computes a whole chain; None if it cannot."""
     if len(segments) != 1 or len(segments[0].links) != 1:
         return None
     return segments[0].links[0].stage.told_to_decoder
@@ -329,7 +329,7 @@ def _is_view(stage: Stage) -> bool:
 
 
 def _links(operators: Sequence[ChainOperator], steps: Sequence[Sample], reductions: Sequence[int]) -> _Links:
-    """The stages of a sample, composed where possible.
+    """Return the stages of a sample, composed where possible.
 
     Args:
         reductions: the scales at which the input may be decoded, the largest first.
@@ -356,7 +356,7 @@ def _links(operators: Sequence[ChainOperator], steps: Sequence[Sample], reductio
 
 
 def _reduced(stage: Sampling, reductions: Sequence[int]) -> tuple[int, Sampling]:
-    """The largest scale at which the image still has enough pixels for a sampling, and the sampling of the image at it."""
+    """Return the largest scale at which the image still has enough pixels for a sampling, and the sampling of the image at it."""
     for scale in reductions:
         reduced = stage.of_reduced(scale) if stage.reduction >= _MIN_REDUCTION_LEFT * scale else None
         if reduced is not None:
@@ -365,7 +365,7 @@ def _reduced(stage: Sampling, reductions: Sequence[int]) -> tuple[int, Sampling]
 
 
 def _composed(one: Stage, other: Stage) -> Stage | None:
-    """A single stage equivalent to both, or None."""
+    """Return a single stage equivalent to both, or None."""
     if isinstance(one, Store) and isinstance(other, Sampling):
         return other.following(one)
     if not isinstance(one, Sampling):
@@ -376,7 +376,7 @@ def _composed(one: Stage, other: Stage) -> Stage | None:
 
 
 def _planned(chain: _Links) -> tuple[_Segment, ...]:
-    """The segments of a chain, worked out backwards from the last one."""
+    """Return the segments of a chain, worked out backwards from the last one."""
     links = chain.links
     wanted = Region.whole(links[-1].stage.shape)
     segments: list[_Segment] = []
@@ -391,8 +391,7 @@ def _planned(chain: _Links) -> tuple[_Segment, ...]:
 
 
 def _groups(links: Sequence[_Link]) -> Iterator[list[_Link]]:
-    """Groups of stages that run strip by strip together; a sampling, which reads neighbouring pixels, starts a new
-    one."""
+    """Group stages that run strip by strip together; a sampling, which reads neighbouring pixels, starts a new group."""
     group: list[_Link] = []
     for link in links:
         if group and (isinstance(link.stage, Sampling) or link.stage.is_whole or group[-1].stage.is_whole):
@@ -413,8 +412,7 @@ def _segment(links: tuple[_Link, ...], window: Region) -> _Segment:
 
 
 def _pulled(links: Sequence[_Link], window: Region) -> tuple[tuple[Region, ...], Region]:
-    """The part that each stage computes for ``window`` of the last one's output, and the part that the first one
-    reads."""
+    """Return the part each stage computes for ``window`` of the last one's output, and the part that the first one reads."""
     windows: list[Region] = []
     for link in reversed(links):
         window = link.stage.covers(window)
@@ -424,7 +422,7 @@ def _pulled(links: Sequence[_Link], window: Region) -> tuple[tuple[Region, ...],
 
 
 def _axes_in_order(links: Sequence[_Link], ndim: int) -> list[int]:
-    """The dimensions of the last stage's output, in the order of the first one's input."""
+    """Return the dimensions of the last stage's output, in the order of the first one's input."""
     axes = list(range(ndim))
     for link in links:
         if isinstance(link.stage, Store):
@@ -433,14 +431,14 @@ def _axes_in_order(links: Sequence[_Link], ndim: int) -> list[int]:
 
 
 def _part_at_a_time(links: Sequence[_Link], windows: Sequence[Region]) -> float:
-    """The size of a strip, as a fraction of the whole; 1 or more: everything at once."""
+    """Return the size of a strip, as a fraction of the whole; 1 or more: everything at once."""
     made = [(link, window) for link, window in zip(links[:-1], windows) if not _is_view(link.stage)]
     most = max((math.prod(window.extents) * link.dtype.itemsize for link, window in made), default=0)
     return _STRIP / most if most else 1.0
 
 
 def _pieces(window: Region, axes: Sequence[int], part: float) -> Iterator[Region]:
-    """The window in strips of about this fraction, cut along the first axis, then the next, but never the last two."""
+    """Return the window in strips of about this fraction, cut along the first axis, then the next, but never the last two."""
     if part >= 1 or len(axes) < 3:
         yield window
         return

@@ -181,18 +181,18 @@ def _window(sigma: float, diameter: int) -> np.ndarray:
 
 
 def _diameter_of(sigma: float) -> int:
-    """The odd window size that covers three standard deviations on each side."""
+    """Return the odd window size that covers three standard deviations on each side."""
     return 2 * math.ceil(np.float32(sigma) * np.float32(3)) + 1
 
 
 def _sigma_of(diameter: int) -> float:
-    """The default standard deviation for a window size."""
+    """Return the default standard deviation for a window size."""
     return ((diameter - 1) / 2 - 1) * 0.3 + 0.8
 
 
 @functools.lru_cache(maxsize=256)
 def _gaussian_window(sigma: float, diameter: int) -> np.ndarray:
-    """The weights, float32, which sum to 1, rounded step by step as DALI's."""
+    """Return the weights, float32, which sum to 1, rounded step by step as DALI's."""
     one, two = np.float32(1), np.float32(2)
     scale = np.float32(0.5) / np.float32(sigma) ** 2
     distances = np.arange(diameter // 2, 0, -1)

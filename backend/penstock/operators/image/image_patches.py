@@ -179,7 +179,7 @@ class ImagePatches(Operator[None, _Pictures]):
         return self._shapes(plan, channels)
 
     def _shapes(self, plan: _Pictures, channels: int) -> list[tuple[int, ...]]:
-        """Of the outputs of a sample that is planned."""
+        """Return the output shapes of a planned sample."""
         patch, temporal, length = (self.args[name] for name in ("patch", "temporal", "length"))
         count = sum(picture.count for picture in plan)
         most = max((picture.count for picture in plan), default=0)
@@ -194,7 +194,7 @@ class ImagePatches(Operator[None, _Pictures]):
         return [(count, values), (*several, 3)]
 
     def _pictures(self, sample: Sample[None, _Pictures]) -> _Pictures:
-        """What is shown, in its order."""
+        """Return the pictures to cut into patches, in output order."""
         (*frames, height, width, _), *others = sample.shapes
         if not self._tiled:
             return self._numbered([(0, (0, 0, height, width))], frames[0] if frames else 1)
@@ -205,7 +205,7 @@ class ImagePatches(Operator[None, _Pictures]):
         return self._numbered(shown, 1)
 
     def _tiles(self, height: int, width: int, tile: Sequence[int]) -> list[_Region]:
-        """The tiles of an image, row by row."""
+        """Return the tiles of an image, row by row."""
         if len(tile) != 2 or min(tile) < 0 or min(tile) == 0 < max(tile):
             raise ValueError(f"`tile` has a positive height and width, or 0 and 0. Got: {list(tile)}")
         high, wide = tile
@@ -219,7 +219,7 @@ class ImagePatches(Operator[None, _Pictures]):
         return [(top, left, high, wide) for top, left in corners]
 
     def _numbered(self, shown: Sequence[tuple[int, _Region]], frames: int) -> _Pictures:
-        """Pictures of these regions of inputs, whose patches lie one after the other."""
+        """Return pictures of these regions of inputs, whose patches follow one another."""
         patch, side = self.args["patch"], self.args["patch"] * self.args["merge"]
         times, first = math.ceil(frames / self.args["temporal"]), 0
         planned: list[_Picture] = []
@@ -242,7 +242,7 @@ class ImagePatches(Operator[None, _Pictures]):
             output[...] = told
 
     def _fill(self, image: np.ndarray, picture: _Picture, number: int, out: np.ndarray) -> None:
-        """Fills the patches of a picture, and those that pad it."""
+        """Fill the patches of a picture, and those that pad it."""
         from penstock.kernels.cpu.pixel_values import is_beyond_cache
         from penstock.operators.image._pieces_cpu import fill_patches
 
@@ -268,7 +268,7 @@ class ImagePatches(Operator[None, _Pictures]):
             own[picture.count :] = 0
 
     def _fill_beside(self, image: np.ndarray, picture: _Picture, _number: int, out: np.ndarray) -> None:
-        """Fills the columns of a picture's patches."""
+        """Fill the columns of a picture's patches."""
         from penstock.kernels.cpu.pixel_values import is_beyond_cache
         from penstock.operators.image._pieces_cpu import fill_rows
 
@@ -276,7 +276,7 @@ class ImagePatches(Operator[None, _Pictures]):
         fill_rows(image, *picture.region, self._table, self._factors, begin, is_beyond_cache(out), out)
 
     def _told(self, plan: _Pictures) -> list[np.ndarray]:
-        """The outputs other than the patches."""
+        """Return the outputs other than the patches."""
         grids = np.array([picture.grid for picture in plan], np.int64).reshape(-1, 3)
         counts = np.array([picture.count for picture in plan]).reshape(-1, 1)
         told: list[np.ndarray] = [grids, (np.arange(self.args["length"]) < counts).astype(np.int32)]
@@ -302,7 +302,7 @@ class ImagePatches(Operator[None, _Pictures]):
             copy_windows([WindowCopy(own, target) for own, target in copies])
 
     def _jobs(self, plan: _Pictures, images: Sequence[Located], target: Located) -> Iterator[Patches]:
-        """The work of the GPU for one sample."""
+        """Return the work of the GPU for one sample."""
         from penstock.operators.image._pieces_cuda import Patches
 
         total = sum(picture.count for picture in plan)

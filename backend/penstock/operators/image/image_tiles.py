@@ -178,7 +178,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
         return self._shape(sample)
 
     def _shape(self, sample: Sample[None, _Layout]) -> Shape:
-        """Of the output of a sample that is planned."""
+        """Return the output shape of a planned sample."""
         plan = sample.plan
         return self.args["length"] or plan.tiles + plan.whole, sample.shapes[0][2], *self.args["tile"]
 
@@ -186,7 +186,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
         self.fill(sample, np.ascontiguousarray(sample.inputs[0]), sample.outputs[0])
 
     def fill(self, sample: Sample[None, _Layout], image: np.ndarray, out: np.ndarray) -> None:
-        """Fills ``out`` with the tiles of an image, contiguous, which replaces the sample's."""
+        """Fill ``out`` with the tiles of an image, contiguous, which replaces the sample's."""
         from penstock.operators.image._pieces_cpu import fill_tiles
 
         plan, table, factors = sample.plan, self._table, self._factors
@@ -204,12 +204,12 @@ class ImageTiles(ChainOperator[None, _Layout]):
         return _Tiling(self, self._shape(sample), sample.shapes[0])
 
     def _blank(self, channels: int) -> np.ndarray:
-        """The value of the canvas beside an image."""
+        """Return the value of the canvas beside an image."""
         fill = self.args["fill_value"]
         return np.broadcast_to(self._table[:, 0] if fill is None else np.float32(fill), (channels,)).copy()
 
     def _first_tile(self, plan: _Layout) -> int:
-        """The number of the first tile that is none of the whole."""
+        """Return the number of the first tile that is none of the whole."""
         return int(plan.whole and self.args["whole_at"] == "first")
 
     def compute_batch(self, workspace: Workspace[None, _Layout]) -> None:

@@ -175,7 +175,7 @@ class Laplacian(Operator[list[int], list[Derivative]]):
 
 @functools.cache
 def _smoothing_window(size: int) -> np.ndarray:
-    """The binomial coefficients of order ``size - 1``, float32; ``size`` is odd."""
+    """Return the binomial coefficients of order ``size - 1``, float32; ``size`` is odd."""
     window = np.ones(1)
     for _ in range(size // 2):
         window = np.convolve(window, [1.0, 2.0, 1.0])
@@ -184,10 +184,10 @@ def _smoothing_window(size: int) -> np.ndarray:
 
 @functools.cache
 def _derivative_window(size: int) -> np.ndarray:
-    """The second derivative of a smoothing window, float32; ``size`` is odd and at least 3."""
+    """Return the second derivative of a smoothing window, float32; ``size`` is odd and at least 3."""
     return np.convolve(_smoothing_window(size - 2).astype(np.float64), [1.0, -2.0, 1.0]).astype(np.float32)
 
 
 def _normalizing_scale(sizes: Sequence[int]) -> float:
-    """The factor that normalizes a partial derivative, taken with windows of these sizes, to a unit pixel spacing."""
+    """Return the factor that normalizes a partial derivative, taken with windows of these sizes, to a unit pixel spacing."""
     return 2.0 ** (-sum(sizes) + len(sizes) + 2)

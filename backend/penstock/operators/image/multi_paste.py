@@ -51,7 +51,7 @@ class PastedRegion:
     place: tuple[int, int]
 
     def overlaps(self, other: PastedRegion) -> bool:
-        """Whether the two share a pixel of the output."""
+        """Return whether the two share a pixel of the output."""
         return all(
             max(own, others) < min(own + extent, others + others_extent)
             for own, extent, others, others_extent in zip(self.place, self.extents, other.place, other.extents)
@@ -90,7 +90,7 @@ class PastedRegions(PlanColumns[list[PastedRegion]]):
         return list(map(PastedRegion, self.inputs[own].tolist(), self.indices[own].tolist(), *pairs))
 
     def cover(self, shapes: np.ndarray) -> bool:
-        """Whether it is certain that regions fill all outputs, which are of these shapes."""
+        """Return whether it is certain that regions fill all outputs, which are of these shapes."""
         many, count = int(self.counts[0]), len(self)
         if many > _FEW or (self.counts != many).any() or not (self.extents > 0).all():
             return False
@@ -272,7 +272,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
 
     @staticmethod
     def _sources(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The number of each sample's regions; for each region, its input and its index in that batch."""
+        """Return the number of each sample's regions; for each region, its input and its index in that batch."""
         workspace, owners = samples.workspace, samples.workspace.owners
         if not samples.given("in_ids"):
             many = len(workspace.inputs)
@@ -294,7 +294,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
 
     @staticmethod
     def _output_sizes(samples: Samples, shapes: np.ndarray, firsts: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """The height and width of each output.
+        """Return the height and width of each output.
 
         Args:
             shapes: of each region's source.
@@ -318,7 +318,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
 
     @staticmethod
     def _copy_regions(workspace: Workspace[None, list[PastedRegion], PastedRegions]) -> bool:
-        """Copies the regions of all samples at once, if none is to be converted."""
+        """Copy the regions of all samples at once, if none is to be converted."""
         from penstock.kernels.cpu.blocks import Blocks, copy_blocks
 
         output = workspace.outputs[0]
@@ -389,7 +389,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
 
 
 def _layers(regions: Sequence[PastedRegion]) -> list[int]:
-    """The layer of each region: above all earlier regions that it overlaps. Regions of one layer don't overlap."""
+    """Return the layer of each region: above all earlier regions that it overlaps. Regions of one layer don't overlap."""
     layers: list[int] = []
     for number, region in enumerate(regions):
         below = [layer for other, layer in zip(regions[:number], layers) if region.overlaps(other)]
@@ -398,7 +398,7 @@ def _layers(regions: Sequence[PastedRegion]) -> list[int]:
 
 
 def _check_alike(shapes: Iterable[tuple[int, ...]]) -> None:
-    """Raises RuntimeError unless heights and widths, which give the output's, are the same."""
+    """Raise RuntimeError unless heights and widths, which give the output's, are the same."""
     different = sorted(set(shapes))
     if len(different) > 1:
         raise RuntimeError(
@@ -408,7 +408,7 @@ def _check_alike(shapes: Iterable[tuple[int, ...]]) -> None:
 
 
 def _frames_of(owners: list[int], position: int, ids: np.ndarray) -> list[int]:
-    """The frames, among those of all sequences, to paste into the frame at ``position``: those with the same index."""
+    """Return the frames, among those of all sequences, to paste into the frame at ``position``: those with the same index."""
     time = position - owners.index(owners[position])
     for index in ids.tolist():
         if owners.count(index) <= time:
@@ -417,7 +417,7 @@ def _frames_of(owners: list[int], position: int, ids: np.ndarray) -> list[int]:
 
 
 def _rows(samples: Samples, name: str, counts: np.ndarray) -> np.ndarray | None:
-    """An argument's (y, x) for each region; None if it isn't given."""
+    """Return an argument's (y, x) for each region; None if it isn't given."""
     if not samples.given(name):
         return None
     batch = samples.workspace.arguments.get(name)
@@ -430,7 +430,7 @@ def _rows(samples: Samples, name: str, counts: np.ndarray) -> np.ndarray | None:
 
 
 def _pairs(samples: Samples, name: str, counts: np.ndarray, relative_to: np.ndarray) -> np.ndarray:
-    """Positions (y, x), absolute or as fractions of ``relative_to``; 0 if not given."""
+    """Return positions (y, x), absolute or as fractions of ``relative_to``; 0 if not given."""
     absolute, relative = _rows(samples, name, counts), _rows(samples, name + "_rel", counts)
     if absolute is not None:
         return absolute.astype(np.int64)
@@ -449,7 +449,7 @@ def _extents(samples: Samples, counts: np.ndarray, shapes: np.ndarray, anchors: 
 
 
 def _check_inside(where: str, anchors: np.ndarray, extents: np.ndarray, bounds: np.ndarray) -> None:
-    """Raises RuntimeError unless all regions are within their bounds, of which there may be more than two."""
+    """Raise RuntimeError unless all regions are within their bounds, of which there may be more than two."""
     outside = (anchors < 0) | (extents < 0) | (anchors + extents > bounds[:, :2])
     for region in np.flatnonzero(outside.any(axis=1)).tolist():
         anchor, shape = (tuple(numbers[region].tolist()) for numbers in (anchors, extents))

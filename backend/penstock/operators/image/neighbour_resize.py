@@ -56,7 +56,7 @@ class NeighbourResize(Operator[None, tuple[int, int]]):
 
 
 def _by_fixed_point(source: np.ndarray, height: int, width: int) -> np.ndarray:
-    """An image of uint8 in another size."""
+    """Return an image of uint8 in another size."""
     top, bottom = _parts(source.shape[0], height)
     left, right = _parts(source.shape[1], width)
     values = source.astype(np.int32)
@@ -70,7 +70,7 @@ def _by_fixed_point(source: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def _parts(size: int, outputs: int) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """Places and weights of the nearest pixels before and after each output, along an axis."""
+    """Return the positions and weights of the nearest pixels before and after each output, along an axis."""
     one, half = np.float32(1.0), np.float32(0.5)
     places = (np.arange(outputs, dtype=np.float32) + half) * np.float32(size / outputs) - half
     below = np.floor(places).astype(np.int32)

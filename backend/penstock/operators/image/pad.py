@@ -112,7 +112,7 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
         return extents, Regions(np.zeros(extents.shape, np.int64), extents)
 
     def _axes(self, samples: Samples, layout: str, ndim: int) -> list[int]:
-        """The dimensions to pad."""
+        """Return the dimensions to pad."""
         rows = samples.values("axes").astype(np.int64)
         if (rows != rows[0]).any():
             raise ValueError("The samples name different axes")

@@ -63,7 +63,7 @@ def _convolved(image: np.ndarray, asked: _Asked) -> np.ndarray:
 
 
 def _kernel(numbers: Sequence[float]) -> np.ndarray:
-    """The weights, of shape (rows, columns).
+    """Return the weights, of shape (rows, columns).
 
     Raises:
         ValueError: they are not as many as is said, or not odd.

@@ -89,7 +89,7 @@ class ResizeCropMirror(ResizingOperator):
 
 
 def _mirrored(samples: Samples, first: int, count: int) -> np.ndarray:
-    """Which axes to mirror: a row for each sample, or one row for all."""
+    """Return the axes to mirror: a row for each sample, or one row for all."""
     # Bit positions wrap around at 32, like the CPU's shifts.
     bits = [(count - 1 - axis - first) & 31 for axis in range(count)]
     return samples.values("mirror").astype(np.int64) >> np.array(bits) & 1 > 0

@@ -31,17 +31,17 @@ class _Resize(Protocol):
     """The part of the first step that is used here."""
 
     def constant_rules(self, samples: Samples) -> SizeRules | None:
-        """How all images are resized, if that is always the same."""
+        """Return the rules by which all images are resized, if they are constant."""
 
 
 class _Normalize(Protocol):
     """The part of the second step that is used here."""
 
     def stage(self, sample: Sample[StoredAs, CmnPlan]) -> NormalizingStore:
-        """The work for one sample."""
+        """Return the work for one sample."""
 
     def constant_rules(self, samples: Samples, layout: str, channels: int) -> CmnRules | None:
-        """What is done with all images, if that is always the same."""
+        """Return the rules by which all images are normalized, if they are constant."""
 
 
 class _Rules(NamedTuple):
@@ -72,7 +72,7 @@ class ResizedInParts(NamedTuple):
     images: AlikeImages
 
     def resize(self, rows: np.ndarray, addresses: np.ndarray) -> None:
-        """Resizes images that came otherwise, and whole.
+        """Resize images that came otherwise, and whole.
 
         Args:
             rows: their numbers, ascending.
@@ -118,7 +118,7 @@ class ResizeNormalize(FusedOperator):
         return {_MIRROR: self._mirrored(workspace)}
 
     def _mirrored(self, workspace: Workspace) -> np.ndarray:
-        """The drawn flags, as the kernel reads them: numbers other than 0 mirror."""
+        """Return the drawn flags, as the kernel reads them: numbers other than 0 mirror."""
         argument = self.operators[1].schema.all_arguments["mirror"]
         values = values_of(argument, workspace.arguments[_MIRROR], range(workspace.batch_size))
         return values[:, 0].astype(np.int32)
@@ -138,7 +138,7 @@ class ResizeNormalize(FusedOperator):
         return True
 
     def follow(self, workspace: Workspace) -> ResizedInParts | None:
-        """Prepares for a batch whose images are to come in parts; None if it is to be computed by :meth:`run`.
+        """Prepare for a batch whose images are to come in parts; None if it is to be computed by :meth:`run`.
 
         Args:
             workspace: its input has the images' types and shapes, and no data.
@@ -151,7 +151,7 @@ class ResizeNormalize(FusedOperator):
         return ResizedInParts(outputs, planned.resampling(after, outputs.pointers(), outputs), planned)
 
     def _plan(self, workspace: Workspace, in_windows: bool = False) -> tuple[_Rules, AlikeImages, Normalized] | None:
-        """The rules, the plan and what follows the resizing, for a batch whose images are all treated alike.
+        """Return the rules, the plan and what follows the resizing, for a batch whose images are all treated alike.
 
         Args:
             in_windows: only what is read of the images will be in memory.
@@ -180,7 +180,7 @@ class ResizeNormalize(FusedOperator):
 
     @staticmethod
     def _outputs(workspace: Workspace, rules: _Rules, planned: AlikeImages) -> TensorListGPU:
-        """Memory for the results."""
+        """Return memory for the results."""
         sizes: list[list[int]] = planned.cropped.tolist()
         are_alike = sizes.count(sizes[0]) == len(sizes)
         channels, planar = rules.channels, rules.images.after.planar
@@ -189,7 +189,7 @@ class ResizeNormalize(FusedOperator):
         return outputs
 
     def _rules_of(self, workspace: Workspace, channels: int) -> _Rules | None:
-        """The rules for images of the batch's type; None if they differ from batch to batch, or if steps refuse the type."""
+        """Return the rules for images of the batch's type; None if they differ from batch to batch, or if steps refuse the type."""
         first, second = (self.step(workspace, position) for position in range(2))
         first.inputs, second.arguments = list(workspace.inputs), {}
         try:
@@ -283,7 +283,7 @@ class ResizeNormalize(FusedOperator):
 def _resample_planned(
     first: _First, second: _Second, images: ImagePlans, values: ChannelValues, mirrored: RunValue | None
 ) -> None:
-    """Computes a batch of images that share their per-channel values; ``mirrored``: flags, if they are drawn."""
+    """Compute a batch of images that share their per-channel values; ``mirrored``: flags, if they are drawn."""
     axes, kept, regions, mirror = [], second.state, second.plans.regions, second.plans.mirror
     for letter, axis in zip("HW", (images.vertical, images.horizontal)):
         number = kept.layout.index(letter)
@@ -294,7 +294,7 @@ def _resample_planned(
 
 
 def _normalized(planar: bool, values: ChannelValues, between: np.dtype, mirrored: RunValue | None) -> Normalized:
-    """What follows the resampling of images that share their per-channel values."""
+    """Return the normalization after resampling, for images that share their per-channel values."""
     from penstock.kernels.cuda.resample import Normalized
 
     normalization, fill = np.concatenate([values.mean, values.factor]), float(values.fill[0])
@@ -302,5 +302,5 @@ def _normalized(planar: bool, values: ChannelValues, between: np.dtype, mirrored
 
 
 def _between(second: Workspace) -> np.dtype:
-    """The type that the resized images would have."""
+    """Return the type that the resized images would have."""
     return numpy_dtype(second.inputs[0].dtype)

@@ -207,7 +207,7 @@ class TensorResize(ResizingOperator):
         return np.hstack([ones.astype(np.int64), sizes]), np.hstack([zeros, starts]), np.hstack([ones, ends])
 
     def _changed_dimensions(self, workspace: Workspace, named: Sequence[int]) -> tuple[int, int]:
-        """The first dimension that changes in any sample of the batch, and the number of dimensions up to the last such
+        """Return the first dimension that changes in any sample of the batch, and the number of dimensions up to the last such
         one.
 
         As in DALI, a region that covers the dimension is no change, if the size is the same: one that is rounded up to it.
@@ -230,7 +230,7 @@ class TensorResize(ResizingOperator):
     def _planned(
         self, samples: Samples, shapes: np.ndarray, named: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The plans of all dimensions. Those that the user didn't select keep their size, in every mode."""
+        """Return the plans of all dimensions. Those that the user didn't select keep their size, in every mode."""
         axes = list(named)
         own = shapes[:, axes]
         requested = shapes.astype(np.float64)

@@ -73,7 +73,7 @@ class TileBoxes(Operator):
 
 
 def _spread(extent: int, side: int) -> list[int]:
-    """Where tiles of a side begin that cover an extent, the last of which ends with it."""
+    """Return the starts of tiles that cover an extent; the last tile ends with it."""
     count = -(-extent // side)
     overlap = (count * side - extent) / (count - 1) if count > 1 else 0.0
     return [int(number * (side - overlap)) for number in range(count)]

@@ -31,7 +31,7 @@ ARGUMENTS = (
 
 
 def count_outputs(arguments: dict[str, Any]) -> int:
-    """The number of outputs, given the arguments."""
+    """Return the number of outputs, given the arguments."""
     return len(arguments.get("output_names") or [None])
 
 
@@ -51,11 +51,11 @@ class NetworkOperator(Operator):
             )
 
     def network(self) -> Network:
-        """The network that the next batch goes through."""
+        """Return the network that the next batch goes through."""
         raise NotImplementedError(f"{type(self).__name__} must say what it runs")
 
     def tensors(self, network: Network, num_inputs: int) -> tuple[list[NetworkTensor], list[NetworkTensor]]:
-        """The network's inputs, in the order of the operator's, and the outputs that are returned.
+        """Return the network's inputs, in the order of the operator's, and the outputs that are returned.
 
         Raises:
             ValueError: the network has others than these arguments name, or than the operator has inputs.
@@ -100,7 +100,7 @@ class NetworkOperator(Operator):
     def _groups(
         self, workspace: Workspace, network: Network, inputs: Sequence[NetworkTensor], outputs: Sequence[NetworkTensor]
     ) -> Iterator[_Group]:
-        """The samples that run together; those that do not fit the network fail."""
+        """Return the samples that run together; those that do not fit the network fail."""
         groups: dict[tuple[tuple[int, ...], ...], list[int]] = {}
         stacked: dict[tuple[tuple[int, ...], ...], bool] = {}
         for index in range(workspace.batch_size):
@@ -166,7 +166,7 @@ class _Group:
     stacked: bool
 
     def joined(self, batch: Any) -> Any:
-        """The samples of a batch as one contiguous array; without a copy where they lie one after the other."""
+        """Return the samples of a batch as one contiguous array; without a copy where they lie one after the other."""
         if self.stacked and len(self.indices) == len(batch) and batch.elements is not None:
             return batch.stacked()
         samples = [batch.samples[index] for index in self.indices]
@@ -177,7 +177,7 @@ class _Group:
 
 
 def _is_stacked(title: str, inputs: Sequence[NetworkTensor], shapes: Sequence[tuple[int, ...]]) -> bool:
-    """Whether samples of these shapes lack the first dimension of the network's inputs, which then is the batch.
+    """Return whether samples of these shapes lack the first dimension of the network's inputs, which then is the batch.
 
     Raises:
         ValueError: they do not fit the network.
@@ -212,7 +212,7 @@ def _check_rows(title: str, outputs: Sequence[NetworkTensor], found: Sequence[An
 
 
 def _named(title: str, kind: str, tensors: Sequence[NetworkTensor], names: Sequence[str] | None) -> list[NetworkTensor]:
-    """The tensors with these names, in their order; all if there are no names."""
+    """Return the tensors with these names, in their order; all if there are no names."""
     known = {tensor.name: tensor for tensor in tensors}
     for name in names or ():
         if name not in known:
@@ -225,7 +225,7 @@ def _listed(tensors: Sequence[NetworkTensor]) -> str:
 
 
 def _batch(workspace: Workspace, output: NetworkTensor, layout: str, arrays: Mapping[int, Any]) -> Any:
-    """A copy of the arrays as one batch, in which failed samples are empty."""
+    """Return a copy of the arrays as one batch, in which failed samples are empty."""
     ndim = next((array.ndim for array in arrays.values()), max(len(output.dims) - 1, 0))
     check_layout(layout, ndim)
     shapes = [arrays[index].shape if index in arrays else (0,) * ndim for index in range(workspace.batch_size)]

@@ -14,7 +14,7 @@ _find_model: FindModel | None = None
 
 
 def serve_models(find: FindModel | None) -> None:
-    """Sets how models of the server in this process are found; None: there is no server."""
+    """Set how models of the server in this process are found; None: there is no server."""
     global _find_model
     _find_model = find
 

@@ -34,7 +34,7 @@ def compute_function(
     result: DALIDataType,
     jobs: Sequence[tuple[Sequence[OnGpu], OnGpu]],
 ) -> None:
-    """Computes ``function`` for all samples in one launch.
+    """Compute ``function`` for all samples in one launch.
 
     Args:
         function: name of the expression's function.
@@ -50,7 +50,7 @@ def compute_function(
 
 
 def _body(function: str, result: DALIDataType, types: Sequence[DALIDataType]) -> str:
-    """Statements that return the result for operands a, b and c."""
+    """Return the statements that compute the result for operands a, b and c."""
     kind = numpy_dtype(result).kind
     integral = kind in "iub"
     if function in _COMPARING:

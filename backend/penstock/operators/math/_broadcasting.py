@@ -10,7 +10,7 @@ _MAX_GROUPS = 6
 
 
 def broadcast(shapes: Sequence[tuple[int, ...]], sample: int) -> tuple[int, ...]:
-    """The shape of the result, as in numpy: dimensions are aligned from the end, extents of 1 are repeated.
+    """Return the shape of the result, as in numpy: dimensions are aligned from the end, extents of 1 are repeated.
 
     Args:
         shapes: of the operands.
@@ -38,7 +38,7 @@ def broadcast(shapes: Sequence[tuple[int, ...]], sample: int) -> tuple[int, ...]
 
 
 def _count_groups(shapes: Sequence[tuple[int, ...]], result: tuple[int, ...]) -> int:
-    """The number of runs of dimensions in which the same operands are broadcast, ignoring extents of 1."""
+    """Return the number of runs of dimensions in which the same operands are broadcast, ignoring extents of 1."""
     rank = len(result)
     aligned = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     patterns = [tuple(shape[axis] == 1 for shape in aligned) for axis in range(rank) if result[axis] != 1]

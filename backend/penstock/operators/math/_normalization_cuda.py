@@ -64,7 +64,7 @@ def normalize_batch(
     means: Sequence[np.ndarray] | None,
     deviations: Sequence[np.ndarray] | None,
 ) -> None:
-    """Normalizes all samples, with one launch each for mean, deviation and result.
+    """Normalize all samples, with one launch each for mean, deviation and result.
 
     Args:
         sources, targets: of equal shapes.
@@ -86,7 +86,7 @@ def normalize_batch(
 
 
 def _view(shape: tuple[int, ...], kept: Sequence[tuple[int, ...]]) -> tuple[int, int] | None:
-    """``(kept, inner)`` such that the array reshapes to (outer, kept, inner), and ``kept`` has the extents kept, or 1.
+    """Return ``(kept, inner)`` such that the array reshapes to (outer, kept, inner), and ``kept`` has the extents kept, or 1.
 
     None if there is no such view.
     """
@@ -103,7 +103,7 @@ def _view(shape: tuple[int, ...], kept: Sequence[tuple[int, ...]]) -> tuple[int,
 def _launch(
     jobs: Sequence[tuple[Located, Located, Located, Located]], views: Sequence[tuple[int, int]], n: Normalization
 ) -> None:
-    """Normalizes samples, given as source, mean, deviation and target."""
+    """Normalize samples, given as source, mean, deviation and target."""
     entries = [
         _Normalized(
             source.address,
@@ -125,7 +125,7 @@ def _launch(
 
 
 def _computed(sources: Sequence[Located], n: Normalization, means: Sequence[Located] | None = None) -> list[Located]:
-    """The mean of each sample or, given means, the deviation from them, with extent 1 along the axes."""
+    """Return the mean of each sample or, given means, the deviation from them, with extent 1 along the axes."""
     shapes = [tuple(1 if axis in n.axes else extent for axis, extent in enumerate(s.shape)) for s in sources]
     counts = [math.prod(source.shape[axis] for axis in n.axes) for source in sources]
     squares = means is not None
@@ -156,7 +156,7 @@ def _computed(sources: Sequence[Located], n: Normalization, means: Sequence[Loca
 
 
 def _spread(means: Sequence[Located], shapes: Sequence[tuple[int, ...]]) -> list[Located]:
-    """Repeats means that several outputs share, one for each output."""
+    """Repeat means that several outputs share, one for each output."""
     spread = [m if m.size == 1 or m.shape == shape else None for m, shape in zip(means, shapes)]
     missing = [i for i, mean in enumerate(spread) if mean is None]
     fresh = scratch([shapes[i] for i in missing], np.float32)

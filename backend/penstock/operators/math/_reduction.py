@@ -53,11 +53,11 @@ class Reduction(Operator[tuple[int, ...]]):
             raise RuntimeError("Arguments `axes` and `axis_names` are mutually exclusive")
 
     def result_type(self, dtype: DALIDataType) -> DALIDataType:
-        """The output type for an input type; raises RuntimeError if the requested type is not supported."""
+        """Return the output type for an input type; raise RuntimeError if the requested type is not supported."""
         raise NotImplementedError(f"{type(self).__name__} must declare its output type")
 
     def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
-        """The array reduced, without the reduced dimensions; ``kind`` is the output type."""
+        """Return the array reduced, without the reduced dimensions; ``kind`` is the output type."""
         raise NotImplementedError(f"{type(self).__name__} must say what it computes")
 
     def describe(self, workspace: Workspace[tuple[int, ...]]) -> list[OutputSpec]:
@@ -120,7 +120,7 @@ class TypedReduction(Reduction):
     """The base of reductions whose ``dtype`` argument chooses between a few types."""
 
     def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:
-        """The possible output types for an input type, the default first."""
+        """Return the possible output types for an input type, the default first."""
         raise NotImplementedError(f"{type(self).__name__} must declare its output types")
 
     def result_type(self, dtype: DALIDataType) -> DALIDataType:
@@ -151,7 +151,7 @@ class Deviation(Reduction):
         return described
 
     def variance(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample) -> Any:
-        """The mean of squared differences from the mean input, with `ddof` subtracted from the denominator."""
+        """Return the mean of squared differences from the mean input, with `ddof` subtracted from the denominator."""
         from penstock.kernels.cpu.tree_sums import tree_sums
 
         mean, ddof = sample.inputs[1], self.args["ddof"]
@@ -166,24 +166,24 @@ class Deviation(Reduction):
 
 
 def kept_extents(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The extents of the kept dimensions."""
+    """Return the extents of the kept dimensions."""
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
 
 
 def reduced_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    """The number of elements that are reduced to one."""
+    """Return the number of elements that are reduced to one."""
     return math.prod(shape[axis] for axis in axes)
 
 
 def widest(dtype: DALIDataType) -> DALIDataType:
-    """The 64-bit type in which integers are summed; FLOAT stays."""
+    """Return the 64-bit type in which integers are summed; FLOAT stays."""
     if dtype == FLOAT:
         return FLOAT
     return INT64 if numpy_dtype(dtype).kind == "i" else UINT64
 
 
 def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype, square: bool) -> np.ndarray:
-    """The mean of the elements or of their squares, in float32 where the result is not an integer.
+    """Return the mean of the elements or of their squares, in float32 where the result is not an integer.
 
     Integer results are summed in their own type, wrapping, and the quotient is truncated.
     """
@@ -201,7 +201,7 @@ def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype, square: boo
 
 
 def sum_in_single(data: np.ndarray, axes: tuple[int, ...], square: bool) -> np.ndarray:
-    """The sums of the elements or of their squares, float32, rounded as DALI's."""
+    """Return the sums of the elements or of their squares, float32, rounded as DALI's."""
     from penstock.kernels.cpu import moments
     from penstock.kernels.cpu.tree_sums import sums_of_narrow_integers, tree_sums
 
@@ -217,7 +217,7 @@ def sum_in_single(data: np.ndarray, axes: tuple[int, ...], square: bool) -> np.n
 
 
 def extreme(data: np.ndarray, axes: tuple[int, ...], largest: bool) -> np.ndarray:
-    """The smallest or largest elements, starting from the type's finite limit at the other end."""
+    """Return the smallest or largest elements, starting from the type's finite limit at the other end."""
     if not axes:
         return data
     limits: Any = np.finfo(data.dtype) if data.dtype.kind == "f" else np.iinfo(data.dtype)
@@ -234,6 +234,6 @@ def extreme(data: np.ndarray, axes: tuple[int, ...], largest: bool) -> np.ndarra
 
 
 def check_mean(mean: Any, kept: tuple[int, ...]) -> None:
-    """Raises RuntimeError unless there is one mean for all or one for each output element."""
+    """Raise RuntimeError unless there is one mean for all or one for each output element."""
     if mean.size not in (1, math.prod(kept)):
         raise RuntimeError(f"The mean of shape {list(mean.shape)} does not fit an output of shape {list(kept)}")

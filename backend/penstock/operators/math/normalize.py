@@ -104,7 +104,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
 
     @staticmethod
     def _implied_axes(workspace: Workspace[tuple[int, ...]]) -> list[int]:
-        """The dimensions in which a mean or deviation given as data has extent 1; all without one."""
+        """Return the dimensions in which a mean or deviation given as data has extent 1; all without one."""
         batch = workspace.inputs[0]
         given = next((workspace.arguments[name] for name in ("mean", "stddev") if name in workspace.arguments), None)
         if given is None or not len(given):
@@ -138,8 +138,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
             moments.standardize(source, volumes, self._standard, target)
 
     def standard_of_rows(self, sample: Sample[tuple[int, ...]], data: np.ndarray) -> Standard | None:
-        """How to normalize each row of a float32 matrix like ``data`` separately; None if rows are not normalized
-        separately."""
+        """Return how to normalize each row of a float32 matrix like ``data`` separately; None if rows share a normalization."""
         from penstock.kernels.cpu import moments
 
         if sample.workspace.state != (1,) or self.given("mean") or self.given("stddev"):
@@ -171,7 +170,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
         )
 
     def _given(self, name: str, sample: Sample[tuple[int, ...]]) -> Any:
-        """The given mean or deviation as float32; None if there is none."""
+        """Return the given mean or deviation as float32; None if there is none."""
         if not sample.given(name):
             return None
         axes = sample.workspace.state
@@ -191,7 +190,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
         return value.astype(np.float32)
 
     def _is_number(self, name: str, sample: Sample[tuple[int, ...]]) -> bool:
-        """Whether one number was given for all samples."""
+        """Return whether one number was given for all samples."""
         return sample.given(name) and sample.tensor_argument(name) is None
 
     def _check_together(self, workspace: Workspace[tuple[int, ...]]) -> None:
@@ -204,7 +203,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
     def _normalize(
         self, samples: Sequence[Sample[tuple[int, ...]]], arrays: Sequence[tuple[np.ndarray, np.ndarray]]
     ) -> None:
-        """Normalizes samples with a common mean and deviation, each from one array into another."""
+        """Normalize samples with a common mean and deviation, each from one array into another."""
         if not samples:
             return
         axes, data = samples[0].workspace.state, [values for values, _ in arrays]
@@ -247,12 +246,12 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
 
 
 def _centre(mean: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """The mean from which the variance is measured: the first one if nothing is reduced."""
+    """Return the mean from which the variance is measured: the first one if nothing is reduced."""
     return mean if axes else mean[(slice(0, 1),) * mean.ndim]
 
 
 def _along(values: object, shape: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
-    """A reduction's results as float32, with extent 1 along the reduced dimensions."""
+    """Return a reduction's results as float32, with extent 1 along the reduced dimensions."""
     extents = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
     return np.asarray(values, np.float32).reshape(extents)
 
@@ -267,7 +266,7 @@ def _sum(data: np.ndarray, axes: tuple[int, ...]) -> Any:
 
 
 def _sum_of_squares(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...]) -> Any:
-    """The squared differences from the mean, summed along ``axes`` a few rows at a time so that they stay in the cache."""
+    """Return the squared differences from the mean, summed along ``axes`` a few rows at a time so that they stay in the cache."""
     from penstock.kernels.cpu import moments
 
     volumes = moments.around(data, axes)

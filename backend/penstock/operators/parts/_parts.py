@@ -28,7 +28,7 @@ COUNTS = Argument(
 
 
 def mark_parts(workspace: Workspace, parts: TensorList, counts: Sequence[int]) -> TensorList:
-    """Notes from which sample each part is; returns the numbers of parts as a batch of scalars.
+    """Record each part's source sample; return the numbers of parts as a batch of scalars.
 
     Args:
         workspace: of the operator that made the parts.
@@ -47,7 +47,7 @@ def mark_parts(workspace: Workspace, parts: TensorList, counts: Sequence[int]) -
 
 
 def counts_of(workspace: Workspace) -> list[int]:
-    """The number of parts of each sample, by the argument `counts`.
+    """Return the number of parts of each sample, by the argument `counts`.
 
     Raises:
         RuntimeError: it is a constant, or does not hold one number for each sample.
@@ -59,7 +59,7 @@ def counts_of(workspace: Workspace) -> list[int]:
 
 
 def ranges_by_sample(parts: TensorList, counts: Sequence[int]) -> list[range]:
-    """Which of the parts are each sample's.
+    """Return the range of each sample's parts.
 
     Raises:
         RuntimeError: there are more or fewer of them.
@@ -78,7 +78,7 @@ def ranges_by_sample(parts: TensorList, counts: Sequence[int]) -> list[range]:
 def cut_regions(
     workspace: Workspace, regions: Sequence[Sequence[Region]], layout: str, fill: Sequence[float] | np.ndarray
 ) -> TensorList:
-    """Copies regions of the images, the operator's first input, each to a sample of its own.
+    """Copy regions of the images, the operator's first input, each to a separate sample.
 
     Args:
         workspace: of the operator, on either device.
@@ -118,7 +118,7 @@ def _cut_on_cpu(
 def _cut_on_gpu(
     images: TensorListGPU, flat: Sequence[tuple[int, Region]], parts: TensorListGPU, values: np.ndarray
 ) -> None:
-    """Copies all regions in one launch, after another one for those that reach outside."""
+    """Copy all regions in one launch, after another one for those that reach outside."""
     from penstock.kernels.cuda.launch import upload
     from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
@@ -136,7 +136,7 @@ def _cut_on_gpu(
 
 
 def _copy_inside(region: Region, source: Located, target: Located) -> WindowCopy:
-    """What an image has of a region, to where it belongs."""
+    """Copy the part of a region that lies inside the image to its position in the output."""
     from penstock.kernels.cuda.window import WindowCopy
 
     inside, place = region.overlap(source.shape)
@@ -151,7 +151,7 @@ def _copy_inside(region: Region, source: Located, target: Located) -> WindowCopy
 
 
 def as_bits(batch: TensorListGPU) -> list[Located]:
-    """Where the samples lie, as unsigned integers of their type's size, which are copied as they are."""
+    """Return views of the samples as unsigned integers of the same size, for copying without conversion."""
     from penstock.kernels.cuda.launch import Located, places_of
 
     addresses, owner = places_of(batch)

@@ -107,7 +107,7 @@ def _join_on_cpu(
 
 
 def _join_on_gpu(parts: TensorListGPU, groups: Sequence[range], targets: Sequence[Located]) -> None:
-    """Copies all parts in one launch: whether stacked or joined, they lie one after the other."""
+    """Copy all parts in one launch: whether stacked or joined, they lie one after the other."""
     from penstock.kernels.cuda.window import join
 
     located = [part.flat() for part in as_bits(parts)]
@@ -115,6 +115,6 @@ def _join_on_gpu(parts: TensorListGPU, groups: Sequence[range], targets: Sequenc
 
 
 def _default_shape(parts: TensorList, stacks: bool) -> tuple[int, ...]:
-    """The shape of what is joined of no parts."""
+    """Return the shape of the result of joining no parts."""
     first = parts.shapes[0] if len(parts) else (0,) * parts.ndim()
     return (0, *first) if stacks else (0, *first[1:])

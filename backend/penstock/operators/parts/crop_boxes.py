@@ -96,7 +96,7 @@ class CropBoxes(Operator):
         workspace.outputs = [crops, mark_parts(workspace, crops, [len(own) for own in regions])]
 
     def _regions(self, shape: tuple[int, ...], boxes: np.ndarray, layout: str) -> list[Region]:
-        """Where the boxes lie in an image.
+        """Return the regions of the boxes in an image.
 
         Raises:
             ValueError: they are no boxes, or one holds no pixel, or reaches outside.

@@ -60,7 +60,7 @@ class CutSegments(Operator):
 
 
 def _regions(shape: tuple[int, ...], segments: np.ndarray, axis: int) -> list[Region]:
-    """Where the segments lie in a recording.
+    """Return the regions of the segments in a recording.
 
     Raises:
         ValueError: they are no segments, or one is empty, or reaches outside.

@@ -86,7 +86,7 @@ class CutTiles(Operator):
         return [(row, column) for row in rows for column in columns]
 
     def _starts(self, extent: int, tile: int, stride: int) -> list[int]:
-        """Where tiles begin along an axis."""
+        """Return the starts of the tiles along an axis."""
         if self.args["edge"] == "drop":
             return list(range(0, extent - tile + 1, stride))
         count = max(-(-(extent - tile) // stride), 0) + 1

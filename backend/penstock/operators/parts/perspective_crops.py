@@ -173,7 +173,7 @@ class PerspectiveCrops(Operator):
         workspace.outputs = [result, mark_parts(workspace, result, counts)]
 
     def _crops(self, index: int, shape: tuple[int, ...], given: np.ndarray) -> list[_Crop]:
-        """The crops of an image.
+        """Return the crops of an image.
 
         Raises:
             ValueError: the quadrilaterals are none, or one holds no pixel, is not convex, or is too large; or the image is.

@@ -45,11 +45,11 @@ class AxisOperator(Operator[int]):
         outputs: Sequence[np.ndarray],
         faults: np.ndarray,
     ) -> None:
-        """Computes some samples; see :mod:`penstock.operators.postprocessing._axis_cpu`."""
+        """Compute some samples; see :mod:`penstock.operators.postprocessing._axis_cpu`."""
         raise NotImplementedError(f"{type(self).__name__} must say what it computes")
 
     def resolve(self, workspace: Workspace[int]) -> int:
-        """The dimension along which scores are.
+        """Return the dimension that holds the scores.
 
         Raises:
             RuntimeError: scores are not of FLOAT or FLOAT16, or their layout has no such dimension.
@@ -65,7 +65,7 @@ class AxisOperator(Operator[int]):
         return batch.layout().index(name)
 
     def check_extent(self, sample: Sample[int]) -> int:
-        """How many scores a sample has along the dimension; raises ValueError if there are none."""
+        """Return the number of scores of a sample along the dimension; raise ValueError if there are none."""
         extent = sample.shapes[0][sample.workspace.state]
         if not extent:
             raise ValueError(f"There is no score: the shape is {list(sample.shapes[0])}")
@@ -98,7 +98,8 @@ class AxisOperator(Operator[int]):
 
 
 def _places(shapes: Sequence[Shape], results: Sequence[Shape], axis: int) -> np.ndarray:
-    """What kernels read of each sample: where it and its results begin, and the extents before, along and after the dimension."""
+    """Return what kernels need of each sample: its offset and its results' offset, and the extents before, along and
+    after the dimension."""
     inputs = np.array([math.prod(shape) for shape in shapes], np.int64)
     outputs = np.array([math.prod(shape) for shape in results], np.int64)
     extents = [(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])) for shape in shapes]
@@ -113,14 +114,14 @@ def _fault(place: int, shape: Shape) -> ValueError:
 
 
 def names_of(labels: Sequence[str]) -> np.ndarray:
-    """Names as strings are in pipelines: rows of uint8, padded with zeros."""
+    """Return names as strings are in pipelines: rows of uint8, padded with zeros."""
     encoded = [label.encode() for label in labels]
     longest = max(map(len, encoded), default=0)
     return np.array([list(name.ljust(longest, b"\0")) for name in encoded], np.uint8).reshape(len(encoded), longest)
 
 
 def check_labels(labels: Sequence[str] | None, extent: int) -> None:
-    """Raises ValueError unless there is a name for each class."""
+    """Raise ValueError unless there is a name for each class."""
     if labels is not None and len(labels) != extent:
         raise ValueError(f"`labels` has {len(labels)} names, and there are {extent} scores")
 
@@ -135,7 +136,7 @@ def fill_names(
     per_row: int,
     faults: np.ndarray,
 ) -> None:
-    """Writes the names of the classes that were found of some samples.
+    """Write the names of the classes found in some samples.
 
     Args:
         names: as :func:`names_of` returns them.

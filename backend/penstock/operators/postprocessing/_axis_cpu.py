@@ -15,7 +15,7 @@ from penstock.kernels.cpu.options import kernel
 
 @kernel
 def softmax(scores: np.ndarray, places: np.ndarray, begin: int, end: int, results: np.ndarray) -> None:
-    """Fills ``results``, float32 like the scores, with exponentials that sum to 1 along the dimension."""
+    """Fill ``results``, float32 like the scores, with exponentials that sum to 1 along the dimension."""
     for sample in range(begin, end):
         start, target, outer, extent, inner = places[sample]
         best, total = np.empty(inner, np.float32), np.empty(inner, np.float64)
@@ -42,7 +42,7 @@ def softmax(scores: np.ndarray, places: np.ndarray, begin: int, end: int, result
 def argmax(
     scores: np.ndarray, places: np.ndarray, begin: int, end: int, results: np.ndarray, faults: np.ndarray
 ) -> None:
-    """Fills ``results``, int32, with the index of the highest score, of equal ones the first.
+    """Fill ``results``, int32, with the index of the highest score, of equal ones the first.
 
     Args:
         faults: output: where in its sample a score is NaN, unless none is.
@@ -83,7 +83,7 @@ def top_k(
     indices: np.ndarray,
     faults: np.ndarray,
 ) -> None:
-    """Finds the highest scores, the highest first, of equal ones the first.
+    """Find the highest scores, the highest first, of equal ones the first.
 
     Args:
         count: how many.

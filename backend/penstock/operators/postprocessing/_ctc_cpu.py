@@ -11,7 +11,7 @@ from penstock.kernels.cpu.options import inner, kernel
 
 @inner
 def _fill_logarithms(scores: np.ndarray, first: int, classes: int, are_probabilities: bool, logs: np.ndarray) -> int:
-    """Fills ``logs``, float64 of shape (classes,), with the logarithms of one step's probabilities.
+    """Fill ``logs``, float64 of shape (classes,), with the logarithms of one step's probabilities.
 
     Returns the first class whose score is not usable, or -1.
     """
@@ -39,7 +39,7 @@ def _fill_logarithms(scores: np.ndarray, first: int, classes: int, are_probabili
 
 @inner
 def _sum_of(a: float, b: float) -> float:
-    """The logarithm of the sum of two numbers, given by their logarithms."""
+    """Return the logarithm of the sum of two numbers, given by their logarithms."""
     if a < b:
         a, b = b, a
     return a if b == -math.inf else a + math.log1p(math.exp(b - a))
@@ -62,7 +62,7 @@ def follow_best_path(
     totals: np.ndarray,
     faults: np.ndarray,
 ) -> None:
-    """Takes the best class of each step, of equal ones the first, and drops repetitions and blanks.
+    """Take the best class of each step (the first of equal ones), and drop repetitions and blanks.
 
     Args:
         scores: of all samples, float32, a row of classes for each step.
@@ -118,7 +118,7 @@ def search_prefixes(
     totals: np.ndarray,
     faults: np.ndarray,
 ) -> None:
-    """Keeps the ``width`` most probable beginnings of the text from step to step, over all paths that give them.
+    """Keep the ``width`` most probable prefixes of the text after each step, over all paths that produce them.
 
     ``totals`` are logarithms of texts' probabilities; the other arguments are those of :func:`follow_best_path`.
     """

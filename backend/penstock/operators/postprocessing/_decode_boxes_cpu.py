@@ -13,7 +13,7 @@ from penstock.kernels.cpu.options import inner, kernel
 def _store_edges(
     left: float, top: float, right: float, bottom: float, geometry: np.ndarray, boxes: np.ndarray, row: int
 ) -> None:
-    """Writes a box in the coordinates of the original image."""
+    """Write a box in the coordinates of the original image."""
     boxes[row, 0] = min(max((left - geometry[0]) * geometry[2], geometry[4]), geometry[6])
     boxes[row, 1] = min(max((top - geometry[1]) * geometry[3], geometry[5]), geometry[7])
     boxes[row, 2] = min(max((right - geometry[0]) * geometry[2], geometry[4]), geometry[6])
@@ -24,7 +24,7 @@ def _store_edges(
 def _store(
     centre_x: float, centre_y: float, wide: float, high: float, geometry: np.ndarray, boxes: np.ndarray, row: int
 ) -> None:
-    """Writes a box, given by its centre and extents, as corners in the coordinates of the original image."""
+    """Write a box, given by its centre and extents, as corners in the coordinates of the original image."""
     half = np.float32(0.5)
     left, top = centre_x - wide * half, centre_y - high * half
     _store_edges(left, top, centre_x + wide * half, centre_y + high * half, geometry, boxes, row)
@@ -32,7 +32,7 @@ def _store(
 
 @kernel
 def decode_centres(predicted: np.ndarray, firsts: np.ndarray, geometry: np.ndarray, boxes: np.ndarray) -> None:
-    """Decodes centres and extents.
+    """Decode centres and extents.
 
     Args:
         predicted: of all samples, float32 of shape (n, 4).
@@ -59,7 +59,7 @@ def decode_offsets(
     max_log: float,
     boxes: np.ndarray,
 ) -> None:
-    """Decodes offsets from anchors; see :func:`decode_centres`.
+    """Decode offsets from anchors; see :func:`decode_centres`.
 
     Args:
         anchors: float32: left, top, right, bottom, of a sample or of all.
@@ -90,7 +90,7 @@ def decode_cells(
     strides: np.ndarray,
     boxes: np.ndarray,
 ) -> None:
-    """Decodes offsets from the cells of grids, one for each stride; see :func:`decode_centres`.
+    """Decode offsets from the cells of grids, one for each stride; see :func:`decode_centres`.
 
     Args:
         cells: height and width of each grid, in cells, int64 of shape (samples, 2, strides).
@@ -119,7 +119,7 @@ def decode_distances(
     strides: np.ndarray,
     boxes: np.ndarray,
 ) -> None:
-    """Decodes distances of edges from the centres of cells; see :func:`decode_cells`.
+    """Decode distances of edges from the centres of cells; see :func:`decode_cells`.
 
     Args:
         predicted: float32 of shape (n, 4): left, top, right, bottom, in cells; or (n, 4 * logits): of each, the logits of 0, 1, 2, ...
@@ -150,7 +150,7 @@ def decode_distances(
 
 @inner
 def _mean(logits: np.ndarray, first: int, count: int) -> np.float32:
-    """The mean of 0, 1, 2, ..., of which these are the logits, `count` from the `first` on."""
+    """Return the mean of 0, 1, 2, ..., of which these are the logits, `count` from the `first` on."""
     highest = logits[first]
     for number in range(1, count):
         highest = max(highest, logits[first + number])

@@ -20,7 +20,7 @@ def draw_texts(
     scale: int,
     image: np.ndarray,
 ) -> None:
-    """Draws texts, of which the later ones cover the earlier ones.
+    """Draw texts, of which the later ones cover the earlier ones.
 
     Args:
         font: the rows of each glyph, uint16 of shape (glyphs, height): bit 8 is the leftmost of nine pixels.

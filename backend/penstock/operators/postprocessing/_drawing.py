@@ -11,25 +11,25 @@ _MAX_COORDINATE = 2.0**31
 
 
 def check_colours(name: str, colours: Sequence[int]) -> None:
-    """Raises ValueError unless these are colours' values."""
+    """Raise ValueError unless these are colours' values."""
     if not colours or min(colours) < 0 or max(colours) > 255:
         raise ValueError(f"`{name}` are from 0 to 255. Got: {list(colours)}")
 
 
 def check_channels(name: str, colours: Sequence[int], channels: int) -> None:
-    """Raises ValueError unless the values make whole colours of images with so many channels."""
+    """Raise ValueError unless the values form whole colours of this many channels."""
     if not channels or len(colours) % channels:
         raise ValueError(f"`{name}` has {len(colours)} values, and images have {channels} channels")
 
 
 def colours_of(colours: Sequence[int], channels: int, labels: np.ndarray) -> np.ndarray:
-    """The colour of each label, uint8 of shape (labels, channels): they are taken over and over again."""
+    """Return the colour of each label, uint8 of shape (labels, channels), repeating the list of colours."""
     table = np.array(colours, np.uint8).reshape(-1, channels)
     return table[labels.astype(np.int64) % len(table)]
 
 
 def edges_of(coordinates: np.ndarray, what: str) -> np.ndarray:
-    """Coordinates, rounded to the nearest edge between pixels, halves to the even one: int64.
+    """Return coordinates rounded to the nearest edge between pixels, halves to even: int64.
 
     Raises:
         ValueError: one is NaN.

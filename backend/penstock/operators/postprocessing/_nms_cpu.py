@@ -21,7 +21,7 @@ def count_candidates(
     counts: np.ndarray,
     faults: np.ndarray,
 ) -> None:
-    """Counts each sample's scores above its threshold.
+    """Count each sample's scores above its threshold.
 
     Args:
         scores: of all samples, float32.
@@ -58,7 +58,7 @@ def _is_suppressed(
     count: int,
     threshold: float,
 ) -> bool:
-    """Whether one of the first ``count`` known boxes overlaps a box by more than the threshold."""
+    """Return whether one of the first ``count`` known boxes overlaps a box by more than the threshold."""
     zero = np.float32(0)
     for start in range(0, count, _BOXES_AT_ONCE):
         hits = np.int32(0)
@@ -93,7 +93,7 @@ def suppress(
     counts: np.ndarray,
     faults: np.ndarray,
 ) -> None:
-    """Keeps of each sample the boxes that no better one overlaps, the best first.
+    """Keep the boxes of each sample that no better one overlaps, the best first.
 
     Args:
         boxes: of all samples, float32 of shape (n, 4).

@@ -9,7 +9,7 @@ from penstock.kernels.cpu.options import inner, kernel
 
 @inner
 def _read_at(mask: np.ndarray, x: float, y: float) -> np.float32:
-    """Reads a mask that is surrounded by zeros at a place in it, by bilinear interpolation; the first pixel's centre is at (1, 1)."""
+    """Read a zero-padded mask at a position by bilinear interpolation; the first pixel's centre is at (1, 1)."""
     high, wide = mask.shape
     column, row = np.int64(x), np.int64(y)
     right, lower = x - np.float32(column), y - np.float32(row)
@@ -27,7 +27,7 @@ def _read_at(mask: np.ndarray, x: float, y: float) -> np.float32:
 
 @kernel
 def paste_masks(masks: np.ndarray, boxes: np.ndarray, threshold: float, results: np.ndarray) -> None:
-    """Fills ``results`` with each mask, resized to its box, and zeros around it.
+    """Fill ``results`` with each mask, resized to its box, and zeros around it.
 
     Args:
         masks: float32 of shape (n, height, width).

@@ -46,7 +46,7 @@ class Rows(PlanColumns[Tables]):
         return cls(tables, np.concatenate([part.counts for part in parts]))
 
     def shapes(self) -> list[np.ndarray]:
-        """The shapes of each output, int64 with a row for each sample."""
+        """Return the shapes of each output, int64 with a row for each sample."""
         return [
             np.column_stack([counts, *(np.full(len(counts), extent) for extent in table.shape[1:])])
             for table, counts in zip(self.tables, self.counts.T)
@@ -85,21 +85,21 @@ class RowsOperator(Operator[None, Tables, Rows]):
 
 
 def check_real(workspace: Workspace, number: int, name: str) -> None:
-    """Raises RuntimeError unless an input is of FLOAT or FLOAT16."""
+    """Raise RuntimeError unless an input is of FLOAT or FLOAT16."""
     batch = workspace.inputs[number]
     if len(batch) and batch.dtype not in (FLOAT, FLOAT16):
         raise RuntimeError(f"`{name}` is of FLOAT or FLOAT16, got {dtype_name(batch.dtype)}")
 
 
 def check_type(workspace: Workspace, number: int, name: str, dtype: DALIDataType) -> None:
-    """Raises RuntimeError unless an input is of a type."""
+    """Raise RuntimeError unless an input is of a type."""
     batch = workspace.inputs[number]
     if len(batch) and batch.dtype != dtype:
         raise RuntimeError(f"`{name}` is of {dtype_name(dtype)}, got {dtype_name(batch.dtype)}")
 
 
 def elements_of(samples: Samples, number: int, dtype: type[np.generic]) -> np.ndarray:
-    """The elements of an input of these samples, one after the other, in a type."""
+    """Return the elements of these samples of an input, concatenated, in the given type."""
     batch: TensorList = samples.workspace.inputs[number]
     if samples.are_all:
         elements = batch.contiguous_elements()
@@ -109,14 +109,14 @@ def elements_of(samples: Samples, number: int, dtype: type[np.generic]) -> np.nd
 
 
 def firsts_of(counts: np.ndarray) -> np.ndarray:
-    """Where each sample's part begins, and at last where the last one ends."""
+    """Return where each sample's part begins, followed by the end of the last."""
     firsts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=firsts[1:])
     return firsts
 
 
 def share(workspace: Workspace, work: Callable[[int, int], object], sizes: np.ndarray) -> None:
-    """Calls ``work(begin, end)`` for ranges of samples, on several threads if there is enough to do.
+    """Call ``work(begin, end)`` for ranges of samples, on several threads if there is enough to do.
 
     Args:
         sizes: how many numbers each sample has.

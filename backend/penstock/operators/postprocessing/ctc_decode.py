@@ -139,7 +139,7 @@ class CtcDecode(RowsOperator):
         return plans.shapes(), plans
 
     def _join_classes(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
-        """The results for samples of which only the best classes are known."""
+        """Return the results for samples of which only the best classes are known."""
         shapes = [samples.shapes(number) for number in range(len(samples.workspace.inputs))]
         if not all(np.array_equal(own, shapes[0]) for own in shapes):
             raise ValueError(
@@ -180,7 +180,7 @@ class CtcDecode(RowsOperator):
         return plans.shapes(), plans
 
     def _with_texts(self, plans: Rows, tokens: Sequence[np.ndarray], classes: np.ndarray, blanks: np.ndarray) -> Rows:
-        """The results with the texts before them."""
+        """Return the results, preceded by the texts."""
         assert self._texts is not None
         texts = []
         for own, amount, blank in zip(tokens, classes.tolist(), blanks.tolist()):
@@ -191,7 +191,7 @@ class CtcDecode(RowsOperator):
         return Rows([table, *plans.tables], np.column_stack([lengths, plans.counts]))
 
     def _steps(self, samples: Samples[None, Tables, Rows], whole: np.ndarray) -> np.ndarray:
-        """How many steps of each sample to read."""
+        """Return the number of steps to read of each sample."""
         if not samples.given("length"):
             return np.ascontiguousarray(whole)
         steps = np.empty(len(whole), np.int64)
@@ -201,7 +201,7 @@ class CtcDecode(RowsOperator):
         return steps
 
     def _blanks(self, classes: np.ndarray) -> np.ndarray:
-        """The blank's class, for each sample.
+        """Return the blank's class, for each sample.
 
         Raises:
             ValueError: the sample has no such class, or the vocabulary does not fit.
@@ -216,6 +216,6 @@ class CtcDecode(RowsOperator):
 
 
 def _gives_classes(workspace: Workspace[None, Tables, Rows]) -> bool:
-    """Whether the first input holds the best class of each step, rather than the scores of all."""
+    """Return whether the first input holds the best class of each step, rather than the scores of all."""
     batch = workspace.inputs[0]
     return batch.dtype in (INT32, INT64) and batch.ndim() == 1

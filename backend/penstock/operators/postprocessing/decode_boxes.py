@@ -172,7 +172,7 @@ class DecodeBoxes(RowsOperator):
         return plans.shapes(), plans
 
     def _geometry(self, samples: Samples[None, Tables, Rows]) -> np.ndarray:
-        """What kernels do with corners; see :func:`decode_centres`."""
+        """Return how kernels transform corners; see :func:`decode_centres`."""
         geometry = np.empty((len(samples), 8), np.float32)
         geometry[:, 4:6], geometry[:, 6:] = -np.inf, np.inf
         geometry[:, :2], geometry[:, 2:4] = _pairs(samples, "shift"), _pairs(samples, "scale")
@@ -184,7 +184,7 @@ class DecodeBoxes(RowsOperator):
         return geometry
 
     def _width(self, shapes: np.ndarray) -> int:
-        """How many numbers are predicted of a box.
+        """Return the number of values predicted for a box.
 
         Raises:
             ValueError: they are not so many for all boxes, or not as many as the form has.
@@ -200,7 +200,8 @@ class DecodeBoxes(RowsOperator):
         return width
 
     def _cells(self, samples: Samples[None, Tables, Rows], counts: np.ndarray, strides: np.ndarray) -> np.ndarray:
-        """Height and width of each grid, in cells, int64 of shape (samples, 2, strides); raises ValueError unless there is a box for each cell."""
+        """Return each grid's height and width in cells, int64 of shape (samples, 2, strides); raise ValueError unless
+        each cell has a box."""
         extents = np.empty((len(samples), 2), np.int64)
         extents[:] = samples.per_axis("size", 2)
         # Convolutions pad inputs that are no multiple of the stride.
@@ -213,7 +214,7 @@ class DecodeBoxes(RowsOperator):
         return cells
 
     def _anchors_of(self, samples: Samples[None, Tables, Rows], counts: np.ndarray) -> tuple[np.ndarray, int]:
-        """Anchors, and 1 if each sample has its own, 0 if they are for all; raises ValueError unless there is one for each box."""
+        """Return anchors, and 1 if each sample has its own, 0 if all share them; raise ValueError unless there is one for each box."""
         if self._anchors is not None:
             if (counts != len(self._anchors)).any():
                 raise ValueError(f"There are {len(self._anchors)} anchors, and {counts[0]} boxes")
@@ -225,7 +226,7 @@ class DecodeBoxes(RowsOperator):
 
 
 def _pairs(samples: Samples, name: str) -> np.ndarray:
-    """The values of an argument for x and y, or one value for both, of each sample or of all."""
+    """Return the values of an argument for x and y, or one value for both, of each sample or of all."""
     values = samples.values(name)
     if values.shape[1] not in (1, 2):
         raise ValueError(f"`{name}` is one number, or those of x and y. Got: {values[0].tolist()}")

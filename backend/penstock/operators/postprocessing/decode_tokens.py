@@ -14,7 +14,7 @@ from penstock.schema.example_data import Example, fixed_arrays
 
 
 def _byte_characters() -> dict[str, int]:
-    """The characters that stand for bytes in GPT-2's vocabulary: printable ones for themselves, and for the others those from U+0100."""
+    """Return GPT-2's characters for bytes: printable ones stand for themselves, the others map to U+0100 and up."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(256 + number): byte for number, byte in enumerate(others)}
@@ -107,7 +107,7 @@ class DecodeTokens(RowsOperator):
         return plans.shapes(), plans
 
     def _decode(self, tokens: list[int]) -> bytes:
-        """The text of a sample's tokens."""
+        """Return the text of a sample's tokens."""
         end = self.args["end"]
         if end is not None and end in tokens:
             tokens = tokens[: tokens.index(end)]
@@ -116,7 +116,7 @@ class DecodeTokens(RowsOperator):
 
 
 def _as_bytes(text: str, bytes_of: dict[str, int]) -> bytes:
-    """The bytes of a token; special tokens, such as <|endoftext|>, may have other characters."""
+    """Return the bytes of a token; special tokens, such as <|endoftext|>, may have other characters."""
     return (
         bytes([bytes_of[character] for character in text]) if all(map(bytes_of.__contains__, text)) else text.encode()
     )

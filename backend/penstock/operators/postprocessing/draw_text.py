@@ -192,7 +192,7 @@ class DrawText(Operator):
         )
 
     def _lines(self, texts: np.ndarray) -> list[np.ndarray]:
-        """The glyphs of each text of a sample."""
+        """Return the glyphs of each text of a sample."""
         if self._names is None:
             return [glyphs_of(_decoded(row, number)) for number, row in enumerate(np.atleast_2d(texts))]
         for number, label in enumerate(texts.tolist()):
@@ -203,7 +203,7 @@ class DrawText(Operator):
 
 @cache
 def _font() -> tuple[np.ndarray, np.ndarray]:
-    """The glyph of each character up to U+FFFF, int64, and the rows of each glyph, uint16 of shape (glyphs, 18)."""
+    """Return the glyph of each character up to U+FFFF, int64, and the rows of each glyph, uint16 of shape (glyphs, 18)."""
     with np.load(_FONT, allow_pickle=False) as font:
         codes, rows = font["codes"], font["rows"]
     glyphs = np.full(0x10000, np.searchsorted(codes, _NO_CHARACTER))
@@ -212,7 +212,7 @@ def _font() -> tuple[np.ndarray, np.ndarray]:
 
 
 def glyphs_of(text: str) -> np.ndarray:
-    """The glyphs of a text, int64; letters and their accents are composed where Unicode has a character for both."""
+    """Return the glyphs of a text, int64; letters and their accents are composed where Unicode has a character for both."""
     codes = np.frombuffer(unicodedata.normalize("NFC", text).encode("utf-32-le"), "<u4")
     return _font()[0][np.where(codes < 0x10000, codes, _NO_CHARACTER)]
 

@@ -17,7 +17,7 @@ _APPROXIMATIONS = {"none": "CHAIN_APPROX_NONE", "simple": "CHAIN_APPROX_SIMPLE"}
 
 
 def masks(layout: str = "") -> ExampleSamples:
-    """Masks with a ring and a bar."""
+    """Return masks with a ring and a bar."""
 
     def make(index: int) -> np.ndarray:
         y, x = np.indices(((40, 40), (30, 30), (20, 50))[index % 3])
@@ -29,7 +29,7 @@ def masks(layout: str = "") -> ExampleSamples:
 
 
 def _large_mask(layout: str = "") -> ExampleSamples:
-    """A mask as large as the photographs of the reference."""
+    """Return a mask as large as the photographs of the reference."""
     return ExampleSamples(lambda index: masks().make(0).repeat(4, axis=0).repeat(6, axis=1)[:160, :240].copy(), "HW")
 
 
@@ -110,7 +110,7 @@ class FindContours(RowsOperator):
         return plans.shapes(), plans
 
     def _outlines(self, mask: np.ndarray, layout: str) -> list[np.ndarray]:
-        """The outlines in a mask, int32 of shape (vertices, 2)."""
+        """Return the outlines in a mask, int32 of shape (vertices, 2)."""
         from penstock.kernels.cpu.opencv import opencv
 
         if "C" in layout:
@@ -129,7 +129,7 @@ class FindContours(RowsOperator):
 
 
 def _as_polygons(outlines: Sequence[np.ndarray]) -> Rows:
-    """The polygons and vertices of one sample."""
+    """Return the polygons and vertices of one sample."""
     ends = np.cumsum([len(outline) for outline in outlines], dtype=np.int64)
     starts = np.concatenate([[0], ends[:-1]])[: len(ends)]
     polygons = np.column_stack([np.arange(len(ends)), starts, ends]).astype(np.int32)

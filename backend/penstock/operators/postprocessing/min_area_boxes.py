@@ -101,7 +101,7 @@ class MinAreaBoxes(RowsOperator):
         return plans.shapes(), plans
 
     def _boxes(self, polygons: np.ndarray, vertices: np.ndarray, scores: np.ndarray | None) -> Rows:
-        """The rectangles of one sample.
+        """Return the rectangles of one sample.
 
         Raises:
             ValueError: the inputs have other shapes, or a polygon has vertices that are not there.
@@ -145,8 +145,8 @@ def _no_boxes() -> Rows:
 
 
 def _reading_order(corners: np.ndarray) -> list[int]:
-    """Indices of rectangles from top to bottom, and from left to right where they lie side by side: no further apart in height than half
-    the one that begins the line."""
+    """Return indices of rectangles from top to bottom, and from left to right within a line: those no further apart in
+    height than half the rectangle that begins the line."""
     middles, highs = corners[:, :, 1].mean(axis=1), np.ptp(corners[:, :, 1], axis=1)
     lefts = corners[:, :, 0].min(axis=1)
     lines: list[list[int]] = []
@@ -162,7 +162,7 @@ def _reading_order(corners: np.ndarray) -> list[int]:
 def _grown(
     box: tuple[tuple[float, float], tuple[float, float], float], grow: float
 ) -> tuple[tuple[float, float], tuple[float, float], float]:
-    """A rectangle (centre, extents, angle) with its sides moved outwards."""
+    """Return a rectangle (centre, extents, angle) with its sides moved outwards."""
     centre, (wide, high), angle = box
     if not grow or not wide + high:
         return box
@@ -171,14 +171,14 @@ def _grown(
 
 
 def _in_order(corners: np.ndarray) -> np.ndarray:
-    """The corners clockwise from the upper left one: the upper one of the two on the left."""
+    """Return the corners clockwise from the upper left one: the upper one of the two on the left."""
     by_x = corners[np.argsort(corners[:, 0], kind="stable")]
     left, right = (half[np.argsort(half[:, 1], kind="stable")] for half in (by_x[:2], by_x[2:]))
     return np.stack([left[0], right[0], right[1], left[1]])
 
 
 def _mean_inside(cv2: ModuleType, scores: np.ndarray, corners: np.ndarray) -> float:
-    """The mean of the scores in the pixels of a rectangle; 0 if none is on the map."""
+    """Return the mean of the scores in the pixels of a rectangle; 0 if none is on the map."""
     height, width = scores.shape
     low = np.clip(np.floor(corners.min(axis=0)), 0, (width, height)).astype(int)
     high = np.clip(np.ceil(corners.max(axis=0)) + 1, 0, (width, height)).astype(int)

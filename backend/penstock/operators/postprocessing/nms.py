@@ -25,7 +25,7 @@ _FORMS = ("xyXY", "xyWH")
 
 
 def _overlapping_boxes(layout: str = "") -> ExampleSamples:
-    """Boxes in pixels, several of each object."""
+    """Return boxes in pixels, several for each object."""
 
     def make(index: int) -> np.ndarray:
         rng = np.random.default_rng([index, 4])
@@ -212,7 +212,7 @@ class NMS(RowsOperator):
         return plans.shapes(), plans
 
     def _shapes(self, samples: Samples[None, Tables, Rows]) -> tuple[np.ndarray, np.ndarray]:
-        """How many boxes each sample has, and how many scores each of these.
+        """Return the number of boxes of each sample, and of scores of each box.
 
         Raises:
             ValueError: the inputs do not fit together.
@@ -234,7 +234,7 @@ class NMS(RowsOperator):
         return boxes[:, 0], classes
 
     def _settings(self, samples: Samples[None, Tables, Rows]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The thresholds of scores and of overlaps, and how many boxes to keep, of each sample."""
+        """Return each sample's thresholds of scores and of overlaps, and its limit of boxes."""
         count = len(samples)
         scores, overlaps = np.full(count, -np.inf, np.float32), np.empty(count, np.float32)
         if samples.given("score_threshold"):
@@ -253,7 +253,7 @@ class NMS(RowsOperator):
 
 
 def _check(faults: np.ndarray, told: str) -> None:
-    """Raises ValueError if there is a fault in a sample."""
+    """Raise ValueError if there is a fault in a sample."""
     found = faults[faults >= 0]
     if len(found):
         raise ValueError(told.format(found[0]))

@@ -107,7 +107,7 @@ class PasteMasks(Operator[None, tuple[int, int]]):
 
 
 def _with_border(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The boxes of masks that have a border of one zero around them, in whole pixels, int64; computed as by torchvision.
+    """Return the boxes of masks with a border of one zero, in whole pixels, int64; computed as by torchvision.
 
     Raises:
         ValueError: a coordinate is no number, or is far beyond any image.

@@ -26,7 +26,7 @@ _MAX_SAMPLES = np.iinfo(np.int32).max
 
 
 def _probabilities(layout: str = "") -> ExampleSamples:
-    """Speech and pauses of different lengths."""
+    """Return speech and pauses of different lengths."""
 
     def make(index: int) -> np.ndarray:
         rng = np.random.default_rng([index, 3])
@@ -193,5 +193,5 @@ class SpeechSegments(RowsOperator):
 
 
 def _as_written(value: float) -> float:
-    """The decimal that an argument was, which is kept in single precision: 0.7 seconds at 16 kHz are 11200 samples, and not fewer."""
+    """Return an argument's decimal, which is stored in single precision: 0.7 s at 16 kHz are 11200 samples, and not fewer."""
     return float(str(np.float32(value)))

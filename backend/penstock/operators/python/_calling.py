@@ -18,7 +18,7 @@ _Function = TypeVar("_Function")
 
 
 def python_schema(name: str, batch_processing: bool, *further: Argument) -> Schema:
-    """The schema of an operator that calls a function.
+    """Return the schema of an operator that calls a function.
 
     Args:
         name: of the operator.
@@ -52,12 +52,12 @@ def python_schema(name: str, batch_processing: bool, *further: Argument) -> Sche
 
 
 def _count_outputs(arguments: dict[str, Any]) -> int:
-    """The operator's output nodes; for a function without outputs, a hidden one that keeps it in the graph."""
+    """Return the operator's output nodes; for a function without outputs, a hidden one that keeps it in the graph."""
     return max(1, arguments.get("num_outputs", 1))
 
 
 def check_function(function: _Function | None) -> _Function:
-    """The function of an operator; raises RuntimeError for a file that brings none, such as one of DALI's with an address."""
+    """Return the operator's function; raise RuntimeError for a file that contains none, such as one of DALI's with an address."""
     if function is None:
         raise RuntimeError(
             "There is no function to call: only the readable format names functions, by their import path"
@@ -88,15 +88,15 @@ class PythonOperator(Operator):
         self._function = check_function(payload)
 
     def given_value(self, sample: object) -> object:
-        """The function's argument for a sample (a numpy array, or a CuPy array on the GPU)."""
+        """Return the function's argument for a sample (a numpy array, or a CuPy array on the GPU)."""
         return sample
 
     def taken_value(self, result: object) -> Any:
-        """The array of a result of the function; raises TypeError if it is none."""
+        """Return the array of the function's result; raise TypeError if the result is not an array."""
         raise NotImplementedError
 
     def call(self, *values: object) -> Any:
-        """Calls the function."""
+        """Call the function."""
         assert self._function is not None
         return self._function(*values)
 
@@ -164,7 +164,7 @@ class PythonOperator(Operator):
         return result
 
     def _batch(self, workspace: Workspace, number: int, arrays: dict[int, Any]) -> object:
-        """Copies of the arrays as one batch, since the function may reuse its memory. Failed samples are empty."""
+        """Copy the arrays to one batch, since the function may reuse its memory. Failed samples are empty."""
         layouts = self.args["output_layouts"] or ()
         layout = layouts[number] if number < len(layouts) else ""
         if not arrays:
@@ -196,5 +196,5 @@ def _name(value: object) -> str:
 
 
 def synchronize_stream() -> None:
-    """Waits for the pipeline's GPU work, before a function that does not know its stream."""
+    """Wait for the pipeline's GPU work, before a function that does not know its stream."""
     require_cupy().cuda.get_current_stream().synchronize()

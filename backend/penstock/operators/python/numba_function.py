@@ -86,7 +86,7 @@ class NumbaFunction(Operator):
         return [OutputSpec(dtype, "", ndim) for dtype, ndim in zip(self.args["out_types"], self.args["outs_ndim"])]
 
     def _shapes(self, workspace: Workspace) -> Sequence[Sequence[object]]:
-        """The shapes of each output's samples."""
+        """Return the shapes of each output's samples."""
         ranks = self.args["outs_ndim"]
         if self._setup_function is None:
             for index, (batch, ndim) in enumerate(zip(workspace.inputs, ranks)):
@@ -139,7 +139,7 @@ class NumbaFunction(Operator):
 
 
 def compiled(function: object, arguments: dict[str, Any], device: str) -> Any:
-    """The function compiled for the declared types.
+    """Return the function compiled for the declared types.
 
     Raises:
         numba.core.errors.NumbaError: it does not compile.

@@ -119,7 +119,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         return layout
 
     def _read(self, boxes: np.ndarray) -> np.ndarray:
-        """Boxes as starts, then ends, in x, y, z order."""
+        """Return boxes as starts, then ends, in x, y, z order."""
         ndim = boxes.shape[1] // 2
         layout = self._layout(ndim)
         others = _ENDS if "X" in layout else _EXTENTS
@@ -132,7 +132,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         return read
 
     def written(self, boxes: np.ndarray) -> np.ndarray:
-        """Boxes in the user's format."""
+        """Return boxes in the user's format."""
         ndim = boxes.shape[1] // 2
         layout = self._layout(ndim)
         if layout == _AXES[:ndim] + _ENDS[:ndim]:
@@ -142,7 +142,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         return np.stack([named[letter] for letter in layout], axis=1)
 
     def columns_of(self, ndim: int) -> list[int]:
-        """Where x, y (and z) are in `crop_shape` and `input_shape`."""
+        """Return the columns of x, y (and z) in `crop_shape` and `input_shape`."""
         layout = self.args["shape_layout"] or _EXTENTS[:ndim]
         if sorted(layout) != sorted(_EXTENTS[:ndim]):
             raise RuntimeError(f"`shape_layout` should be an order of {_EXTENTS[:ndim]}, got '{layout}'")
@@ -158,7 +158,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         crops: np.ndarray = _NOT_GIVEN,
         sizes: np.ndarray = _NOT_GIVEN,
     ) -> BoxWindows:
-        """The windows of some samples.
+        """Return the windows of some samples.
 
         Args:
             workspace: of the batch.
@@ -194,7 +194,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         return BoxWindows(anchors, shapes, counts, inside[:found], kept[:found])
 
     def _ratios(self, ndim: int) -> np.ndarray:
-        """The ranges of the aspect ratios for all pairs of axes."""
+        """Return the ranges of the aspect ratios for all pairs of axes."""
         ranges, pairs = self._ranges, ndim * (ndim - 1) // 2
         if len(ranges) not in (1, pairs):
             raise RuntimeError(f"`aspect_ratio` has {len(ranges)} ranges, expected 1 or {pairs}")

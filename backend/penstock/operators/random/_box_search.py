@@ -60,7 +60,7 @@ def search_all(
     tries: np.ndarray,
     best: np.ndarray,
 ) -> int:
-    """Searches a window for each sample; returns how many boxes are kept in all.
+    """Search a window for each sample; return the total number of boxes inside them.
 
     Args:
         boxes: of all samples, float32 of shape (n, 2 * ndim): starts, then ends, in fractions of the image.
@@ -109,7 +109,7 @@ def search(
     window: np.ndarray,
     kept: np.ndarray,
 ) -> tuple[bool, int, np.float32]:
-    """Draws windows until one overlaps the boxes enough: whether one did, how many were drawn, and the last one's overlap.
+    """Draw windows until one overlaps the boxes enough; return whether one did, how many were drawn, and the last overlap.
 
     Args:
         boxes: float32 of shape (n, 2 * ndim): starts, then ends, in fractions of the image.
@@ -158,7 +158,7 @@ def search(
 def draw_place(
     crop: np.ndarray, size: np.ndarray, key: Key, stream: np.uint64, n: np.uint64, window: np.ndarray
 ) -> np.uint64:
-    """A window of fixed extents at any place; the position after the draws."""
+    """Draw a window of fixed extents at a random position; return the random stream's position after the draws."""
     ndim = len(crop)
     for axis in range(ndim):
         room = size[axis] - crop[axis]
@@ -179,7 +179,7 @@ def draw_window(
     n: np.uint64,
     window: np.ndarray,
 ) -> tuple[bool, np.uint64]:
-    """A window of any extents at any place: whether its aspect ratios fit, and the position after the draws."""
+    """Draw a window of random extents and position; return whether its aspect ratios fit, and the stream's position."""
     ndim = len(window) // 2
     low, range_ = scaling[0], scaling[1] - scaling[0]
     for axis in range(ndim):
@@ -197,7 +197,7 @@ def draw_window(
 
 @inner
 def adjust(window: np.ndarray, ratios: np.ndarray, size: np.ndarray) -> bool:
-    """Whether the extents, the window's second half, meet the ranges of aspect ratios once fixed ones are enforced.
+    """Enforce fixed aspect ratios on the extents, the window's second half; return whether all ratios are in range.
 
     The first half serves as scratch.
     """
@@ -229,7 +229,7 @@ def adjust(window: np.ndarray, ratios: np.ndarray, size: np.ndarray) -> bool:
 
 @inner
 def shared_with(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
-    """The area (volume) of box ``i`` that lies in the window."""
+    """Return the area (volume) of box ``i`` that lies in the window."""
     ndim = boxes.shape[1] // 2
     shared = np.float32(1)
     for axis in range(ndim):
@@ -239,7 +239,7 @@ def shared_with(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
 
 @kernel
 def volume(boxes: np.ndarray, i: int) -> np.float32:
-    """The area (volume) of box ``i``."""
+    """Return the area (volume) of box ``i``."""
     ndim = boxes.shape[1] // 2
     whole = np.float32(1)
     for axis in range(ndim):
@@ -249,14 +249,14 @@ def volume(boxes: np.ndarray, i: int) -> np.float32:
 
 @inner
 def share_inside(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
-    """The fraction of box ``i`` that lies in the window; 0 of an empty one."""
+    """Return the fraction of box ``i`` that lies in the window; 0 of an empty one."""
     whole = volume(boxes, i)
     return shared_with(boxes, i, window) / whole if whole > 0 else _NONE
 
 
 @inner
 def overlap_with(boxes: np.ndarray, window: np.ndarray, union: bool, every: bool) -> np.float32:
-    """The overlap of the window with the boxes: the smallest, or the largest if one box is enough; 1 without boxes."""
+    """Return the overlap of the window with the boxes: the smallest, or the largest if one box is enough; 1 without boxes."""
     if len(boxes) == 0:
         return np.float32(1)
     least, most = np.float32(np.inf), np.float32(-np.inf)
@@ -276,7 +276,7 @@ def overlap_with(boxes: np.ndarray, window: np.ndarray, union: bool, every: bool
 
 @kernel
 def keep(boxes: np.ndarray, window: np.ndarray, prune: np.float32, kept: np.ndarray) -> int:
-    """Notes which boxes are not dropped, and counts them."""
+    """Record which boxes are not dropped, and count them."""
     ndim, count = len(window) // 2, 0
     for i in range(len(boxes)):
         if prune >= 0:
@@ -293,7 +293,7 @@ def keep(boxes: np.ndarray, window: np.ndarray, prune: np.float32, kept: np.ndar
 
 @kernel
 def place(box: np.ndarray, window: np.ndarray, out: np.ndarray) -> None:
-    """A box clipped to the window, in fractions of it: starts, then ends."""
+    """Return a box clipped to the window, in fractions of it: starts, then ends."""
     ndim = len(window) // 2
     for axis in range(ndim):
         anchor, end = window[axis], window[ndim + axis]

@@ -37,14 +37,14 @@ NUMBERS = (
 
 
 def check_dtype(dtype: DALIDataType, supported: tuple[DALIDataType, ...]) -> None:
-    """Raises RuntimeError unless ``dtype`` is one of ``supported``."""
+    """Raise RuntimeError unless ``dtype`` is one of ``supported``."""
     if dtype not in supported:
         names = ", ".join(map(dtype_name, supported))
         raise RuntimeError(f"Data type {dtype_name(dtype)} is not supported. Supported types are: {names}")
 
 
 def output_shape(sample: Sample, shape_like: int) -> tuple[int, ...]:
-    """The shape to fill: that of the input ``shape_like``, the argument's, or a scalar's."""
+    """Return the shape to fill: that of the input ``shape_like``, the argument's, or a scalar's."""
     if len(sample.shapes) > shape_like:
         if sample.given("shape"):
             raise RuntimeError('Providing argument "shape" is incompatible with providing a shape-like input')
@@ -75,7 +75,7 @@ class Draw(RandomOperator[Sample | None]):
     repeatable = True
 
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
-        """Draws the numbers of several samples with the same arguments.
+        """Draw the numbers of several samples with the same arguments.
 
         Args:
             sample: any of them.
@@ -85,7 +85,7 @@ class Draw(RandomOperator[Sample | None]):
         raise NotImplementedError
 
     def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
-        """The distribution's name in the GPU kernels, and its parameters for a sample (``philox.Drawing``)."""
+        """Return the distribution's name in the GPU kernels, and its parameters for a sample (``philox.Drawing``)."""
         raise NotImplementedError
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
@@ -152,5 +152,5 @@ class Draw(RandomOperator[Sample | None]):
 
 
 def is_wide(dtype: Any) -> bool:
-    """Whether numbers of a type are drawn in double precision: float64 and integers of at least 32 bits."""
+    """Return whether numbers of a type are drawn in double precision: float64 and integers of at least 32 bits."""
     return dtype == np.float64 or (dtype.kind in "iu" and dtype.itemsize >= 4)

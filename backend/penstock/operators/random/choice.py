@@ -66,7 +66,7 @@ class Choice(RandomOperator):
         return [OutputSpec(pool.dtype, self._layout(workspace))]
 
     def _layout(self, workspace: Workspace) -> str:
-        """The array's layout if it still applies: to a single slice, or to slices picked in a row."""
+        """Return the array's layout if it still applies: to a single slice, or to slices picked in a row."""
         layout = workspace.inputs[0].layout()
         if len(workspace.inputs) > 1:
             picked = workspace.inputs[1].ndim()
@@ -85,7 +85,7 @@ class Choice(RandomOperator):
             super().compute_samples(workspace, shapes)
 
     def _pick_together(self, workspace: Workspace) -> bool:
-        """Picks for all samples at once, if they are alike and small; errors are left to the samples."""
+        """Pick for all samples at once, if they are alike and small; report errors sample by sample."""
         pools, output = workspace.inputs[0], workspace.outputs[0]
         first = workspace.samples[0] if workspace.batch_size and not workspace.failures else None
         count = pools.shapes[0][0] if first is not None and pools.ndim() else 0
@@ -115,7 +115,7 @@ class Choice(RandomOperator):
         out[...] = pool[indices] if pool.ndim else indices
 
     def _indices(self, sample: Sample, count: int, shape: tuple[int, int], streams: Streams) -> np.ndarray:
-        """The indices to pick, below ``count``, with a row for each of the streams; ``sample`` is any of theirs."""
+        """Return the indices to pick, below ``count``, with a row for each of the streams; ``sample`` is any of theirs."""
         from penstock.kernels.cpu import distributions
 
         indices = np.empty(shape, np.int64)
@@ -130,7 +130,7 @@ class Choice(RandomOperator):
 
 
 def _cumulative(probabilities: list[float], count: int, sample: int, fixed: bool) -> np.ndarray:
-    """The cumulative probabilities, which end in 1. A ``fixed`` single one applies to all elements."""
+    """Return the cumulative probabilities, which end in 1. A ``fixed`` single one applies to all elements."""
     if len(probabilities) == 1 and fixed:
         probabilities = probabilities * count
     if len(probabilities) != count:

@@ -49,7 +49,7 @@ class CoinFlip(Draw):
 
 
 def _last_head(sample: Sample) -> int:
-    """The largest 32-bit draw that yields a 1."""
+    """Return the largest 32-bit draw that yields a 1."""
     probability = float(np.float32(sample["probability"]))
     if not -(2**31) <= probability < 1:
         # NaN counts as 0, as do probabilities too small for 64 bits.

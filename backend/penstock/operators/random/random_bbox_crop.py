@@ -167,7 +167,7 @@ class RandomBBoxCrop(BoxCroppingOperator):
         return [*outputs, counts] if self.args["output_bbox_indices"] else outputs, windows
 
     def _extents(self, name: str, samples: Samples, ndim: int) -> np.ndarray:
-        """`crop_shape` or `input_shape` in x, y, z order."""
+        """Return `crop_shape` or `input_shape` in x, y, z order."""
         if not samples.given(name):
             return np.zeros((1, 0), np.int64)
         values, columns = samples.values(name), self.columns_of(ndim)

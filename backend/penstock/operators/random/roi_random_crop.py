@@ -139,7 +139,7 @@ class ROIRandomCrop(RandomOperator[None, StartRange, StartRanges]):
 
 
 def _planned(samples: Samples) -> tuple[np.ndarray, StartRanges]:
-    """The shapes of the outputs, and a range for each sample."""
+    """Return the shapes of the outputs, and a range for each sample."""
     (lows, highs), count = _ranges(samples), len(samples)
     ndim = lows.shape[1]
     if len(lows) != count:
@@ -148,7 +148,7 @@ def _planned(samples: Samples) -> tuple[np.ndarray, StartRanges]:
 
 
 def _ranges(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest and highest starts, int64: a row for each sample, or one row for all."""
+    """Return the lowest and highest starts, int64: a row for each sample, or one row for all."""
     crop = samples.values("crop_shape")
     # The window may have fewer axes than the input; they are the first ones.
     ndim = crop.shape[1]

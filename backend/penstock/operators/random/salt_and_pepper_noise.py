@@ -111,7 +111,7 @@ class SaltAndPepperNoise(Noise[str]):
 
 
 def _probabilities(sample: Sample[str]) -> tuple[np.float32, np.float32]:
-    """The probabilities that a pixel is replaced, and that it is replaced by salt."""
+    """Return the probabilities that a pixel is replaced, and that it is replaced by salt."""
     probability, salt_part = np.float32(sample["prob"]), np.float32(sample["salt_vs_pepper"])
     for name, value in (("prob", probability), ("salt_vs_pepper", salt_part)):
         if not 0 <= value <= 1:
@@ -120,7 +120,7 @@ def _probabilities(sample: Sample[str]) -> tuple[np.float32, np.float32]:
 
 
 def _salt_and_pepper(sample: Sample[str], dtype: np.dtype) -> tuple[np.generic, np.generic]:
-    """The replacement values."""
+    """Return the replacement values."""
     salt, pepper = _extremes(dtype)
     return (
         _held(sample["salt_val"], dtype) if sample.given("salt_val") else salt,
@@ -129,12 +129,12 @@ def _salt_and_pepper(sample: Sample[str], dtype: np.dtype) -> tuple[np.generic, 
 
 
 def _extremes(dtype: np.dtype) -> tuple[np.generic, np.generic]:
-    """The values for a type: its limits, or 1 and -1."""
+    """Return the values for a type: its limits, or 1 and -1."""
     if dtype.kind == "f":
         return dtype.type(1), dtype.type(-1)
     return dtype.type(np.iinfo(dtype).max), dtype.type(np.iinfo(dtype).min)
 
 
 def _held(value: float, dtype: np.dtype) -> np.generic:
-    """A number in a type: integers are truncated and wrap around."""
+    """Return a number converted to a type: integers are truncated and wrap around."""
     return np.float32(value).astype(dtype) if dtype.kind == "f" else np.int64(value).astype(dtype)

@@ -57,7 +57,7 @@ class ShotNoise(Noise):
 
 
 def _factor(sample: Sample) -> float:
-    """The strength of a sample's noise; at 0, or far above all values, everything becomes 0."""
+    """Return the strength of a sample's noise; at 0, or far above all values, everything becomes 0."""
     if not sample.given("factor"):
         return _FACTOR_IN_USE
     return sample["factor"] or float(np.finfo(np.float32).max)

@@ -94,12 +94,12 @@ class SSDRandomCrop(BoxCroppingOperator):
 
 
 def _is_whole(window: BoxWindow) -> bool:
-    """The image is not cropped."""
+    """Return whether the image is not cropped."""
     return not window.anchor.any() and bool((window.shape == 1).all())
 
 
 def _inside(window: BoxWindow, height: int, width: int) -> tuple[slice, slice]:
-    """The rows and columns of an image that a window covers."""
+    """Return the rows and columns of an image that a window covers."""
     extents = np.array([width, height], np.float32)
     left, top = (round_half_away(float(edge)) for edge in window.anchor * extents)
     right, bottom = (round_half_away(float(edge)) for edge in (window.anchor + window.shape) * extents)

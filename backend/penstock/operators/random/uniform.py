@@ -91,7 +91,7 @@ class Uniform(Draw):
 
     @staticmethod
     def _bounds(sample: Sample, dtype: np.dtype) -> tuple[Any, Any]:
-        """The range, in the precision in which numbers are drawn."""
+        """Return the range, in the precision in which numbers are drawn."""
         bounds = sample["range"]
         if len(bounds) != 2:
             raise RuntimeError(f'Argument "range" expected shape 2 but got {len(bounds)} values')
@@ -106,5 +106,5 @@ class Uniform(Draw):
 
 
 def _cut(bound: np.float32, dtype: np.dtype) -> Any:
-    """A bound in an integer type: truncated; negative ones wrap around in unsigned types."""
+    """Return a bound in an integer type: truncated; negative ones wrap around in unsigned types."""
     return np.uint64(int(bound) % 2**64).astype(dtype)

@@ -38,7 +38,7 @@ class Contents(NamedTuple):
     def of_parts(
         self, dtype: DALIDataType, starts: np.ndarray, sizes: np.ndarray, infos: Sequence[str] = ()
     ) -> TensorListCPU:
-        """A batch of vectors in the block: views, or a copy if keeping the block for them would waste memory.
+        """Return a batch of vectors in the block: views, or a copy if keeping the block for them would waste memory.
 
         Args:
             dtype: of the values.
@@ -80,13 +80,13 @@ class PathTable:
 
     @staticmethod
     def of(files: Files, paths: Sequence[str]) -> PathTable | None:
-        """The table of a data set's paths; None if they need looks of their own."""
+        """Return the table of a data set's paths; None if files must be read one by one."""
         # Where a link leads is to be checked when it is followed.
         special = files.confined or any(is_remote(path) or "\0" in path for path in paths)
         return None if special else PathTable(paths)
 
     def read(self, indices: np.ndarray, pool: HostPool | None, alignment: int = 1) -> Contents | None:
-        """The contents of the files at ``indices``; None if a file can't be read.
+        """Return the contents of the files at ``indices``; None if a file can't be read.
 
         Args:
             indices: int64.
@@ -116,7 +116,7 @@ def read_ranges(
     sizes: np.ndarray,
     pool: HostPool | None,
 ) -> Contents | None:
-    """Ranges of files, in one block of memory; None if one can't be read.
+    """Return ranges of files, in one block of memory; None if one can't be read.
 
     Args:
         files: that may be accessed.

@@ -43,7 +43,7 @@ class CocoImage:
     segmentations: list[object] = field(default_factory=list)
 
     def mask(self) -> np.ndarray:
-        """The label of each pixel's object, or 0: int32 of shape (H, W, 1).
+        """Return the label of each pixel's object, or 0: int32 of shape (H, W, 1).
 
         Objects with greater labels are on top.
         """
@@ -84,7 +84,7 @@ _FARTHEST = 1 << 20
 
 
 def _check_outlines(segmentation: Any, size: int) -> None:
-    """Raises ValueError for run lengths or polygon vertices that cannot belong to an image of ``size`` pixels."""
+    """Raise ValueError for run lengths or polygon vertices that cannot belong to an image of ``size`` pixels."""
     if isinstance(segmentation, dict):
         runs = segmentation["counts"]
         if not all(isinstance(run, int) and run >= 0 for run in runs) or sum(runs) > size:
@@ -94,7 +94,7 @@ def _check_outlines(segmentation: Any, size: int) -> None:
 
 
 def _inside(counts: bytes, size: int) -> np.ndarray:
-    """The mask of a compressed run-length encoding, column by column.
+    """Return the mask of a compressed run-length encoding, column by column.
 
     Runs alternate between outside and inside. From the third on, a length is stored as the difference from the last but
     one, in 5 bits per character, lowest first; the sixth bit marks continuation. Source: cocoapi's ``rleFrString``.
@@ -141,7 +141,7 @@ class CocoSettings:
 def read_annotations(
     files: Files, path: str, settings: CocoSettings, only: Sequence[str] | None = None
 ) -> list[CocoImage]:
-    """The images of an annotations file in order of their numbers, or those in ``only``, in that order.
+    """Return the images of an annotations file in order of their numbers, or those in ``only``, in that order.
 
     Raises:
         ValueError: the file is not a COCO annotations file.
@@ -168,7 +168,7 @@ def read_annotations(
 
 
 def _box(annotation: dict[str, Any]) -> Sequence[float]:
-    """Left, top, width and height; zeros for an object without a box."""
+    """Return left, top, width and height; zeros for an object without a box."""
     box: Sequence[float] = annotation.get("bbox", (0.0, 0.0, 0.0, 0.0))
     return box
 
@@ -218,7 +218,7 @@ _COUNT = np.dtype("<u4")
 
 
 def write_preprocessed(files: Files, folder: str, images: Sequence[CocoImage], polygons: bool, numbers: bool) -> None:
-    """Writes the annotations as tables, which load faster than the annotations file.
+    """Write the annotations as tables, which load faster than the annotations file.
 
     Args:
         files: where writing is allowed.
@@ -260,7 +260,7 @@ def _write(files: Files, folder: str, name: str, values: Any, dtype: str, column
 
 
 def read_preprocessed(files: Files, folder: str, polygons: bool) -> list[CocoImage]:
-    """The images of a folder written by :func:`write_preprocessed` or DALI.
+    """Return the images of a folder written by :func:`write_preprocessed` or DALI.
 
     Args:
         files: where reading is allowed.

@@ -14,7 +14,7 @@ _MOST_BETWEEN = 4096
 
 @kernel
 def lay_out(files: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np.ndarray) -> int:
-    """Sets where ranges of files go in a block of memory; returns its size in bytes.
+    """Set where ranges of files go in a block of memory; return its size in bytes.
 
     Ranges that follow each other in a file keep their distance, so that they can be read at once.
 
@@ -33,7 +33,7 @@ def lay_out(files: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np
 
 @kernel
 def copy(source: np.ndarray, start: int, size: int, target: np.ndarray, place: int) -> None:
-    """Copies ``size`` bytes between arrays of uint8 that do not overlap."""
+    """Copy ``size`` bytes between arrays of uint8 that do not overlap."""
     # Assigning slices would look for overlaps, which takes four times as long.
     here, there = source[start : start + size], target[place : place + size]
     for i in range(size):
@@ -42,7 +42,7 @@ def copy(source: np.ndarray, start: int, size: int, target: np.ndarray, place: i
 
 @kernel
 def gather(block: np.ndarray, starts: np.ndarray, sizes: np.ndarray, target: np.ndarray) -> None:
-    """Copies parts of a block, one after the other, to ``target``: uint8."""
+    """Copy parts of a block, one after the other, to ``target``: uint8."""
     done = 0
     for i in range(len(starts)):
         copy(block, starts[i], sizes[i], target, done)

@@ -37,20 +37,20 @@ class LmdbReader(Reader):
         return entries
 
     def _located(self, path: str) -> str:
-        """The database's folder; its data may be a link."""
+        """Return the database's folder; its data may be a link."""
         if is_remote(path):
             raise ValueError(f"A database is mapped into memory, so it must be a local folder: copy '{path}' first")
         self.files.path(join(path, "data.mdb"))
         return self.files.path(path)
 
     def value(self, entry: Entry) -> memoryview:
-        """The record of an entry."""
+        """Return the record of an entry."""
         with self._databases[entry.database].begin() as transaction:
             return memoryview(transaction.get(entry.key) or b"")
 
     @contextmanager
     def values(self, indices: np.ndarray) -> Iterator[list[np.ndarray]]:
-        """The records of a batch in the database's own memory, which may be read inside the context: uint8."""
+        """Return the records of a batch in the database's own memory, which may be read inside the context: uint8."""
         found: list[np.ndarray] = []
         items = self.items
         with ExitStack() as stack:
@@ -62,13 +62,13 @@ class LmdbReader(Reader):
             yield found
 
     def entry_name(self, entry: Entry) -> str:
-        """The location of an entry."""
+        """Return the location of an entry."""
         return f"{self.args['path'][entry.database]} at key {entry.key.decode(errors='replace')}"
 
 
 @functools.cache
 def _open(path: str) -> Any:
-    """The database, which a process may open only once."""
+    """Return the database, which a process may open only once."""
     try:
         import lmdb
     except ImportError as error:

@@ -46,7 +46,7 @@ class PieceCopier:
         self._window = np.frombuffer(mmap.mmap(self._window_file.descriptor, WINDOW), np.uint8)
 
     def copy(self, pieces: np.ndarray, block: np.ndarray) -> bool:
-        """Copies the pieces, one after the other; returns whether all of them are still there.
+        """Copy the pieces, one after the other; return whether all of them are still there.
 
         Args:
             pieces: addresses in mapped files, and sizes in bytes up to :data:`WINDOW`: int64 of shape (n, 2).

@@ -36,7 +36,7 @@ class OpenVideos:
         self._idle: list[tuple[object, Video]] = []
 
     def index(self, path: str) -> VideoIndex:
-        """The index of a file."""
+        """Return the index of a file."""
         version = self._files.version(path)
         known = self._indices.get(path)
         if known is None or known[0] != version:
@@ -44,20 +44,20 @@ class OpenVideos:
         return known[1]
 
     def size(self, path: str) -> tuple[int, int]:
-        """Height and width of a file's frames."""
+        """Return the height and width of a file's frames."""
         return self.index(path).size
 
     def key_before(self, path: str, frame: int) -> int:
-        """The frame at which decoding begins, to get at another one of a file whose index was made."""
+        """Return the frame at which decoding must begin to reach another frame of an indexed file."""
         return self._indices[path][1].key_before(frame)
 
     def takes_engine(self, path: str) -> bool:
-        """Whether a GPU's video engine decodes a file, as far as is known."""
+        """Return whether a GPU's video engine decodes a file, as far as is known."""
         return path not in self._without_engine
 
     @contextmanager
     def lent(self, path: str, first: int, limits: Limits, device: int | None = None) -> Iterator[Video]:
-        """An open file, if possible one that can decode frame ``first`` at once; ``device`` as for :class:`Video`."""
+        """Lend an open file, if possible one that can decode frame ``first`` at once; ``device`` as for :class:`Video`."""
         index = self.index(path)
         if not self.takes_engine(path):
             device = None

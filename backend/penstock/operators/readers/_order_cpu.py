@@ -15,7 +15,7 @@ _MODULUS, _FACTOR = 2**31 - 1, 16807
 def pick(
     buffer: np.ndarray, following: np.ndarray, start: int, end: int, target: int, state: int, picked: np.ndarray
 ) -> int:
-    """Picks samples from one span of the buffer, and replaces them by those that follow in storage order.
+    """Pick samples from one span of the buffer, and replace them by the next ones in storage order.
 
     Args:
         buffer: int64; positions are taken modulo its size.

@@ -11,7 +11,7 @@ from penstock.storage import join
 
 
 def path_arguments(file_filter: str) -> tuple[Argument, ...]:
-    """The arguments that name the files; ``file_filter`` is the default pattern for folders."""
+    """Return the arguments that name the files; ``file_filter`` is the default pattern for folders."""
     return (
         Argument("file_filter", "string", file_filter, "Pattern of the files to read from `file_root`."),
         Argument("file_list", "string", None, "A text file with a path in each line.", path=True),
@@ -23,7 +23,7 @@ def path_arguments(file_filter: str) -> tuple[Argument, ...]:
 
 
 def check_places(arguments: Mapping[str, object]) -> None:
-    """Raises ValueError unless a reader's arguments say where its files are, in one way."""
+    """Raise ValueError unless a reader's arguments give its files' location in exactly one way."""
     if arguments["files"] is not None and arguments["file_list"] is not None:
         raise ValueError("File paths can be provided through `files` or `file_list` but not both")
     if arguments["files"] is None and arguments["file_list"] is None and arguments["file_root"] is None:
@@ -55,7 +55,7 @@ class PathReader(Reader):
         return fnmatch.fnmatchcase(path.rpartition("/")[2], self.args["file_filter"])
 
     def path(self, item: str) -> str:
-        """The full path of an item."""
+        """Return the full path of an item."""
         return join(self._root, item)
 
     def source_info(self, item: str, output: int) -> str:

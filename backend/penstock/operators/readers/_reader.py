@@ -101,7 +101,7 @@ class Reader(Operator):
             self._open()
 
     def _given_paths(self) -> Iterator[str]:
-        """The paths among the arguments."""
+        """Return the paths among the arguments."""
         for name in self.schema.path_arguments:
             value = self.args[name]
             yield from [value] if isinstance(value, str) else value or ()
@@ -110,22 +110,22 @@ class Reader(Operator):
 
     @abstractmethod
     def list_items(self) -> Sequence[Any]:
-        """Everything there is to read, in order; raises if the data set is malformed."""
+        """Return everything there is to read, in order; raise an exception if the data set is malformed."""
 
     @abstractmethod
     def output_specs(self) -> list[OutputSpec]:
-        """The outputs' types; NO_TYPE: the type of the samples."""
+        """Return the outputs' types; NO_TYPE: the type of the samples."""
 
     @abstractmethod
     def read(self, item: Any) -> Sequence[np.ndarray]:
-        """One sample: an array for each output."""
+        """Return one sample: an array for each output."""
 
     def read_sample(self, item: Any, sample: Sample) -> Sequence[np.ndarray]:
-        """Like :meth:`read`, for readers with per-sample arguments."""
+        """Return one sample as :meth:`read` does, for readers with per-sample arguments."""
         return self.read(item)
 
     def read_batch(self, indices: np.ndarray, workspace: Workspace) -> Sequence[TensorListCPU] | None:
-        """A whole batch of items at once, given as int64 indices: its outputs.
+        """Return a whole batch of items at once, given as int64 indices: its outputs.
 
         None, if the reader can't, or if anything about the batch is unusual: it is then read sample by sample, which
         also finds the sample at fault.
@@ -133,19 +133,19 @@ class Reader(Operator):
         return None
 
     def grouped(self, items: Sequence[Any]) -> Sequence[Sequence[int]]:
-        """Positions in a batch, in groups that are better read by one thread, in their order."""
+        """Return positions in a batch, grouped for threads: one thread reads a group in its order."""
         return [(position,) for position in range(len(items))]
 
     def groups(self) -> tuple[int, ...] | None:
-        """Sizes of the groups of items that the shuffle between epochs keeps together; None: no groups."""
+        """Return the sizes of the groups of items that the shuffle between epochs does not split; None: no groups."""
         return None
 
     def source_info(self, item: Any, output: int) -> str:
-        """The source of one output of the item, or nothing."""
+        """Return the source of one output of the item, or nothing."""
         return ""
 
     def aligned(self, column: list[np.ndarray | None], output: int) -> list[np.ndarray | None]:
-        """One output of a batch's samples, made to agree if the reader knows how."""
+        """Return one output of a batch's samples, converted to agree if the reader can do that."""
         return column
 
     # -- order ------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class Reader(Operator):
         return self._order
 
     def keep_checkpoints(self) -> None:
-        """Switches to the order that readers have in pipelines with checkpoints; called before anything is read."""
+        """Switch to the order that readers have in pipelines with checkpoints; called before anything is read."""
         self._keeps_checkpoints = True
         if self._order is not None:
             self._order = ReadingOrder(self._order.settings, from_list=True)
@@ -194,7 +194,7 @@ class Reader(Operator):
         return self._items or ()
 
     def reader_meta(self) -> dict[str, int]:
-        """The sharding of the samples, in the form of DALI's ``Pipeline.reader_meta``."""
+        """Return the sharding of the samples, in the form of DALI's ``Pipeline.reader_meta``."""
         settings = self._open().settings
         return {
             "epoch_size": settings.size,
@@ -212,7 +212,7 @@ class Reader(Operator):
         return settings.padded_shard_size * settings.num_shards if settings.pad_last_batch else settings.size
 
     def end_epoch(self) -> None:
-        """Skips the rest of the epoch: the next sample is the first one of the next epoch."""
+        """Skip the rest of the epoch: the next sample is the first one of the next epoch."""
         self._open().end_epoch()
 
     def state(self) -> Any:
@@ -280,7 +280,7 @@ class Sources(Sequence[str]):
 
 
 def sample_batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[str]) -> TensorListCPU:
-    """One output; samples that failed are empty."""
+    """Return one output; samples that failed are empty."""
     first = next((array for array in column if array is not None), None)
     if first is None:
         first = np.empty((0,) * (spec.ndim or 1), numpy_dtype(spec.dtype) if spec.dtype.value >= 0 else np.uint8)
@@ -295,6 +295,6 @@ def sample_batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: l
 
 
 def _disagreement(what: str, *samples: tuple[str, str]) -> ValueError:
-    """The error for two samples, given with their sources, that differ in what a batch must share."""
+    """Return the error for two samples, given with their sources, that differ in what a batch must share."""
     found = " and ".join(f"{value} ('{source}')" if source else value for source, value in samples)
     return ValueError(f"Inconsistent data: all samples in the batch must have the same {what}, got {found}")

@@ -52,7 +52,7 @@ class OrderSettings:
     groups: tuple[int, ...] | None = None
 
     def start(self, shard: int) -> int:
-        """The start of a shard."""
+        """Return the start of a shard."""
         return self.size * shard // self.num_shards
 
     def shard_size(self, shard: int) -> int:
@@ -105,7 +105,7 @@ class ReadingOrder:
         self._begin_shard(settings.shard_id, 0)
 
     def _begin_shard(self, shard: int, number: int) -> None:
-        """Begins a shard, discarding anything read ahead.
+        """Begin a shard, discarding anything read ahead.
 
         Args:
             number: how many shards were given before.
@@ -122,19 +122,19 @@ class ReadingOrder:
             self._buffer[position] = self._read_ahead()
 
     def end_epoch(self) -> None:
-        """Skips the rest of the epoch: the next index is the first one of the next epoch."""
+        """Skip the rest of the epoch: the next index is the first one of the next epoch."""
         if self.settings.keeps_shard:
             self._begin_epoch()
         number = self._start.number + 1
         self._begin_shard(self._shard_of(number), number)
 
     def _shard_of(self, number: int) -> int:
-        """The shard that is given after ``number`` others."""
+        """Return the shard that follows ``number`` others."""
         settings = self.settings
         return settings.shard_id if settings.keeps_shard else (settings.shard_id + number) % settings.num_shards
 
     def take(self, count: int) -> np.ndarray:
-        """The indices of the next batch, int64 of shape (count,).
+        """Return the indices of the next batch, int64 of shape (count,).
 
         >>> ReadingOrder(OrderSettings(size=3)).take(5).tolist()
         [0, 1, 2, 0, 1]
@@ -165,7 +165,7 @@ class ReadingOrder:
         return indices
 
     def _simple_steps(self) -> int:
-        """How many samples can be picked from the first span, and read ahead, before a shard or epoch ends."""
+        """Return how many samples can be picked from the first span and read ahead before a shard or epoch ends."""
         settings = self.settings
         left = settings.shard_size(self._shard) - self._read_of_shard
         (start, end), several = self._spans[0], len(self._spans) > 1
@@ -174,7 +174,7 @@ class ReadingOrder:
         return min(picked, left, last - self._cursor)
 
     def next(self, first_of_batch: bool) -> int:
-        """The index of the next sample.
+        """Return the index of the next sample.
 
         Args:
             first_of_batch: whether it is the first of a batch, the only place where padding may end.
@@ -200,7 +200,7 @@ class ReadingOrder:
         return self._last
 
     def _read_ahead(self) -> int:
-        """The next index in storage order, which is added to its shard's span."""
+        """Return the next index in storage order, which is added to its shard's span."""
         settings = self.settings
         if self._read_of_shard == settings.shard_size(self._shard):
             self._read_of_shard = 0
@@ -248,7 +248,7 @@ class ReadingOrder:
             self._order = self._expanded(self._units)
 
     def _expanded(self, units: list[int]) -> np.ndarray:
-        """The samples of the units (samples, or groups of them), in order."""
+        """Return the samples of the units (samples, or groups of them), in order."""
         groups = self.settings.groups
         if groups is None:
             return np.array(units, np.int64)
@@ -258,7 +258,7 @@ class ReadingOrder:
     # -- checkpoints -------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """The position between two batches, as JSON-able data that readers of any shard can continue from."""
+        """Return the position between two batches, as JSON-able data that readers of any shard can continue from."""
         settings = self.settings
         start, given = self._start, self._given_of_shard
         is_drained = self._spans[0][0] == self._spans[0][1]
@@ -267,7 +267,7 @@ class ReadingOrder:
         return {**asdict(start), "given": given}
 
     def _next_start(self) -> _ShardStart:
-        """The start of the next shard, where the one that is given ends here."""
+        """Return the start of the next shard after the given one ends here."""
         epoch = self._start.epoch + self.settings.keeps_shard
         return _ShardStart(self._start.number + 1, epoch, self._generator.state)
 

@@ -49,5 +49,5 @@ class RecordTable(Sequence[Record]):
         return Record(self._paths[int(self._files[index])], int(self._starts[index]), int(self._sizes[index]))
 
     def read(self, files: Files, indices: np.ndarray, pool: HostPool | None) -> Contents | None:
-        """The records at ``indices`` (int64); None if one can't be read."""
+        """Return the records at ``indices`` (int64); None if one can't be read."""
         return read_ranges(files, self._paths, self._files[indices], self._starts[indices], self._sizes[indices], pool)

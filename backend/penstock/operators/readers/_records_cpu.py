@@ -26,7 +26,7 @@ _RECORDIO_MAGIC, _RECORDIO_FRAME, _RECORDIO_HEADER = 0xCED7230A, 8, 24
 
 @inner
 def _varint(data: np.ndarray, at: int, end: int) -> tuple[np.uint64, int]:
-    """A number, and where it ends: 0 if there is none."""
+    """Return a number and its end position: 0 if there is none."""
     value = np.uint64(0)
     for i in range(min(_LONGEST_VARINT, end - at)):
         byte = data[at + i]
@@ -38,7 +38,7 @@ def _varint(data: np.ndarray, at: int, end: int) -> tuple[np.uint64, int]:
 
 @inner
 def _field(data: np.ndarray, at: int, end: int, tag: int) -> tuple[int, int]:
-    """Where the contents of a field with this tag begin and end; end 0 if there is no such field."""
+    """Return the start and end of the contents of a field with this tag; end 0 if there is no such field."""
     if at >= end or data[at] != tag:
         return 0, 0
     size, start = _varint(data, at + 1, end)
@@ -49,7 +49,7 @@ def _field(data: np.ndarray, at: int, end: int, tag: int) -> tuple[int, int]:
 
 @kernel
 def _word(data: np.ndarray, at: int) -> int:
-    """A little-endian number of 32 bits."""
+    """Return a little-endian number of 32 bits."""
     word = 0
     for byte in range(4):
         word |= int(np.int64(data[at + byte])) << 8 * byte
@@ -58,7 +58,7 @@ def _word(data: np.ndarray, at: int) -> int:
 
 @inner
 def _read_feature(data: np.ndarray, at: int, end: int, found: np.ndarray) -> bool:
-    """What a feature's message holds; returns whether it is usual."""
+    """Read a feature's message; return whether its encoding is usual."""
     if at == end:
         found[KIND] = _ABSENT
         return True
@@ -91,7 +91,7 @@ def _read_feature(data: np.ndarray, at: int, end: int, found: np.ndarray) -> boo
 
 @inner
 def _read_strings(data: np.ndarray, at: int, end: int, found: np.ndarray) -> bool:
-    """A list of strings, of which the first is found; returns whether it is usual."""
+    """Find the first of a list of strings; return whether the list's encoding is usual."""
     found[KIND], found[COUNT] = _STRING, 0
     while at < end:
         start, stop = _field(data, at, end, _FIELD_1)
@@ -106,7 +106,7 @@ def _read_strings(data: np.ndarray, at: int, end: int, found: np.ndarray) -> boo
 
 @inner
 def _feature_named(data: np.ndarray, at: int, end: int, names: np.ndarray, name_ends: np.ndarray) -> int:
-    """The number of the wanted feature with this name; -1 if it is not wanted, -2 if it may not be a name."""
+    """Return the number of the wanted feature with this name; -1 if it is not wanted, -2 if it may not be a name."""
     for i in range(at, end):
         if data[i] >= 128:
             return -2
@@ -127,7 +127,7 @@ def _feature_named(data: np.ndarray, at: int, end: int, names: np.ndarray, name_
 def find_features(
     data: np.ndarray, places: np.ndarray, sizes: np.ndarray, names: np.ndarray, name_ends: np.ndarray, found: np.ndarray
 ) -> bool:
-    """Finds features of ``tf.train.Example`` records; returns whether all records are usual.
+    """Find features of ``tf.train.Example`` records; return whether all records have the usual encoding.
 
     Args:
         data: the batch's block, uint8.
@@ -169,7 +169,7 @@ def find_features(
 
 @kernel
 def decode_integers(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, target: np.ndarray) -> None:
-    """Decodes lists of packed integers, which :func:`find_features` found, one after the other: int64."""
+    """Decode lists of packed integers, which :func:`find_features` found, one after the other: int64."""
     done = 0
     for i in range(len(starts)):
         at, end = starts[i], starts[i] + sizes[i]
@@ -183,7 +183,7 @@ def decode_integers(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, tar
 def find_images(
     data: np.ndarray, places: np.ndarray, sizes: np.ndarray, images: np.ndarray, labels: np.ndarray
 ) -> bool:
-    """Finds images and labels in MXNet's records; returns whether all records are whole.
+    """Find images and labels in MXNet's records; return whether all records are whole.
 
     Args:
         data: the batch's block, uint8.
@@ -212,7 +212,7 @@ def find_images(
 # It keeps the GIL: another thread could hold that for longer than this takes.
 @njit(error_model="numpy")
 def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, int]:
-    """Copies the data of a Caffe ``Datum`` to a block.
+    """Copy the data of a Caffe ``Datum`` to a block.
 
     Args:
         value: the message, uint8.
@@ -250,7 +250,7 @@ def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, i
 
 @kernel
 def same_beginnings(data: np.ndarray, places: np.ndarray, size: int) -> bool:
-    """Whether all parts of the block begin with the same bytes."""
+    """Return whether all parts of the block begin with the same bytes."""
     for i in range(1, len(places)):
         for k in range(size):
             if data[places[i] + k] != data[places[0] + k]:

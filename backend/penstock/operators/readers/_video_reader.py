@@ -78,7 +78,7 @@ class Choices:
 
 
 def frame_numbers(arguments: dict[str, Any]) -> str:
-    """`enable_frame_num` as one of its names; booleans select the first."""
+    """Return `enable_frame_num` as one of its names; booleans select the first."""
     value = arguments.get("enable_frame_num", "none")
     if isinstance(value, bool) or value in ("True", "False"):
         return "scalar" if str(value) == "True" else "none"
@@ -86,12 +86,12 @@ def frame_numbers(arguments: dict[str, Any]) -> str:
 
 
 def has_labels(arguments: dict[str, Any]) -> bool:
-    """Whether labels are among the outputs."""
+    """Return whether labels are among the outputs."""
     return arguments.get("labels") is not None or bool(arguments.get("file_list") or arguments.get("file_root"))
 
 
 def count_outputs(arguments: dict[str, Any]) -> int:
-    """The number of outputs: frames, and what else is asked for."""
+    """Return the number of outputs: frames, and what else is asked for."""
     more = frame_numbers(arguments) != "none", arguments.get("enable_timestamps")
     return 1 + has_labels(arguments) + sum(map(bool, more)) + 2 * bool(arguments.get("enable_audio"))
 
@@ -104,7 +104,7 @@ class VideoReader(Reader):
 
     @abstractmethod
     def choices(self) -> Choices:
-        """What to return."""
+        """Return the sequences to read."""
 
     def setup(self) -> None:
         args = self.args
@@ -171,7 +171,7 @@ class VideoReader(Reader):
             yield Clip(source.path, source.label, frames)
 
     def grouped(self, items: Sequence[Clip]) -> list[list[int]]:
-        """Sequences that continue others, in one file: a second decoder would have to decode what lies between."""
+        """Group sequences of one file that continue each other: a second decoder would have to decode the frames between them."""
         groups: list[list[int]] = []
         last: Clip | None = None
         for position in sorted(range(len(items)), key=lambda position: (items[position].path, items[position].frames)):
@@ -188,7 +188,7 @@ class VideoReader(Reader):
         return groups
 
     def _shared(self, groups: Sequence[Sequence[int]], items: Sequence[Clip], threads: int) -> list[list[int]]:
-        """Groups cut so that all threads have work, where less has to be decoded for that than a thread's share.
+        """Split groups so that all threads have work, where that costs less decoding than a thread's share.
 
         A GPU has several engines, which a single thread leaves idle.
         """
@@ -235,14 +235,14 @@ class VideoReader(Reader):
             return [frames, *self._beside(item, video, limits)]
 
     def _shape(self, item: Clip, limits: Limits) -> tuple[int, ...]:
-        """The shape of a sequence: (F, H, W, C)."""
+        """Return the shape of a sequence: (F, H, W, C)."""
         height, width = self._videos.size(item.path)
         shape = height, width, channels_of(self._choices.image_type)
         limits.check_video(len(item.frames), shape)
         return len(item.frames), *shape
 
     def _beside(self, item: Clip, video: Video, limits: Limits) -> Iterator[np.ndarray]:
-        """What is returned beside frames."""
+        """Return the outputs other than frames."""
         numbers = self._choices.numbers
         if self._labelled:
             yield np.array([item.label], np.int32)
@@ -266,7 +266,7 @@ class VideoReader(Reader):
         self._read_on_gpu([items[index] for index in indices], workspace)
 
     def _read_on_gpu(self, items: Sequence[Clip], workspace: Workspace) -> None:
-        """Reads a batch of sequences, decoded on the GPU where possible."""
+        """Read a batch of sequences, decoded on the GPU where possible."""
         from penstock.kernels.codecs.video_gpu import DecodingOnGpu, fill_on_gpu
         from penstock.kernels.cuda.launch import Located
 
@@ -313,7 +313,7 @@ class VideoReader(Reader):
             workspace.outputs.append(TensorListGPU.upload(sample_batch(column, spec, [""] * len(items))))
 
     def _threads_for(self, items: Sequence[Clip], shapes: Sequence[tuple[int, ...]], most: int) -> int:
-        """How many threads keep a GPU's engines busy, without waiting for each other."""
+        """Return the number of threads that keep a GPU's engines busy without waiting for each other."""
         if not all(self._videos.takes_engine(item.path) for item in items):
             return most
         largest = max((height * width for _, height, width, _ in shapes), default=0)
@@ -344,7 +344,7 @@ def _is_number(kind: type[int] | type[float], word: str) -> bool:
 
 
 def _part(span: tuple[str, str] | None, times: np.ndarray, form: str, rounding: str) -> tuple[int, int]:
-    """The first frame of the listed part of a video, and the one after the last."""
+    """Return the first frame of the listed part of a video, and the one after its last."""
     count = len(times)
     if span is None:
         return 0, count
@@ -357,7 +357,7 @@ def _part(span: tuple[str, str] | None, times: np.ndarray, form: str, rounding: 
 
 
 def _frame_at(time: float, times: np.ndarray, up: bool) -> int:
-    """The frame that is shown from a time in seconds on, or the next or previous one; negative: from the end."""
+    """Return the frame shown at a time in seconds, or the next or previous one; negative times count from the end."""
     interval = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else 1.0
     if time < 0:
         return math.ceil(time / interval - _SAME) if up else math.floor(time / interval + _SAME)

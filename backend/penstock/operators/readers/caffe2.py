@@ -126,7 +126,7 @@ class Caffe2(LmdbReader):
 
 
 def _tensor(message: Message) -> np.ndarray:
-    """The values of a TensorProto: bytes (of a string, or in the tensor's shape), int32 or float32."""
+    """Return the values of a TensorProto: bytes (of a string, or in the tensor's shape), int32 or float32."""
     if message.string_data:
         return np.frombuffer(message.string_data[0], np.uint8)
     if message.HasField("byte_data"):

@@ -164,7 +164,7 @@ class File(Reader):
         return _Items(paths, labels)
 
     def _matching(self, names: list[str], patterns: list[str] | None) -> list[str]:
-        """The names that match one of the patterns; None stands for all."""
+        """Return the names that match one of the patterns; None stands for all."""
         if patterns is None:
             return names
         spelled = names

@@ -9,7 +9,7 @@ from penstock.storage import ANYWHERE
 
 
 def write_index(reader: str, path: str, index_path: str) -> int:
-    """Writes the index of a file, and returns its number of lines.
+    """Write the index of a file, and return its number of lines.
 
     Nothing is written for a damaged file.
 

@@ -22,7 +22,7 @@ _HEADER = struct.Struct("<IfQQ")
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
-    """The lines of a file's index: a number and a record's start.
+    """Return the lines of a file's index: a number and a record's start.
 
     Raises:
         ValueError: the file holds something other than records, or is truncated.
@@ -100,7 +100,7 @@ class MXNet(Reader):
         return self._records
 
     def _located(self, paths: list[str], begins: np.ndarray) -> RecordTable:
-        """The records that begin there in the files' contents one after the other."""
+        """Return the records that begin there in the files' contents one after the other."""
         sizes = np.array([self.files.size(path) for path in paths], np.int64)
         ends = np.cumsum(sizes)
         files = np.minimum(np.searchsorted(ends, begins, "right"), len(paths) - 1)

@@ -167,7 +167,7 @@ class NemoAsr(Reader):
         return outputs
 
     def _signal(self, file: Any, count: int) -> np.ndarray:
-        """The next ``count`` frames of an open file, mixed, resampled and converted."""
+        """Return the next ``count`` frames of an open file, mixed, resampled and converted."""
         wanted, dtype = self.args["sample_rate"], numpy_dtype(self.args["dtype"])
         resampled = wanted > 0 and wanted != file.samplerate
         mixed = self.args["downmix"] and file.channels > 1

@@ -91,7 +91,7 @@ class Numpy(PathReader):
         super().setup()
 
     def _has(self, name: str) -> bool:
-        """Whether part of the region is given; an empty list is not."""
+        """Return whether part of the region is given; an empty list is not."""
         return self.given(name) and self.args.get(name) != []
 
     def output_specs(self) -> list[OutputSpec]:
@@ -108,7 +108,7 @@ class Numpy(PathReader):
         return None if read is None else self._arrays(read, indices, workspace)
 
     def _arrays(self, read: Contents, indices: np.ndarray, workspace: Workspace) -> list[TensorListCPU] | None:
-        """The arrays in whole files; None unless all have one type and are stored as they are needed."""
+        """Return the arrays in whole files; None unless all have one type and are stored as they are needed."""
         from penstock.operators.readers._records_cpu import same_beginnings
 
         spans = list(zip(read.places.tolist(), read.sizes.tolist()))
@@ -133,7 +133,7 @@ class Numpy(PathReader):
         return [TensorListCPU.of_parts(read.block, starts, shapes, dtype, len(first.shape), infos)]
 
     def _read_regions(self, indices: np.ndarray, workspace: Workspace) -> list[TensorListCPU] | None:
-        """Constant regions in few short pieces; None for others."""
+        """Read constant regions that consist of few short pieces; return None for others."""
         if workspace.arguments or self._copier is None:
             return None
         try:
@@ -156,7 +156,7 @@ class Numpy(PathReader):
         return [batch]
 
     def _part_of(self, path: str, workspace: Workspace) -> _Part | None:
-        """The constant region of a file's array; None if it is not made of short pieces."""
+        """Return the constant region of a file's array; None if it is not made of short pieces."""
         file = self.files.opened(path)
         if path not in self._parts or self._parts[path].file is not file:
             if len(self._parts) >= _MOST_PARTS:
@@ -207,7 +207,7 @@ class Numpy(PathReader):
             return read_npy_header(self.files.read(path), size)
 
     def _region(self, shape: tuple[int, ...], sample: Sample) -> Region:
-        """The region that the sample requests from an array of this shape."""
+        """Return the region that the sample requests from an array of this shape."""
         constant = not sample.workspace.arguments
         if constant and shape in self._regions:
             return self._regions[shape]
@@ -221,7 +221,7 @@ class Numpy(PathReader):
         return region
 
     def _part(self, path: str, header: NpyHeader, region: Region) -> tuple[np.ndarray, Region]:
-        """The rows of an array (columns, if in Fortran order) that a region spans, and the region relative to them."""
+        """Return the rows of an array (columns, if in Fortran order) that a region spans, and the region relative to them."""
         shape = list(header.shape)
         if not shape:
             return self._array(path), region
@@ -239,7 +239,7 @@ class Numpy(PathReader):
 
 
 def _header_at(block: np.ndarray, place: int, size: int, workspace: Workspace) -> NpyHeader:
-    """The header of a file in memory; raises ValueError if it is damaged, or its array too large."""
+    """Return the header of a file in memory; raise ValueError if it is damaged, or its array too large."""
     header = read_npy_header(block[place : place + size], size)
     workspace.decoding.limits.check_bytes(header.size, "The array")
     return header
@@ -264,7 +264,7 @@ class _Part:
 
     @staticmethod
     def of(file: OpenFile, header: NpyHeader, region: Region) -> _Part:
-        """Finds the pieces of a region."""
+        """Find the pieces of a region."""
         dtype, shape, extents = header.dtype, header.shape, tuple(region.extents)
         none = _Part(file, extents, dtype, None, np.empty((0, 2), np.int64))
         inside = all(a >= 0 and a + e <= s for a, e, s in zip(region.anchor, extents, shape))
@@ -285,17 +285,17 @@ class _Part:
 
 
 def _scratch(size: int) -> np.ndarray:
-    """Memory that this thread's next call reuses."""
+    """Return memory that this thread's next call reuses."""
     return _buffers.array((size,), np.dtype(np.uint8))
 
 
 def _native(array: np.ndarray) -> np.ndarray:
-    """The array in this machine's byte order, contiguous."""
+    """Return the array in this machine's byte order, contiguous."""
     return np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
 
 
 def _as_held(value: float, dtype: np.dtype) -> float:
-    """The fill value in a type: integers are rounded and saturate, unlike in crops."""
+    """Return the fill value in a type: integers are rounded and saturate, unlike in crops."""
     if dtype.kind not in "iu":
         return value
     limits = np.iinfo(dtype)
@@ -326,4 +326,4 @@ class _RegionOfInterest:
         return np.array([values * count], np.float64)
 
     def tensors(self, name: str) -> None:
-        """None: values from the graph follow the same rules as others."""
+        """Return None: values from the graph follow the same rules as others."""

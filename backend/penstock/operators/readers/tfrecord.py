@@ -19,7 +19,7 @@ from penstock.tensors import TensorListCPU
 
 
 def read_index(files: Files, index_path: str) -> np.ndarray:
-    """The starts and sizes of a file's records, int64 of shape (n, 2), from an index with a record in each line."""
+    """Return the starts and sizes of a file's records, int64 of shape (n, 2), from an index with a record in each line."""
     records = []
     for number, line in enumerate(files.read_text(index_path).splitlines(), 1):
         try:
@@ -34,7 +34,7 @@ def read_index(files: Files, index_path: str) -> np.ndarray:
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
-    """The lines of a file's index in the format of :func:`read_index`.
+    """Return the lines of a file's index in the format of :func:`read_index`.
 
     Source: TensorFlow's record format: length, checksum, data, checksum.
 
@@ -100,7 +100,7 @@ class TFRecord(Reader):
     )
 
     def named_features(self) -> list[tuple[str, Any]]:
-        """A feature to read, with its name."""
+        """Return a feature to read, with its name."""
         names, features = self.args["feature_names"], self.args["features"]
         if len(names) != len(features):
             raise ValueError(f"{len(names)} names are given for {len(features)} features")
@@ -147,7 +147,7 @@ class TFRecord(Reader):
         ]
 
     def aligned(self, column: list[np.ndarray | None], output: int) -> list[np.ndarray | None]:
-        """A feature missing in some records has the others' rank; one missing in all is a scalar."""
+        """Return one output. A feature missing in some records gets the others' rank; one missing in all becomes a scalar."""
         found = next((sample for sample in column if sample is not None and sample.ndim), None)
         if found is None:
             return column
@@ -174,7 +174,7 @@ class TFRecord(Reader):
 
 
 def _values(feature: Feature, read: Contents, found: np.ndarray, infos: Sources) -> TensorListCPU | None:
-    """A feature of each record of a batch; None unless all records have it as declared."""
+    """Return a feature of each record of a batch; None unless all records have it as declared."""
     from penstock.operators.readers._files_cpu import gather
     from penstock.operators.readers._records_cpu import decode_integers
 
@@ -204,7 +204,7 @@ def _values(feature: Feature, read: Contents, found: np.ndarray, infos: Sources)
 
 
 def _placeholder(feature: Feature) -> np.ndarray:
-    """The placeholder for a missing feature until the rest of the batch is known."""
+    """Return the placeholder for a missing feature until the rest of the batch is known."""
     value = feature.default_value if feature.kind != STRING else 0
     return np.array(value).astype(feature.dtype)
 

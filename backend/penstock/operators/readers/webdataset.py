@@ -60,7 +60,7 @@ _LARGEST, _LARGEST_TOLD = 1 << 62, (1 << 33) - 1
 
 
 def list_archive(files: Files, path: str) -> Iterator[list[Component]]:
-    """The samples of an archive: runs of files whose names differ only after the first dot.
+    """Return the samples of an archive: runs of files whose names differ only after the first dot.
 
     Files without a name before that dot are skipped. An archive without files has one sample without components.
     """
@@ -79,7 +79,7 @@ def list_archive(files: Files, path: str) -> Iterator[list[Component]]:
 
 
 def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Component]]:
-    """The samples of an archive from its index: per line the extension, start, size (and name) of each file.
+    """Return the samples of an archive from its index: per line the extension, start, size (and name) of each file.
 
     Source: the index that DALI's ``wds2idx`` writes, versions 1.1 and 1.2.
 
@@ -112,7 +112,7 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
 
 
 def _is_in_archive(files: Files, component: Component) -> bool:
-    """Whether the header of a file of this size precedes it in its archive."""
+    """Return whether the header of a file of this size precedes it in its archive."""
     if component.start < tarfile.BLOCKSIZE:
         return False
     block = files.read_range(component.archive, component.start - tarfile.BLOCKSIZE, tarfile.BLOCKSIZE)
@@ -125,7 +125,7 @@ def _is_in_archive(files: Files, component: Component) -> bool:
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
-    """The lines of an archive's index in the format of :func:`read_index`, version 1.2.
+    """Return the lines of an archive's index in the format of :func:`read_index`, version 1.2.
 
     Raises:
         ValueError: the archive is corrupt, holds no samples, or holds a file with a space in its name.
@@ -143,7 +143,7 @@ def index_lines(files: Files, path: str) -> Iterator[str]:
 
 
 def _names_files(head: list[str], index_path: str) -> bool:
-    """Whether an index with this first line holds file names."""
+    """Return whether an index with this first line holds file names."""
     if not head:
         raise _malformed(index_path, 0, "no version signature found")
     if head[0] not in ("v1.1", "v1.2"):
@@ -162,7 +162,7 @@ def _sample_count(head: list[str], index_path: str) -> int:
 
 
 def _components(path: str, words: list[str], named: bool, index_path: str, number: int) -> Iterator[Component]:
-    """The files of one line of an index."""
+    """Return the files of one line of an index."""
     width = 4 if named else 3
     for i in range(0, len(words), width):
         try:
@@ -277,7 +277,7 @@ class Webdataset(Reader):
         return samples
 
     def _complete(self, archive: Iterator[list[Component]]) -> Iterator[Sample]:
-        """The selected components of the samples, except for skipped samples."""
+        """Return the selected components of the samples, except for skipped samples."""
         for components in archive:
             sample = tuple(self._find(components, extensions) for extensions in self._wanted)
             for component, dtype in zip(sample, self._dtypes):

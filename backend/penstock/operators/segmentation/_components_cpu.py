@@ -9,7 +9,7 @@ from penstock.kernels.cpu.options import njit
 
 @njit(nogil=True)
 def _boxes(labels: np.ndarray, left: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    """Bounding boxes of the components of the elements in ``left``, which is cleared in the process."""
+    """Return bounding boxes of the components of the elements in ``left``, which is cleared in the process."""
     # Copied by loops: an assignment to a slice takes longer to compile than all the rest, for the text of its error.
     ndim = shape.size
     strides = np.ones(ndim, np.int64)

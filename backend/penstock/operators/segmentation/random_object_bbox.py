@@ -150,7 +150,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
     def _classes(
         self, sample: Sample[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]]
     ) -> tuple[int, list[int] | None, list[float] | None]:
-        """The background, the classes (None: all that occur) and their weights (None: equal)."""
+        """Return the background, the classes (None: all that occur) and their weights (None: equal)."""
         classes, weights, background = sample["classes"], sample["class_weights"], sample["background"]
         if classes is not None and weights is not None and len(classes) != len(weights):
             raise RuntimeError(
@@ -186,7 +186,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
     def _drawn(
         self, sample: Sample[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]]
     ) -> tuple[int, np.ndarray]:
-        """The class and the box."""
+        """Return the class and the box."""
         labels, draws = sample.inputs[0], philox(self.stream(sample))
         (background, classes, weights), threshold = sample.plan
         whole = background, np.array([0] * labels.ndim + list(labels.shape))
@@ -207,7 +207,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
         return whole
 
     def _objects(self, labels: np.ndarray, wanted: np.ndarray, threshold: np.ndarray) -> np.ndarray:
-        """The boxes to draw from."""
+        """Return the boxes to draw from."""
         from penstock.operators.segmentation._components_cpu import component_boxes
 
         boxes = component_boxes(labels, wanted)
@@ -221,7 +221,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
 def _candidates(
     labels: np.ndarray, background: int, classes: Sequence[int] | None, weights: Sequence[float] | None
 ) -> list[tuple[int, float]]:
-    """The classes that occur, with their weights."""
+    """Return the classes that occur, with their weights."""
     present = np.unique(labels).tolist()
     if classes is None:
         return [(int(label), 1.0) for label in present if label != background]
@@ -229,13 +229,13 @@ def _candidates(
 
 
 def _fraction(draws: Iterator[int]) -> float:
-    """A number in [0, 1) from 64 random bits."""
+    """Return a number in [0, 1) from 64 random bits."""
     low = next(draws)
     return (low + next(draws) * 2.0**32) * 2.0**-64
 
 
 def _weighted(weights: Sequence[float], draws: Iterator[int]) -> int | None:
-    """An index drawn with probabilities proportional to ``weights``; None if they are all 0."""
+    """Return an index drawn with probabilities proportional to ``weights``; None if they are all 0."""
     sums = list(itertools.accumulate(weights))
     if not sums[-1] > 0:
         return None
@@ -243,7 +243,7 @@ def _weighted(weights: Sequence[float], draws: Iterator[int]) -> int | None:
 
 
 def _below(classes: list[int]) -> int:
-    """The number before the lowest class as a wrapping int32, or the next lower one that is not a class."""
+    """Return the number before the lowest class as a wrapping int32, or the next lower one that is not a class."""
     label = min(classes) - 1
     if label < -(2**31):
         label += 2**32

@@ -85,7 +85,7 @@ class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
             kept[first:stop] = vertices[start:end]
 
     def _polygons(self, ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-        """The rows that tell where a sample's masks are among the vertices that are kept."""
+        """Return the rows that tell where a sample's masks are among the vertices that are kept."""
         rows, filled = [], 0
         for index, (mask, start, end) in enumerate(ranges):
             rows.append((index if self.args["reindex_masks"] else mask, filled, filled + end - start))
@@ -94,7 +94,7 @@ class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
 
 
 def _checked_range(mask: int, ranges: dict[int, tuple[int, int]], vertices: int) -> tuple[int, int]:
-    """The first vertex of a mask, and the one after its last."""
+    """Return the first vertex of a mask, and the one after its last."""
     if mask not in ranges:
         raise RuntimeError(f"Selected mask_id {mask} is not present in the input.")
     start, end = ranges[mask]

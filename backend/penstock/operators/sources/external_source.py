@@ -61,7 +61,7 @@ class ExternalSource(InputOperator):
         self._queue.append(fed)
 
     def _checked(self, batch: TensorList) -> TensorList:
-        """The batch with its layout; raises RuntimeError unless it is as declared, and like the batch before."""
+        """Return the batch with its layout; raise RuntimeError unless it is as declared, and like the batch before."""
         if not len(batch):
             return batch
         layout = self.args["layout"]

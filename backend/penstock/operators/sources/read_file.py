@@ -52,5 +52,5 @@ class ReadFile(Operator[None, np.ndarray]):
 
 
 def _path(characters: np.ndarray) -> str:
-    """The path in a sample, up to the first zero byte."""
+    """Return the path in a sample, up to the first zero byte."""
     return characters.tobytes().partition(b"\0")[0].decode("utf-8", "surrogateescape")

@@ -80,7 +80,7 @@ class VideoInput(InputOperator):
         self._clips: deque[_Clip] = deque()
 
     def _add(self, fed: FedBatch) -> None:
-        """Queues a video; one that cannot be opened fails when its turn comes."""
+        """Queue a video; one that cannot be opened fails when its turn comes."""
         try:
             self._clips.append(_Clip(fed.ticket, _opened(fed.batch, self.decoding)))
         except (ValueError, PenstockError) as error:

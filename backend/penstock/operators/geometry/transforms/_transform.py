@@ -33,7 +33,7 @@ REVERSE_ORDER = Argument("reverse_order", "bool", False, "Apply the operator's t
 
 
 def check_matrices(workspace: Workspace) -> None:
-    """Raises RuntimeError unless the inputs are affine matrices of float."""
+    """Raise RuntimeError unless the inputs are affine matrices of float."""
     for batch in workspace.inputs:
         if batch.dtype != FLOAT:
             raise RuntimeError(f"Unexpected input data type. Expected float, got: {dtype_name(batch.dtype)}")
@@ -61,7 +61,7 @@ class TransformOperator(MatrixOperator):
     """The base of operators that make an affine matrix from their arguments, and apply it to the input's."""
 
     def matrix(self, sample: Sample[None, np.ndarray]) -> np.ndarray:
-        """The operator's own matrix [M|t], float32."""
+        """Return the operator's own matrix [M|t], float32."""
         raise NotImplementedError
 
     def infer(self, sample: Sample[None, np.ndarray]) -> tuple[int, ...]:
@@ -87,7 +87,7 @@ class TransformOperator(MatrixOperator):
 def vector(
     sample: Sample[None, np.ndarray], name: str, count: int | None = None, all_given: bool = False
 ) -> np.ndarray | None:
-    """The values of an argument, a single one repeated ``count`` times; None if it is not given.
+    """Return the values of an argument, a single one repeated ``count`` times; None if it is not given.
 
     Raises:
         RuntimeError: there are neither one nor ``count`` values; with ``all_given``, a vector computed in the graph has
@@ -104,7 +104,7 @@ def vector(
 
 
 def repeated(values: Sequence[float], name: str, count: int | None) -> np.ndarray:
-    """The values as float32; a single one is repeated ``count`` times."""
+    """Return the values as float32; a single one is repeated ``count`` times."""
     array = np.asarray(values, np.float32)
     if count is None or len(array) == count:
         return array
