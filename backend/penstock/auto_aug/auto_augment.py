@@ -18,7 +18,7 @@ from penstock.graph.branching import ternary
 _BINS = 11
 # A sub-policy as (name, probability, magnitude bin), as printed in the papers.
 _Sub = Sequence[tuple[str, float, "int | None"]]
-# For a magnitude that is not used; if it were, that would show.
+# For a magnitude that is not used: an impossible value, so that using it would be noticed.
 _NO_MAGNITUDE = -999
 
 _IMAGE_NET: Sequence[_Sub] = [

@@ -13,7 +13,7 @@ from penstock.auto_aug.core._augmentation import Augmentation
 from penstock.auto_aug.core.suites import picked, taken_by, translations
 from penstock.graph import DataNode
 
-# Pixels, and the same as a part of images of 224 x 224.
+# In pixels, and as a fraction of the width of images of 224 x 224.
 _TRANSLATE_ABS, _TRANSLATE_REL = 100, 100 / 224
 _ENHANCE = (0.1, 1.9)
 

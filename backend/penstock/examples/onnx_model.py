@@ -41,12 +41,12 @@ class TritonPythonModel:
 
 
 def _as_array(request: Any, name: str) -> np.ndarray:
-    # Right whatever numpy the server's Python backend was built for; `as_numpy` is not.
+    # Correct for every numpy version that the server's Python backend was built for, unlike `as_numpy`.
     return np.from_dlpack(pb_utils.get_input_tensor_by_name(request, name))
 
 
 def _as_tensor(name: str, array: np.ndarray) -> Any:
     if NUMPY_1:
         return pb_utils.Tensor(name, array)
-    # Servers up to 24.10 do not know the arrays of numpy 2, but they know DLPack.
+    # Servers up to 24.10 do not accept arrays of numpy 2, but do accept DLPack.
     return pb_utils.Tensor.from_dlpack(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))

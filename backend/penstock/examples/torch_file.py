@@ -23,7 +23,7 @@ __all__ = ["TorchFileError", "read_tensors"]
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _VERSION = 1001
-# What PyTorch writes such files with. Others can reserve memory for data that is not there.
+# The opcodes that PyTorch writes. Others can reserve memory for data that is not there.
 _OPCODES = frozenset(
     [
         "PROTO",
@@ -98,7 +98,7 @@ def read_tensors(data: bytes) -> dict[str, np.ndarray]:
     return {name: tensor.array(storages) for name, tensor in named.items()}
 
 
-# Tuples cannot be modified, which a pickle could otherwise ask for after they have been checked.
+# Tuples, because a pickle could modify other containers after they have been checked.
 class _Storage(NamedTuple):
     """Values that tensors are views of."""
 

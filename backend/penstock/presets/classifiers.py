@@ -15,7 +15,7 @@ from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamil
 # Below this size, ConvNeXT crops what it has resized.
 _CONVNEXT_CROPS = 384
 _WHITE = 255
-# What settings and outputs of the larger of two pictures begin with.
+# Prefix of settings and outputs of the larger of two pictures.
 _HIGH = "high_res_"
 _SHORTEST, _SQUARE = frozenset({"shortest_edge"}), frozenset({"height", "width"})
 
@@ -222,7 +222,7 @@ class TextNetFamily(FixedFamily):
         return fitted("shortest-up", height, width, bounds)[:2]
 
 
-# Of an image, beside the pixels for the encoder: what the codebook and the masking of its training need.
+# Settings for the codebook and the masking in training, which the pixels for the encoder do not depend on.
 _FLAVA_TRAINING = frozenset(
     {
         "codebook_crop_size",
@@ -316,7 +316,7 @@ class JanusFamily(FixedFamily):
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 384})
     resample: int = 3
     do_pad: bool = True
-    # The class writes the colour, and computes it from the mean when it is made.
+    # The class saves the colour, but recomputes it from the mean when it is created.
     ignored: frozenset[str] = NO_CROP | {"pad_size", "background_color"}
     min_size: int = 14
 
@@ -338,7 +338,7 @@ class JanusFamily(FixedFamily):
     def finished(self, images: DataNode, backend: str) -> DataNode:
         if not self.do_pad:
             return self.normalized(images, backend)
-        # So long is the longer side of what was resized.
+        # The longer side of the resized image.
         side = max(self.size["height"], self.min_size) if self.do_resize else None
         return self.normalized(squared(images, self.image_mean, side), backend)
 

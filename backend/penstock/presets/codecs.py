@@ -13,7 +13,7 @@ from penstock.presets.family import Features, named
 from penstock.presets.spectra import INT16, KALDI, RowFamily, Values, mask_of, up, whole
 from penstock.presets.speech import FEATURES, FEATURES_MASK, PADDING_MASK, VALUES
 
-# The classes' own, which no configuration tells: bands, and windows in a row.
+# Constants of the classes, not in configurations: bands, and windows per row.
 _BANDS, _STRIDE = 80, 2
 
 
@@ -31,7 +31,7 @@ class NeuCodecFamily(RowFamily):
     padding_value: float = 1.0
     hop_length: int = 320
     silence_beside: int = 0
-    # The class writes these, and has values of its own.
+    # The class saves these settings, but uses constants.
     ignored: frozenset[str] = frozenset({"frame_length", "frame_shift", "num_mel_bins", "stride"})
 
     padding = True

@@ -188,7 +188,7 @@ from penstock.presets.videos import (
     VJepaFamily,
 )
 
-# Where a folder holds a configuration, and where it holds all of them, under these names.
+# File names of configurations in a folder; the last file holds all of them, under the keys below.
 FILE, _VIDEO_FILE, _ALL = "preprocessor_config.json", "video_preprocessor_config.json", "processor_config.json"
 _PARTS = ("image_processor", "feature_extractor", "video_processor")
 _EDGE_224, _EDGE_256, _SIDES_224 = {"shortest_edge": 224}, {"shortest_edge": 256}, {"height": 224, "width": 224}
@@ -451,7 +451,7 @@ _FAMILIES: dict[str, Family] = {
     "Yolos": DetectionFamily(multiple=16),
     "ZoeDepth": ZoeFamily(),
 }
-# Of sounds, and named as a class of images is, which has another family.
+# Feature extractors that share their name with an image processor of another family.
 _SOUNDS_OF: dict[str, Family] = {"Phi4MultimodalFeatureExtractor": Phi4SoundFamily()}
 # Classes that cannot be followed, and why.
 _SUMMED = "it normalizes by the mean and deviation of a whole image, which PyTorch sums in an order of its own"
@@ -468,7 +468,7 @@ _UNFOLLOWED = {
     "VitMatteImageProcessor": "it takes trimaps beside images",
     "VitPoseImageProcessor": "it takes boxes beside images",
 }
-# What classes end with, and what is left of it: a family.
+# Endings of class names, and their replacement in the name of the family.
 _ENDINGS = {
     "ImageProcessorFast": "",
     "ImageProcessorPil": "",
@@ -479,7 +479,7 @@ _ENDINGS = {
 _KINDS = {"images": "ImageProcessor", "videos": "Processor", "audio": "FeatureExtractor"}
 _SUGGESTIONS = 3
 """Names in a message about an unknown class."""
-# Models of timm and open_clip have one file, which names no processor, but has this.
+# Models of timm and open_clip have a single file, which names no processor but has one of the keys below.
 _TIMM_FILE, _OPEN_CLIP_FILE = "config.json", "open_clip_config.json"
 _TELLING = {"pretrained_cfg": "TimmWrapperImageProcessor", "preprocess_cfg": "OpenClipImageProcessor"}
 _TYPES = ("image_processor_type", "feature_extractor_type", "video_processor_type")

@@ -163,7 +163,7 @@ class SuperPointFamily(FixedFamily):
         raise PresetError("SuperPoint does not tell how many tokens an image becomes")
 
 
-# Parts of red, green and blue that make grey, as torchvision has them.
+# Weights of red, green and blue in grey, as in torchvision.
 _GREY = (0.2989, 0.587, 0.114)
 
 
@@ -197,7 +197,7 @@ class MatchingFamily(FixedFamily):
         red, green, blue = (images[channel] for channel in range(CHANNELS))
         grey = red * _GREY[0]
         for values, part in ((green, _GREY[1]), (blue, _GREY[2])):
-            # As PyTorch, with one rounding for both steps.
+            # As PyTorch does, rounding once for both steps.
             exact = fn.cast(values, dtype=types.FLOAT64) * types.Constant(float(np.float32(part)), dtype=types.FLOAT64)
             grey = fn.cast(exact + fn.cast(grey, dtype=types.FLOAT64), dtype=types.FLOAT)
         coloured = fn.reductions.max(fn.cast((red != green) | (green != blue), dtype=types.FLOAT))
@@ -470,7 +470,7 @@ class EomtFamily(FixedFamily):
         images, side = self.prepared(data, backend), self.size["shortest_edge"]
         own = images.shape(dtype=types.INT32)
         height, width = own[0:1], own[1:2]
-        # Of a square, the width is cut.
+        # Squares are cut along the width.
         is_high, is_wide = height > width, height <= width
         boxes = fn.tile_boxes(
             images, tile=fn.cat(is_high * side + is_wide * height, is_wide * side + is_high * width), spread=True

@@ -54,7 +54,7 @@ class DetectionFamily(FixedFamily):
         own = dict(values)
         size = own["size"]
         if self.longest and (own["max_size"] or isinstance(size, int)):
-            # As older configurations have it.
+            # The form of older configurations.
             shortest = size if isinstance(size, int) else dict(size).get("shortest_edge")
             own["size"] = {"shortest_edge": shortest, "longest_edge": own["max_size"] or self.longest}
         elif own["max_size"]:

@@ -20,7 +20,7 @@ PIXELS = "pixel_values"
 CHANNELS = 3
 ARITHMETIC = {"torchvision": "torchvision", "pil": "numpy"}
 """For each library that resizes, whose arithmetic normalizes."""
-# PIL's numbers for filters, and what its filters and those of torchvision are called.
+# PIL's numbers of filters, and the names of PIL's and torchvision's filters.
 _PIL_FILTERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 _TORCHVISION_FILTERS = {0: "nearest-exact", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
 # Settings that many configurations hold, and that change no value of an RGB image where a family has none of that name.
@@ -53,9 +53,9 @@ _WITHOUT_EFFECT = frozenset(
         "video_sampling",
     }
 )
-# Settings that some classes read, and change values by, though no family has them: noise, and CLIP's older name of a square size.
+# Settings that some classes read and that change values, but that no family has: noise, and CLIP's older name for a square size.
 _READ_BY_SOME = frozenset({"dither", "use_square_size"})
-# Sizes that are read where a flag is set.
+# Sizes that are only read if a flag is set.
 _FLAGS = {"crop_size": "do_center_crop", "pad_size": "do_pad"}
 
 
@@ -327,7 +327,7 @@ def known_settings(defaults: Family) -> frozenset[str]:
 
 def _has_no_effect(key: str, value: object, given: Mapping[str, object]) -> bool:
     """Return whether a setting that a family does not have is one that changes nothing, or that is not set."""
-    # It tells what a size means that is one number.
+    # It only matters for a size that is a single number.
     if key == "default_to_square":
         return not isinstance(given.get("size"), int)
     if key in _FLAGS and not given.get(_FLAGS[key]):

@@ -112,7 +112,7 @@ class TvpFamily(FramesFamily):
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         if self.do_flip_channel_order:
-            # Colours change places first, and so do means and deviations: see `normalizing`.
+            # Channels are reversed first, and so are means and deviations: see `normalizing`.
             data = fn.color_space_conversion(data, image_type=types.RGB, output_type=types.BGR)
         return super().process(data, backend)
 

@@ -13,7 +13,7 @@ from penstock.presets.fixed import OPENAI
 
 _SIDE, _SIDES = 224, 2
 _MODES = ("shortest", "longest", "squash")
-# `random` is of training; images that are evaluated are resized by the default then.
+# `random` applies to training; for evaluation the default filter is used instead.
 _FILTERS = {"bicubic": "bicubic", "bilinear": "bilinear", "random": "bicubic"}
 _SETTINGS = ("size", "mode", "mean", "std", "interpolation", "resize_mode", "fill_color")
 
@@ -42,7 +42,7 @@ class OpenClipFamily(Family):
             own[name] = dict(own[name])
         told, vision = own["preprocess_cfg"], own["model_cfg"].get("vision_cfg")
         size = vision.get("image_size") if isinstance(vision, Mapping) else told.get("size")
-        # None stands for the default, and what is unknown is left out, as by open_clip.
+        # As in open_clip, None stands for the default, and unknown settings are ignored.
         known = {key: value for key, value in told.items() if key in _SETTINGS and value is not None}
         return {**own, "model_cfg": {}, "preprocess_cfg": {**known, "size": _SIDE if size is None else size}}
 
@@ -86,7 +86,7 @@ class OpenClipFamily(Family):
             images = fn.resize(data, resize_shorter=high, **filtering)
         else:
             rule = "within-rounded" if mode == "longest" else "around-rounded"
-            # Of sides that are not equal, `shortest` is always bicubic.
+            # With unequal sides, `shortest` is always bicubic.
             filtering["interpolation"] = filtering["interpolation"] if mode == "longest" else "bicubic"
             size, _ = fn.fitted_size(data, rule=rule, canvases=[high, wide])
             images = fn.resize(data, size=size, **filtering)

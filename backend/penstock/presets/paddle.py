@@ -143,7 +143,7 @@ class TextLineFamily(ImageFamily):
             values = self.normalized(lines, backend, None)
         else:
             values = fused_floats(lines, self, False, None)
-        # Lines that are as wide as `pad_size`, or wider, are not padded, whatever its height.
+        # Lines at least as wide as `pad_size` are not padded, whatever its height.
         extents = values.shape(dtype=types.INT32)[1:]
         narrow = fn.cast(extents[1:] < self.pad_size["width"], dtype=types.INT32)
         canvas = fn.cat(
@@ -264,7 +264,7 @@ class TableFamily(FixedFamily):
     do_pad: bool = True
     pad_size: Mapping[str, int] = field(default_factory=lambda: {"height": 512, "width": 512})
     torchvision_only: bool = True
-    # The class writes what its decoder reads.
+    # The class saves settings that only its decoder reads.
     ignored: frozenset[str] = frozenset({"resample", "bos_id", "character", "dict", "eos_id", "td_token"})
 
     forms = (_SQUARE,)
@@ -304,7 +304,7 @@ class MarginFamily(DonutFamily):
 
     @property
     def on_host(self) -> bool:
-        # Where a page has something on it tells its size, which the host must know.
+        # The page's content determines the output size, which the host must know.
         return self.do_crop_margin
 
     def converted(self, values: Values) -> Values:
@@ -317,6 +317,6 @@ class MarginFamily(DonutFamily):
         images = self.shortened(data, backend, min(self.size.values())) if self.do_resize else data
         if not self.do_thumbnail:
             return images
-        # The filter of thumbnails is bicubic, whatever is set.
+        # Thumbnails always use the bicubic filter, whatever the setting.
         size, _ = fn.fitted_size(images, rule="thumbnail", canvases=[self.size["height"], self.size["width"]])
         return fn.resize(images, size=size, reference=backend, interpolation="bicubic")

@@ -31,7 +31,7 @@ from penstock.presets.family import (
 from penstock.presets.fixed import NO_CROP, NO_PAD, OPENAI
 
 _GRID, _MERGES = "image_grid_thw", "image_merge_sizes"
-# Rules that count pixels of patches' frames.
+# Rules whose bounds count the pixels of all frames in a patch.
 _TWO_FRAMES = ("glm4v", "qwen3-vl-video")
 _BOTH_EDGES = frozenset({"shortest_edge", "longest_edge"})
 
@@ -305,7 +305,7 @@ class NeoFamily(FloatFamily):
         return (fit.canvas_height // self.patch_size) * (fit.canvas_width // self.patch_size)
 
 
-# The value, before it is normalized, of what there is of a patch beside the image.
+# Value, before normalization, of the part of a patch outside the image.
 _INKLING_BESIDE = -1.0
 
 
@@ -638,7 +638,7 @@ class Gemma4Family(FloatFamily):
         rows = numbers // grid[2]
         places = fn.stack(numbers - rows * grid[2], rows, axis=1)
         own = fn.expand_dims(fn.cast(mask, dtype=types.INT64), axes=[1])
-        # Of padding, places are -1.
+        # Padding has position -1.
         positions = (places + 1) * own - 1
         tokens = grid[1] * grid[2] * side**2 // self._bounds.factor**2
         return (
@@ -742,7 +742,7 @@ class PixtralFamily(ImageFamily):
         patch = self.patch_size["height"]
         fit = fitted("pixtral", height, width, SizeArguments(patch, most=self.size["longest_edge"]))
         rows, columns = (side // (patch * model["spatial_merge_size"]) for side in fit[:2])
-        # Each row of tokens ends with one that tells so.
+        # Each row of tokens ends with an end-of-row token.
         return rows * (columns + 1)
 
     def joined(self, images: Sequence[Features]) -> Values:

@@ -15,7 +15,7 @@ from penstock.presets.configuration import read_configuration
 from penstock.presets.family import ARITHMETIC, Family, PresetError
 from penstock.presets.videos import SampledFamily, VideoLength
 
-# Raised when a preset gives other values than before: keys of caches change with it.
+# Increased when a preset's values change, so that cache keys change.
 _VERSION = 1
 _DEVICES = ("cpu", "gpu")
 Configuration = str | Path | Mapping[str, object]
@@ -92,7 +92,7 @@ def checked(configuration: Configuration, backend: str) -> Family:
     if backend not in ARITHMETIC:
         raise PresetError(f"`backend` is {' or '.join(ARITHMETIC)}. Got: {backend!r}")
     followed = read_configuration(configuration)
-    # Said now, and not when a batch comes.
+    # Fail now rather than at the first batch.
     followed.check(backend)
     return followed
 

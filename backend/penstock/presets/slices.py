@@ -103,7 +103,7 @@ class MiniCPMFamily(_SliceFamily):
         slices, and their number."""
         whole, _ = self._resized_by(data, backend, "minicpm", self._bounds)
         large, tile = self._resized_by(data, backend, "minicpm-slices", self._bounds)
-        # What is no slice is as large as a patch.
+        # A tile of the patch size means that the image has no slices.
         sliced = fn.cast(tile[0] > types.Constant(self.patch_size, dtype=types.INT32), dtype=types.INT32)
         settings: Values = {"patch": self.patch_size, "beside": True, **self.normalizing(backend)}
         pixels, grids = fn.image_patches(large, whole, tile=tile * sliced, **settings)
@@ -187,7 +187,7 @@ class Step3Family(_SliceFamily):
         images = in_corner(data, square)
         whole = self.resized(self.resized(images, backend, size), backend, [self.size["height"]] * 2)
         extents, window = fitted_sizes(data, "step3-windows", self._bounds)
-        # Of an image without windows, one of a pixel is cut, and dropped.
+        # For an image without windows, a one-pixel window is cut and dropped.
         cut = self.resized(images, backend, extents)
         windows, counts = fn.crop_boxes(cut, fn.tile_boxes(cut, tile=window))
         enlarged = self.normalized(self.resized(windows, backend, [self.patch_size] * 2), backend, None)
@@ -196,7 +196,7 @@ class Step3Family(_SliceFamily):
         area = cut.shape(dtype=types.INT32)[0] * cut.shape(dtype=types.INT32)[1]
         count = fn.cast(area >= window[0], dtype=types.INT32) * rows * columns
         local = fn.slice(fn.collect(enlarged, counts=counts), start=[0], shape=fn.stack(count), axes=[0])
-        # A row of windows ends with a line break, but the last one.
+        # Each row of windows except the last ends with a line break.
         breaks = fn.slice(
             fn.ones(shape=fn.stack(rows - one, one), dtype=types.INT32),
             start=fn.stack(types.Constant(0, dtype=types.INT32), one - columns),
@@ -255,7 +255,7 @@ class Lfm2Family(_SliceFamily):
     return_row_col_info: bool = False
     do_pad: bool = True
     torchvision_only: bool = True
-    # The class computes the number of patches from other settings when it is made.
+    # The class computes the number of patches from other settings when it is created.
     ignored: frozenset[str] = frozenset({"size", "pad_size", "max_num_patches"}) | NO_CROP
 
     unchanged = frozenset({"max_num_patches"})
@@ -317,7 +317,7 @@ class Lfm2Family(_SliceFamily):
         arrangement = (one, fn.copy(one))
         if self._splits:
             large, tile = self._resized_by(data, backend, "lfm2-tiles", self._tiling)
-            # What is no tile is as large as a patch.
+            # A tile of the patch size means that the image has no tiles.
             tiled = fn.cast(tile[0] == types.Constant(self.tile_size, dtype=types.INT32), dtype=types.INT32)
             beside = 2 if self.use_thumbnail else self.max_tiles + 1
             patches, grids, mask = fn.image_patches(
@@ -352,7 +352,7 @@ class Lfm2Family(_SliceFamily):
         return of_whole
 
 
-# Of Phi-4: tokens of the whole with the ends of its rows, and one behind it.
+# Phi-4's tokens of the whole image: patches, row ends, and a separator.
 _PHI4_WHOLE = 256 + 16 + 1
 
 
@@ -419,7 +419,7 @@ class Phi4Family(_SliceFamily):
         squares = fn.reshape(mask, shape=fn.stack(grid[0], across, grid[1], across))
         squares = fn.reshape(fn.transpose(squares, perm=[0, 2, 1, 3]), shape=[-1, cells, cells])
         of_whole = fn.ones(shape=[1, cells, cells], dtype=types.FLOAT)
-        # Of two rows and columns, one counts; each row has an end.
+        # Every second row and column counts; each row has an end token.
         rows, columns = ((filled[axis] + 1) // types.Constant(2, dtype=types.INT32) for axis in (0, 1))
         return (
             tiles,
@@ -442,12 +442,12 @@ class Phi4Family(_SliceFamily):
         own = super().joined(images)
         shown = [image[masks] for image in images]
         most = max(map(len, shown))
-        # Of tiles that are missing, the masks are of ones.
+        # The masks of missing tiles are ones.
         full = [np.pad(each, ((0, most - len(each)), (0, 0), (0, 0)), constant_values=1) for each in shown]
         return own | {pixels: extended([image[pixels] for image in images], (0,)), masks: np.stack(full)}
 
 
-# Of Aria's canvases, in units of this many pixels: heights and widths.
+# Heights and widths of Aria's canvases, in units of this many pixels.
 _UNIT = 490
 _ARIA_CANVASES = (
     *((1, across) for across in range(2, 9)),
@@ -599,7 +599,7 @@ class MolmoFamily(_SliceFamily):
         return SizeArguments(most=self.max_crops, tile=(self.size["height"] - margin, margin))
 
     def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
-        # The class resizes floats, and rounds them: this is not what becomes of bytes.
+        # The class resizes floats and rounds the result, which differs from resizing bytes.
         return fn.resize(
             images,
             size=size,

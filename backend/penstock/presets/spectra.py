@@ -162,7 +162,7 @@ class ClapFamily(ClipSoundFamily):
     top_db: object = None
     truncation: str = "fusion"  # type: ignore[assignment,misc]
     padding: str = "repeatpad"  # type: ignore[misc]
-    # The class writes what follows from the others.
+    # The class saves settings that follow from the others.
     ignored: frozenset[str] = frozenset({"nb_frequency_bins", "nb_max_samples"})
 
     hidden = frozenset({"ignored"})
@@ -209,7 +209,7 @@ class ClapFamily(ClipSoundFamily):
     def joined(self, images: Sequence[Features]) -> Values:
         values = super().joined(images)
         if self.truncation == "fusion":
-            # The class draws one of the sounds, none of which is longer, and says that it were.
+            # If no sound is longer, the class marks a random one as longer; here the first.
             values["is_longer"] = np.arange(len(images))[:, None] == 0
         return values
 
@@ -281,7 +281,7 @@ class Speech2TextFamily(RowFamily):
         return self.num_mel_bins
 
     def converted(self, values: Values) -> Values:
-        # The class makes masks whatever the configuration says.
+        # The class always returns masks, whatever the configuration says.
         return super().converted({**values, "return_attention_mask": True})
 
     def check(self, backend: str) -> None:
@@ -348,11 +348,11 @@ class SeamlessFamily(RowFamily):
         return (len(sound) - KALDI["window_length"]) // KALDI["window_step"] + 1
 
     def cut(self, sound: np.ndarray, most: int) -> np.ndarray:
-        # The mean is that of the whole sound: rows are cut off when they are filled.
+        # Do not cut here, because the mean is over the whole sound: `filled` cuts off rows.
         return sound
 
     def filled(self, features: Features, own: int, units: int | None) -> dict[str, np.ndarray]:
-        # What is left of a row is dropped, where nothing is filled.
+        # Without padding, an incomplete row is dropped.
         rows = (own if units is None else units) // self.stride
         return super().filled({name: values[:rows] for name, values in features.items()}, own, rows)
 
@@ -386,7 +386,7 @@ class FunAsrFamily(RowFamily):
         own = {"window_length": length, "window_step": step, "nfft": 1 << (length - 1).bit_length()}
         windows = self.features(data, **{**KALDI, **own}, window="symmetric_hamming")
         count = (windows.shape()[:1] + (self.stride_lfr - 1)) // self.stride_lfr
-        # Windows before the first and behind the last repeat these.
+        # The first and last windows are repeated beyond the ends.
         before = (self.num_frames_lfr - 1) // 2
         total = whole(count * self.stride_lfr)
         strided = (
@@ -447,7 +447,7 @@ class ParakeetFamily(RowFamily):
             floor_added=True,
             precision="double",
         )
-        # The last window is left out, but has a row.
+        # The last window is masked, but has a row.
         valid = rows[:-1]
         mask = mask_of(valid)
         if self.standardizes:
@@ -829,7 +829,7 @@ class GemmaSoundFamily(FilledFamily):
     max_length: int = 480_000
     pad_to_multiple_of: int = 128
     is_gemma4: bool = False
-    # The class writes these, and computes them from the others when it is made.
+    # The class saves these settings, but recomputes them from the others when it is created.
     ignored: frozenset[str] = frozenset({"frame_length", "hop_length", "fft_length"})
 
     padding = True
@@ -861,7 +861,7 @@ class GemmaSoundFamily(FilledFamily):
         return self._window // 2 if self.is_gemma4 else 0
 
     def spectrum(self, signal: DataNode) -> DataNode:
-        # A window is read with one sample more.
+        # A window spans one additional sample.
         total = signal.shape()[:1] + (self._before - 1)
         shifted = fn.slice(signal, start=[-self._before], shape=whole(total), axes=[0], out_of_bounds_policy="pad")
         length = 2 ** math.ceil(math.log2(self._window))
@@ -887,7 +887,7 @@ class GemmaSoundFamily(FilledFamily):
         return (named(features * fn.cast(fn.reshape(mask, shape=[-1, 1]), dtype=types.FLOAT), FEATURES, 2),)
 
     def valid(self, samples: Count) -> Count:
-        # Of Gemma 4, the last sample that belongs to a window tells; of Gemma 3n, the first, without what is before it.
+        # A row is valid in Gemma 4 if its window's last sample is, in Gemma 3n if the first is, not counting the padding before it.
         offset = self._window - self._before if self.is_gemma4 else 0
         return (samples - offset + (self._step - 1)) // self._step
 
@@ -984,7 +984,7 @@ class GraniteFamily(DecimalFamily):
     win_length: int = 400
     projector_window_size: int = 15
     projector_downsample_rate: int = 5
-    # The class writes what follows from the others.
+    # The class saves settings that follow from the others.
     ignored: frozenset[str] = frozenset({"melspec_kwargs", "feature_size"})
 
     padding = True
@@ -1075,7 +1075,7 @@ class Granite5Family(DecimalFamily):
     def spectrum(self, signal: DataNode) -> DataNode:
         samples = signal.shape()[:1]
         count = self.valid(samples) * 2
-        # What is missing to the last window is silence.
+        # The last window is completed with silence.
         total = graph_math.max(samples, (count - 1) * self.hop_length + 1)
         windows = self.features(
             fn.slice(signal, start=[0], shape=whole(total), axes=[0], out_of_bounds_policy="pad"),
@@ -1139,7 +1139,7 @@ class SecondsFamily(DecimalFamily):
 
     chunk_length: int = 30
     dither: float = 0.0
-    # The class writes what follows from the others.
+    # The class saves settings that follow from the others.
     ignored: frozenset[str] = frozenset({"nb_max_frames", "n_samples"})
 
     padding = "max_length"
@@ -1194,7 +1194,7 @@ class MossFamily(ChunkFamily):
         return {**values, PADDING_MASK: valid.astype(np.int64)}
 
 
-# Windows that dots.note makes one token of.
+# Number of windows that dots.note merges into one token.
 _DOTS_ROWS = 8
 
 
@@ -1395,7 +1395,7 @@ class Phi4SoundFamily(FilledFamily):
     def finished(self, features: np.ndarray, mask: np.ndarray, samples: int, longest: bool) -> np.ndarray:
         if longest:
             return features
-        # Of the rows behind a sound, the class clears only those before this one.
+        # The class clears the rows after a sound only up to this one.
         values = features.copy()
         values[self.valid(samples) : samples // self.hop_length - 1] = 0
         return values

@@ -11,7 +11,7 @@ from penstock import fn, math, types
 from penstock.graph import DataNode
 from penstock.presets.family import Family, PresetError
 
-# In Hz, whatever the sampling rate; and how far below the loudest value the others are cut off, in powers of ten.
+# Upper edge of the bands in Hz at any sampling rate; dynamic range below the loudest value, in powers of ten.
 _HIGHEST, _RANGE = 8000.0, 8.0
 VALUES, MASK = "input_values", "attention_mask"
 FEATURES, FEATURES_MASK, PADDING_MASK = "input_features", "input_features_mask", "padding_mask"
@@ -111,7 +111,7 @@ class WhisperFamily(SoundFamily):
         mel = fn.mel_filter_bank(
             power, nfilter=self.feature_size, sample_rate=float(self.sampling_rate), freq_low=0.0, freq_high=_HIGHEST
         )
-        # A quarter of the logarithm to base 10, of at least 1e-10, and of 4 more; the last window is left out.
+        # (log10(max(x, 1e-10)) + 4) / 4; the last window is dropped.
         logarithms = fn.to_decibels(mel, multiplier=0.25, reference=1e-4, cutoff_db=-1.5)[
             :, : self.most // self.hop_length
         ]

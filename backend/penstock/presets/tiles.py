@@ -30,7 +30,7 @@ from penstock.presets.fixed import NO_CROP, NO_PAD, OPENAI
 _SIZES, _MASK = "image_sizes", "pixel_attention_mask"
 _SQUARE = frozenset({"height", "width"})
 _LOCAL, _WHITE = "pixel_values_local", 255
-# Fewer tokens than so many times too many are left.
+# Leave the number of tokens unchanged unless it exceeds the limit by more than this factor.
 _MUCH = 1.1
 _LONGEST = frozenset({"longest_edge"})
 
@@ -127,7 +127,7 @@ class AnyresFamily(_TileFamily):
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         side = self.tile[0] // model["patch_size"]
         rows, columns = self._features(height, width, side)
-        # Each row of tokens ends with one that tells so.
+        # Each row of tokens ends with an end-of-row token.
         return side * side + rows * (columns + 1)
 
     def _features(self, height: int, width: int, side: int) -> tuple[int, int]:
@@ -447,7 +447,7 @@ class UnlimitedOcrFamily(OcrFamily):
         return super()._squared(data, backend)
 
     def _arranged(self, canvas: DataNode) -> tuple[DataNode, ...]:
-        # Without tiles, it is one.
+        # An image without tiles counts as one tile.
         grid = canvas // types.Constant(self.tile_size, dtype=types.INT32) + fn.cast(canvas == 0, dtype=types.INT32)
         return (fn.cast(fn.stack(grid[1], grid[0]), dtype=types.INT64, name=self.names[3]),)
 
@@ -555,7 +555,7 @@ class SplitFamily(_TileFamily):
         if not self.do_pad:
             return (tiles, *arrangement)
         if data.device == "gpu":
-            # What the host fills would be copied, and is larger than the files: here the GPU makes it.
+            # Create the mask on the GPU: a mask filled on the host would have to be copied, and is larger than the files.
             channel = tiles[:, 0]
             return (tiles, fn.cast(channel == channel, dtype=types.INT64, name=_MASK), *arrangement)
         shape = tiles.shape(dtype=types.INT32)
@@ -755,7 +755,7 @@ class MllamaFamily(_TileFamily):
             name: extended([np.stack([image[name] for image in group]) for group in groups], (0,))
             for name in self.names[:3]
         }
-        # Of images that are missing, the first tile counts.
+        # The first tile of a missing image counts as present.
         own[self.names[2]][..., 0] = 1
         return own | {self.names[3]: [[int(image[self.names[3]]) for image in group] for group in groups]}
 

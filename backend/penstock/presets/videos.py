@@ -35,7 +35,7 @@ _PIXELS, _GRID = "pixel_values_videos", "video_grid_thw"
 # SmolVLM's longest edge.
 _SMOL_MOST = 4096
 _INERT = frozenset({"video_metadata", "return_metadata"})
-# What no configuration sets, of most classes.
+# Settings that are not read from the configurations of most classes.
 _UNSET = frozenset({"sampling", "initial_shift", "overflow_strategy"})
 
 
@@ -142,7 +142,7 @@ def _internvl(family: SampledFamily, video: VideoLength) -> list[int]:
     if not count and family.fps:
         count = int(family.by_rate(frames, rate))
     _check_count(count, frames)
-    # True is told from 1 by its type, which JSON keeps.
+    # JSON preserves the type, by which True differs from 1.
     shift = frames / count / 2 if family.initial_shift is True else float(family.initial_shift)
     return _stepped(shift, frames, frames / count)
 
@@ -169,7 +169,7 @@ def _glm4v(family: SampledFamily, video: VideoLength) -> list[int]:
     return own + own[-1:] * (len(own) % 2)
 
 
-# GLM-4.6V takes so many frames a second of a video of up to so many seconds, and knows no longer ones; and so many at most.
+# GLM-4.6V's frames per second by the longest duration in seconds that they apply to; the longest duration; the most frames.
 _GLM46V_RATES, _GLM46V_LONGEST, _GLM46V_MOST = {30: 3.0, 300: 1.0, 2400: 0.5}, 2400, 640
 
 
@@ -222,7 +222,7 @@ def _at_times(frames: int, rate: float, step: float, end: float) -> list[int]:
     return own
 
 
-# Seconds that SmolVLM leaves out at both ends of a long video.
+# Seconds that SmolVLM skips at both ends of a long video.
 _SMOL_SKIPPED = 1
 
 
@@ -280,7 +280,7 @@ def _embedding_gemma2(family: SampledFamily, video: VideoLength) -> list[int]:
     return [numbers[place] for place in np.linspace(0, len(numbers) - 1, family.max_frames, dtype=int)]
 
 
-# Of a video of more seconds than frames are taken, MiniCPM chooses among those that are so many seconds apart.
+# For a video with more seconds than requested frames, MiniCPM chooses among frames this many seconds apart.
 _MINICPM_STEP = 0.1
 
 
@@ -363,7 +363,7 @@ def _check_count(count: int, frames: int) -> None:
         raise ValueError(f"Of a video of {frames} frames, {count} are asked for")
 
 
-# PyTorch counts in eights.
+# PyTorch computes ranges in vectors of 8.
 _LANES = 8
 
 
@@ -469,7 +469,7 @@ def _whole_units(frames: DataNode, unit: int) -> DataNode:
     return fn.slice(frames, start=[0], shape=fn.cast(total, dtype=types.INT32), axes=[0], out_of_bounds_policy="clamp")
 
 
-# Of VideoLLaMA 3: by how much, on average, a token's values differ from those of the frame before, of 255, if it is to be kept.
+# Least mean difference (of 255) from the previous frame for which VideoLLaMA 3 keeps a token.
 _LLAMA3_LEAST = 0.1
 
 
@@ -500,7 +500,7 @@ class VideoLlama3Family(VideoFamily):
         patches, grid = PatchFamily.process(self, data, backend)
         _, _, merges, mask = self.names
         merge = fn.constant(idata=[self.merge_size], shape=[], dtype=types.INT64, name=merges)
-        # Not from the grid, which lies on a GPU where frames do.
+        # Do not use the grid here, which may be on the GPU.
         size = fitted_sizes(data, self.rule, self.bounds)[0] if self.do_resize else data.shape()[1:3]
         times = fn.cast(data.shape()[:1] // self.frames_in_patch, dtype=types.INT32)
         tokens = fn.cast(
@@ -509,14 +509,14 @@ class VideoLlama3Family(VideoFamily):
         if not self.use_token_compression:
             return patches, grid, merge, fn.ones(shape=times * tokens, dtype=types.BOOL, name=mask)
         by_token = fn.reshape(patches, shape=fn.cat(times, tokens, [-1]))
-        # All tokens of the first frame are unlike those before it.
+        # All tokens of the first frame count as new.
         before = fn.slice(
             by_token, start=[-1], shape=times, axes=[0], out_of_bounds_policy="pad", fill_values=[float(1 << 20)]
         )
         change = by_token - before
         apart = fn.reductions.mean(graph_math.max(change, change * -1.0), axes=[2]) * 255.0
         kept = fn.cast(apart > _LLAMA3_LEAST, dtype=types.INT32)
-        # Of each frame, there is at least one.
+        # Each frame keeps at least one token.
         lacking = 1 - fn.reductions.max(kept, axes=[1], keep_dims=True)
         first = fn.slice(lacking, start=[0], shape=tokens, axes=[1], out_of_bounds_policy="pad")
         kept = graph_math.max(kept, first)
@@ -749,7 +749,7 @@ class SmolVideoFamily(FrameFamily):
         if not self.do_pad:
             return super().joined(images)
         values = extended([image[PIXELS] for image in images], (0,))
-        # Of frames that are added, the masks are of ones.
+        # The masks of padding frames are ones.
         return {PIXELS: values, self.outputs[1]: np.ones((*values.shape[:2], *values.shape[3:]), np.int64)}
 
 
@@ -835,7 +835,7 @@ class Gemma4VideoFamily(SampledFamily, Gemma4Family):
             frames = self.resized(data, backend, size)
         side, length = self._cut
         patches, _ = fn.image_patches(frames, patch=side, channels_last=True, **self.normalizing(backend))
-        # Told by the shape: it lies on the host, also where the patches lie on a GPU.
+        # Use the shape, which is on the host even if the patches are on the GPU.
         extents = frames.shape()
         grid, count = extents[1:3] // side, fn.cast(extents[:1], dtype=types.INT32)
         by_frame = fn.reshape(patches, shape=fn.cat(count, [-1], [CHANNELS * side**2]))
@@ -954,7 +954,7 @@ class MiniCPMVideoFamily(SampledFamily, MiniCPMFamily):
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         extents = data.shape(dtype=types.INT32)
-        # Frames one below the other are an image, which is cut into frames.
+        # Stack the frames vertically as one image, which is then cut into frames.
         column = fn.reshape(data, shape=fn.cat([-1], extents[2:]), layout="HWC")
         frames, counts = fn.crop_boxes(column, fn.tile_boxes(column, tile=extents[1:3]))
         pixels, sizes, grids, patches = (
@@ -1173,7 +1173,7 @@ class KimiVideoFamily(SampledFamily, KimiFamily):
         return frames * self.tokens(height, width, model)
 
 
-# Frames of a video are numbered in two digits to this base.
+# Frame numbers of a video have two digits in this base.
 _BASE = 256
 
 

@@ -31,7 +31,7 @@ def detector() -> tuple[DataNode, ...]:
     encoded = fn.external_source(name="encoded_image", dtype=types.UINT8, ndim=1)
     boxes, scores, labels = detect(fn.decoders.image(encoded, output_type=types.BGR))
     each, counts = fn.expand(boxes)
-    # As rows of one string each, which lose the zeros that pad them to the longest.
+    # Rows of one string each: the zeros that pad them to the longest are dropped.
     names = fn.expand_dims(fn.expand(labels)[0], axes=[0])
     outputs = {"labels": names, "scores": fn.expand(scores)[0], "boxes": each, "counts": counts}
     return tuple(fn.copy(output, name=name) for name, output in outputs.items())

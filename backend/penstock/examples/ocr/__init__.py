@@ -16,7 +16,7 @@ def _write(repository: Path, rapidocr: ZipFile) -> None:
     from penstock.examples.network import write_model
     from penstock.examples.ocr.networks import recognizer
 
-    # Its configuration is not derived: a trial has no text.
+    # Its configuration is not derived from a trial run, whose image has no text.
     write_model(repository / "ocr", _HERE / "config.pbtxt", _HERE / "pipeline.py")
     version = repository / "ocr" / "1"
     network, characters = recognizer(rapidocr.read(_RECOGNIZER))

@@ -22,7 +22,7 @@ def _write(repository: Path, silero: ZipFile, models: ZipFile) -> None:
     from penstock.examples.speech.silero_vad import read_weights_of_network, silero_vad
     from penstock.examples.speech.whisper import Decoding, whisper
 
-    # Its configuration is not derived: a trial has no speech.
+    # Its configuration is not derived from a trial run, whose signal has no speech.
     write_model(repository / "speech", _HERE / "config.pbtxt", _HERE / "pipeline.py")
     version = repository / "speech" / "1"
     vocabulary = models.read(f"{WHISPER}/vocabulary.txt").decode().removesuffix("\n").split("\n")

@@ -16,7 +16,7 @@ from penstock.errors import PenstockError
 __all__ = ["WeightsFileError", "read_weights"]
 
 _VERSION = 6
-# By CTranslate2's numbers of types. Others, such as brain floats, are refused.
+# Keyed by CTranslate2's type numbers. Other types, such as bfloat16, are refused.
 _TYPES = {0: "<f4", 1: "<i1", 2: "<i2", 3: "<i4", 4: "<f2"}
 _MAX_DIMENSIONS = 8
 
@@ -49,7 +49,7 @@ def read_weights(data: bytes, description: str) -> dict[str, np.ndarray]:
             raise WeightsFileError(f"{name} is there twice")
         weights[name] = values
     for _ in range(reader.number("<I")):
-        # A second name of the same weight: who builds a network knows which ones are shared.
+        # A second name of the same weight: the code that builds the network knows which ones are shared.
         alias, name = reader.string(), reader.string()
         if name not in weights or alias in weights:
             raise WeightsFileError(f"{alias[:100]!r} is another name of {name[:100]!r}, which is not possible")

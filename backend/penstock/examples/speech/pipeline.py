@@ -40,7 +40,7 @@ def speech() -> tuple[DataNode, ...]:
 
 def find_speech(audio: DataNode) -> DataNode:
     """Return the segments of each recording in which somebody speaks, joined to as few as Whisper needs to hear all."""
-    # At least one frame, as networks take no empty samples.
+    # At least one frame, because networks accept no empty samples.
     filled = fn.pad(audio, axes=[0], shape=[FRAME_STEP])
     frames = fn.frame_signal(filled, frame_length=CONTEXT + FRAME_STEP, step=FRAME_STEP, pad_begin=CONTEXT)
     likely = fn.model(frames, path=DETECTOR, max_batch_size=1)
@@ -58,7 +58,7 @@ def transcribe(clips: DataNode) -> tuple[DataNode, DataNode]:
     """Return the text of each clip and its score."""
     preset = presets.read_configuration({"feature_extractor_type": "WhisperFeatureExtractor"})
     (features,) = preset.process(clips, "torchvision")
-    # One at a time: a text does not depend on what is transcribed beside it, and on a CPU it takes no longer.
+    # One at a time, so that a text does not depend on the others in its batch; on a CPU this takes no longer.
     tokens, scores = fn.model(features, path=WHISPER, output_names=["tokens", "scores"], max_batch_size=1)
     vocabulary = (HERE / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
     text = fn.decode_tokens(tokens, vocabulary=vocabulary, byte_level=True, end=END, skip_from=END, strip=True)

@@ -24,9 +24,9 @@ MAX_TOKENS = 224  # of a text: half of what the decoder has positions for
 # `Gelu` is new in it. Understood by all ONNX Runtimes from 1.17 on.
 _OPSET, _IR_VERSION = 20, 9
 _EPSILON = 1e-5  # of layer normalization in PyTorch
-# What CTranslate2's numbers must be for the graph below to be the network: activation 3 is GELU.
+# The settings in CTranslate2's file that the graph below implements: activation 3 is GELU.
 _EXPECTED = {"decoder/activation": 3, "decoder/pre_norm": 1, "decoder/scale_embeddings": 0, "decoder/alibi": 0}
-# Numbers that are not needed to run the network.
+# Settings that are not needed to run the network.
 _UNUSED = {"decoder/alignment_heads", "decoder/alignment_layer", "decoder/start_from_zero_embedding"}
 _END = np.iinfo(np.int64).max
 # A value's name, its type and its shape; None: any extent.
@@ -71,11 +71,11 @@ def whisper(weights: Mapping[str, np.ndarray], decoding: Decoding) -> onnx.Model
             raise ValueError(f"these are not the weights of Whisper: {name} is {store.number(name)}, not {expected}")
     graph = _Graph(store, store.nodes)
     steps, logarithms = _decode(graph, _encode(graph), decoding)
-    # What a loop collects has the steps first. The first of them is no part of the text.
+    # A loop's outputs have the steps as first dimension. The first step is not part of the text.
     first, last, axis = store.integers(1), store.integers(_END), store.integers(0)
     steps, logarithms = (graph.node("Slice", own, first, last, axis) for own in (steps, logarithms))
     graph.node("Transpose", steps, output=TOKENS, perm=[1, 0])
-    # After the end, logarithms are positive.
+    # Positive logarithms mark the steps after the end.
     is_text = graph.node("LessOrEqual", logarithms, store.constant(np.float32(0)))
     count = graph.node("ReduceSum", graph.node("Cast", is_text, to=TensorProto.FLOAT), axis, keepdims=0)
     total = graph.node("ReduceSum", graph.node("Min", logarithms, store.constant(np.float32(0))), axis, keepdims=0)

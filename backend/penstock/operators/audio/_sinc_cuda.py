@@ -12,7 +12,7 @@ from penstock.kernels.cuda.launch import OnGpu, launch, locate
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Double, Float, Int32, Int64, Pointer, cuda_type, records
 
-# Of a block.
+# Output samples of a thread block.
 _OUTPUTS = 256
 
 

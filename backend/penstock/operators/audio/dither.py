@@ -10,7 +10,7 @@ from penstock.data_types import FLOAT, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, signals, sounds
 
-# PyTorch draws normal numbers by sixteens, of two uniform ones of 24 bits each; fewer than that one by one.
+# PyTorch draws 16 normal numbers at a time, each pair from two uniform ones of 24 bits; fewer than 16 are drawn one by one.
 _AT_A_TIME, _HALF = 16, 8
 _MANTISSA_BITS = 24
 
@@ -57,7 +57,7 @@ class Dither(Operator[np.ndarray]):
 
 def _normal_numbers(count: int, seed: int) -> np.ndarray:
     """Return the numbers of `torch.randn(count, generator=...)`, up to the last digits of logarithms and cosines."""
-    # Both begin Mersenne Twister in the same way.
+    # NumPy and PyTorch seed the Mersenne Twister in the same way.
     state = np.random.RandomState(seed)
     if count < _AT_A_TIME:
         return _one_by_one(state, count)
@@ -65,7 +65,7 @@ def _normal_numbers(count: int, seed: int) -> np.ndarray:
     whole = count // _AT_A_TIME * _AT_A_TIME
     numbers[:whole] = _by_sixteens(numbers[:whole])
     if whole < count:
-        # The last sixteen are drawn again.
+        # PyTorch draws the last 16 numbers again.
         numbers[-_AT_A_TIME:] = _by_sixteens(_uniform_numbers(state, _AT_A_TIME))
     return numbers
 

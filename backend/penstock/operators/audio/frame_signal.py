@@ -106,6 +106,6 @@ class FrameSignal(Operator):
             return 0
         beyond = time + self.args["pad_begin"] - self._length
         if self.args["pad_end"]:
-            # Steps that are longer than frames leave values out, and no frame begins after the end.
+            # Steps longer than frames skip values, and no frame begins after the end.
             return min(max(-(-beyond // self._step), 0) + 1, -(-(time + self.args["pad_begin"]) // self._step))
         return max(beyond // self._step + 1, 0)

@@ -22,7 +22,7 @@ from penstock.schema.example_data import Example, signals, sounds
 
 _WINDOWS = ("povey", "hanning", "hann", "hamming", "sine", "rectangular", "blackman")
 _POVEY = 0.85
-# Frames that are transformed at a time.
+# Number of frames per transform.
 _FRAMES = 1024
 
 

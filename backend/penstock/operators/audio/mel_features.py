@@ -11,7 +11,7 @@ from penstock.operators.audio._mel_bands import FORMULAS, WINDOWS, band_weights,
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, signals, sounds
 
-# Frames that are transformed at a time.
+# Number of frames per transform.
 _FRAMES = 1024
 _LOGARITHMS = ("natural", "decimal", "decibels", "none")
 _PRECISIONS = ("mixed", "double", "single")
@@ -186,7 +186,7 @@ class MelFeatures(Operator[np.ndarray]):
 
     def _banded(self, magnitudes: np.ndarray) -> np.ndarray:
         """Return the energies of bands, of shape (bands, windows)."""
-        # The operands lie in memory as feature extractors have them, since sums depend on that.
+        # The operands have the memory layout of the original feature extractors, since the order of summation depends on it.
         if self.args["precision"] == "single":
             return np.matmul(magnitudes, self._weights).T
         return np.dot(self._weights.T, magnitudes.T)

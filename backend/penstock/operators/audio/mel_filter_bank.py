@@ -111,13 +111,13 @@ class MelFilterBank(Operator[int, WeightedSums]):
         edges, last_edge = _band_edges(_SCALES[self.args["mel_formula"]], low, high, count)
         first, stop = (min(math.ceil(edge * (1 / step)), bins) for edge in (low, high))
         frequencies = np.arange(bins) * step
-        # Between which two edges each frequency is, and its weight in the band that falls there.
+        # The two edges around each frequency, and its weight in the band that falls between them.
         intervals = np.searchsorted(edges[1:], frequencies, side="right")
         used = np.flatnonzero((np.arange(bins) >= first) & (np.arange(bins) < stop) & (intervals <= count))
         end = edges[intervals[used] + 1]
         falling = ((end - frequencies[used]) * (1 / (end - edges[intervals[used]]))).astype(np.float32)
         if last_axis:
-            # DALI rounds edges to frequencies here, which moves one that is on an edge.
+            # DALI rounds edges to frequency bins here, which moves a bin that lies exactly on an edge.
             intervals = np.searchsorted(np.ceil(edges[1:-1] / step), np.arange(bins), side="right")
         bands = intervals[used]
         down, up = bands > 0, bands < count
@@ -127,7 +127,7 @@ class MelFilterBank(Operator[int, WeightedSums]):
         if not self.args["normalize"]:
             return _banded(weights)
         norms = (2 / (np.append(edges[2:-1], last_edge) - edges[:-2])).astype(np.float32)
-        # DALI multiplies the weights of an inner axis, and the sums along the last one.
+        # DALI applies the norm to the weights for an inner axis, and to the sums for the last one.
         return _banded(weights)._replace(gains=norms) if last_axis else _banded(weights * norms[:, None])
 
 

@@ -64,7 +64,7 @@ class NonsilentRegion(Operator):
     def compute(self, sample: Sample) -> None:
         signal = np.ascontiguousarray(sample.inputs[0])
         if not self.args["window_length"]:
-            # Nothing is averaged, so nothing is heard.
+            # Without a window there is no average, so that the whole signal counts as silent.
             sample.outputs[0][...] = sample.outputs[1][...] = 0
             return
         start, length = self._region(signal, self._window(signal.size))

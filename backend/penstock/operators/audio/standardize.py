@@ -65,6 +65,6 @@ class Standardize(Operator):
         centred = data - data.mean(**along)
         spread = (centred if self.args["recentred"] else data).var(**along, ddof=self.args["ddof"])
         spread = np.sqrt(spread) + epsilon if self.args["of_deviation"] else np.sqrt(spread + epsilon)
-        # Where all elements are equal, and epsilon is 0, numpy gives no number, and so does this.
+        # With equal elements and epsilon 0, the result is NaN, as numpy's.
         with np.errstate(divide="ignore", invalid="ignore"):
             np.divide(centred, spread, out=sample.outputs[0])

@@ -66,11 +66,11 @@ class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
         return [OutputSpec(dtype, layout, batch.ndim())]
 
     def infer_batch(self, samples: Samples[None, LinearMap, LinearMaps]) -> tuple[np.ndarray, LinearMaps]:
-        # Infinite factors give infinite values, or none.
+        # Infinite factors give infinite values or NaN.
         with np.errstate(over="ignore", invalid="ignore"):
             matrices, offsets = self.linear_maps(samples)
         count = len(samples)
-        # One row is for all samples.
+        # All samples share one row.
         maps = LinearMaps(
             matrices if len(matrices) == count else matrices.repeat(count, axis=0),
             offsets if len(offsets) == count else offsets.repeat(count, axis=0),
@@ -130,7 +130,7 @@ class ColourMatrixOperator(LinearColourOperator):
 
     def infer_batch(self, samples: Samples[None, LinearMap, LinearMaps]) -> tuple[np.ndarray, LinearMaps]:
         shapes = samples.shapes()
-        # Empty images are not looked at.
+        # Empty images need no check.
         wrong = (shapes[:, -1] != 3) & shapes[:, :-1].all(axis=1)
         if wrong.any():
             shape = shapes[wrong][0].tolist()

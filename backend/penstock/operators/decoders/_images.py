@@ -270,10 +270,10 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             raise ValueError(
                 f"`scale={scale!r}` needs `device='cpu'`: on the device '{self.device}', images are decoded at full size"
             )
-        # What all images are reduced by; `fast` leaves it to the operator that follows.
+        # The factor by which all images are reduced; with `fast`, the next operator chooses it.
         self._scale = SCALES[scale]
         self._output = OutputSpec(self.args["dtype"], "HWC", 3)
-        # Until images come that the GPU's decoders do not take.
+        # True until an image arrives that the GPU's decoders do not support.
         self.is_cheap_on_host = self.device == "mixed"
 
     def windows(self, samples: Samples[Encoded, DecodePlan, DecodePlans], extents: np.ndarray) -> Regions | None:
@@ -281,7 +281,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return None
 
     def begins_chain(self) -> bool:
-        # Windows are small, so that a batch of them takes little memory, and decoding one after the other is quicker.
+        # A batch of windows is small enough for memory, and decoding the images in turn is faster.
         return self.decodes_whole
 
     @functools.cached_property
@@ -341,7 +341,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     def _known_headers(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> Sequence[ImageHeader | None]:
         """Return the headers of baseline JPEGs within the size limits, read in one call where that is faster; None for others."""
-        # What is done on the way to a GPU's decoder holds that up.
+        # Work before the images reach the GPU's decoder delays it.
         if self.begins_early or samples.state.together:
             decoding = samples.workspace.decoding
             known = read_jpeg_headers(samples.state.files.take(samples.indices), decoding)
@@ -425,7 +425,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         dtype, upright = numpy_dtype(self.args["dtype"]), self.args["adjust_orientation"]
         working = image_memory(header, encoded, self.output_type, dtype, upright)
         if self._scale > 1 or self.chooses_scale:
-            # Of what kernels do not reduce, the whole image is averaged.
+            # Images that kernels cannot decode reduced are decoded whole and averaged.
             working += math.prod(header.shape(self.output_type, upright)) * dtype.itemsize
         return working
 
@@ -514,7 +514,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             return ()
         if header.placed(self.args["adjust_orientation"]) == UPRIGHT:
             return _REDUCTIONS
-        # Where others are turned, the incomplete blocks at their end would be at their beginning.
+        # Turning other images would move the incomplete blocks from their end to their beginning.
         return tuple(scale for scale in _REDUCTIONS if header.height % scale == 0 and header.width % scale == 0)
 
     @property
@@ -599,7 +599,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             from penstock.kernels.codecs.turns import TURNS, TURNS_OF_REQUESTS
 
             given_load, threads = self.given("hw_decoder_load"), workspace.num_threads
-            # Of a served model, requests decide when images come.
+            # In a served model, requests decide when images arrive.
             turns = TURNS_OF_REQUESTS if workspace.isolate else TURNS
             self._gpu = GpuImageDecoder(self.args, given_load, threads, workspace.max_batch_size, turns)
         self._begin_on_gpu(workspace, follow)
@@ -655,7 +655,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     @staticmethod
     def _on_host(workspace: Workspace) -> tuple[Callable[..., None], Decoding, HostPool | None]:
-        """Return the codec, device and memory for images that the GPU does not decode."""
+        """Return the parallel runner, settings and memory pool for images that the GPU does not decode."""
         return workspace.parallel, workspace.decoding, workspace.pool
 
     def _run_on_gpu(self, workspace: Workspace) -> None:
@@ -663,14 +663,14 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             self.begin(workspace)
         spec, decoded = self._output, self._gpu.finish(workspace.begun, *self._on_host(workspace))
         if not isinstance(decoded, list) and len(decoded) == workspace.batch_size:
-            # Places, and not what is known of each.
+            # The outputs are device addresses, without a record of each image.
             workspace.outputs = [TensorListGPU.of_located(decoded, spec.layout, spec.dtype, 3)]
             return
         from penstock.kernels.codecs.image_codec_gpu import as_array
         from penstock.kernels.cuda.launch import Located
 
         if not workspace.samples:
-            # Begun without a look at each.
+            # The batch was begun without planning its samples.
             workspace.samples = PlannedSamples(self, workspace)
         images: list[Any] = [None] * workspace.batch_size
         for index, image in zip(workspace.live_indices, decoded):

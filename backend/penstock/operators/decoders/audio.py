@@ -105,7 +105,7 @@ class _Requests(PlanColumns[_Request]):
     def joined(cls, parts: Sequence[_Requests]) -> _Requests:
         whole = [replace(part, opened=part.opened or [None] * len(part)) for part in parts]
         if parts[0].scales is not None:
-            # Only where samples are resampled the number is looked at.
+            # `lobes` matters only for resampled samples.
             return replace(super().joined(whole), lobes=max(part.lobes for part in parts))
         unscaled = super().joined([replace(part, scales=part.lengths) for part in whole])
         return replace(unscaled, scales=None, lobes=0)
@@ -169,7 +169,7 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
         if samples.given("sample_rate"):
             wanted = samples.scalars("sample_rate")
             scales = np.where(wanted > 0, wanted / rates, 1.0)
-            # A requested rate of 0 is returned, too, although the recording keeps its own.
+            # A requested rate of 0 is returned unchanged, although the recording is not resampled.
             rates = np.broadcast_to(wanted, rates.shape)
             with np.errstate(invalid="ignore"):
                 lengths = np.ceil(frames * scales)
@@ -234,10 +234,10 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
             sample = workspace.samples[index]
             if sample is not None:
                 result = _FLOAT_BYTES * recording.frames * recording.channels
-                # A worker process has its own result.
+                # A worker process holds a second copy of the result.
                 working[index] = recording_bytes(sample.shapes[0][0]) + result
                 if self._is_converted(sample.plan):
-                    # As floats, and their mean.
+                    # The samples as floats, and their mean over channels.
                     working[index] += 2 * result
         return working
 

@@ -101,7 +101,7 @@ class DecodeInParts(FusedOperator):
     def bind(self, payload: object) -> None:
         super().bind(payload)
         self._decoder, self._follower = cast(tuple[_Decoder, _Follower], self.operators)
-        # What the follower computes is counted here.
+        # The follower's work counts towards this operator.
         self._follower.counts = self.counts
         self.is_cheap_on_host = self._decoder.is_cheap_on_host and self._follower.is_cheap_on_host
 
@@ -131,7 +131,7 @@ class DecodeInParts(FusedOperator):
             try:
                 begun.following = self._follower.follow(second)
             except MemoryError:
-                # Step by step, results are needed only once other batches' are not.
+                # Run the operators one after the other: results are then allocated only once other batches have freed theirs.
                 begun.following = None
             return None if begun.following is None else begun.following.planned
 
@@ -155,7 +155,7 @@ class DecodeInParts(FusedOperator):
             late = self.call_step(0, self._decoder.finish_followed, first)
             if late is None or following is None:
                 self.call_step(0, self._decoder.run, first)
-                # All are decoded.
+                # All images are decoded.
                 second.inputs, second.failures = first.outputs, first.failures
                 self.call_step(1, self._follower.run, second)
                 workspace.outputs, workspace.failures = second.outputs, second.failures

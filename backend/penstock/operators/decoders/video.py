@@ -36,9 +36,9 @@ from penstock.tensors import TensorListCPU, TensorListGPU
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
 
-# A limit for resampling alone: what is then decoded has limits of its own.
+# A limit for resampling only: decoding has separate limits.
 _MOST_FRAMES = 1 << 24
-# Pixels of a frame.
+# Pixels per frame from which frames count as large.
 _LARGE = 1280 * 720
 _SPANS = ("start_frame", "sequence_length", "stride", "end_frame")
 
@@ -51,7 +51,7 @@ class _Request:
     frames: list[int]
 
 
-# For each sample of a batch its open video, or why there is none.
+# The open video of each sample, or the error that prevented opening it.
 _Opened = list[Clip | Exception]
 
 
@@ -161,7 +161,7 @@ class VideoDecoder(Operator[_Opened, _Request]):
         aliases=(Alias("experimental__decoders__Video", "2.0"),),
     )
 
-    # What is launched depends on what is decoded.
+    # The launches depend on the decoded frames.
     repeatable = False
 
     def setup(self) -> None:
@@ -197,7 +197,7 @@ class VideoDecoder(Operator[_Opened, _Request]):
 
         samples = workspace.inputs[0].samples
         large = any(_is_large(sample) for sample in samples)
-        # Otherwise most of it is Python's work, for which threads would have to wait for each other.
+        # Opening small videos is mostly Python's work, for which threads would wait for the GIL.
         workspace.parallel(task, len(samples), None if large else [1] * len(samples))
         return opened
 
@@ -267,7 +267,7 @@ class VideoDecoder(Operator[_Opened, _Request]):
 
     def _working_bytes(self, request: _Request) -> int:
         height, width = request.video.size
-        # A worker process has its own result.
+        # A worker process holds a second copy of the result.
         result = len(request.frames) * height * width * channels_of(self.args["image_type"])
         return result + video_bytes(height, width)
 

@@ -62,7 +62,7 @@ class SoundEncoder(FileEncoder):
             raise ValueError(f"A {self.container} file has at least {self.min_length} sample")
         if not 1 <= rate <= _MAX_RATE:
             raise ValueError(f"`sample_rate` is from 1 to {_MAX_RATE}. Got: {rate}")
-        # NaN is not within bounds, either.
+        # Written so that NaN, too, is out of bounds.
         if sound.dtype == np.float32 and subtype != "FLOAT" and not (np.abs(sound) <= 1).all():
             raise ValueError(f"Values are from -1 to 1. Got up to {np.abs(sound).max():g}: scale or clamp them")
         file = io.BytesIO()

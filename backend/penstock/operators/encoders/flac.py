@@ -32,5 +32,5 @@ class FlacEncoder(SoundEncoder):
 
     container = "FLAC"
     subtypes = _SUBTYPES
-    # A decoder does not recognize a file without any.
+    # A decoder does not recognize a file without samples.
     min_length = 1

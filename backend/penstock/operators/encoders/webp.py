@@ -6,7 +6,7 @@ from penstock.operators.encoders._images import IMAGES, ImageEncoder, check_rang
 from penstock.schema import Argument, Equivalent, Sample, Schema, register_operator
 from penstock.schema.libraries import OPENCV
 
-# Of OpenCV: a quality above 100 is without loss.
+# In OpenCV, a quality above 100 means lossless.
 _LOSSLESS = 101
 
 

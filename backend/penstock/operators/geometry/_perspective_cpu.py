@@ -58,7 +58,7 @@ def _cubic_weights(f: float, weights: np.ndarray) -> None:
 @njit(inline="always", **OPTIONS)
 def _input_position(sx: float, sy: float, w: float, i: int, xs: np.ndarray, ys: np.ndarray) -> None:
     """Return the input coordinates of output pixel ``i`` from homogeneous ones; far outside where there are none."""
-    # Selections instead of `min` and `max`, which mind NaN: so loops are vectorized.
+    # Selections instead of `min` and `max`, whose treatment of NaN prevents vectorization.
     far, zero = xs.dtype.type(1e9), xs.dtype.type(0)
     sx, sy = sx / w, sy / w
     sx = sx if sx < far else far
@@ -79,7 +79,7 @@ def _positions(m: np.ndarray, y: int, coarse: bool, xs: np.ndarray, ys: np.ndarr
         for i in range(xs.size):
             xs[i], ys[i] = np.rint(xs[i] * _STEPS) / _STEPS, np.rint(ys[i] * _STEPS) / _STEPS
         return
-    # Single precision decides ties: so it rounds where OpenCV does, whose last pixels of a row come one by one.
+    # Ties depend on single precision: round where OpenCV does, which computes the last pixels of a row one by one.
     row = np.float32(y)
     m00, m10, m20 = np.float32(m[0, 0]), np.float32(m[1, 0]), np.float32(m[2, 0])
     m02, m12, m22 = np.float32(m[0, 2]), np.float32(m[1, 2]), np.float32(m[2, 2])
@@ -151,7 +151,7 @@ def _linear(
     pixels, out = source.reshape(-1), target.reshape(-1)
     stride, row = np.uint64(channels), np.uint64(channels * width)
     place, spill = np.uint64(0), row + stride + np.uint64(4)
-    # Other values are rounded as they are weighted.
+    # Other positions are rounded when values are weighted.
     is_plain, blank = not fill.any(), converted(np.float32(0), like)
     for y in range(target.shape[0]):
         _positions(m, y, coarse, xs, ys)

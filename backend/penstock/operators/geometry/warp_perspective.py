@@ -26,7 +26,7 @@ from penstock.schema.references import follows_opencv, opencv_reference
 
 _TAPS = {INTERP_NN: 1, INTERP_LINEAR: 2, INTERP_CUBIC: 4}
 _TYPES = (UINT8, INT16, UINT16, FLOAT)
-# OpenCV reflects positions once for each extent that they are away.
+# OpenCV reflects a position once for each image extent of its distance.
 _MAX_REFLECTIONS = 100
 
 

@@ -11,7 +11,7 @@ from penstock.operators.geometry._displacement import ARGUMENTS, INPUTS, TO_CENT
 from penstock.schema import Argument, Schema, register_operator
 from penstock.schema.example_data import on_photo
 
-# A wave in 128 pixels.
+# One wavelength in 128 pixels.
 _FREQUENCY = 2 * math.pi / 128
 
 

@@ -10,10 +10,10 @@ from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import load, rounded, store
 
-# From larger areas on, OpenCV computes with Fourier transforms, whose rounding errors are larger.
+# For larger areas, OpenCV uses Fourier transforms, whose rounding errors are larger.
 _MAX_AREA = 120
 _UNIT_ROUNDOFF = 2.0**-24
-# Values weighted at a time.
+# Number of values weighted at once.
 _LANES = 16
 
 
@@ -29,7 +29,7 @@ def sums_first(weight: float, area: int) -> bool:
         return False
     sums = np.arange(255 * area + 1)
     exact = sums * weight
-    # Of a sum of products, and more than that of a product with a sum.
+    # Error bound of a sum of products, which exceeds that of a sum's product.
     error = (area + 1) * _UNIT_ROUNDOFF * exact
     return not (np.abs(exact - np.floor(exact) - 0.5) <= error)[exact <= 256].any()
 

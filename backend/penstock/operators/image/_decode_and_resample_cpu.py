@@ -125,7 +125,7 @@ def _decode_and_resample_columns(
         if not decode_strip(scan, memory, strips, row):
             return False
         done = convert_strip(scan, memory, strips, row, done, image.reshape(-1), resized, False)
-        # As many as are to be resized must be left.
+        # Enough rows must remain for the next strip.
         if done == rows or resized + _ROWS <= done <= rows - BLOCK:
             sum_columns(image[: done - resized], _CHANNELS, starts, weights, resizing[_BITS], lines[resized:done])
             resized = done

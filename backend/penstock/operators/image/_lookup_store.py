@@ -62,7 +62,7 @@ def look_up(
 
     planes = len(factors) and image.shape[2] == 3 and permutation[0] == 2 and image.shape[1] >= LANES
     if planes and image.flags.c_contiguous and target[0].flags.c_contiguous:
-        # A strip of planes is not contiguous, but what lies from its begin to its end is.
+        # A strip of planes is not contiguous, but the memory from its first to its last element is.
         stride = target.strides[0] // target.itemsize
         span = 2 * stride + target[0].size
         compute_planes(image, factors, as_strided(target, (span,), target.strides[2:]), stride)

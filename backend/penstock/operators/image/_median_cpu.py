@@ -10,10 +10,10 @@ from penstock.kernels.cpu.options import inner, kernel
 # Below, selecting the median of each window takes less time than moving a histogram, or than sorting all values.
 _MIN_HISTOGRAM_WINDOW = 9
 _MIN_RANKED_WINDOW = 15
-# Counts of a column are of 16 bits.
+# A column's counts are 16-bit numbers.
 _MAX_HISTOGRAM_HEIGHT = 65535
 _BINS, _BINS_IN_GROUP = 256, 16
-# Ranks are counted alone, in groups of 64, and in groups of these.
+# Ranks are counted singly, in groups of 64, and in groups of 64 such groups.
 _SHIFT, _WIDE_SHIFT = 6, 12
 
 
@@ -139,7 +139,7 @@ def _median_of_ranks(ranks: np.ndarray, width: int, height: int, places: np.ndar
                 counts[rank] += 1
                 groups[rank >> _SHIFT] += 1
                 wide[rank >> _WIDE_SHIFT] += 1
-        # The elements below a wide group, which the median is sought from: it is near that of the element before.
+        # Number of elements below a wide group. The search for the median starts there, since it is near the previous element's.
         start, below = 0, 0
         for x in range(columns):
             if x > 0:

@@ -17,9 +17,9 @@ from penstock.kernels.cpu.simd import at, fence, load, load_channel, pointer, po
 from penstock.kernels.cpu.simd_integers import put
 from penstock.operators.image._rescale_normalize_cpu import compute_row
 
-# Pixels of a patch whose values are computed at a time; a narrower patch is looked up.
+# Number of pixels of a patch computed at once; narrower patches use the lookup table.
 _LANES = 8
-# Their values.
+# Number of their values.
 _RUN = 3 * _LANES
 
 
@@ -56,14 +56,14 @@ def fill_patches(
     count, _, _, channels = frames.shape
     square, stride = patch * merge, frames.shape[2] * channels
     corner, frame_size = top * stride + left * channels, frames.shape[1] * stride
-    # Bfloat16 is looked up: no model takes patches of it.
+    # Bfloat16 uses the lookup table: no model takes bfloat16 patches.
     computed = len(factors) > 0 and factors[0, 3] == 0 and channels == 3 and patch >= _LANES
     pixels, values = frames.reshape(-1), table.reshape(-1)
     spread = spread_factors(factors, _LANES) if computed else np.empty(0, np.float32)
-    # From a channel's values in the table to the next one's.
+    # Step from one channel's values in the table to the next.
     step = 256 if len(table) > 1 else 0
     size = patch * patch * (channels if channels_last else 1)
-    # A patch, or a channel of it, and before that what is not written yet: less than a line of the cache.
+    # Buffer of a patch, or of one of its channels, preceded by unwritten values: less than a cache line.
     held, left, done = np.empty(size + 2 * LANES, np.float32), 0, 0
     values_held, values_out, address = pointer(held), pointer(out), np.int64(out.ctypes.data) // 4
     for time in range((count + temporal - 1) // temporal):
@@ -72,7 +72,7 @@ def fill_patches(
                 for number in range(merge * merge):
                     row = square_row * square + number // merge * patch
                     column = square_column * square + number % merge * patch
-                    # In a frame.
+                    # Offset within a frame.
                     begin = corner + row * stride + column * channels
                     for part in range(1 if channels_last else channels * temporal):
                         channel, frame = part // temporal, min(time * temporal + part % temporal, count - 1)
@@ -122,7 +122,7 @@ def fill_rows(
     size = width + 3 * LANES
     held, rests = np.empty((channels, size), np.float32), np.empty((channels, LANES), np.float32)
     left, done = np.empty(channels, np.int64), np.empty(channels, np.int64)
-    # Addresses, since numba counts references to arrays for each call; arrays live as long as they are named.
+    # Addresses, since numba counts references to arrays at each call; the arrays stay alive while variables refer to them.
     pixels, numbers, flat = pointer(image.reshape(-1)), pointer(factors.reshape(-1)), pointer(held.reshape(-1))
     rest, lefts, places = pointer(rests.reshape(-1)), pointer(left), pointer(done)
     target, address = pointer(out.reshape(-1)), np.int64(out.ctypes.data) // 4
@@ -205,7 +205,7 @@ def _write_lines(
         return 0
     written = 0
     if past_cache and offset:
-        # The first ones: as far as a line ends, and a few more, which come again.
+        # Write the first values up to the end of a line, and a few more, which are overwritten later.
         store(out, done, load(held, 0, LANES))
         written = LANES - offset
     while written + LANES <= count:
@@ -322,7 +322,7 @@ def fill_tiles(
     aligned, area, size = is_written_past_cache(out, wide, high * wide), high * wide, wide + 3 * LANES
     held, rests = np.empty((channels, size), np.float32), np.empty((channels, LANES), np.float32)
     left_over, done = np.empty(channels, np.int64), np.empty(channels, np.int64)
-    # Addresses, since numba counts references to arrays for each call; arrays live as long as they are named.
+    # Addresses, since numba counts references to arrays at each call; the arrays stay alive while variables refer to them.
     pixels, tables, step = pointer(image.reshape(-1)), pointer(table.reshape(-1)), 256 if len(table) > 1 else 0
     numbers, blanks, computed = pointer(factors.reshape(-1)), pointer(blank), len(factors) > 0 and channels == 3
     target, address = pointer(out.reshape(-1)), np.int64(out.ctypes.data) // 4
@@ -331,7 +331,7 @@ def fill_tiles(
         row, column, first = number // columns * high - top, number % columns * wide - left, number * channels * area
         begin, end = min(max(-column, 0), wide), max(min(width - column, wide), 0)
         past_cache = aligned and begin % LANES == 0 and end % LANES == 0
-        # Rows that are no whole lines are written past the cache through a buffer, in which lines become whole.
+        # Rows that are not whole cache lines go through a buffer that collects whole lines for writing past the cache.
         gathers = is_beyond_cache(out) and not past_cache
         own, where, stride = (pointer(held.reshape(-1)), LANES, size) if gathers else (target, first, area)
         for c in range(channels):

@@ -12,7 +12,7 @@ from penstock.kernels.cuda.launch import Located, blocks_for, launch
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, records
 
-# Values that a thread computes of tiles, as in the kernel.
+# Number of tile values per thread, as in the kernel.
 _TOGETHER = 4
 
 

@@ -122,7 +122,7 @@ class ReferencePlan(ResamplePlan):
         """Whether lines are resampled before the height."""
         if self.reference.library != "pil":
             return True
-        # As of Pillow 13: tall images, whose rows go first if more than twice as many of them are left out.
+        # As Pillow 13 does: for tall images, of which more than twice as many rows as columns are dropped, rows go first.
         vertical, horizontal = self.axes
         fewer_rows = vertical.size_in - vertical.size_out
         return fewer_rows <= 0 or fewer_rows <= 2 * (horizontal.size_in - horizontal.size_out)
@@ -168,7 +168,7 @@ class ReferencePlan(ResamplePlan):
         if self.reference.library == "pil":
             table = pil_taps(ReferenceAxis(plan.size_in, plan.size_out, plan.start, plan.end, self.filter, True, True))
         else:
-            # A region is cut out before: nothing beyond it is seen.
+            # The region is cut out first, so that filters do not see pixels beyond it.
             begin = int(plan.start)
             start, end, size = plan.start - begin, plan.end - begin, math.ceil(plan.end) - begin
             small = sum(each.size_out for each in self.axes) <= TORCH_SMALL

@@ -35,7 +35,7 @@ from penstock.schema.operator import Operator
 _DALI = "dali"
 # The types that each library's arithmetic supports; libraries not listed support those that they accept.
 _TYPES = {"pil": (UINT8,), "torchvision": (UINT8, FLOAT)}
-# Libraries that leave no choice.
+# Libraries without an option for antialiasing.
 _ANTIALIASES = {"pil": True, "opencv": False}
 REFERENCE_ARGUMENTS = (
     Argument(

@@ -55,7 +55,7 @@ def compute_row(
     g, h, i = at(factors, 8), at(factors, 9), at(factors, 10)
     x = 0
     while short and x < width:
-        # As below.
+        # The last vector overlaps the previous one, as below.
         x = min(x, width - LANES)
         red, green, blue = load_pixels(pixels, start + 3 * x, LANES, 3, False)
         store_values(target, place + x, _short(_short(_short(red * a) - b) / c), past_cache)
@@ -85,7 +85,7 @@ def compute_planes(image: np.ndarray, factors: np.ndarray, target: np.ndarray, s
         compute_row(pixels, 3 * y * width, width, numbers, values, y * width, stride, False)
 
 
-# Rows that are resized before their values are computed, while they are in a cache.
+# Number of rows resized before they are normalized, few enough to stay in a cache.
 _ROWS = 32
 
 

@@ -431,7 +431,7 @@ def _fill_around(
     target: np.ndarray, place: tuple[slice, ...], values: Sequence[float], channel_axis: int | None
 ) -> None:
     """Fill what lies beside a part of ``target``, which may be empty."""
-    # Where a part is empty, it may lie anywhere; and there is a value for each channel.
+    # An empty part may lie anywhere, and each channel has a fill value.
     cuts_channels = channel_axis is not None and place[channel_axis] != slice(0, target.shape[channel_axis])
     if cuts_channels or any(part.start >= part.stop for part in place):
         _fill(target, values, channel_axis)

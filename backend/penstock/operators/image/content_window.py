@@ -8,7 +8,7 @@ from penstock.data_types import INT32, UINT8, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example
 
-# Weights of red, green and blue.
+# Luma weights of red, green and blue.
 _WEIGHTS = (np.float32(0.2989), np.float32(0.587), np.float32(0.114))
 _WHITE = 255
 

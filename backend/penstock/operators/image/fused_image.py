@@ -144,7 +144,7 @@ class FusedImage(FusedOperator):
         self._launches = computes and not chooses_scale and all(operator.launches for operator in self._chained)
         if not self._launches:
             for operator in self._chained:
-                # And so the same segments.
+                # Equal plans give equal segments.
                 operator.plans_by_shape |= operator.shares_plans_in_chains
 
     # -- which operators form a chain -------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ class FusedImage(FusedOperator):
         index = samples[0].index
         anchor, extents = (regions[index][name][: chain.rank].tolist() for name in ("anchor", "extents"))
         if not math.prod(extents):
-            # Of a file that nothing is read of, the decoder still says whether it is one.
+            # Even if no pixels are needed, the decoder must check that the file is an image.
             raise NotFusable("empty images")
         try:
             pixels = self._made(samples, Region(tuple(anchor), tuple(extents)))
@@ -207,7 +207,7 @@ class FusedImage(FusedOperator):
         try:
             planned = [self._segments(samples) for samples in zip(*(step.samples for step in steps))]
         except Exception:
-            # It is raised again for the sample that it concerns.
+            # The error recurs in the sample that causes it.
             return everything
         told = [_told_to_decoder(segments) for segments in planned]
         if any(columns is None for columns in told):

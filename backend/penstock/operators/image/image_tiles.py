@@ -15,7 +15,7 @@ from penstock.schema.image_chain import ChainOperator, Pixels, Stage
 from penstock.schema.operator import Shape
 
 _WHOLE = ("first", "last")
-# The layout of the whole, by its type.
+# The layout of the whole image, by its type.
 _WHOLES = {UINT8: "HWC", FLOAT: "CHW"}
 
 
@@ -235,7 +235,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
                     jobs.append(Tiles(whole, place))
             filled = plan.tiles + plan.whole
             if filled < target.shape[0]:
-                # Of an image that begins below all of them, there is nothing on these.
+                # Clear the remaining tiles: as tiles of an image that lies below all of them.
                 rest = target.shape[0] - filled
                 zeros.append(Tiles(images[number], target.part(filled, rest), top=rest * target.shape[2]))
         copy_windows(computed)

@@ -8,7 +8,7 @@ from penstock.data_types import FLOAT, UINT8, dtype_name
 from penstock.kernels.cpu.torch_floats import interpolate_between_corners
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
-# Weights of fixed point are of so many parts, and halves of what two of them make are rounded up.
+# Fixed-point weights have this denominator; products of two of them are rounded, halves up.
 _PARTS = 2048
 _SHIFT, _HALF = 22, 1 << 21
 
@@ -76,7 +76,7 @@ def _parts(size: int, outputs: int) -> tuple[tuple[np.ndarray, np.ndarray], tupl
     below = np.floor(places).astype(np.int32)
     rest = places - below.astype(np.float32)
     rest[below < 0], below[below < 0] = 0, 0
-    # Of one pixel, the one before it is that pixel, too.
+    # In an image one pixel wide, that pixel is its own predecessor.
     rest[below >= size - 1], below[below >= size - 1] = one, max(size - 2, 0)
     weights = np.floor(rest * np.float32(_PARTS) + half).astype(np.int32)
     return (below, _PARTS - weights), (np.minimum(below + 1, size - 1), weights)

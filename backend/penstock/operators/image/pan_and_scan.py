@@ -45,7 +45,7 @@ class PanAndScan(Operator):
     plans_by_shape = True
 
     def setup(self) -> None:
-        # The number as it was written: images may have exactly this ratio, and single precision is another number.
+        # The decimal as the user wrote it: images may have exactly this ratio, which single precision changes.
         ratio = float(str(np.float32(self.args["min_ratio"])))
         self._choice = Choice(ratio, self.args["max_crops"], self.args["min_crop"])
         if min(self._choice.max_crops, self._choice.min_crop) < 1:

@@ -87,7 +87,7 @@ class Resize(ReferenceResizing):
     )
 
     def setup(self) -> None:
-        # What is launched has one output.
+        # Launches have a single output.
         self.launches = not self.args["save_attrs"]
         super().setup()
 

@@ -72,7 +72,7 @@ class ResizeCropMirror(ResizingOperator):
         check_crop_arguments(self)
 
     def constant_rules(self, samples: Samples) -> SizeRules | None:
-        # A window is cut while resizing.
+        # The window is cut out while resizing.
         return None
 
     def plan_axes(

@@ -109,7 +109,7 @@ class ResizeNormalize(FusedOperator):
 
     def bind(self, payload: object) -> None:
         super().bind(payload)
-        # Launches that are recorded hold for other mirrors, too.
+        # Recorded launches are reused with other mirror flags.
         self._drawn = "mirror" in self.operators[1].tensor_arguments
         self.varying_arguments = frozenset({_MIRROR} if self._drawn else ())
         self._rules: dict[tuple[DALIDataType, int], _Rules | None] = {}

@@ -139,7 +139,7 @@ class NetworkOperator(Operator):
             if group.stacked:
                 _check_rows(network.title, outputs, found, len(group.indices))
         except Exception as error:
-            # Each alone would take as long again, or is no longer wanted.
+            # Do not retry samples one by one: each would time out again, or was cancelled.
             if len(group.indices) == 1 or isinstance(error, (TimeoutError, CancelledError)):
                 for index in group.indices:
                     workspace.fail(index, error)
@@ -148,7 +148,7 @@ class NetworkOperator(Operator):
                 self._run_group(workspace, network, inputs, outputs, _Group([index], True), results)
             return
         for row, index in enumerate(group.indices):
-            # A slice, as an index would make a number of a sample without dimensions.
+            # A slice, because an index would turn a sample without dimensions into a number.
             results[index] = [_sample(own, row) if group.stacked else own for own in found]
 
 

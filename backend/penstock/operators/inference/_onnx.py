@@ -32,7 +32,7 @@ from penstock.storage.paths import is_remote
 from penstock.tensors.cuda import require_cupy
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
-# By the names that ONNX Runtime has for the elements of a tensor.
+# Keyed by ONNX Runtime's names of element types.
 _TYPES: dict[str, DALIDataType] = {
     "bool": BOOL,
     "float": FLOAT,
@@ -74,7 +74,7 @@ class OnnxNetwork:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = num_threads, 1
         options.log_severity_level = _ERRORS_ONLY
-        # It would keep a plan of memory for each shape of inputs ever seen.
+        # ONNX Runtime would keep a memory plan for every input shape ever seen.
         options.enable_mem_pattern = False
         # Threads that spin while they wait would take the cores from preprocessing.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -82,7 +82,7 @@ class OnnxNetwork:
         self._session = onnxruntime.InferenceSession(
             path, options, providers=list(providers), provider_options=settings
         )
-        # Where a provider's libraries are missing, ONNX Runtime takes the next one, and only writes a line to the log.
+        # If a provider's libraries are missing, ONNX Runtime falls back to the next provider and only logs it.
         if self._session.get_providers()[0] != providers[0]:
             raise RuntimeError(
                 f"ONNX Runtime could not start {providers[0]}, but only {self._session.get_providers()[0]}: are its libraries installed?"
@@ -110,7 +110,7 @@ class OnnxNetwork:
         for name in wanted:
             binding.bind_output(name, device, number)
         if device == "cuda":
-            # The network has a stream of its own.
+            # The network runs on a separate stream.
             require_cupy("networks on the GPU").cuda.get_current_stream().synchronize()
         self._session.run_with_iobinding(binding)
         values = binding.get_outputs()

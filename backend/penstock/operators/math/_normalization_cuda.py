@@ -34,7 +34,7 @@ class _Normalized(NamedTuple):
     deviation_step: Int32
 
 
-# Elements that a thread reads at once, and how often it does.
+# Elements per read of a thread, and the number of its reads.
 _TOGETHER, _ROUNDS = 4, 4
 SOURCE = KernelSource(__file__, _Normalized, TOGETHER=_TOGETHER, ROUNDS=_ROUNDS)
 

@@ -228,7 +228,7 @@ def extreme(data: np.ndarray, axes: tuple[int, ...], largest: bool) -> np.ndarra
     # These two ignore NaN.
     choose = np.fmax if largest else np.fmin
     if data.dtype.kind != "f" and sorted(axes) == list(range(len(shape), data.ndim)):
-        # The order matters to zeros of both signs only; one long row is reduced in vectors.
+        # The order matters only for zeros of both signs; one long row is reduced in vectors.
         data, axes = data.reshape(*shape, -1), (len(shape),)
     return choose(folded(choose, data, axes), start)
 

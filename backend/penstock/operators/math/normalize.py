@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from penstock.kernels.cpu.moments import Standard
 
 _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
-# Elements processed at a time.
+# Number of elements processed at once.
 _BLOCK = 1 << 16
 
 

@@ -90,7 +90,7 @@ def cut_regions(
     flat = [(owner, region) for owner, own in enumerate(regions) for region in own]
     shapes = [region.extents for _, region in flat]
     parts: TensorList = workspace.allocate(shapes, OutputSpec(images.dtype, layout, images.ndim()))
-    # One value for each position along the channels' dimension, for any along the others.
+    # One value for each channel, broadcast along the other dimensions.
     values = cut_off(fill, numpy_dtype(images.dtype)).reshape([-1 if axis == "C" else 1 for axis in layout])
     if isinstance(parts, TensorListGPU):
         _cut_on_gpu(images, flat, parts, values)
@@ -128,7 +128,7 @@ def _cut_on_gpu(
     filled = [target for (owner, region), target in zip(flat, targets) if not region.inside(images.shapes[owner])]
     if filled:
         (colour,) = upload([values.view(targets[0].dtype)])
-        # Along dimensions in which it does not differ, the same value is read again and again.
+        # Strides of 0 repeat the value along dimensions in which it does not differ.
         strides = [int(extent > 1) for extent in values.shape]
         spread = [replace(colour, shape=target.shape) for target in filled]
         copy_grouped(spread, filled, [strides] * len(filled), lambda steps, s, t: WindowCopy(s, t, strides=steps))
@@ -144,7 +144,7 @@ def _copy_inside(region: Region, source: Located, target: Located) -> WindowCopy
         source,
         target,
         anchor=[axis.start for axis in inside],
-        # That of nothing, from a region that lies outside altogether, may be anywhere.
+        # The position of an empty part, of a region entirely outside, does not matter.
         place=[max(axis.start, 0) for axis in place],
         extents=[axis.stop - axis.start for axis in place],
     )

@@ -67,7 +67,7 @@ class CutTiles(Operator):
         ]
         regions: dict[tuple[int, int, int], Region] = {}
         channels = [shape[layout.index("C")] for shape in images.shapes]
-        # Equal tiles of several images are one object, by which they are known as equal.
+        # Equal tiles of several images share one object, so that identity shows that they are equal.
         tiled = [
             [regions.setdefault((*corner, depth), self._region(corner, depth, layout)) for corner in own]
             for own, depth in zip(corners, channels)

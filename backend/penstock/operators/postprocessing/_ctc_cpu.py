@@ -131,7 +131,7 @@ def search_prefixes(
         child, sibling = np.full(nodes, -1, np.int64), np.full(nodes, -1, np.int64)
         confidence, place = np.zeros(nodes, np.float32), np.full(nodes, -1, np.int64)
         used = 1
-        # Of the texts kept: the node, and the logarithms of the probability of paths that end with a blank, and with a token.
+        # For each retained text: its node, and the log-probabilities of paths ending in a blank and in a token.
         kept, held = np.zeros(width, np.int64), 1
         with_blank, with_token = np.full(width, -math.inf), np.full(width, -math.inf)
         with_blank[0], place[0] = 0.0, 0
@@ -146,7 +146,7 @@ def search_prefixes(
             if bad >= 0:
                 faults[sample] = step * count + bad
                 break
-            # No text can be extended by more classes than these and still be among the best.
+            # Extending a text by further classes cannot put it among the best.
             listed = 0
             for i in range(count):
                 if i == blank or (listed == len(best_classes) and not logs[i] > logs[best_classes[listed - 1]]):
@@ -161,7 +161,7 @@ def search_prefixes(
                 own = token[kept[b]]
                 stay_blank[b] = _sum_of(with_blank[b], with_token[b]) + logs[blank]
                 stay_token[b] = with_token[b] + logs[own] if own >= 0 else -math.inf
-            # A text whose beginning is kept, too, is also reached from there.
+            # A text whose prefix is also among the best is reached from that prefix, too.
             for b in range(held):
                 node = kept[b]
                 base = place[parent[node]] if parent[node] >= 0 else -1

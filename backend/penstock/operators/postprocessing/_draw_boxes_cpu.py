@@ -21,7 +21,7 @@ def draw_outlines(edges: np.ndarray, colours: np.ndarray, thickness: int, image:
     for number in range(len(edges)):
         left, top, right, bottom = edges[number]
         for y in range(max(top, 0), min(bottom, height)):
-            # Rows that are no line as a whole have one at each end.
+            # Rows between the horizontal lines have a line at each end.
             is_line = y < top + thickness or y >= bottom - thickness
             for end in range(1 if is_line else 2):
                 first = right - thickness if end else left

@@ -144,7 +144,7 @@ def suppress(
         by_group = order
         if group_count > 1:
             by_group = order[np.argsort(groups[order], kind="mergesort")]
-        # Of the kept boxes of the group at hand: left, top, right, bottom, area, one after the other for vectors to compare.
+        # The retained boxes of the current group: left, top, right, bottom and area in separate rows, for vectorized comparison.
         known = np.empty((5, limit), np.float32)
         iou_threshold, group, done, seen = iou_thresholds[sample], -1, 0, 0
         is_kept = np.zeros(amount, np.bool_)

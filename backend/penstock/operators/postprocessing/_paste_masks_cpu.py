@@ -44,7 +44,7 @@ def paste_masks(masks: np.ndarray, boxes: np.ndarray, threshold: float, results:
         wide, high = max(last_column - left + 1, 1), max(last_row - top + 1, 1)
         step_x = np.float32(mask.shape[1] + 2) / np.float32(wide)
         step_y = np.float32(mask.shape[0] + 2) / np.float32(high)
-        # The last place, beyond which there is nothing to interpolate with.
+        # The last position, which has no neighbour to interpolate with.
         most_x, most_y = np.float32(mask.shape[1] + 1), np.float32(mask.shape[0] + 1)
         half, zero = np.float32(0.5), np.float32(0)
         for row in range(max(top, 0), min(top + high, target.shape[0])):

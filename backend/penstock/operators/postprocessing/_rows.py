@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 Tables = tuple[np.ndarray, ...]
-# As many numbers to read as are worth waking a thread for.
+# The least amount of numbers to read that justifies waking a thread.
 _NUMBERS_WORTH_WAKING = 1 << 15
 
 

@@ -126,7 +126,7 @@ class Draw(RandomOperator[Sample | None]):
                 self.fill_batch(first, out, self.streams(workspace, range(len(shapes))))
                 return
             except Exception:
-                # As above.
+                # The error recurs when samples are computed one by one.
                 workspace.samples = [Sample(self, workspace, index) for index in range(workspace.batch_size)]
         super().compute_samples(workspace, shapes)
 

@@ -87,7 +87,7 @@ class SSDRandomCrop(BoxCroppingOperator):
         image, boxes, labels = sample.outputs
         np.copyto(image, sample.inputs[0][inside])
         if _is_whole(window):
-            # Nothing is looked at: neither where boxes end, nor how many labels there are.
+            # Boxes and labels are copied unchecked, whatever their values and number.
             boxes[...], labels[...] = sample.inputs[1:]
         else:
             boxes[...], labels[...] = window.boxes, sample.inputs[2][window.indices]

@@ -18,7 +18,7 @@ from penstock.data_types import DALIDataType, numpy_dtype
 from penstock.storage import Files, is_remote
 from penstock.tensors import HostPool, TensorListCPU
 
-# A batch that takes less than this part of what was read is copied.
+# A batch smaller than this fraction of the bytes read is copied.
 _WASTE: Final = 8
 
 
@@ -81,7 +81,7 @@ class PathTable:
     @staticmethod
     def of(files: Files, paths: Sequence[str]) -> PathTable | None:
         """Return the table of a data set's paths; None if files must be read one by one."""
-        # Where a link leads is to be checked when it is followed.
+        # In a confined folder, a link's target must be checked whenever it is followed.
         special = files.confined or any(is_remote(path) or "\0" in path for path in paths)
         return None if special else PathTable(paths)
 
@@ -98,7 +98,7 @@ class PathTable:
         block = _memory(pool, self._expected)
         total = read_files(self._names, starts, known, alignment, places, sizes, block)
         if total > block.size:
-            # Other files may be a little larger.
+            # Leave room for batches of slightly larger files.
             self._expected = total + total // 8
             block = _memory(pool, self._expected)
             total = read_files(self._names, starts, known, alignment, places, sizes, block)

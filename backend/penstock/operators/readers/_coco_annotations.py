@@ -77,7 +77,7 @@ class CocoImage:
         return np.ascontiguousarray(mask.T)[..., np.newaxis]
 
 
-# In the outline of an area: the coordinates of three vertices.
+# The outline of an area has at least three vertices: six coordinates.
 _FEWEST_NUMBERS = 6
 # With coordinates beyond, pycocotools would trace (and keep) lines of any length.
 _FARTHEST = 1 << 20

@@ -6,9 +6,9 @@ import numpy as np
 
 from penstock.kernels.cpu.options import kernel
 
-# Where samples begin, unless they lie next to the previous one in their file, too.
+# Alignment of samples in the block, except for those that directly follow the previous one in their file.
 _ALIGNMENT = 64
-# In bytes: less than this between two ranges of a file is read along with them.
+# In bytes: smaller gaps between two ranges of a file are read along with them.
 _MOST_BETWEEN = 4096
 
 
@@ -34,7 +34,7 @@ def lay_out(files: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np
 @kernel
 def copy(source: np.ndarray, start: int, size: int, target: np.ndarray, place: int) -> None:
     """Copy ``size`` bytes between arrays of uint8 that do not overlap."""
-    # Assigning slices would look for overlaps, which takes four times as long.
+    # Slice assignment checks for overlaps, which takes four times as long.
     here, there = source[start : start + size], target[place : place + size]
     for i in range(size):
         there[i] = here[i]

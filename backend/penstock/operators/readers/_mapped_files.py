@@ -16,7 +16,7 @@ import numpy as np
 from penstock.core.files import copy_pieces
 from penstock.storage import OpenFile
 
-# In bytes: what is copied at once should stay in the processor's cache.
+# In bytes: a piece copied at once should fit the processor's cache.
 WINDOW: Final = 1 << 18
 
 

@@ -30,9 +30,9 @@ class OpenVideos:
         self.most_open = _MOST_OPEN
         self._lock = threading.Lock()
         self._indices: dict[str, tuple[tuple[int, ...], VideoIndex]] = {}
-        # Files that engines did not take.
+        # Files that the video engines do not support.
         self._without_engine: set[str] = set()
-        # With what they have open, the one used last at the end.
+        # Idle decoders with their open files, most recently used last.
         self._idle: list[tuple[object, Video]] = []
 
     def index(self, path: str) -> VideoIndex:
@@ -61,7 +61,7 @@ class OpenVideos:
         index = self.index(path)
         if not self.takes_engine(path):
             device = None
-        # An index is made anew for a file that has changed.
+        # The index of a changed file is rebuilt.
         kind = path, id(index), limits
         with self._lock:
             fitting = [entry for entry in self._idle if entry[0] == (*kind, device)]

@@ -243,7 +243,7 @@ class Reader(Operator):
                 except Exception as error:
                     workspace.fail(index, error)
 
-        # Threads wait for remote files side by side; local ones come quicker than threads wake.
+        # Threads wait for remote files in parallel; reading local files takes less time than waking threads.
         shared = self.decodes or self._is_remote
         workspace.parallel(task, len(groups), None if shared else [1] * len(groups))
         self.memory.end()

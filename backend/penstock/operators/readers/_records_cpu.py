@@ -11,14 +11,14 @@ import numpy as np
 from penstock.kernels.cpu.options import inner, kernel, njit
 from penstock.operators.readers._files_cpu import copy
 
-# The kinds of a feature, as in `penstock.kernels.codecs.tfrecord`; and none.
+# The kinds of a feature, as in `penstock.kernels.codecs.tfrecord`; -1: absent.
 _INT64, _STRING, _FLOAT32, _ABSENT = 0, 1, 2, -1
-# What is found of a feature: its kind, its first byte, its size in bytes, and the number of its values.
+# The columns of a found feature: kind, first byte, size in bytes, number of values.
 KIND, START, SIZE, COUNT, _COLUMNS = range(5)
 # Fields of protobuf messages with a length, by number: their tags.
 _FIELD_1, _FIELD_2, _FIELD_3 = 0x0A, 0x12, 0x1A
 _DATUM_DATA, _DATUM_LABEL = 0x22, 0x28
-# Around a TFRecord's data: length and its checksum, and a checksum.
+# Sizes of what surrounds a TFRecord's data: its length with a checksum before it, a checksum after it.
 _RECORD_HEADER, _RECORD_FOOTER = 12, 4
 _LONGEST_VARINT = 10
 _RECORDIO_MAGIC, _RECORDIO_FRAME, _RECORDIO_HEADER = 0xCED7230A, 8, 24

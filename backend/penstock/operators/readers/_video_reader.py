@@ -26,7 +26,7 @@ from penstock.tensors import TensorListGPU
 # which other threads wait, and an engine a fifth for a small one.
 _PIXELS_FOR_A_THREAD: Final = 100_000
 _LEAST_THREADS: Final = 2
-# In seconds, and in frames: less is no difference.
+# Tolerances in seconds and in frames.
 _SAME: Final = 1e-6
 FRAME_NUMBERS = ("none", "scalar", "sequence")
 # Whether the start and end of a clip are rounded up.
@@ -136,7 +136,7 @@ class VideoReader(Reader):
     def _sources(self) -> Iterator[_Source]:
         args = self.args
         if args["filenames"]:
-            # An empty list of labels asks for the files' numbers.
+            # An empty list of labels requests the files' numbers.
             labels = [0] * len(args["filenames"]) if args["labels"] is None else args["labels"]
             numbered = labels or range(len(args["filenames"]))
             yield from (_Source(path, label, None) for path, label in zip(args["filenames"], numbered))

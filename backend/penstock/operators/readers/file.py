@@ -35,7 +35,7 @@ _IMAGES = [
 ]
 _LARGEST_LABEL = 2**31 - 1
 _KNOWN_FILES = [*_IMAGES, "*.flac", "*.ogg", "*.wav"]
-# A pattern that tells how a name ends, and no more.
+# A pattern that only fixes a name's ending.
 _ENDING = re.compile(r"\*[^*?\[]+")
 
 

@@ -22,13 +22,13 @@ from penstock.schema import Alias, Argument, OutputSpec, Sample, Schema, Workspa
 from penstock.storage import OpenFile
 from penstock.tensors import TensorListCPU
 
-# In bytes; that of an array of numbers has some hundred.
+# In bytes; the header of an array of numbers takes about a hundred.
 _LONG_HEADER = 4096
-# Of files in memory, in bytes: headers fill up to that.
+# Alignment in bytes of files in memory: headers are padded to it.
 _ALIGNMENT = 64
-# Regions of longer pieces, in bytes, or of more of them, are read piece by piece.
+# Limits of regions read in one call, in bytes per piece and in pieces; others are read piece by piece.
 _LONGEST_PIECE, _MOST_PIECES = 1 << 14, 1 << 16
-# Of these files the regions are known; they stay open.
+# Maximum number of files that stay open with known regions.
 _MOST_PARTS = 64
 _buffers = ThreadBuffers()
 _STARTS = ("roi_start", "rel_roi_start")
@@ -84,7 +84,7 @@ class Numpy(PathReader):
             if sum(self._has(name) for name in names) > 1:
                 raise ValueError(f"{', '.join(f'`{name}`' for name in names)} arguments are mutually exclusive")
         self._policy = check_policy(self.args["out_of_bounds_policy"])
-        # Of constant regions, by the arrays' shapes.
+        # The constant regions, by the arrays' shapes.
         self._regions: dict[tuple[int, ...], Region] = {}
         self._parts: dict[str, _Part] = {}
         self._has_region = any(self._has(name) for name in _STARTS + _ENDS)
@@ -137,7 +137,7 @@ class Numpy(PathReader):
         if workspace.arguments or self._copier is None:
             return None
         try:
-            # A file may be in the batch, as in the data set, many times.
+            # A file may occur several times in a batch, as in the data set.
             items = self.items
             paths = [items[index] for index in indices.tolist()]
             parts = {path: self._part_of(self.path(path), workspace) for path in dict.fromkeys(paths)}

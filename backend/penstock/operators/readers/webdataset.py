@@ -55,7 +55,7 @@ class Component(NamedTuple):
 Sample = tuple["Component | None", ...]
 # In bytes: a sample's unrequested files up to this size are read along with the others.
 _MOST_BETWEEN = 1 << 14
-# In bytes: no archive is larger; and no file is whose header tells its size, in eleven octal digits.
+# In bytes: the largest archive, and the largest file whose size fits the eleven octal digits of a header.
 _LARGEST, _LARGEST_TOLD = 1 << 62, (1 << 33) - 1
 
 
@@ -91,7 +91,7 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
     named = _names_files(head, index_path)
     count = _sample_count(head, index_path)
     extent = None if is_remote(path) else files.size(path)
-    # Of another archive's index, files begin elsewhere or are of other sizes.
+    # The first and last samples reveal another archive's index: their files have other positions or sizes.
     checked = () if extent is None else (1, count)
     for number in range(1, count + 1):
         words = lines[number].split() if number < len(lines) else []
@@ -120,7 +120,7 @@ def _is_in_archive(files: Files, component: Component) -> bool:
         header = tarfile.TarInfo.frombuf(block.tobytes(), tarfile.ENCODING, "surrogateescape")
     except tarfile.HeaderError:
         return False
-    # What does not fit the header is told elsewhere.
+    # A size that does not fit the header is stored elsewhere.
     return header.size == component.size or component.size > _LARGEST_TOLD
 
 

@@ -56,7 +56,7 @@ class RandomMaskPixel(RandomOperator):
         if 0 in sample.shapes[0]:
             raise RuntimeError(f"Cannot draw an element of an empty mask of shape {list(sample.shapes[0])}")
         for name in ("foreground", "threshold", "value"):
-            sample[name]  # Checked even if the foreground is not asked for.
+            sample[name]  # Checked even if the foreground is not requested.
         return (len(sample.shapes[0]),)
 
     def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:

@@ -112,7 +112,7 @@ class ExternalSource(InputOperator):
         with self._lock:
             fed = self._queue[0] if self._queue else self._last
         if fed is None:
-            # What repeats is at first a batch without samples.
+            # With `repeat_last`, the source begins with a batch without samples.
             return 0 if self.args["repeat_last"] else None
         return len(fed.batch)
 

@@ -43,7 +43,7 @@ class ReadFile(Operator[None, np.ndarray]):
         return [OutputSpec(UINT8, "", 1)]
 
     def infer(self, sample: Sample[None, np.ndarray]) -> tuple[int, ...]:
-        # Read here, as the size is not known for sure before.
+        # Read here, since the size is only certain after reading.
         sample.plan = self.files.read(_path(sample.inputs[0]))
         return sample.plan.shape
 
