@@ -171,8 +171,8 @@ def auto_augment(
     else:
         factory: Any = factories[policy_name]
         policy = factory(shape is not None, max_translate_abs, max_translate_rel)
-    given = taken_by(policy.augmentations.values(), fill_value=fill_value, interp_type=interp_type, shape=shape)
-    return apply_auto_augment(policy, data, seed, **given)
+    keywords = taken_by(policy.augmentations.values(), fill_value=fill_value, interp_type=interp_type, shape=shape)
+    return apply_auto_augment(policy, data, seed, **keywords)
 
 
 def auto_augment_image_net(

@@ -51,8 +51,8 @@ def rand_augment(
     """
     suite = get_rand_augment_suite if monotonic_mag else get_rand_augment_non_monotonic_suite
     chosen = picked(suite(shape is not None, max_translate_abs, max_translate_rel), excluded)
-    given = taken_by(chosen, fill_value=fill_value, interp_type=interp_type, shape=shape)
-    return apply_rand_augment(chosen, data, n, m, num_magnitude_bins, seed=seed, **given)
+    keywords = taken_by(chosen, fill_value=fill_value, interp_type=interp_type, shape=shape)
+    return apply_rand_augment(chosen, data, n, m, num_magnitude_bins, seed=seed, **keywords)
 
 
 def apply_rand_augment(

@@ -38,8 +38,8 @@ def trivial_augment_wide(
     >>> images = trivial_augment_wide(images)  # doctest: +SKIP
     """
     chosen = picked(get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel), excluded)
-    given = taken_by(chosen, fill_value=fill_value, interp_type=interp_type, shape=shape)
-    return apply_trivial_augment(chosen, data, num_magnitude_bins, seed=seed, **given)
+    keywords = taken_by(chosen, fill_value=fill_value, interp_type=interp_type, shape=shape)
+    return apply_trivial_augment(chosen, data, num_magnitude_bins, seed=seed, **keywords)
 
 
 def apply_trivial_augment(

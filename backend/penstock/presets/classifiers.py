@@ -16,7 +16,7 @@ from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamil
 _CONVNEXT_CROPS = 384
 _WHITE = 255
 # Prefix of settings and outputs of the larger of two pictures.
-_HIGH = "high_res_"
+_HIGH_RES_PREFIX = "high_res_"
 _SHORTEST, _SQUARE = frozenset({"shortest_edge"}), frozenset({"height", "width"})
 
 
@@ -326,10 +326,10 @@ class JanusFamily(FixedFamily):
     def converted(self, values: Values) -> Values:
         if not isinstance(values["image_mean"], (list, tuple)):
             raise PresetError(f"`image_mean` has a value for each channel. Got: {values['image_mean']}")
-        own = super().converted(values)
-        if own["size"]["height"] != own["size"]["width"] or own["min_size"] < 0:
+        settings = super().converted(values)
+        if settings["size"]["height"] != settings["size"]["width"] or settings["min_size"] < 0:
             raise PresetError("`size` is square, and `min_size` is not negative")
-        return own
+        return settings
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
         target, _ = fn.fitted_size(images, rule="janus", least=self.min_size, most=self.size["height"])
@@ -372,13 +372,13 @@ class HybridFamily(JanusFamily):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return PIXELS, _HIGH + PIXELS
+        return PIXELS, _HIGH_RES_PREFIX + PIXELS
 
     def converted(self, values: Values) -> Values:
-        large = {name: values[_HIGH + name] for name in self._doubled}
-        own = super().converted({**values, **large})
-        told = {_HIGH + name: own[name] for name in self._doubled}
-        return super().converted(values) | told
+        large = {name: values[_HIGH_RES_PREFIX + name] for name in self._doubled}
+        settings = super().converted({**values, **large})
+        doubled = {_HIGH_RES_PREFIX + name: settings[name] for name in self._doubled}
+        return super().converted(values) | doubled
 
     _doubled: ClassVar[tuple[str, ...]] = ("size", "resample", "image_mean", "image_std")
 
@@ -391,7 +391,7 @@ class HybridFamily(JanusFamily):
     @property
     def _large(self) -> JanusFamily:
         """How the larger picture is made."""
-        own = {name: getattr(self, _HIGH + name) for name in self._doubled}
+        own = {name: getattr(self, _HIGH_RES_PREFIX + name) for name in self._doubled}
         return replace(self, **own)
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:

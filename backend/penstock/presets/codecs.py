@@ -115,6 +115,6 @@ class XcodecFamily(NeuCodecFamily):
     """X-Codec 2, which hears half a step of silence before and behind a sound."""
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["silence_beside"] = own["hop_length"] // 2
-        return own
+        settings = super().converted(values)
+        settings["silence_beside"] = settings["hop_length"] // 2
+        return settings

@@ -502,12 +502,12 @@ def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
         PresetError: no preset follows its class, or one of its settings.
         FileNotFoundError: there is no such file.
     """
-    given = part_of(configuration_of(source))
-    name = class_name(given)
+    values = part_of(configuration_of(source))
+    name = class_name(values)
     family = _family_named(name)
     if family is None:
         raise PresetError(_unknown_class(name))
-    return settings_from(family, given, name, _vocabulary())
+    return settings_from(family, values, name, _vocabulary())
 
 
 @functools.cache
@@ -552,8 +552,8 @@ def _family_named(name: str) -> Family | None:
     """Return the family of a class with its own settings, if there is one."""
     if name.removesuffix("Fast") in _UNFOLLOWED:
         return None
-    own = next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)
-    return _SOUNDS_OF.get(name, _FAMILIES.get(own))
+    family_name = next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)
+    return _SOUNDS_OF.get(name, _FAMILIES.get(family_name))
 
 
 def _settings_of(name: str) -> frozenset[str]:
@@ -574,8 +574,8 @@ def configuration_of(source: str | Path | Mapping[str, object], kind: str = "ima
         return source
     path, videos = Path(source), kind == "videos"
     if path.is_dir():
-        own = [_VIDEO_FILE] * videos + [FILE] * (not videos)
-        names = (*own, _ALL, FILE, *[_OPEN_CLIP_FILE, _TIMM_FILE] * (not videos))
+        file_names = [_VIDEO_FILE] * videos + [FILE] * (not videos)
+        names = (*file_names, _ALL, FILE, *[_OPEN_CLIP_FILE, _TIMM_FILE] * (not videos))
         path = next((path / name for name in names if (path / name).exists()), path / FILE)
     held = _read(path)
     if path.name != _ALL:

@@ -44,13 +44,13 @@ class MaskFormerFamily(DetectionFamily):
     forms = (frozenset({"shortest_edge", "longest_edge"}), _SQUARE)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted({**values, "do_pad": True})
-        divisor = own["size_divisor"]
+        settings = super().converted({**values, "do_pad": True})
+        divisor = settings["size_divisor"]
         if divisor < 1:
             raise PresetError(f"`size_divisor` is positive. Got: {divisor}")
-        if "height" in own["size"]:
-            own["size"] = {key: -(-extent // divisor) * divisor for key, extent in own["size"].items()}
-        return own
+        if "height" in settings["size"]:
+            settings["size"] = {key: -(-extent // divisor) * divisor for key, extent in settings["size"].items()}
+        return settings
 
     @property
     def rule(self) -> tuple[str, SizeArguments]:
@@ -77,15 +77,15 @@ class ViltFamily(DetectionFamily):
     forms = (frozenset({"shortest_edge"}),)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        if own["size_divisor"] < 1:
-            raise PresetError(f"`size_divisor` is positive. Got: {own['size_divisor']}")
-        return own
+        settings = super().converted(values)
+        if settings["size_divisor"] < 1:
+            raise PresetError(f"`size_divisor` is positive. Got: {settings['size_divisor']}")
+        return settings
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
         edge = self.size["shortest_edge"]
-        most = int(1333 / 800 * edge)
-        target, _ = fn.fitted_size(images, rule="vilt", factor=self.size_divisor, least=edge, most=most)
+        longest = int(1333 / 800 * edge)
+        target, _ = fn.fitted_size(images, rule="vilt", factor=self.size_divisor, least=edge, most=longest)
         return self.resized(images, backend, target)
 
 
@@ -129,10 +129,10 @@ class OneFormerFamily(DetectionFamily):
     forms = FixedFamily.forms
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        if not isinstance(own["class_info_file"], str):
-            raise PresetError(f"`class_info_file` is the name of a file. Got: {own['class_info_file']!r}")
-        return own
+        settings = super().converted(values)
+        if not isinstance(settings["class_info_file"], str):
+            raise PresetError(f"`class_info_file` is the name of a file. Got: {settings['class_info_file']!r}")
+        return settings
 
     def joined(self, images: Sequence[Features]) -> Values:
         return super().joined(images) | {"task_inputs": [f"the task is {task}" for task in self.task_inputs]}
@@ -270,10 +270,10 @@ class DptFamily(FixedFamily):
     tells_by = ()
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        if own["ensure_multiple_of"] < 1 or own["size_divisor"] < own["do_pad"]:
+        settings = super().converted(values)
+        if settings["ensure_multiple_of"] < 1 or settings["size_divisor"] < settings["do_pad"]:
             raise PresetError("`ensure_multiple_of` is positive, and `size_divisor`, too, where `do_pad` is set")
-        return own
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -388,10 +388,10 @@ class GlpnFamily(ImageFamily):
     hidden = ImageFamily.hidden | {"do_normalize"}
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        if own["size_divisor"] < 1:
-            raise PresetError(f"`size_divisor` is positive. Got: {own['size_divisor']}")
-        return own
+        settings = super().converted(values)
+        if settings["size_divisor"] < 1:
+            raise PresetError(f"`size_divisor` is positive. Got: {settings['size_divisor']}")
+        return settings
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         images = data
@@ -420,11 +420,11 @@ class SwinFamily(ImageFamily):
     hidden = ImageFamily.hidden | {"do_normalize", "do_resize", "image_mean", "image_std", "resample"}
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size_divisor"], own["pad_size"] = own["pad_size"] or own["size_divisor"], 0
-        if own["size_divisor"] < 1:
-            raise PresetError(f"`size_divisor` is positive. Got: {own['size_divisor']}")
-        return own
+        settings = super().converted(values)
+        settings["size_divisor"], settings["pad_size"] = settings["pad_size"] or settings["size_divisor"], 0
+        if settings["size_divisor"] < 1:
+            raise PresetError(f"`size_divisor` is positive. Got: {settings['size_divisor']}")
+        return settings
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         images = data
@@ -468,8 +468,8 @@ class EomtFamily(FixedFamily):
         if not self.do_split_image:
             return super().process(data, backend)
         images, side = self.prepared(data, backend), self.size["shortest_edge"]
-        own = images.shape(dtype=types.INT32)
-        height, width = own[0:1], own[1:2]
+        extents = images.shape(dtype=types.INT32)
+        height, width = extents[0:1], extents[1:2]
         # Squares are cut along the width.
         is_high, is_wide = height > width, height <= width
         boxes = fn.tile_boxes(
@@ -486,8 +486,8 @@ class EomtFamily(FixedFamily):
         if not self.do_pad:
             return self.normalized(images, backend, name)
         sides = self.size["shortest_edge"], self.size.get("longest_edge", self.size["shortest_edge"])
-        own = images.shape(dtype=types.INT32)
-        canvas = fn.cat(*(math.max(own[axis : axis + 1], side) for axis, side in enumerate(sides)))
+        extents = images.shape(dtype=types.INT32)
+        canvas = fn.cat(*(math.max(extents[axis : axis + 1], side) for axis, side in enumerate(sides)))
         padded = fn.slice(images, start=[0, 0], shape=canvas, axes=[0, 1], out_of_bounds_policy="pad", fill_values=[0])
         return self.normalized(padded, backend, name)
 

@@ -51,16 +51,16 @@ class DetectionFamily(FixedFamily):
     forms: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"shortest_edge", "longest_edge"}), _SQUARE, _WITHIN)
 
     def converted(self, values: Values) -> Values:
-        own = dict(values)
-        size = own["size"]
-        if self.longest and (own["max_size"] or isinstance(size, int)):
+        settings = dict(values)
+        size = settings["size"]
+        if self.longest and (settings["max_size"] or isinstance(size, int)):
             # The form of older configurations.
             shortest = size if isinstance(size, int) else dict(size).get("shortest_edge")
-            own["size"] = {"shortest_edge": shortest, "longest_edge": own["max_size"] or self.longest}
-        elif own["max_size"]:
+            settings["size"] = {"shortest_edge": shortest, "longest_edge": settings["max_size"] or self.longest}
+        elif settings["max_size"]:
             raise PresetError("no preset follows the setting `max_size` of this class")
-        own["max_size"] = 0
-        return super().converted(own)
+        settings["max_size"] = 0
+        return super().converted(settings)
 
     @property
     def rule(self) -> tuple[str, SizeArguments]:
@@ -112,10 +112,10 @@ class SamFamily(ImageFamily):
     names = (PIXELS, "original_sizes", "reshaped_input_sizes")
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], True, "`size`", frozenset({"longest_edge"}))
-        own["pad_size"] = size_of(own["pad_size"], True, "`pad_size`", _SQUARE)
-        return own
+        settings = super().converted(values)
+        settings["size"] = size_of(settings["size"], True, "`size`", frozenset({"longest_edge"}))
+        settings["pad_size"] = size_of(settings["pad_size"], True, "`pad_size`", _SQUARE)
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -168,13 +168,13 @@ class LetterboxFamily(Family):
         return True
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], True, "`size`", _SQUARE)
-        if not 0 <= own["padding_value"] <= _WHITE:
-            raise PresetError(f"`padding_value` is from 0 to 255. Got: {own['padding_value']}")
-        if own["stride"] < 1:
-            raise PresetError(f"`stride` is positive. Got: {own['stride']}")
-        return own
+        settings = super().converted(values)
+        settings["size"] = size_of(settings["size"], True, "`size`", _SQUARE)
+        if not 0 <= settings["padding_value"] <= _WHITE:
+            raise PresetError(f"`padding_value` is from 0 to 255. Got: {settings['padding_value']}")
+        if settings["stride"] < 1:
+            raise PresetError(f"`stride` is positive. Got: {settings['stride']}")
+        return settings
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         bounds = [self.size["height"], self.size["width"]]

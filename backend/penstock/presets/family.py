@@ -182,15 +182,15 @@ class ImageFamily(Family):
     hidden = frozenset({"torchvision_only", "ignored"})
 
     def converted(self, values: Values) -> Values:
-        own = dict(values)
+        settings = dict(values)
         for key in ("image_mean", "image_std"):
             try:
-                own[key] = tuple(np.broadcast_to(np.asarray(own[key], np.float64), CHANNELS).tolist())
+                settings[key] = tuple(np.broadcast_to(np.asarray(settings[key], np.float64), CHANNELS).tolist())
             except (TypeError, ValueError):
                 raise PresetError(
-                    f"`{key}` is a number, or one for each of {CHANNELS} channels. Got: {own[key]!r}"
+                    f"`{key}` is a number, or one for each of {CHANNELS} channels. Got: {settings[key]!r}"
                 ) from None
-        return own
+        return settings
 
     def check(self, backend: str) -> None:
         if self.torchvision_only and backend != "torchvision":
@@ -291,9 +291,9 @@ def settings_from(
     Raises:
         PresetError: one is unknown, or has a value that is not followed.
     """
-    own = {each.name: getattr(defaults, each.name) for each in fields(defaults)}
-    ignored = own.get("ignored", frozenset())
-    known = own.keys() - defaults.hidden - ignored
+    defaults_by_name = {each.name: getattr(defaults, each.name) for each in fields(defaults)}
+    ignored = defaults_by_name.get("ignored", frozenset())
+    known = defaults_by_name.keys() - defaults.hidden - ignored
     for given_key, value in given.items():
         key = defaults.older_settings.get(given_key, given_key)
         if value is None or key in ignored or (key != given_key and key in given):
@@ -302,11 +302,11 @@ def settings_from(
             if not _has_no_effect(key, value, given):
                 _ignore(defaults, key, value, name, vocabulary)
             continue
-        own[key] = _of_type(value, own[key], f"{name}: `{key}`")
+        defaults_by_name[key] = _of_type(value, defaults_by_name[key], f"{name}: `{key}`")
     if given.get("do_center_crop") and "crop_size" in ignored and not given.get("crop_size"):
         raise PresetError(f"{name}: `do_center_crop` needs a `crop_size`, though the class does not crop")
     try:
-        return type(defaults)(**defaults.converted(own))
+        return type(defaults)(**defaults.converted(defaults_by_name))
     except PresetError as error:
         raise PresetError(f"{name}: {error}") from None
 
@@ -321,8 +321,8 @@ def check_known(defaults: Family, settings: Mapping[str, object], name: str) -> 
 def known_settings(defaults: Family) -> frozenset[str]:
     """Return the settings that a family has, or that its class ignores by name."""
     ignored: frozenset[str] = getattr(defaults, "ignored", frozenset())
-    own = frozenset(each.name for each in fields(defaults)) - defaults.hidden
-    return own | ignored | defaults.older_settings.keys()
+    known = frozenset(each.name for each in fields(defaults)) - defaults.hidden
+    return known | ignored | defaults.older_settings.keys()
 
 
 def _has_no_effect(key: str, value: object, given: Mapping[str, object]) -> bool:
@@ -397,8 +397,8 @@ def size_of(value: object, square: bool, what: str, *forms: frozenset[str]) -> d
     elif isinstance(value, Mapping):
         size = {key: int(number) for key, number in value.items() if number is not None}
     if size is None or set(size) not in allowed:
-        told = ", or ".join(" and ".join(f"`{key}`" for key in sorted(form)) for form in allowed if form)
-        raise PresetError(f"{what} is a number, or has {told}. Got: {value!r}")
+        choices = ", or ".join(" and ".join(f"`{key}`" for key in sorted(form)) for form in allowed if form)
+        raise PresetError(f"{what} is a number, or has {choices}. Got: {value!r}")
     if min(size.values(), default=1) < 1:
         raise PresetError(f"{what} is positive. Got: {value!r}")
     return size
@@ -475,11 +475,11 @@ def stacked(arrays: Sequence[np.ndarray]) -> object:
 
 def extended(arrays: Sequence[np.ndarray], axes: Sequence[int]) -> np.ndarray:
     """Return the arrays as one, each followed by zeros along some axes, up to the largest extent."""
-    most = [max(array.shape[axis] for array in arrays) for axis in axes]
+    extents = [max(array.shape[axis] for array in arrays) for axis in axes]
 
     def padded(array: np.ndarray) -> np.ndarray:
         beyond = [(0, 0)] * array.ndim
-        for axis, extent in zip(axes, most):
+        for axis, extent in zip(axes, extents):
             beyond[axis] = 0, extent - array.shape[axis]
         return np.pad(array, beyond)
 

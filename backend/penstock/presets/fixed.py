@@ -82,13 +82,13 @@ class FixedFamily(ImageFamily):
         return (PIXELS, *(_MASK,) * masks, *("original_sizes",) * self.tells_sizes)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], bool(own["default_to_square"]), "`size`", *self.forms)
+        settings = super().converted(values)
+        settings["size"] = size_of(settings["size"], bool(settings["default_to_square"]), "`size`", *self.forms)
         for key, flag in (("crop_size", "do_center_crop"), ("pad_size", "do_pad")):
-            own[key] = size_of(own[key], True, f"`{key}`", _SQUARE, frozenset()) if own[flag] else {}
-        if own["do_center_crop"] and not own["crop_size"]:
+            settings[key] = size_of(settings[key], True, f"`{key}`", _SQUARE, frozenset()) if settings[flag] else {}
+        if settings["do_center_crop"] and not settings["crop_size"]:
             raise PresetError("`do_center_crop` needs a `crop_size`")
-        return own
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -132,8 +132,8 @@ class FixedFamily(ImageFamily):
 
     def _filtering(self, backend: str) -> Values:
         """Return the arguments of :func:`fn.resize` beside the size."""
-        own = {"reference": backend, "interpolation": self.filter_of(backend)}
-        return own if self.antialias else own | {"antialias": False}
+        arguments = {"reference": backend, "interpolation": self.filter_of(backend)}
+        return arguments if self.antialias else arguments | {"antialias": False}
 
     @property
     def rule(self) -> tuple[str, SizeArguments]:

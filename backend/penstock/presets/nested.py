@@ -123,8 +123,8 @@ class TvpFamily(FramesFamily):
         return size
 
     def normalizing(self, backend: str) -> Values:
-        own = super().normalizing(backend)
-        return own | flipped(own) if self.do_flip_channel_order else own
+        arguments = super().normalizing(backend)
+        return arguments | flipped(arguments) if self.do_flip_channel_order else arguments
 
 
 def flipped(arguments: Values) -> Values:
@@ -151,8 +151,8 @@ class IdeficsFamily(FixedFamily):
     unchanged = frozenset({"image_size"})
 
     def converted(self, values: Values) -> Values:
-        own = {**values, "size": values["image_size"] or values["size"], "image_size": 0}
-        return super().converted(own)
+        settings = {**values, "size": values["image_size"] or values["size"], "image_size": 0}
+        return super().converted(settings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,11 +283,11 @@ class AreaFamily(FloatFamily):
     names = (PIXELS, "image_sizes")
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], False, "`size`", frozenset({"min_pixels", "max_pixels"}))
-        if own["spatial_factor"] < 1:
-            raise PresetError(f"`spatial_factor` is positive. Got: {own['spatial_factor']}")
-        return own
+        settings = super().converted(values)
+        settings["size"] = size_of(settings["size"], False, "`size`", frozenset({"min_pixels", "max_pixels"}))
+        if settings["spatial_factor"] < 1:
+            raise PresetError(f"`spatial_factor` is positive. Got: {settings['spatial_factor']}")
+        return settings
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         images = data

@@ -35,16 +35,16 @@ class OpenClipFamily(Family):
     tells_by = ("patch_size",)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
+        settings = super().converted(values)
         for name in ("preprocess_cfg", "model_cfg"):
-            if not isinstance(own[name], Mapping):
-                raise PresetError(f"`{name}` is an object, as in `open_clip_config.json`. Got: {own[name]!r}")
-            own[name] = dict(own[name])
-        told, vision = own["preprocess_cfg"], own["model_cfg"].get("vision_cfg")
-        size = vision.get("image_size") if isinstance(vision, Mapping) else told.get("size")
+            if not isinstance(settings[name], Mapping):
+                raise PresetError(f"`{name}` is an object, as in `open_clip_config.json`. Got: {settings[name]!r}")
+            settings[name] = dict(settings[name])
+        preprocess, vision = settings["preprocess_cfg"], settings["model_cfg"].get("vision_cfg")
+        size = vision.get("image_size") if isinstance(vision, Mapping) else preprocess.get("size")
         # As in open_clip, None stands for the default, and unknown settings are ignored.
-        known = {key: value for key, value in told.items() if key in _SETTINGS and value is not None}
-        return {**own, "model_cfg": {}, "preprocess_cfg": {**known, "size": _SIDE if size is None else size}}
+        known = {key: value for key, value in preprocess.items() if key in _SETTINGS and value is not None}
+        return {**settings, "model_cfg": {}, "preprocess_cfg": {**known, "size": _SIDE if size is None else size}}
 
     def _told(self, name: str, default: Any) -> Any:
         return self.preprocess_cfg.get(name, default)

@@ -106,10 +106,10 @@ class TextLineFamily(ImageFamily):
     hidden = ImageFamily.hidden | {"is_v6"}
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
+        settings = super().converted(values)
         for key in ("size", "pad_size"):
-            own[key] = size_of(own[key], True, f"`{key}`", _SQUARE)
-        return own
+            settings[key] = size_of(settings[key], True, f"`{key}`", _SQUARE)
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -190,8 +190,8 @@ class LcNetFamily(FixedFamily):
         return self.resized(images, backend, size)
 
     def normalizing(self, backend: str) -> Values:
-        own = super().normalizing(backend)
-        return own | flipped(own)
+        arguments = super().normalizing(backend)
+        return arguments | flipped(arguments)
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         raise PresetError("PP-LCNet does not tell how many tokens an image becomes")

@@ -77,19 +77,19 @@ class PatchFamily(FloatFamily):
         return (*self.names, *(_MERGES,) * self.tells_merges)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        if not isinstance(own["size"], Mapping):
-            raise PresetError(f"`size` has `shortest_edge` and `longest_edge`. Got: {own['size']!r}")
-        size = dict(own["size"])
+        settings = super().converted(values)
+        if not isinstance(settings["size"], Mapping):
+            raise PresetError(f"`size` has `shortest_edge` and `longest_edge`. Got: {settings['size']!r}")
+        size = dict(settings["size"])
         for key, older in (("shortest_edge", "min_pixels"), ("longest_edge", "max_pixels")):
-            if own[older]:
+            if settings[older]:
                 size.pop(older, None)
-                size[key], own[older] = own[older], 0
-        own["size"] = size_of(size, False, "`size`", _BOTH_EDGES)
+                size[key], settings[older] = settings[older], 0
+        settings["size"] = size_of(size, False, "`size`", _BOTH_EDGES)
         for key in ("patch_size", "temporal_patch_size", "merge_size", "patch_expand_factor"):
-            if own[key] < 1:
-                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
-        return own
+            if settings[key] < 1:
+                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -227,11 +227,11 @@ class MuseImageFamily(FloatFamily):
     concatenated: ClassVar[tuple[str, ...]] = (PIXELS,)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
+        settings = super().converted(values)
         for key in ("patch_size", "temporal_patch_size", "merge_size", "max_image_tokens"):
-            if own[key] < 1:
-                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
-        return own
+            if settings[key] < 1:
+                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+        return settings
 
     @property
     def _bounds(self) -> SizeArguments:
@@ -273,11 +273,13 @@ class NeoFamily(FloatFamily):
     concatenated: ClassVar[tuple[str, ...]] = (PIXELS,)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], False, "`size`", frozenset({"min_pixels", "max_pixels"}), frozenset())
-        if own["patch_size"] < 1 or own["max_side"] < 0:
+        settings = super().converted(values)
+        settings["size"] = size_of(
+            settings["size"], False, "`size`", frozenset({"min_pixels", "max_pixels"}), frozenset()
+        )
+        if settings["patch_size"] < 1 or settings["max_side"] < 0:
             raise PresetError("`patch_size` is positive, and `max_side` not negative")
-        return own
+        return settings
 
     @property
     def _bounds(self) -> SizeArguments:
@@ -327,9 +329,9 @@ class InklingFamily(ImageFamily):
     hidden = ImageFamily.hidden | {"do_resize", "resample"}
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], True, "`size`", frozenset({"height", "width"}))
-        return own
+        settings = super().converted(values)
+        settings["size"] = size_of(settings["size"], True, "`size`", frozenset({"height", "width"}))
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -378,11 +380,11 @@ class FirstInklingFamily(FloatFamily):
     concatenated: ClassVar[tuple[str, ...]] = (PIXELS,)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], False, "`size`", frozenset({"height", "width"}))
-        if len(set(own["size"].values())) > 1:
-            raise PresetError(f"`size` is square. Got: {own['size']}")
-        return own
+        settings = super().converted(values)
+        settings["size"] = size_of(settings["size"], False, "`size`", frozenset({"height", "width"}))
+        if len(set(settings["size"].values())) > 1:
+            raise PresetError(f"`size` is square. Got: {settings['size']}")
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -436,14 +438,14 @@ class KimiFamily(FloatFamily):
     concatenated: ClassVar[tuple[str, ...]] = (PIXELS,)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], True, "`size`", frozenset({"max_height", "max_width"}))
+        settings = super().converted(values)
+        settings["size"] = size_of(settings["size"], True, "`size`", frozenset({"max_height", "max_width"}))
         for key in ("patch_size", "merge_size", "max_patches"):
-            if own[key] < 1:
-                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
-        if own["size"]["max_height"] != own["size"]["max_width"]:
-            raise PresetError(f"`size` has equal bounds. Got: {own['size']}")
-        return own
+            if settings[key] < 1:
+                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+        if settings["size"]["max_height"] != settings["size"]["max_width"]:
+            raise PresetError(f"`size` has equal bounds. Got: {settings['size']}")
+        return settings
 
     @property
     def _bounds(self) -> SizeArguments:
@@ -503,21 +505,21 @@ class NemotronOmniFamily(FloatFamily):
     unchanged = frozenset({"norm_mean", "norm_std"})
 
     def converted(self, values: Values) -> Values:
-        own = dict(values)
+        settings = dict(values)
         for key, older in (("image_mean", "norm_mean"), ("image_std", "norm_std")):
-            if own[older]:
-                own[key], own[older] = own[older], ()
+            if settings[older]:
+                settings[key], settings[older] = settings[older], ()
         for key in ("patch_size", "downsample_ratio", "min_num_patches", "max_num_patches", "max_model_len"):
-            if own[key] <= 0:
-                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
-        return super().converted(own)
+            if settings[key] <= 0:
+                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+        return super().converted(settings)
 
     def check(self, backend: str) -> None:
         super().check(backend)
-        most = (self.max_model_len - 4) * round(1 / self.downsample_ratio) ** 2
-        if not self.min_num_patches <= self.max_num_patches <= most:
+        max_patches = (self.max_model_len - 4) * round(1 / self.downsample_ratio) ** 2
+        if not self.min_num_patches <= self.max_num_patches <= max_patches:
             raise PresetError(
-                f"`max_num_patches` is from `min_num_patches` to {most}: else images would depend on others of a call"
+                f"`max_num_patches` is from `min_num_patches` to {max_patches}: else images would depend on others of a call"
             )
         if self.filter_of(backend) == "lanczos":
             raise PresetError("`resample`: no preset resizes images of float by lanczos")
@@ -561,10 +563,12 @@ class Glm5Family(PatchFamily):
 
     def converted(self, values: Values) -> Values:
         side = values["patch_size"] * values["merge_size"] * values["patch_expand_factor"]
-        least, most = (values[f"{bound}_image_tokens"] for bound in ("min", "max"))
-        if not 1 <= least <= most:
-            raise PresetError(f"`min_image_tokens` to `max_image_tokens`: got {least} to {most}")
-        return super().converted({**values, "size": {"shortest_edge": least * side**2, "longest_edge": most * side**2}})
+        lowest, highest = (values[f"{bound}_image_tokens"] for bound in ("min", "max"))
+        if not 1 <= lowest <= highest:
+            raise PresetError(f"`min_image_tokens` to `max_image_tokens`: got {lowest} to {highest}")
+        return super().converted(
+            {**values, "size": {"shortest_edge": lowest * side**2, "longest_edge": highest * side**2}}
+        )
 
     def check(self, backend: str) -> None:
         FloatFamily.check(self, backend)
@@ -599,14 +603,14 @@ class Gemma4Family(FloatFamily):
     names: ClassVar[tuple[str, ...]] = (PIXELS, "image_position_ids", "num_soft_tokens_per_image")
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        if own["max_soft_tokens"] not in _SOFT_TOKENS:
-            told = ", ".join(map(str, _SOFT_TOKENS))
-            raise PresetError(f"`max_soft_tokens` is one of {told}. Got: {own['max_soft_tokens']}")
+        settings = super().converted(values)
+        if settings["max_soft_tokens"] not in _SOFT_TOKENS:
+            counts = ", ".join(map(str, _SOFT_TOKENS))
+            raise PresetError(f"`max_soft_tokens` is one of {counts}. Got: {settings['max_soft_tokens']}")
         for key in ("patch_size", "pooling_kernel_size"):
-            if own[key] < 1:
-                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
-        return own
+            if settings[key] < 1:
+                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -636,10 +640,10 @@ class Gemma4Family(FloatFamily):
         )
         numbers = types.Constant(list(range(length)), dtype=types.INT64, shape=[length])
         rows = numbers // grid[2]
-        places = fn.stack(numbers - rows * grid[2], rows, axis=1)
-        own = fn.expand_dims(fn.cast(mask, dtype=types.INT64), axes=[1])
+        positions_of_patches = fn.stack(numbers - rows * grid[2], rows, axis=1)
+        is_valid = fn.expand_dims(fn.cast(mask, dtype=types.INT64), axes=[1])
         # Padding has position -1.
-        positions = (places + 1) * own - 1
+        positions = (positions_of_patches + 1) * is_valid - 1
         tokens = grid[1] * grid[2] * side**2 // self._bounds.factor**2
         return (
             named(patches, self.names[0], 2),
@@ -723,12 +727,12 @@ class PixtralFamily(ImageFamily):
     tells_by = ("spatial_merge_size",)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], True, "`size`", frozenset({"longest_edge"}))
-        own["patch_size"] = size_of(own["patch_size"], True, "`patch_size`", frozenset({"height", "width"}))
-        if own["patch_size"]["height"] != own["patch_size"]["width"]:
-            raise PresetError(f"`patch_size` is followed where it is square. Got: {own['patch_size']}")
-        return own
+        settings = super().converted(values)
+        settings["size"] = size_of(settings["size"], True, "`size`", frozenset({"longest_edge"}))
+        settings["patch_size"] = size_of(settings["patch_size"], True, "`patch_size`", frozenset({"height", "width"}))
+        if settings["patch_size"]["height"] != settings["patch_size"]["width"]:
+            raise PresetError(f"`patch_size` is followed where it is square. Got: {settings['patch_size']}")
+        return settings
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         images = data

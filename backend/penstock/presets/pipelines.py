@@ -203,8 +203,10 @@ def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], *
     """
     family = read_configuration(configuration)
     if set(model) != set(family.tells_by):
-        told = ", ".join(f"`{name}`" for name in family.tells_by) or "nothing"
-        raise PresetError(f"To count tokens, {told} of the model must be known. Got: {', '.join(model) or 'nothing'}")
+        required = ", ".join(f"`{name}`" for name in family.tells_by) or "nothing"
+        raise PresetError(
+            f"To count tokens, {required} of the model must be known. Got: {', '.join(model) or 'nothing'}"
+        )
     return [family.tokens_of(size, model) for size in sizes]
 
 

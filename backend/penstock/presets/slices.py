@@ -65,13 +65,13 @@ class MiniCPMFamily(_SliceFamily):
     names: ClassVar[tuple[str, ...]] = (PIXELS, "target_sizes", "grids", "num_patches_per_image")
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
+        settings = super().converted(values)
         for key in ("max_slice_nums", "scale_resolution", "patch_size"):
-            if own[key] < 1:
-                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
-        if own["downsample_mode"] not in ("4x", "16x"):
-            raise PresetError(f"`downsample_mode` is '4x' or '16x'. Got: {own['downsample_mode']!r}")
-        return own
+            if settings[key] < 1:
+                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+        if settings["downsample_mode"] not in ("4x", "16x"):
+            raise PresetError(f"`downsample_mode` is '4x' or '16x'. Got: {settings['downsample_mode']!r}")
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -167,11 +167,11 @@ class Step3Family(_SliceFamily):
     unchanged = frozenset({"max_image_size"})
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], True, "`size`", frozenset({"height", "width"}))
-        if min(own["patch_size"], own["max_image_size"]) < 1:
+        settings = super().converted(values)
+        settings["size"] = size_of(settings["size"], True, "`size`", frozenset({"height", "width"}))
+        if min(settings["patch_size"], settings["max_image_size"]) < 1:
             raise PresetError("`patch_size` and `max_image_size` are positive")
-        return own
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -214,15 +214,15 @@ class Step3Family(_SliceFamily):
 
     def joined(self, images: Sequence[Features]) -> Values:
         pixels, counts, local, masks = self.names
-        own: Values = {
+        values: Values = {
             pixels: np.stack([image[pixels] for image in images]),
             counts: np.stack([image[counts] for image in images]),
         }
-        most = int(own[counts].max())
-        if most:
-            own[local] = np.concatenate([image[local] for image in images])
-            own[masks] = [[*image[masks].tolist(), *[False] * (most - len(image[masks]))] for image in images]
-        return own
+        largest = int(values[counts].max())
+        if largest:
+            values[local] = np.concatenate([image[local] for image in images])
+            values[masks] = [[*image[masks].tolist(), *[False] * (largest - len(image[masks]))] for image in images]
+        return values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,22 +264,25 @@ class Lfm2Family(_SliceFamily):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        told = ("image_rows", "image_cols", "image_sizes")
-        return (PIXELS, _MASK, _SHAPES, *told * self.return_row_col_info)
+        sizes = ("image_rows", "image_cols", "image_sizes")
+        return (PIXELS, _MASK, _SHAPES, *sizes * self.return_row_col_info)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
+        settings = super().converted(values)
         keys = "downsample_factor", "min_tiles", "min_image_tokens", "encoder_patch_size", "tile_size"
         for key in (*keys, "max_image_tokens", "max_pixels_tolerance"):
-            if own[key] <= 0:
-                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
-        if own["min_tiles"] > own["max_tiles"]:
-            raise PresetError(f"`min_tiles` to `max_tiles`: got {own['min_tiles']} to {own['max_tiles']}")
-        if own["tile_size"] % own["encoder_patch_size"] or own["tile_size"] == own["encoder_patch_size"]:
+            if settings[key] <= 0:
+                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+        if settings["min_tiles"] > settings["max_tiles"]:
+            raise PresetError(f"`min_tiles` to `max_tiles`: got {settings['min_tiles']} to {settings['max_tiles']}")
+        if (
+            settings["tile_size"] % settings["encoder_patch_size"]
+            or settings["tile_size"] == settings["encoder_patch_size"]
+        ):
             raise PresetError(
-                f"`tile_size` is of several whole patches of {own['encoder_patch_size']}. Got: {own['tile_size']}"
+                f"`tile_size` is of several whole patches of {settings['encoder_patch_size']}. Got: {settings['tile_size']}"
             )
-        return own
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -293,8 +296,8 @@ class Lfm2Family(_SliceFamily):
     @property
     def _length(self) -> int:
         """The number of patches to which all images are padded."""
-        own = self.max_image_tokens * self.downsample_factor**2
-        return max(own, (self.tile_size // self.encoder_patch_size) ** 2 if self.do_image_splitting else 0)
+        patches = self.max_image_tokens * self.downsample_factor**2
+        return max(patches, (self.tile_size // self.encoder_patch_size) ** 2 if self.do_image_splitting else 0)
 
     @property
     def _bounds(self) -> SizeArguments:
@@ -319,17 +322,17 @@ class Lfm2Family(_SliceFamily):
             large, tile = self._resized_by(data, backend, "lfm2-tiles", self._tiling)
             # A tile of the patch size means that the image has no tiles.
             tiled = fn.cast(tile[0] == types.Constant(self.tile_size, dtype=types.INT32), dtype=types.INT32)
-            beside = 2 if self.use_thumbnail else self.max_tiles + 1
+            max_extra_tiles = 2 if self.use_thumbnail else self.max_tiles + 1
             patches, grids, mask = fn.image_patches(
-                large, whole, tile=tile * tiled, whole_at="last", whole_from=beside, **settings
+                large, whole, tile=tile * tiled, whole_at="last", whole_from=max_extra_tiles, **settings
             )
-            own = [patches, mask, grids[:, 1:]]
+            results = [patches, mask, grids[:, 1:]]
             rows = fn.cast(large.shape(dtype=types.INT32)[:2] // tile, dtype=types.INT64)
             arrangement = rows[0], rows[1]
         else:
             patches, grid, mask = fn.image_patches(whole, **settings)
-            own = [fn.expand_dims(each, axes=[0]) for each in (patches, mask, grid[1:])]
-        outputs = tuple(named(each, name, ndim) for each, name, ndim in zip(own, self.outputs, (3, 2, 2)))
+            results = [fn.expand_dims(each, axes=[0]) for each in (patches, mask, grid[1:])]
+        outputs = tuple(named(each, name, ndim) for each, name, ndim in zip(results, self.outputs, (3, 2, 2)))
         if not self.return_row_col_info:
             return outputs
         size = fn.cast(whole.shape()[:2], dtype=types.INT64)
@@ -377,14 +380,14 @@ class Phi4Family(_SliceFamily):
     names: ClassVar[tuple[str, ...]] = ("image_pixel_values", "image_sizes", "image_attention_mask", "num_img_tokens")
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], True, "`size`", frozenset({"height", "width"}))
-        side, patch = own["size"]["height"], own["patch_size"]
-        if side != own["size"]["width"] or not 1 <= patch <= side or side // patch % 2:
-            raise PresetError(f"`size` is square, and of an even number of patches. Got: {own['size']}, {patch}")
-        if own["dynamic_hd"] < 1:
-            raise PresetError(f"`dynamic_hd` is positive. Got: {own['dynamic_hd']}")
-        return own
+        settings = super().converted(values)
+        settings["size"] = size_of(settings["size"], True, "`size`", frozenset({"height", "width"}))
+        side, patch = settings["size"]["height"], settings["patch_size"]
+        if side != settings["size"]["width"] or not 1 <= patch <= side or side // patch % 2:
+            raise PresetError(f"`size` is square, and of an even number of patches. Got: {settings['size']}, {patch}")
+        if settings["dynamic_hd"] < 1:
+            raise PresetError(f"`dynamic_hd` is positive. Got: {settings['dynamic_hd']}")
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -439,12 +442,12 @@ class Phi4Family(_SliceFamily):
 
     def joined(self, images: Sequence[Features]) -> Values:
         pixels, _, masks, _ = self.names
-        own = super().joined(images)
+        values = super().joined(images)
         shown = [image[masks] for image in images]
-        most = max(map(len, shown))
+        largest = max(map(len, shown))
         # The masks of missing tiles are ones.
-        full = [np.pad(each, ((0, most - len(each)), (0, 0), (0, 0)), constant_values=1) for each in shown]
-        return own | {pixels: extended([image[pixels] for image in images], (0,)), masks: np.stack(full)}
+        full = [np.pad(each, ((0, largest - len(each)), (0, 0), (0, 0)), constant_values=1) for each in shown]
+        return values | {pixels: extended([image[pixels] for image in images], (0,)), masks: np.stack(full)}
 
 
 # Heights and widths of Aria's canvases, in units of this many pixels.
@@ -480,17 +483,20 @@ class AriaFamily(_SliceFamily):
     concatenated: ClassVar[tuple[str, ...]] = (PIXELS, "pixel_mask")
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        if own["max_image_size"] not in _ARIA_TOKENS or not 1 <= own["min_image_size"] <= own["max_image_size"]:
+        settings = super().converted(values)
+        if (
+            settings["max_image_size"] not in _ARIA_TOKENS
+            or not 1 <= settings["min_image_size"] <= settings["max_image_size"]
+        ):
             raise PresetError(
-                f"`max_image_size` is 490 or 980, and `min_image_size` not more. Got: {own['max_image_size']}, "
-                f"{own['min_image_size']}"
+                f"`max_image_size` is 490 or 980, and `min_image_size` not more. Got: {settings['max_image_size']}, "
+                f"{settings['min_image_size']}"
             )
-        canvases = own["split_resolutions"]
+        canvases = settings["split_resolutions"]
         fits = isinstance(canvases, (list, tuple)) and canvases
         if not fits or not all(isinstance(each, (list, tuple)) and len(each) == 2 for each in canvases):
             raise PresetError(f"`split_resolutions` are pairs of a height and a width. Got: {canvases!r}")
-        return own
+        return settings
 
     @property
     def _canvases(self) -> SizeArguments:
@@ -553,8 +559,8 @@ class AriaFamily(_SliceFamily):
         return parts * _ARIA_TOKENS[side]
 
     def joined(self, images: Sequence[Features]) -> Values:
-        most = max(int(image[self.names[2]]) for image in images)
-        return super().joined(images) | {self.names[2]: np.array(most)}
+        largest = max(int(image[self.names[2]]) for image in images)
+        return super().joined(images) | {self.names[2]: np.array(largest)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -580,18 +586,20 @@ class MolmoFamily(_SliceFamily):
     names: ClassVar[tuple[str, ...]] = (PIXELS, "image_token_pooling", "image_grids", "image_num_crops")
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], True, "`size`", frozenset({"height", "width"}))
-        side, patch = own["size"]["height"], own["patch_size"]
-        if side != own["size"]["width"] or patch < 1 or side % patch or own["max_crops"] < 1:
+        settings = super().converted(values)
+        settings["size"] = size_of(settings["size"], True, "`size`", frozenset({"height", "width"}))
+        side, patch = settings["size"]["height"], settings["patch_size"]
+        if side != settings["size"]["width"] or patch < 1 or side % patch or settings["max_crops"] < 1:
             raise PresetError("`size` is square, and of whole patches (`patch_size`); `max_crops` is positive")
-        for key, least in (("overlap_margins", 0), ("pooling_size", 1)):
-            pair = own[key]
-            if not isinstance(pair, (list, tuple)) or len(pair) != 2 or min(pair) < least:
-                raise PresetError(f"`{key}` are two numbers, at least {least}. Got: {pair!r}")
-        if sum(own["overlap_margins"]) >= side // patch:
-            raise PresetError(f"`overlap_margins` are less than the patches of a crop. Got: {own['overlap_margins']}")
-        return own
+        for key, lowest in (("overlap_margins", 0), ("pooling_size", 1)):
+            pair = settings[key]
+            if not isinstance(pair, (list, tuple)) or len(pair) != 2 or min(pair) < lowest:
+                raise PresetError(f"`{key}` are two numbers, at least {lowest}. Got: {pair!r}")
+        if sum(settings["overlap_margins"]) >= side // patch:
+            raise PresetError(
+                f"`overlap_margins` are less than the patches of a crop. Got: {settings['overlap_margins']}"
+            )
+        return settings
 
     @property
     def _bounds(self) -> SizeArguments:
@@ -638,14 +646,14 @@ class MolmoFamily(_SliceFamily):
         )
 
     def joined(self, images: Sequence[Features]) -> Values:
-        pixels, indices, *told = self.names
+        pixels, indices, *others = self.names
         starts = np.cumsum([0, *(math.prod(image[pixels].shape[:2]) for image in images[:-1])])
-        own = [image[indices] for image in images]
+        values = [image[indices] for image in images]
         return super().joined(images) | {
             pixels: np.concatenate([image[pixels] for image in images]),
             # Patches are numbered through all images.
             indices: np.concatenate(
-                [np.where(each < 0, each, each + start) for each, start in zip(own, starts)]
-            ).astype(own[0].dtype),
-            **{name: np.stack([image[name] for image in images]) for name in told},
+                [np.where(each < 0, each, each + start) for each, start in zip(values, starts)]
+            ).astype(values[0].dtype),
+            **{name: np.stack([image[name] for image in images]) for name in others},
         }

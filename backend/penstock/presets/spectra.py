@@ -203,8 +203,8 @@ class ClapFamily(ClipSoundFamily):
         return pictures, fn.constant(idata=[int(fuses)], shape=[1], dtype=types.BOOL, name=self.outputs[1])
 
     def settings_of(self, padding: object, truncation: object) -> Values:
-        own: Values = {} if truncation is None else {"truncation": truncation}
-        return own if padding in (None, True) else {**own, "padding": padding or "pad"}
+        settings: Values = {} if truncation is None else {"truncation": truncation}
+        return settings if padding in (None, True) else {**settings, "padding": padding or "pad"}
 
     def joined(self, images: Sequence[Features]) -> Values:
         values = super().joined(images)
@@ -383,18 +383,18 @@ class FunAsrFamily(RowFamily):
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         length, step = (self.sampling_rate * each // 1000 for each in (self.frame_length, self.frame_shift))
-        own = {"window_length": length, "window_step": step, "nfft": 1 << (length - 1).bit_length()}
-        windows = self.features(data, **{**KALDI, **own}, window="symmetric_hamming")
+        arguments = {"window_length": length, "window_step": step, "nfft": 1 << (length - 1).bit_length()}
+        windows = self.features(data, **{**KALDI, **arguments}, window="symmetric_hamming")
         count = (windows.shape()[:1] + (self.stride_lfr - 1)) // self.stride_lfr
         # The first and last windows are repeated beyond the ends.
         before = (self.num_frames_lfr - 1) // 2
         total = whole(count * self.stride_lfr)
         strided = (
             fn.reshape(
-                fn.slice(windows, start=[place - before], shape=total, axes=[0], out_of_bounds_policy="clamp"),
+                fn.slice(windows, start=[offset - before], shape=total, axes=[0], out_of_bounds_policy="clamp"),
                 shape=[-1, self.stride_lfr * self.bands],
             )[:, : self.bands]
-            for place in range(self.num_frames_lfr)
+            for offset in range(self.num_frames_lfr)
         )
         rows = fn.cat(*strided, axis=1)
         return named(rows, FEATURES, 2), mask_of(rows, self.mask_name)
@@ -1214,9 +1214,9 @@ class DotsFamily(ChunkFamily):
         return FEATURES, "chunk_sample_lengths", "num_audio_tokens"
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["chunk_length"], own["chunk_seconds"] = own["chunk_seconds"] or own["chunk_length"], 0
-        return own
+        settings = super().converted(values)
+        settings["chunk_length"], settings["chunk_seconds"] = settings["chunk_seconds"] or settings["chunk_length"], 0
+        return settings
 
     def _tokens(self, samples: Count) -> Count:
         """Return the number of tokens for a number of samples: an integer, or a node."""

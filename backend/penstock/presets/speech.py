@@ -12,7 +12,7 @@ from penstock.graph import DataNode
 from penstock.presets.family import Family, PresetError
 
 # Upper edge of the bands in Hz at any sampling rate; dynamic range below the loudest value, in powers of ten.
-_HIGHEST, _RANGE = 8000.0, 8.0
+_MAX_HZ, _DYNAMIC_RANGE_LOG10 = 8000.0, 8.0
 VALUES, MASK = "input_values", "attention_mask"
 FEATURES, FEATURES_MASK, PADDING_MASK = "input_features", "input_features_mask", "padding_mask"
 
@@ -109,14 +109,16 @@ class WhisperFamily(SoundFamily):
             window_fn=(0.5 - 0.5 * np.cos(angles)).tolist(),
         )
         mel = fn.mel_filter_bank(
-            power, nfilter=self.feature_size, sample_rate=float(self.sampling_rate), freq_low=0.0, freq_high=_HIGHEST
+            power, nfilter=self.feature_size, sample_rate=float(self.sampling_rate), freq_low=0.0, freq_high=_MAX_HZ
         )
         # (log10(max(x, 1e-10)) + 4) / 4; the last window is dropped.
         logarithms = fn.to_decibels(mel, multiplier=0.25, reference=1e-4, cutoff_db=-1.5)[
             :, : self.most // self.hop_length
         ]
-        most = fn.reductions.max(logarithms)
-        features = fn.cast(math.max(logarithms, most - _RANGE / 4), dtype=types.FLOAT, name=self.outputs[0])
+        maximum = fn.reductions.max(logarithms)
+        features = fn.cast(
+            math.max(logarithms, maximum - _DYNAMIC_RANGE_LOG10 / 4), dtype=types.FLOAT, name=self.outputs[0]
+        )
         return (features, *self._masks(data))
 
     def _masks(self, data: DataNode) -> tuple[DataNode, ...]:

@@ -31,7 +31,7 @@ _SIZES, _MASK = "image_sizes", "pixel_attention_mask"
 _SQUARE = frozenset({"height", "width"})
 _LOCAL, _WHITE = "pixel_values_local", 255
 # Leave the number of tokens unchanged unless it exceeds the limit by more than this factor.
-_MUCH = 1.1
+_MAX_EXCESS_TO_KEEP_COUNT = 1.1
 _LONGEST = frozenset({"longest_edge"})
 
 
@@ -82,16 +82,16 @@ class AnyresFamily(_TileFamily):
     tells_by: ClassVar[tuple[str, ...]] = ("patch_size",)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(
-            own["size"], bool(own["default_to_square"]), "`size`", _SQUARE, frozenset({"shortest_edge"})
+        settings = super().converted(values)
+        settings["size"] = size_of(
+            settings["size"], bool(settings["default_to_square"]), "`size`", _SQUARE, frozenset({"shortest_edge"})
         )
-        own["crop_size"] = size_of(own["crop_size"], True, "`crop_size`", _SQUARE, frozenset())
-        pinpoints = own["image_grid_pinpoints"]
+        settings["crop_size"] = size_of(settings["crop_size"], True, "`crop_size`", _SQUARE, frozenset())
+        pinpoints = settings["image_grid_pinpoints"]
         fits = isinstance(pinpoints, (list, tuple)) and pinpoints
         if not fits or not all(isinstance(each, (list, tuple)) and len(each) == 2 for each in pinpoints):
             raise PresetError(f"`image_grid_pinpoints` are pairs of a height and a width. Got: {pinpoints!r}")
-        return own
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -167,7 +167,7 @@ class OnevisionFamily(AnyresFamily):
         side = self.tile[0] // model["patch_size"]
         rows, columns = self._features(height, width, side)
         ratio = math.sqrt(rows * columns / (model["max_tiles"] * side**2))
-        if ratio > _MUCH:
+        if ratio > _MAX_EXCESS_TO_KEEP_COUNT:
             rows, columns = int(rows // ratio), int(columns // ratio)
         return side * side + rows * (columns + 1)
 
@@ -210,11 +210,13 @@ class GridFamily(_TileFamily):
     whole_at: ClassVar[str] = "last"
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], True, "`size`", _SQUARE)
-        if not 1 <= own["min_patches"] <= own["max_patches"]:
-            raise PresetError(f"`min_patches` to `max_patches`: got {own['min_patches']} to {own['max_patches']}")
-        return own
+        settings = super().converted(values)
+        settings["size"] = size_of(settings["size"], True, "`size`", _SQUARE)
+        if not 1 <= settings["min_patches"] <= settings["max_patches"]:
+            raise PresetError(
+                f"`min_patches` to `max_patches`: got {settings['min_patches']} to {settings['max_patches']}"
+            )
+        return settings
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         tiles, canvas = self.tiled(data, backend)
@@ -269,10 +271,10 @@ class OvisFamily(GridFamily):
     whole_at = "first"
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["crop_to_patches"] = own["crop_to_patches"] and own["max_patches"] > 1
-        own["rule"] = "ovis2" if own["use_covering_area_grid"] else "internvl"
-        return own
+        settings = super().converted(values)
+        settings["crop_to_patches"] = settings["crop_to_patches"] and settings["max_patches"] > 1
+        settings["rule"] = "ovis2" if settings["use_covering_area_grid"] else "internvl"
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -329,11 +331,11 @@ class DoclingFamily(GridFamily):
     def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
         pages = [np.concatenate([image[PIXELS] for image in group]) for group in groups]
         counts = np.array([len(page) for page in pages])
-        told = {name: [[int(image[name]) for image in group] for group in groups] for name in self.names[1:]}
+        numbers = {name: [[int(image[name]) for image in group] for group in groups] for name in self.names[1:]}
         return {
             PIXELS: extended(pages, (0,)),
             "pixel_attention_mask": np.arange(counts.max()) < counts[:, None],
-            **told,
+            **numbers,
         }
 
 
@@ -362,18 +364,18 @@ class OcrFamily(ImageFamily):
     concatenated: ClassVar[tuple[str, ...]] = (_LOCAL,)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], True, "`size`", _SQUARE)
-        if own["tile_size"] < 1 or not 1 <= own["min_patches"] <= own["max_patches"]:
+        settings = super().converted(values)
+        settings["size"] = size_of(settings["size"], True, "`size`", _SQUARE)
+        if settings["tile_size"] < 1 or not 1 <= settings["min_patches"] <= settings["max_patches"]:
             raise PresetError(
-                f"`tile_size` is positive, and `min_patches` to `max_patches` a range. Got: {own['tile_size']}, "
-                f"{own['min_patches']} to {own['max_patches']}"
+                f"`tile_size` is positive, and `min_patches` to `max_patches` a range. Got: {settings['tile_size']}, "
+                f"{settings['min_patches']} to {settings['max_patches']}"
             )
-        colour = own["background_color"]
+        colour = settings["background_color"]
         fits = isinstance(colour, (list, tuple)) and len(colour) == CHANNELS
         if not fits or not all(isinstance(value, int) and 0 <= value <= _WHITE for value in colour):
             raise PresetError(f"`background_color` has {CHANNELS} values from 0 to 255. Got: {colour!r}")
-        return own
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -397,8 +399,8 @@ class OcrFamily(ImageFamily):
         tiles = fn.image_tiles(images, tile=tile, canvas=canvas, **self.normalizing(backend), name=_LOCAL)
         count = fn.cast(tiles.shape()[0], dtype=types.INT64)
         whole = self.normalized(self._squared(data, backend), backend)
-        told = whole, fn.reshape(count, shape=[], name=self.names[1]), tiles
-        return (*told, *self._arranged(canvas))
+        outputs = whole, fn.reshape(count, shape=[], name=self.names[1]), tiles
+        return (*outputs, *self._arranged(canvas))
 
     def _squared(self, data: DataNode, backend: str) -> DataNode:
         size, _ = fn.fitted_size(data, rule="janus", most=self._whole)
@@ -417,9 +419,12 @@ class OcrFamily(ImageFamily):
 
     def joined(self, images: Sequence[Features]) -> Values:
         pixels, counts, local = self.names[:3]
-        told = {pixels: stacked([image[pixels] for image in images]), counts: [int(image[counts]) for image in images]}
+        values = {
+            pixels: stacked([image[pixels] for image in images]),
+            counts: [int(image[counts]) for image in images],
+        }
         tiles = np.concatenate([image[local] for image in images])
-        return told | ({local: tiles} if len(tiles) else {})
+        return values | ({local: tiles} if len(tiles) else {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -475,11 +480,11 @@ class PerceptionFamily(ImageFamily):
     unchanged = frozenset({"max_num_tiles"})
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
+        settings = super().converted(values)
         for key in ("tile_size", "max_num_tiles"):
-            if own[key] < 1:
-                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
-        return own
+            if settings[key] < 1:
+                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -526,10 +531,10 @@ class SplitFamily(_TileFamily):
         return (PIXELS, *(_MASK,) * self.do_pad, *_ARRANGEMENT * self.return_row_col_info)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
+        settings = super().converted(values)
         for key in ("size", "max_image_size"):
-            own[key] = size_of(own[key], False, f"`{key}`", _LONGEST)
-        return own
+            settings[key] = size_of(settings[key], False, f"`{key}`", _LONGEST)
+        return settings
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -547,8 +552,8 @@ class SplitFamily(_TileFamily):
             pictures = (enlarged, self.resized(enlarged, backend, tile))
             sides = enlarged.shape()[:2] // tile[0]
             grid = sides * fn.cast(fn.reductions.max(sides) > 1, dtype=types.INT64)
-        told = _ARRANGEMENT if self.return_row_col_info else ()
-        arrangement = tuple(fn.copy(grid[axis], name=name) for axis, name in enumerate(told))
+        outputs = _ARRANGEMENT if self.return_row_col_info else ()
+        arrangement = tuple(fn.copy(grid[axis], name=name) for axis, name in enumerate(outputs))
         tiles = fn.image_tiles(
             *pictures, tile=tile, whole_at="last", alone=False, **self.normalizing(backend), name=PIXELS
         )
@@ -631,10 +636,10 @@ class CappedSplitFamily(SplitFamily):
 
 def _square(size: object) -> dict[str, int]:
     """Return a `size` after checking that its sides are equal."""
-    own = size_of(size, True, "`size`", _SQUARE)
-    if own["height"] != own["width"]:
-        raise PresetError(f"`size` is square. Got: {own}")
-    return own
+    sides = size_of(size, True, "`size`", _SQUARE)
+    if sides["height"] != sides["width"]:
+        raise PresetError(f"`size` is square. Got: {sides}")
+    return sides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -657,8 +662,8 @@ class LlamaFamily(_TileFamily):
     bfloat16 = True
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        return {**own, "size": _square(own["size"])}
+        settings = super().converted(values)
+        return {**settings, "size": _square(settings["size"])}
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -710,8 +715,8 @@ class MllamaFamily(_TileFamily):
     names = (PIXELS, "aspect_ratio_ids", "aspect_ratio_mask", "num_tiles")
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        return {**own, "size": _square(own["size"])}
+        settings = super().converted(values)
+        return {**settings, "size": _square(settings["size"])}
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -719,28 +724,28 @@ class MllamaFamily(_TileFamily):
             raise PresetError("Llama 3.2 Vision is followed where `do_pad` is set, and `max_image_tiles` positive")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        tile, most = list(self.tile), self.max_image_tiles
-        size, canvas = fn.fitted_size(data, rule="mllama", most=most, tile=tile)
+        tile, max_tiles = list(self.tile), self.max_image_tiles
+        size, canvas = fn.fitted_size(data, rule="mllama", most=max_tiles, tile=tile)
         tiles = fn.image_tiles(
             self.resized(data, backend, size),
             tile=tile,
             canvas=canvas,
-            length=most,
+            length=max_tiles,
             **self.normalizing(backend),
             name=PIXELS,
         )
         rows, columns = (canvas[axis] // types.Constant(tile[0], dtype=types.INT32) for axis in (0, 1))
-        known = arrangements(most)
-        keys = [one * (most + 1) + other for one, other in known]
+        known = arrangements(max_tiles)
+        keys = [one * (max_tiles + 1) + other for one, other in known]
         numbers = fn.lookup_table(
-            rows * types.Constant(most + 1, dtype=types.INT32) + columns,
+            rows * types.Constant(max_tiles + 1, dtype=types.INT32) + columns,
             keys=keys,
             values=[float(place) for place in range(1, len(known) + 1)],
             dtype=types.INT64,
             name=self.names[1],
         )
         count = fn.cast(rows * columns, dtype=types.INT64)
-        places = types.Constant(list(range(most)), dtype=types.INT64, shape=[most])
+        places = types.Constant(list(range(max_tiles)), dtype=types.INT64, shape=[max_tiles])
         mask = fn.cast(places < count, dtype=types.INT64, name=self.names[2])
         return tiles, numbers, mask, fn.copy(count, name=self.names[3])
 
@@ -751,13 +756,13 @@ class MllamaFamily(_TileFamily):
         return self.joined_prompts([images])
 
     def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
-        own: Values = {
+        values: Values = {
             name: extended([np.stack([image[name] for image in group]) for group in groups], (0,))
             for name in self.names[:3]
         }
         # The first tile of a missing image counts as present.
-        own[self.names[2]][..., 0] = 1
-        return own | {self.names[3]: [[int(image[self.names[3]]) for image in group] for group in groups]}
+        values[self.names[2]][..., 0] = 1
+        return values | {self.names[3]: [[int(image[self.names[3]]) for image in group] for group in groups]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -775,9 +780,11 @@ class Idefics2Family(ImageFamily):
     do_image_splitting: bool = False
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
-        own["size"] = size_of(own["size"], False, "`size`", frozenset({"shortest_edge", "longest_edge"}), _SQUARE)
-        return own
+        settings = super().converted(values)
+        settings["size"] = size_of(
+            settings["size"], False, "`size`", frozenset({"shortest_edge", "longest_edge"}), _SQUARE
+        )
+        return settings
 
     def check(self, backend: str) -> None:
         super().check(backend)

@@ -33,7 +33,7 @@ from penstock.presets.slices import MiniCPMFamily, MolmoFamily
 
 _PIXELS, _GRID = "pixel_values_videos", "video_grid_thw"
 # SmolVLM's longest edge.
-_SMOL_MOST = 4096
+_SMOL_MAX_EDGE = 4096
 _INERT = frozenset({"video_metadata", "return_metadata"})
 # Settings that are not read from the configurations of most classes.
 _UNSET = frozenset({"sampling", "initial_shift", "overflow_strategy"})
@@ -117,8 +117,8 @@ def _qwen2_vl(family: SampledFamily, video: VideoLength) -> list[int]:
     if family.num_frames:
         count = round(family.num_frames / unit) * unit
     elif family.fps:
-        most = math.floor(min(family.max_frames, frames) / unit) * unit
-        wanted = min(max(family.by_rate(frames, rate), family.min_frames), most, frames)
+        max_frames = math.floor(min(family.max_frames, frames) / unit) * unit
+        wanted = min(max(family.by_rate(frames, rate), family.min_frames), max_frames, frames)
         count = math.floor(wanted / unit) * unit
     else:
         raise ValueError("`fps` or `num_frames` tell how many frames are taken")
@@ -165,12 +165,12 @@ def _glm4v(family: SampledFamily, video: VideoLength) -> list[int]:
         count = int(family.max_duration * family.fps)
         seconds = np.linspace(0, duration, count, endpoint=True).tolist()
         numbers = list(range(frames)) if count >= frames else [min(last, math.ceil(at * rate)) for at in seconds]
-    own = list(dict.fromkeys(numbers))
-    return own + own[-1:] * (len(own) % 2)
+    unique = list(dict.fromkeys(numbers))
+    return unique + unique[-1:] * (len(unique) % 2)
 
 
 # GLM-4.6V's frames per second by the longest duration in seconds that they apply to; the longest duration; the most frames.
-_GLM46V_RATES, _GLM46V_LONGEST, _GLM46V_MOST = {30: 3.0, 300: 1.0, 2400: 0.5}, 2400, 640
+_GLM46V_RATES, _GLM46V_MAX_SECONDS, _GLM46V_MAX_FRAMES = {30: 3.0, 300: 1.0, 2400: 0.5}, 2400, 640
 
 
 def _glm46v(family: SampledFamily, video: VideoLength) -> list[int]:
@@ -179,10 +179,10 @@ def _glm46v(family: SampledFamily, video: VideoLength) -> list[int]:
         raise ValueError("The frames a second of the video must be told")
     last = frames - 1
     duration = _glm_duration(video, rate)
-    known = min(duration, _GLM46V_LONGEST)
+    known = min(duration, _GLM46V_MAX_SECONDS)
     wanted = next(of for longest, of in _GLM46V_RATES.items() if known <= longest) * family.temporal_patch_size
-    count = min(int(known * wanted), _GLM46V_MOST)
-    return _so_many(_at_times(frames, rate, 1 / wanted, int(duration)) if frames >= count else [], count, last)
+    count = min(int(known * wanted), _GLM46V_MAX_FRAMES)
+    return _spread_evenly(_at_times(frames, rate, 1 / wanted, int(duration)) if frames >= count else [], count, last)
 
 
 def _glmga(family: SampledFamily, video: VideoLength) -> list[int]:
@@ -193,33 +193,33 @@ def _glmga(family: SampledFamily, video: VideoLength) -> list[int]:
     duration = _glm_duration(video, rate)
     count, step = min(int(duration * family.fps), family.max_frames), 1 / family.fps
     if frames < count:
-        return _so_many([math.floor(number * frames / count) for number in range(count)], count, last)
-    return _so_many(_at_times(frames, rate, step, duration - step), count, last)
+        return _spread_evenly([math.floor(number * frames / count) for number in range(count)], count, last)
+    return _spread_evenly(_at_times(frames, rate, step, duration - step), count, last)
 
 
-def _so_many(numbers: list[int], count: int, last: int) -> list[int]:
+def _spread_evenly(numbers: list[int], count: int, last: int) -> list[int]:
     """Return the frames, or `count` of them evenly spread and without repetition; if their number is odd, repeat the last.
 
     Where there were too few, they are spread from the first to the last of them, and else over the video.
     """
-    own = numbers
-    if len(own) != count:
-        start, end = (own[0], own[-1]) if 0 < len(own) < count else (0, last)
-        own = np.linspace(start, end, count, dtype=int).tolist()
-    own = list(dict.fromkeys(own))
-    return own + own[-1:] * (len(own) % 2)
+    chosen = numbers
+    if len(chosen) != count:
+        start, end = (chosen[0], chosen[-1]) if 0 < len(chosen) < count else (0, last)
+        chosen = np.linspace(start, end, count, dtype=int).tolist()
+    chosen = list(dict.fromkeys(chosen))
+    return chosen + chosen[-1:] * (len(chosen) % 2)
 
 
 def _at_times(frames: int, rate: float, step: float, end: float) -> list[int]:
     """Return the first frame at or after each multiple of a step, in seconds, up to an end."""
-    own, at, of_frame = [], 0.0, 1 / rate
+    chosen, at, of_frame = [], 0.0, 1 / rate
     for number in range(frames):
         if number * of_frame >= at:
             at += step
-            own.append(number)
+            chosen.append(number)
             if at >= end:
                 break
-    return own
+    return chosen
 
 
 # Seconds that SmolVLM skips at both ends of a long video.
@@ -241,15 +241,15 @@ def _smolvlm(family: SampledFamily, video: VideoLength) -> list[int]:
 
 
 def _ernie(family: SampledFamily, video: VideoLength) -> list[int]:
-    frames, most = video.frames, family.max_frames
+    frames, max_frames = video.frames, family.max_frames
     _check_either(family)
     if family.num_frames:
-        if not family.min_frames <= family.num_frames <= most:
-            raise ValueError(f"`num_frames` is from {family.min_frames} to {most}. Got: {family.num_frames}")
+        if not family.min_frames <= family.num_frames <= max_frames:
+            raise ValueError(f"`num_frames` is from {family.min_frames} to {max_frames}. Got: {family.num_frames}")
         _check_count(family.num_frames, frames)
         return _stepped(0.0, frames, frames / family.num_frames)
     wanted = family.by_rate(frames, video.rate) if family.fps else frames
-    return _stepped(0.0, frames, frames / min(max(wanted, family.min_frames), most, frames))
+    return _stepped(0.0, frames, frames / min(max(wanted, family.min_frames), max_frames, frames))
 
 
 def _glm5(family: SampledFamily, video: VideoLength) -> list[int]:
@@ -261,8 +261,8 @@ def _glm5(family: SampledFamily, video: VideoLength) -> list[int]:
     count = min(int(duration * family.fps), family.max_frames)
     last = frames - 1
     if frames < count:
-        return _so_many(np.linspace(0, last, count, dtype=int).tolist(), count, last)
-    return _so_many(_at_times(frames, rate, 1 / family.fps, int(whole)), count, last)
+        return _spread_evenly(np.linspace(0, last, count, dtype=int).tolist(), count, last)
+    return _spread_evenly(_at_times(frames, rate, 1 / family.fps, int(whole)), count, last)
 
 
 def _embedding_gemma2(family: SampledFamily, video: VideoLength) -> list[int]:
@@ -306,8 +306,8 @@ def _muse(family: SampledFamily, video: VideoLength) -> list[int]:
     # As PyTorch computes it in single precision, from both ends.
     step, last = np.float32((frames - 1) / (count - 1)), np.float32(frames - 1)
     numbers = np.arange(count, dtype=np.float32)
-    own = np.where(numbers < count // 2, step * numbers, last - step * (np.float32(count - 1) - numbers))
-    return [int(number) for number in own]
+    chosen = np.where(numbers < count // 2, step * numbers, last - step * (np.float32(count - 1) - numbers))
+    return [int(number) for number in chosen]
 
 
 def _pe(family: SampledFamily, video: VideoLength) -> list[int]:
@@ -369,9 +369,9 @@ _LANES = 8
 
 def _stepped(start: float, end: float, step: float) -> list[int]:
     """Return a range of numbers in steps, truncated to integers, as PyTorch computes it in single precision."""
-    places = np.arange(math.ceil((end - start) / step))
-    lanes = places % _LANES
-    begins = (start + (places - lanes) * step).astype(np.float32).astype(np.float64)
+    steps = np.arange(math.ceil((end - start) / step))
+    lanes = steps % _LANES
+    begins = (start + (steps - lanes) * step).astype(np.float32).astype(np.float64)
     return [int(number) for number in (begins + lanes * step).astype(np.float32)]
 
 
@@ -470,7 +470,7 @@ def _whole_units(frames: DataNode, unit: int) -> DataNode:
 
 
 # Least mean difference (of 255) from the previous frame for which VideoLLaMA 3 keeps a token.
-_LLAMA3_LEAST = 0.1
+_LLAMA3_MIN_DIFFERENCE = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -515,12 +515,12 @@ class VideoLlama3Family(VideoFamily):
         )
         change = by_token - before
         apart = fn.reductions.mean(graph_math.max(change, change * -1.0), axes=[2]) * 255.0
-        kept = fn.cast(apart > _LLAMA3_LEAST, dtype=types.INT32)
+        is_kept = fn.cast(apart > _LLAMA3_MIN_DIFFERENCE, dtype=types.INT32)
         # Each frame keeps at least one token.
-        lacking = 1 - fn.reductions.max(kept, axes=[1], keep_dims=True)
+        lacking = 1 - fn.reductions.max(is_kept, axes=[1], keep_dims=True)
         first = fn.slice(lacking, start=[0], shape=tokens, axes=[1], out_of_bounds_policy="pad")
-        kept = graph_math.max(kept, first)
-        return patches, grid, merge, fn.cast(fn.reshape(kept, shape=[-1]), dtype=types.BOOL, name=mask)
+        is_kept = graph_math.max(is_kept, first)
+        return patches, grid, merge, fn.cast(fn.reshape(is_kept, shape=[-1]), dtype=types.BOOL, name=mask)
 
 
 COSMOS3_EDGE_VIDEO = VideoFamily(
@@ -591,8 +591,8 @@ class MiniMaxVideoFamily(VideoFamily):
 
     def _segments(self, frames: int, height: int, width: int) -> list[list[int]]:
         """Return the grids of a video's segments."""
-        most = self.vision_segment_max_frames or frames
-        return [[min(most, frames - start), height, width] for start in range(0, frames, most)]
+        max_frames = self.vision_segment_max_frames or frames
+        return [[min(max_frames, frames - start), height, width] for start in range(0, frames, max_frames)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -722,14 +722,14 @@ class SmolVideoFamily(FrameFamily):
         return (PIXELS, *("pixel_attention_mask",) * self.do_pad)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted({**values, "do_pad": False})
-        square = size_of(own["max_image_size"], False, "`max_image_size`", frozenset({"longest_edge"}))
-        return own | {"max_image_size": square, "do_pad": values["do_pad"]}
+        settings = super().converted({**values, "do_pad": False})
+        square = size_of(settings["max_image_size"], False, "`max_image_size`", frozenset({"longest_edge"}))
+        return settings | {"max_image_size": square, "do_pad": values["do_pad"]}
 
     def check(self, backend: str) -> None:
         super().check(backend)
-        if not self.do_resize or self.size.get("longest_edge", 0) > _SMOL_MOST:
-            raise PresetError(f"SmolVLM's videos are followed where they are resized, to at the most {_SMOL_MOST}")
+        if not self.do_resize or self.size.get("longest_edge", 0) > _SMOL_MAX_EDGE:
+            raise PresetError(f"SmolVLM's videos are followed where they are resized, to at the most {_SMOL_MAX_EDGE}")
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
         size: DataNode | list[int] = [self.size.get("height", 0), self.size.get("width", 0)]
@@ -842,8 +842,8 @@ class Gemma4VideoFamily(SampledFamily, Gemma4Family):
         padded = fn.slice(by_frame, start=[0], shape=[length], axes=[1], out_of_bounds_policy="pad", name=self.names[0])
         numbers = types.Constant(list(range(length)), dtype=types.INT64, shape=[length])
         rows = numbers // grid[1]
-        own = fn.expand_dims(fn.cast(numbers < grid[0] * grid[1], dtype=types.INT64), axes=[1])
-        positions = (fn.stack(numbers - rows * grid[1], rows, axis=1) + 1) * own - 1
+        is_valid = fn.expand_dims(fn.cast(numbers < grid[0] * grid[1], dtype=types.INT64), axes=[1])
+        positions = (fn.stack(numbers - rows * grid[1], rows, axis=1) + 1) * is_valid - 1
         of_frames = fn.ones(shape=fn.cat(count, [1, 1]), dtype=types.INT64)
         tokens = grid[0] * grid[1] * side**2 // self._bounds.factor**2
         return (
@@ -858,8 +858,8 @@ class Gemma4VideoFamily(SampledFamily, Gemma4Family):
         return frames * self.tokens(height, width, model)
 
     def joined(self, images: Sequence[Features]) -> Values:
-        told = {name: [int(image[name]) for image in images] for name in self.names[2:]}
-        return Family.joined(self, images) | told
+        counts = {name: [int(image[name]) for image in images] for name in self.names[2:]}
+        return Family.joined(self, images) | counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -915,8 +915,8 @@ class Glm5VideoFamily(SampledFamily, Glm5Family):
 
     @property
     def bounds(self) -> SizeArguments:
-        own, unit = super().bounds, self.temporal_patch_size
-        return own._replace(least=own.least * unit, most=own.most * unit)
+        inherited, unit = super().bounds, self.temporal_patch_size
+        return inherited._replace(least=inherited.least * unit, most=inherited.most * unit)
 
     def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
         return VideoFamily.tokens_of(self, size, model)  # type: ignore[arg-type]
@@ -1086,9 +1086,9 @@ class HunYuanVideoFamily(VideoFamily):
     sampling: str = "qwen3-vl"
 
     def converted(self, values: Values) -> Values:
-        most = size_of(values["max_image_size"], False, "`max_image_size`", frozenset({"longest_edge"}))
-        size = {**dict(values["size"]), "shortest_edge": most["longest_edge"]}
-        return super().converted({**values, "size": size, "max_image_size": most})
+        longest = size_of(values["max_image_size"], False, "`max_image_size`", frozenset({"longest_edge"}))
+        size = {**dict(values["size"]), "shortest_edge": longest["longest_edge"]}
+        return super().converted({**values, "size": size, "max_image_size": longest})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1165,8 +1165,8 @@ class KimiVideoFamily(SampledFamily, KimiFamily):
 
     def _chunks(self, frames: int, height: int, width: int) -> list[list[int]]:
         """Return the grids of a video's chunks."""
-        most = self.temporal_patch_size
-        return [[min(most, frames - start), height, width] for start in range(0, frames, most)]
+        max_frames = self.temporal_patch_size
+        return [[min(max_frames, frames - start), height, width] for start in range(0, frames, max_frames)]
 
     def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
         frames, height, width = checked_extents(size, ("frames", "height", "width"))

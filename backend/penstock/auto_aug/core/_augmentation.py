@@ -101,8 +101,8 @@ class Augmentation:
             )
 
     def __repr__(self) -> str:
-        given = [f"{key}={value!r}" for key, value in self._given.items() if value is not None]
-        return f"Augmentation({', '.join([repr(self._op), *given])})"
+        settings = [f"{key}={value!r}" for key, value in self._given.items() if value is not None]
+        return f"Augmentation({', '.join([repr(self._op), *settings])})"
 
     @property
     def op(self) -> Callable[..., DataNode]:

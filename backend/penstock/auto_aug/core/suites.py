@@ -77,5 +77,5 @@ def picked(suite: Sequence[Augmentation], excluded: Sequence[str] | None) -> lis
 
 def taken_by(chosen: Iterable[Augmentation], **keywords: object) -> dict[str, object]:
     """Return the given keyword arguments (those that are not None) that any of the augmentations accepts."""
-    given = {name: value for name, value in keywords.items() if value is not None}
-    return {name: value for one in chosen for name, value in _args.accepted(one.op, given).items()}
+    specified = {name: value for name, value in keywords.items() if value is not None}
+    return {name: value for one in chosen for name, value in _args.accepted(one.op, specified).items()}

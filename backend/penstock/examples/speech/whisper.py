@@ -134,8 +134,8 @@ def _decode(graph: _Graph, encoded: str, decoding: Decoding) -> tuple[str, str]:
         graph.node("Expand", store.constant(np.array(value)), batch) for value in (decoding.start, False)
     )
     limit, goes_on = store.constant(np.array(MAX_TOKENS + 1)), store.constant(np.array(True))
-    given = [limit, goes_on, start, has_ended, *[empty] * len(grown)]
-    *_, tokens, logarithms = graph.outputs("Loop", given, len(carried) + 2, body=step)
+    initial = [limit, goes_on, start, has_ended, *[empty] * len(grown)]
+    *_, tokens, logarithms = graph.outputs("Loop", initial, len(carried) + 2, body=step)
     return tokens, logarithms
 
 

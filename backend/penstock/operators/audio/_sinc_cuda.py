@@ -67,12 +67,12 @@ def resample_signals(jobs: Sequence[tuple[OnGpu, float, OnGpu]], lobes: int, tab
     ]
     source, _, target = located[0]
     change = (target.dtype.kind == "u") - (source.dtype.kind == "u")
-    levels = records(_Levels, [_Levels(1 / _most(source.dtype), _most(target.dtype), change)])
+    levels = records(_Levels, [_Levels(1 / _full_scale(source.dtype), _full_scale(target.dtype), change)])
     function = SOURCE.kernel(f"resample_signals<{cuda_type(source.dtype)}, {cuda_type(target.dtype)}>")
     counts = [-(-job[2].shape[0] // _OUTPUTS) for job in located]
     launch(function, records(_Resampling, entries), counts, table, np.int32(lobes), levels)
 
 
-def _most(dtype: np.dtype) -> int:
+def _full_scale(dtype: np.dtype) -> int:
     """Return the integer that represents 1."""
     return 1 if dtype.kind == "f" else int(np.iinfo(dtype).max)

@@ -98,21 +98,21 @@ class KaldiFbank(Operator):
             raise ValueError(
                 f"There are at least 3 bands, between 0 and half the sample rate. Got: {bins} from {low:g} to {high:g} Hz"
             )
-        places = _mel(rate / np.float32(self._nfft) * np.arange(self._nfft // 2, dtype=np.float32))
+        mels = _mel(rate / np.float32(self._nfft) * np.arange(self._nfft // 2, dtype=np.float32))
         first, last = _mel(np.array([low, high], np.float32))
         delta = np.float32((last - first) / np.float32(bins + 1))
         edges = first + np.arange(bins + 2, dtype=np.float32) * delta
         left, centre, right = (edges[k : k + bins, None] for k in range(3))
-        rising, falling = (places - left) / (centre - left), (right - places) / (right - centre)
-        inside = (places > left) & (places < right)
+        rising, falling = (mels - left) / (centre - left), (right - mels) / (right - centre)
+        inside = (mels > left) & (mels < right)
         if not inside.any(axis=1).all():
             raise ValueError(f"`num_bins`: of {bins} bands, some have no frequency of a transform of {self._nfft}")
-        weights = np.where(inside, np.where(places <= centre, rising, falling), np.float32(0))
+        weights = np.where(inside, np.where(mels <= centre, rising, falling), np.float32(0))
         starts, widths = inside.argmax(axis=1), inside.sum(axis=1)
-        own = np.zeros((bins, widths.max()), np.float32)
+        packed = np.zeros((bins, widths.max()), np.float32)
         for band in range(bins):
-            own[band, : widths[band]] = weights[band, starts[band] : starts[band] + widths[band]]
-        return starts.astype(np.int64), widths.astype(np.int64), own
+            packed[band, : widths[band]] = weights[band, starts[band] : starts[band] + widths[band]]
+        return starts.astype(np.int64), widths.astype(np.int64), packed
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]

@@ -86,13 +86,13 @@ class Spectrogram(Operator[None, "Transform | None"]):
         self._start = -(self._length // 2) if self.args["center_windows"] else 0
 
     def _window_values(self) -> np.ndarray:
-        given = self.args["window_fn"]
+        window = self.args["window_fn"]
         if self.given("window_fn"):
-            if len(given) != self._length:
+            if len(window) != self._length:
                 raise RuntimeError(
-                    f"Window function should match the specified `window_length`: {self._length}, got {len(given)} values"
+                    f"Window function should match the specified `window_length`: {self._length}, got {len(window)} values"
                 )
-            return np.array(given, np.float32)
+            return np.array(window, np.float32)
         phases = 2 * np.pi * (np.arange(self._length) + 0.5) / self._length
         return (0.5 * (1 - np.cos(phases))).astype(np.float32)
 

@@ -69,9 +69,9 @@ class ToDecibels(ArrayOperator):
         from penstock.kernels.cpu.decibels import Logarithm
 
         # Only positive numbers can be the reference; NaN yields the cutoff.
-        given = self.given("reference")
-        reference = np.float32(self.args["reference"] if given else 1)
-        return Logarithm(not given, reference, self._smallest, self._factor)
+        has_reference = self.given("reference")
+        reference = np.float32(self.args["reference"] if has_reference else 1)
+        return Logarithm(not has_reference, reference, self._smallest, self._factor)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all

@@ -168,10 +168,10 @@ def _spans(window: Region) -> str:
 
 
 # Decoding a JPEG with no more pixels than this takes too little memory to look for the number of its scans.
-_FEW_PIXELS = 1 << 20
+_MAX_PIXELS_WITHOUT_SCAN_COUNT = 1 << 20
 
 # Above this fraction of the image, simplejpeg decoding all of it is as fast as nvImageCodec decoding the region.
-_WORTH_CUTTING = 0.8
+_MAX_FRACTION_FOR_REGION_DECODE = 0.8
 
 
 _REDUCTIONS = 8, 4, 2
@@ -412,11 +412,11 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
     def working_bytes(self, workspace: Workspace[Encoded, DecodePlan, DecodePlans]) -> Sequence[int]:
         live = workspace.live_indices
         headers = workspace.plans.headers if live else ()
-        if isinstance(headers, JpegHeaders) and headers.have_at_most(_FEW_PIXELS):
+        if isinstance(headers, JpegHeaders) and headers.have_at_most(_MAX_PIXELS_WITHOUT_SCAN_COUNT):
             return ()
         working = [0] * workspace.batch_size
         for index, header in zip(live, headers):
-            if header.format != "jpeg" or header.height * header.width > _FEW_PIXELS:
+            if header.format != "jpeg" or header.height * header.width > _MAX_PIXELS_WITHOUT_SCAN_COUNT:
                 working[index] = self._working_bytes(header, bytes_of(workspace.inputs[0].samples[index]))
         return working
 
@@ -481,7 +481,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             return range(workspace.batch_size)
         scales = scales * self._scale
         sizes, regions = -(-headers.sizes // scales[:, np.newaxis]), parts.copy()
-        whole = regions[:, 2:].prod(axis=1) > _WORTH_CUTTING * sizes.prod(axis=1)
+        whole = regions[:, 2:].prod(axis=1) > _MAX_FRACTION_FOR_REGION_DECODE * sizes.prod(axis=1)
         regions[whole, :2], regions[whole, 2:] = 0, sizes[whole]
         files, threads = workspace.state.files, workspace.num_threads
         decoded = decode_jpegs_for(files, headers, scales, regions, targets, work, workspace.parallel, threads)
@@ -532,7 +532,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             return self._decode_reduced_part(sample, part, scale)
         if window is not None:
             part = Region(tuple(a + b for a, b in zip(window.anchor, part.anchor)), part.extents)
-        elif math.prod(part.extents) > _WORTH_CUTTING * header.height * header.width:
+        elif math.prod(part.extents) > _MAX_FRACTION_FOR_REGION_DECODE * header.height * header.width:
             return None
         if self.args["dtype"] != UINT8 or not all(part.extents):
             return None

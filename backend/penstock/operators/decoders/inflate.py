@@ -127,9 +127,11 @@ class Inflate(Operator[None, _Chunks]):
         return [OutputSpec(self.args["dtype"], layout)]
 
     def infer(self, sample: Sample[None, _Chunks]) -> list[tuple[int, ...]]:
-        given = sample.tensor_argument("shape")
-        if given is not None and given.ndim > 1:
-            raise ValueError(f"The shape argument must be a scalar or a 1D tensor, got {given.ndim} dimensions")
+        shape_argument = sample.tensor_argument("shape")
+        if shape_argument is not None and shape_argument.ndim > 1:
+            raise ValueError(
+                f"The shape argument must be a scalar or a 1D tensor, got {shape_argument.ndim} dimensions"
+            )
         shape = tuple(sample["shape"])
         if any(extent < 0 for extent in shape):
             raise ValueError(f"The shape of an inflated block must not be negative, got {shape}")

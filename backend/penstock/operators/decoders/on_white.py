@@ -195,8 +195,8 @@ class _Begun:
 
     def begin_others(self, start: Callable[..., Started]) -> None:
         """Begin to decode on the CPU the images that were not given to the GPU."""
-        given = set(self.taken)
-        others = [index for index in range(len(self.samples)) if index not in given]
+        on_gpu = set(self.taken)
+        others = [index for index in range(len(self.samples)) if index not in on_gpu]
         self.started = start(*self._work_on_cpu(others))
 
     def _work_on_cpu(self, indices: Sequence[int]) -> tuple[Callable[[int], None], int, list[int]]:

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
 
 # A limit for resampling only: decoding has separate limits.
-_MOST_FRAMES = 1 << 24
+_MAX_RESAMPLED_FRAMES = 1 << 24
 # Pixels per frame from which frames count as large.
-_LARGE = 1280 * 720
+_MIN_PIXELS_OF_LARGE_FRAME = 1280 * 720
 _SPANS = ("start_frame", "sequence_length", "stride", "end_frame")
 
 
@@ -315,7 +315,7 @@ class VideoDecoder(Operator[_Opened, _Request]):
 def _is_large(encoded: np.ndarray) -> bool:
     """Return whether a video's header announces large frames."""
     height, width = announced_size(encoded) or (0, 0)
-    return height * width >= _LARGE
+    return height * width >= _MIN_PIXELS_OF_LARGE_FRAME
 
 
 def _at_times(video: Clip, times: np.ndarray) -> list[int]:
@@ -332,6 +332,6 @@ def _resampled(video: Clip, rate: float) -> np.ndarray | None:
     if rate == 0 or len(video) < 2:
         return None
     times = video.times
-    if (times[-1] - times[0]) * rate > _MOST_FRAMES:
-        raise ValueError(f"`fps` of {rate} yields more than {_MOST_FRAMES} frames")
+    if (times[-1] - times[0]) * rate > _MAX_RESAMPLED_FRAMES:
+        raise ValueError(f"`fps` of {rate} yields more than {_MAX_RESAMPLED_FRAMES} frames")
     return frames_at_rate(times, rate)

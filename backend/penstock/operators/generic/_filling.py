@@ -55,7 +55,7 @@ class ShapedFilling(Operator[State, Plan, Plans]):
 
 
 # Batches of at most this many elements are filled by one thread.
-_SMALL = 1 << 22
+_MAX_ELEMENTS_FOR_ONE_THREAD = 1 << 22
 
 DATA_LIKE = Input("data_like", device="any", doc="Data whose shapes to use; its contents do not matter.")
 DTYPE_LIKE = Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input.")
@@ -81,7 +81,7 @@ class FillingLike(Operator):
         sample.outputs[0].fill(self.value)
 
     def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
-        if sum(map(math.prod, shapes)) > _SMALL:
+        if sum(map(math.prod, shapes)) > _MAX_ELEMENTS_FOR_ONE_THREAD:
             super().compute_samples(workspace, shapes)
         else:
             workspace.outputs[0].contiguous_elements().fill(self.value)

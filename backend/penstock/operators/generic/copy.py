@@ -57,14 +57,14 @@ def _copy_from_another(samples: Sequence[DeviceArray], targets: Sequence[DeviceA
     """Copy what is on another GPU, whose memory a kernel may not read, in the order of the current streams of both."""
     cuda = require_cupy().cuda
     here, there = targets[0].device, samples[0].device
-    own = cuda.get_current_stream()
+    current = cuda.get_current_stream()
     with there:
         other = cuda.get_current_stream()
         contiguous = [require_cupy().ascontiguousarray(sample) for sample in samples]
         written = other.record(cuda.Event(disable_timing=True))
-    own.wait_event(written)
+    current.wait_event(written)
     for sample, target in zip(contiguous, targets):
-        cuda.runtime.memcpyPeerAsync(target.data.ptr, here.id, sample.data.ptr, there.id, sample.nbytes, own.ptr)
-    read = own.record(cuda.Event(disable_timing=True))
+        cuda.runtime.memcpyPeerAsync(target.data.ptr, here.id, sample.data.ptr, there.id, sample.nbytes, current.ptr)
+    read = current.record(cuda.Event(disable_timing=True))
     with there:
         other.wait_event(read)

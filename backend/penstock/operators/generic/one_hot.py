@@ -85,8 +85,8 @@ class OneHot(Operator[int]):
             raise RuntimeError(
                 f"Provided axis is outside of allowed range, got: {axis}, expected to be in range: [-1, {ndim}]"
             )
-        place = ndim if axis == -1 else axis
-        workspace.state = place
+        dimension = ndim if axis == -1 else axis
+        workspace.state = dimension
         layout = ""
         if name is not None:
             known = batch.layout() if ndim else ""
@@ -95,14 +95,14 @@ class OneHot(Operator[int]):
                     f"Input layout mismatch: `axis_name` needs one. Expected input layout to be of size {ndim} but instead "
                     f'got "{known}", which is of size {len(known)}'
                 )
-            layout = known[:place] + name + known[place:]
+            layout = known[:dimension] + name + known[dimension:]
         return [OutputSpec(self.args["dtype"], layout, ndim + 1)]
 
     def infer(self, sample: Sample[int]) -> tuple[int, ...]:
-        place, shape = sample.workspace.state, sample.shapes[0]
-        if self.args["axis"] == -1 and place == 0:
+        dimension, shape = sample.workspace.state, sample.shapes[0]
+        if self.args["axis"] == -1 and dimension == 0:
             shape = ()
-        return (*shape[:place], self.args["num_classes"], *shape[place:])
+        return (*shape[:dimension], self.args["num_classes"], *shape[dimension:])
 
     def compute(self, sample: Sample[int]) -> None:
         from penstock.kernels.cpu.lookup import mark
@@ -116,15 +116,15 @@ class OneHot(Operator[int]):
         from penstock.kernels.cuda.elementwise import evaluate_batch
         from penstock.kernels.cuda.launch import locate_all, upload
 
-        samples, place = workspace.live, workspace.state
+        samples, dimension = workspace.live, workspace.state
         count = self.args["num_classes"]
         kind = numpy_dtype(self.args["dtype"])
         positions, values = upload([np.arange(count, dtype=np.int32), np.array([self._off, self._on], kind)])
         jobs = []
         for source, target in zip(locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)):
             shape = target.shape
-            classes = source.reshape(*shape[:place], 1, *shape[place + 1 :])
-            along = positions.reshape(count, *(1,) * (len(shape) - place - 1))
+            classes = source.reshape(*shape[:dimension], 1, *shape[dimension + 1 :])
+            along = positions.reshape(count, *(1,) * (len(shape) - dimension - 1))
             jobs.append(((classes, along, values.reshape(1)), target))
         known = (
             "double(a) > -2147483648.0 && double(a) < 2147483648.0"

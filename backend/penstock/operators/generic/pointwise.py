@@ -18,7 +18,7 @@ from penstock.tensors import TensorList
 _PIECE = 3 << 16
 """Elements (in whole pixels) per block. Smaller blocks fit the caches better but take more calls."""
 
-_LEAST = 1 << 14
+_MIN_ELEMENTS_PER_BLOCK = 1 << 14
 """The size of the largest sample, in elements, from which blocks pay off."""
 
 
@@ -75,4 +75,4 @@ class Pointwise(FusedOperator):
 
 
 def _is_small(shape: Sequence[int]) -> bool:
-    return prod(shape) < _LEAST
+    return prod(shape) < _MIN_ELEMENTS_PER_BLOCK

@@ -42,18 +42,18 @@ class Squeeze(Operator):
             # Axes out of range are ignored, and so is every axis after a negative one.
             axes = [] if min(axes, default=0) < 0 else [axis for axis in axes if axis < batch.ndim()]
         removed = resolve_axes(axes, self.args["axis_names"], batch.layout(), batch.ndim()) or []
-        kept = [axis for axis in range(batch.ndim()) if axis not in removed]
+        remaining = [axis for axis in range(batch.ndim()) if axis not in removed]
         for index, shape in enumerate(batch.shapes):
-            volume, wanted = math.prod(shape), math.prod(shape[axis] for axis in kept)
+            volume, wanted = math.prod(shape), math.prod(shape[axis] for axis in remaining)
             if volume != wanted and index not in workspace.failures:
                 raise RuntimeError(
                     "Only dimensions of extent 1 can be removed. The volume of the new shape should match the one of the "
                     f"original shape. Requested a shape with {wanted} elements but the original shape has {volume} elements."
                 )
-        shapes = [tuple(shape[axis] for axis in kept) for shape in batch.shapes]
+        shapes = [tuple(shape[axis] for axis in remaining) for shape in batch.shapes]
         if workspace.failures:
             batch = batch.emptied(workspace.failures)
-            empty = (0,) * max(len(kept), 1)
+            empty = (0,) * max(len(remaining), 1)
             shapes = [empty if index in workspace.failures else shape for index, shape in enumerate(shapes)]
-        layout = "".join(batch.layout()[axis] for axis in kept) if batch.layout() else ""
-        workspace.outputs = [batch.relabelled(layout, shapes, len(kept))]
+        layout = "".join(batch.layout()[axis] for axis in remaining) if batch.layout() else ""
+        workspace.outputs = [batch.relabelled(layout, shapes, len(remaining))]

@@ -72,9 +72,9 @@ class TensorSubscript(Operator):
         batch = workspace.inputs[0]
         if self.count > batch.ndim() and len(batch):
             raise IndexError(f"Too many indices ({self.count}) for a {batch.ndim()}-D tensor.")
-        kept = [axis for axis in range(batch.ndim()) if not (axis < _MAX_SUBSCRIPTS and self.given_at[axis])]
-        layout = "".join(batch.layout()[axis] for axis in kept) if batch.layout() else ""
-        empty: Shape = (0,) * len(kept) if kept else ()
+        remaining = [axis for axis in range(batch.ndim()) if not (axis < _MAX_SUBSCRIPTS and self.given_at[axis])]
+        layout = "".join(batch.layout()[axis] for axis in remaining) if batch.layout() else ""
+        empty: Shape = (0,) * len(remaining) if remaining else ()
         parts: list[Any] = []
         for index, data in enumerate(batch.samples):
             try:
@@ -88,7 +88,7 @@ class TensorSubscript(Operator):
         spread = [index for index, part in enumerate(parts) if not part.flags.c_contiguous]
         for index, copy in zip(spread, make_contiguous([parts[index] for index in spread], workspace)):
             parts[index] = copy
-        output = type(batch).of_samples(parts, layout, batch.dtype, len(kept))
+        output = type(batch).of_samples(parts, layout, batch.dtype, len(remaining))
         output.source_infos = batch.source_infos
         workspace.outputs = [output]
 

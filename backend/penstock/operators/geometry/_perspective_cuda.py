@@ -124,10 +124,10 @@ def prepared_matrices(matrices: Sequence[OnGpu], to_centres: bool, inverted: boo
         to_centres: they are relative to the corner of the first pixel.
         inverted: they map input to output coordinates, and are inverted.
     """
-    given = [locate(matrix) for matrix in matrices]
-    prepared = scratch([(3, 3)] * len(given), np.float64)
-    entries = [_Given(one.address, other.address, to_centres, inverted) for one, other in zip(given, prepared)]
+    located = [locate(matrix) for matrix in matrices]
+    prepared = scratch([(3, 3)] * len(located), np.float64)
+    entries = [_Given(one.address, other.address, to_centres, inverted) for one, other in zip(located, prepared)]
     # One thread for each matrix.
-    counts = [blocks_for(len(given)), *[0] * (len(given) - 1)]
+    counts = [blocks_for(len(located)), *[0] * (len(located) - 1)]
     launch(SOURCE.kernel("prepare"), records(_Given, entries), counts)
     return prepared

@@ -58,13 +58,13 @@ class CoordFlip(Operator[None, tuple[np.ndarray, np.ndarray]]):
         layout = self.args["layout"] or "xyz"[: shape[1]]
         sign, offset = np.ones(shape[1], np.float32), np.zeros(shape[1], np.float32)
         for name in "xyz"[: shape[1]]:
-            place = layout.find(name)
-            if place < 0:
+            column = layout.find(name)
+            if column < 0:
                 raise RuntimeError(f'Dimension "{name}" not found in the layout "{layout}"')
             # Read even where it is not needed, so that a wrong one is reported.
             center = sample[f"center_{name}"]
-            if sample[f"flip_{name}"] and place < shape[1]:
-                sign[place], offset[place] = -1, 2 * center
+            if sample[f"flip_{name}"] and column < shape[1]:
+                sign[column], offset[column] = -1, 2 * center
         sample.plan = sign, offset
         return shape
 

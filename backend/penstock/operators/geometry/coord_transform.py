@@ -161,15 +161,15 @@ def _check_dimensions(rows: int, columns: int) -> None:
 
 def _matrix(sample: Sample[bool, tuple[np.ndarray, np.ndarray]], name: str, columns: int) -> np.ndarray:
     """Return the given matrix, or scalar, of an argument."""
-    given = sample.tensor_argument(name)
-    if given is not None:
+    argument = sample.tensor_argument(name)
+    if argument is not None:
         # Checks the type.
         sample[name]
-        if given.ndim not in (0, 2) or (given.ndim == 2 and given.shape[1] != columns):
+        if argument.ndim not in (0, 2) or (argument.ndim == 2 and argument.shape[1] != columns):
             raise RuntimeError(
-                f"`{name}` must be a number or a matrix of {columns} columns, got shape {list(given.shape)}"
+                f"`{name}` must be a number or a matrix of {columns} columns, got shape {list(argument.shape)}"
             )
-        return given.astype(np.float32)
+        return argument.astype(np.float32)
     values = np.asarray(sample[name], np.float32)
     if values.size == 1:
         return values.reshape(())
@@ -181,10 +181,10 @@ def _matrix(sample: Sample[bool, tuple[np.ndarray, np.ndarray]], name: str, colu
 def _translation(sample: Sample[bool, tuple[np.ndarray, np.ndarray]], count: int) -> np.ndarray:
     if not sample.given("T"):
         return np.zeros(count, np.float32)
-    given = sample.tensor_argument("T")
-    if given is not None and given.ndim > 1:
-        raise RuntimeError(f"`T` must be a number or a list of numbers, got a tensor of shape {list(given.shape)}")
+    argument = sample.tensor_argument("T")
+    if argument is not None and argument.ndim > 1:
+        raise RuntimeError(f"`T` must be a number or a list of numbers, got a tensor of shape {list(argument.shape)}")
     values = np.asarray(sample["T"], np.float32)
-    if len(values) not in (1, count) or (given is not None and given.ndim and len(values) != count):
+    if len(values) not in (1, count) or (argument is not None and argument.ndim and len(values) != count):
         raise RuntimeError(f"Expected {count}-D translation vectors in `T`, got {len(values)}-D")
     return np.broadcast_to(values, (count,))

@@ -203,10 +203,10 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
 
     def _matrix(self, sample: Sample[str, PerspectivePlan]) -> np.ndarray | None:
         """Return the matrix from output to input pixel centres; None if it is on the GPU."""
-        given = self._given_matrix(sample)
-        if given is None:
+        matrix_argument = self._given_matrix(sample)
+        if matrix_argument is None:
             return None
-        matrix = given.reshape(3, 3).astype(np.float32)
+        matrix = matrix_argument.reshape(3, 3).astype(np.float32)
         if self._follows_opencv:
             return matrix
         if self._from_corner():
@@ -227,9 +227,9 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
     def _given_matrix(sample: Sample[str, PerspectivePlan]) -> np.ndarray | None:
         if len(sample.shapes) > 1:
             return None if sample.workspace.inputs[1].device_type == "gpu" else sample.inputs[1]
-        given = sample.tensor_argument("matrix")
-        if given is not None and given.shape != (3, 3):
-            raise RuntimeError(f"`matrix` must be of shape (3, 3), got {list(given.shape)}")
+        values = sample.tensor_argument("matrix")
+        if values is not None and values.shape != (3, 3):
+            raise RuntimeError(f"`matrix` must be of shape (3, 3), got {list(values.shape)}")
         matrix = np.asarray(sample["matrix"], np.float32)
         if matrix.size != 9:
             raise RuntimeError(f"`matrix` must have 9 elements (3x3), got {matrix.size}")
@@ -283,8 +283,8 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         matrices: Sequence[np.ndarray | Located] = [m for s in samples if (m := s.plan.matrix) is not None]
         if len(workspace.inputs) > 1:
-            given = locate_all(workspace.inputs[1], samples)
-            matrices = prepared_matrices(given, self._from_corner(), not self.args["inverse_map"])
+            matrices_on_gpu = locate_all(workspace.inputs[1], samples)
+            matrices = prepared_matrices(matrices_on_gpu, self._from_corner(), not self.args["inverse_map"])
         axis = layout.index("H")
         jobs = []
         for sample, source, target, matrix in zip(samples, sources, targets, matrices):

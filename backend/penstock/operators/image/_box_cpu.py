@@ -136,14 +136,14 @@ def _filter_box(
     """
     height, width = rows.size - target.shape[0] + 1, columns.size - target.shape[1] + 1
     channels = source.shape[2]
-    given, out = source.reshape(source.shape[0], -1), target.reshape(target.shape[0], -1)
-    sums = np.zeros(given.shape[1], np.uint16)
+    rows_in, out = source.reshape(source.shape[0], -1), target.reshape(target.shape[0], -1)
+    sums = np.zeros(rows_in.shape[1], np.uint16)
     padded = np.zeros(columns.size * channels, np.uint16)
     totals = np.empty(out.shape[1], np.uint16)
     inside = min(source.shape[1], columns.size - before)
     for y in range(1 - height, out.shape[0]):
         if rows[y + height - 1] >= 0:
-            _add(sums, given[rows[y + height - 1]])
+            _add(sums, rows_in[rows[y + height - 1]])
         if y < 0:
             continue
         _copy(sums, padded[before * channels : (before + inside) * channels])
@@ -154,4 +154,4 @@ def _filter_box(
             _add(totals, padded[x * channels : x * channels + totals.size])
         _weigh(totals, weight, out[y])
         if rows[y] >= 0:
-            _subtract(sums, given[rows[y]])
+            _subtract(sums, rows_in[rows[y]])

@@ -21,12 +21,12 @@ _STARTS, _ENDS = ("start", "rel_start"), ("end", "rel_end", "shape", "rel_shape"
 def check_box_arguments(operator: Operator) -> None:
     """Raise RuntimeError for arguments that exclude each other."""
     for names in (_STARTS, _ENDS):
-        given = [name for name in names if operator.given(name)]
-        if len(given) > 1:
+        present = [name for name in names if operator.given(name)]
+        if len(present) > 1:
             *others, last = (f'"{name}"' for name in names)
             raise RuntimeError(
                 f"{', '.join(others)}{',' * (len(others) > 1)} and {last} arguments are mutually exclusive, "
-                f"got {' and '.join(given)}"
+                f"got {' and '.join(present)}"
             )
     if operator.given("axes") and operator.given("axis_names"):
         raise RuntimeError('"axes" and "axis_names" are mutually exclusive')

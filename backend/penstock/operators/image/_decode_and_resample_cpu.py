@@ -40,7 +40,7 @@ _CHANNELS = 3
 _BYTE = np.dtype(np.uint8)
 _ROWS = 128
 """Pixels are resized in columns so many rows at a time, which are in the cache, unless they are a few more."""
-_MOST_ROWS = _ROWS + BLOCK + 2 * TALLEST
+_MAX_ROWS = _ROWS + BLOCK + 2 * TALLEST
 
 _pixels, _between = ThreadBuffers(), ThreadBuffers()
 
@@ -56,14 +56,14 @@ def columns_of(
         vertical, horizontal: starts, weights and bits of the filters.
         factors: of the values.
     """
-    told: list[int] = []
+    row: list[int] = []
     for starts, weights, bits in (vertical, horizontal):
         if not all(array.flags.c_contiguous and array.dtype == np.int32 for array in (starts, weights)):
             return None
-        told += [starts.ctypes.data, len(starts), weights.ctypes.data, weights.shape[1], bits]
+        row += [starts.ctypes.data, len(starts), weights.ctypes.data, weights.shape[1], bits]
     if not factors.flags.c_contiguous or factors.dtype != np.float32:
         return None
-    return np.array([*told, factors.ctypes.data, factors.shape[1]], np.int64)
+    return np.array([*row, factors.ctypes.data, factors.shape[1]], np.int64)
 
 
 def decode_and_resample(
@@ -77,7 +77,7 @@ def decode_and_resample(
         resizings: what :func:`columns_of` tells of each, in rows.
     """
     rows, columns = files.regions[:, ROWS], files.regions[:, COLUMNS]
-    pixels = _pixels.array((_CHANNELS * _MOST_ROWS * int(columns.max()),), _BYTE)
+    pixels = _pixels.array((_CHANNELS * _MAX_ROWS * int(columns.max()),), _BYTE)
     between = _between.array((_CHANNELS * int((rows * resizings[:, _WIDTH]).max()),), _BYTE)
     _decode_and_resample(files, most_scans, resizings, taken, decoded, bench, pixels, between)
 
@@ -119,7 +119,7 @@ def _decode_and_resample_columns(
     width, rows, columns = resizing[_WIDTH], region[ROWS], region[COLUMNS]
     starts = _numbers(resizing[_STARTS], 1, width).reshape(width) - np.int32(region[LEFT])
     weights = _numbers(resizing[_WEIGHTS], width, resizing[_TAPS])
-    image = pixels[: _MOST_ROWS * columns * _CHANNELS].reshape((_MOST_ROWS, columns * _CHANNELS))
+    image = pixels[: _MAX_ROWS * columns * _CHANNELS].reshape((_MAX_ROWS, columns * _CHANNELS))
     strips, resized, done = begin_strips(scan, memory, region[TOP], region[LEFT], rows, columns, _CHANNELS), 0, 0
     for row in range(strips.begin, strips.last + 1):
         if not decode_strip(scan, memory, strips, row):

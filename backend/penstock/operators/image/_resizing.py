@@ -104,9 +104,9 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         count = extents.shape[1]
         requested, mode = samples.derived(_SIZE_NAMES, ("size", count), lambda: self._requested(samples, count))
         region, relative = self._region(samples, count), self.args["roi_relative"]
-        most = self._max_size(count)
+        max_size = self._max_size(count)
         subpixel = self.args["subpixel_scale"]
-        return plan_axes(extents, requested, mode, most, region, relative, subpixel, keeps_empty=True)
+        return plan_axes(extents, requested, mode, max_size, region, relative, subpixel, keeps_empty=True)
 
     def constant_rules(self, samples: Samples) -> SizeRules | None:
         """Return the arguments, if they are constant and say alone how images are resized; ``samples``: any, to read them."""
@@ -132,12 +132,12 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         count = extents.shape[1]
         requested, mode = samples.derived(_SIZE_NAMES, ("size", count), lambda: self._requested(samples, count))
         region, relative = self._region(samples, count), self.args["roi_relative"]
-        most = self._max_size(count)
+        max_size = self._max_size(count)
         if mode in _MODES_OF_SIZES.values() and library != "opencv" and not samples.given("mode"):
             covered = extents.astype(np.float64) if region is None else np.abs(region[1] - region[0])
             covered = covered * extents if relative else covered
-            requested, mode, most = torchvision_sizes(covered, requested, mode, most), "stretch", []
-        sizes, starts, ends = plan_axes(extents, requested, mode, most, region, relative, False, keeps_empty=True)
+            requested, mode, max_size = torchvision_sizes(covered, requested, mode, max_size), "stretch", []
+        sizes, starts, ends = plan_axes(extents, requested, mode, max_size, region, relative, False, keeps_empty=True)
         if library != "pil":
             starts, ends = np.round(starts), np.round(ends)
         return sizes, starts, ends

@@ -128,16 +128,16 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         return output
 
     def infer_batch(self, samples: Samples[StoredAs, CmnPlan, CmnPlans]) -> tuple[np.ndarray, CmnPlans]:
-        shapes, kept = samples.shapes(), samples.state
-        regions = crop_regions(samples, shapes, kept.layout, self._policy)
-        axis = kept.layout.index("C")
+        shapes, state = samples.shapes(), samples.state
+        regions = crop_regions(samples, shapes, state.layout, self._policy)
+        axis = state.layout.index("C")
         values, which = self._values_of(samples, shapes[:, axis])
         mirror = samples.scalars("mirror") != 0
         extents = regions.extents.copy()
         extents[:, axis] = values[0].channels if len(values) == 1 else np.array([own.channels for own in values])[which]
         mirror = mirror if len(mirror) == len(shapes) else mirror.repeat(len(shapes))
         plans = CmnPlans(regions, mirror, values, which)
-        return extents[:, kept.permutation], plans
+        return extents[:, state.permutation], plans
 
     def constant_rules(self, samples: Samples, layout: str, channels: int) -> CmnRules | None:
         """Return the arguments, if all but ``mirror`` are constant; ``samples``: any, to read them.
@@ -232,27 +232,27 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         self.stage(sample).compute(sample, Pixels(source, (0,) * source.ndim), whole, output)
 
     def stage(self, sample: Sample[StoredAs, CmnPlan]) -> NormalizingStore:
-        kept, plan = sample.workspace.state, sample.plan
-        extents = [plan.channels if letter == "C" else e for letter, e in zip(kept.layout, plan.region.extents)]
-        output = tuple(extents[axis] for axis in kept.permutation)
-        return NormalizingStore(plan, kept, sample.shapes[0], output)
+        state, plan = sample.workspace.state, sample.plan
+        extents = [plan.channels if letter == "C" else e for letter, e in zip(state.layout, plan.region.extents)]
+        output = tuple(extents[axis] for axis in state.permutation)
+        return NormalizingStore(plan, state, sample.shapes[0], output)
 
     def compute_batch(self, workspace: Workspace[StoredAs, CmnPlan]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
-        kept, samples = workspace.state, workspace.live
+        state, samples = workspace.state, workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
 
         def copy_of(plan: CmnPlan, source: Located, target: Located) -> WindowCopy:
             return WindowCopy(
                 source,
                 target,
-                kept.permutation,
+                state.permutation,
                 plan.region.anchor,
-                [kept.layout.index("W")] if plan.mirror else [],
+                [state.layout.index("W")] if plan.mirror else [],
                 plan.fill,
-                kept.layout.index("C"),
+                state.layout.index("C"),
                 plan.mean,
                 plan.factor,
                 plan.shift,

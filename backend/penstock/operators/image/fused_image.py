@@ -162,10 +162,12 @@ class FusedImage(FusedOperator):
 
     @classmethod
     def exceptions(cls, operators: Sequence[Operator]) -> tuple[str, ...]:
-        told = [what for operator in operators if isinstance(operator, ChainOperator) for what in operator.step_by_step]
+        notes = [
+            note for operator in operators if isinstance(operator, ChainOperator) for note in operator.step_by_step
+        ]
         if any(operator.schema.sequences for operator in operators):
-            told.append("frames")
-        return tuple(dict.fromkeys(told))
+            notes.append("frames")
+        return tuple(dict.fromkeys(notes))
 
     # -- one sample ---------------------------------------------------------------------------------------------------
 
@@ -209,12 +211,12 @@ class FusedImage(FusedOperator):
         except Exception:
             # The error recurs in the sample that causes it.
             return everything
-        told = [_told_to_decoder(segments) for segments in planned]
-        if any(columns is None for columns in told):
+        params = [_fused_decode_params(segments) for segments in planned]
+        if any(columns is None for columns in params):
             return everything
         parts = [segments[0].part_read for segments in planned]
         rows = np.array([(*part.anchor[:2], *part.extents[:2]) for part in parts], np.int64)
-        resizings = np.array(told, np.int64)
+        resizings = np.array(params, np.int64)
         scales = np.array([segments[0].scale for segments in planned], np.int64)
 
         def work(files: Files, most_scans: int, taken: np.ndarray, decoded: np.ndarray, bench: Bench) -> None:
@@ -317,7 +319,7 @@ class FusedImage(FusedOperator):
         return known[1]
 
 
-def _told_to_decoder(segments: Sequence[_Segment]) -> np.ndarray | None:
+def _fused_decode_params(segments: Sequence[_Segment]) -> np.ndarray | None:
     """Return the parameters with which compiled code decodes and computes a whole chain; None if it cannot."""
     if len(segments) != 1 or len(segments[0].links) != 1:
         return None
@@ -433,8 +435,8 @@ def _axes_in_order(links: Sequence[_Link], ndim: int) -> list[int]:
 def _part_at_a_time(links: Sequence[_Link], windows: Sequence[Region]) -> float:
     """Return the size of a strip, as a fraction of the whole; 1 or more: everything at once."""
     made = [(link, window) for link, window in zip(links[:-1], windows) if not _is_view(link.stage)]
-    most = max((math.prod(window.extents) * link.dtype.itemsize for link, window in made), default=0)
-    return _STRIP / most if most else 1.0
+    largest = max((math.prod(window.extents) * link.dtype.itemsize for link, window in made), default=0)
+    return _STRIP / largest if largest else 1.0
 
 
 def _pieces(window: Region, axes: Sequence[int], part: float) -> Iterator[Region]:

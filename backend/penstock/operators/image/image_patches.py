@@ -182,9 +182,9 @@ class ImagePatches(Operator[None, _Pictures]):
         """Return the output shapes of a planned sample."""
         patch, temporal, length = (self.args[name] for name in ("patch", "temporal", "length"))
         count = sum(picture.count for picture in plan)
-        most = max((picture.count for picture in plan), default=0)
-        if length and most > length:
-            raise ValueError(f"The image has {most} patches: more than `length`, {length}")
+        largest = max((picture.count for picture in plan), default=0)
+        if length and largest > length:
+            raise ValueError(f"The image has {largest} patches: more than `length`, {length}")
         several = (len(plan),) if self._tiled else ()
         if self.args["beside"]:
             return [(channels, patch, count * patch), (*several, 3)]
@@ -238,8 +238,8 @@ class ImagePatches(Operator[None, _Pictures]):
         fill = self._fill_beside if self.args["beside"] else self._fill
         for number, picture in enumerate(sample.plan):
             fill(images[picture.source], picture, number, sample.outputs[0])
-        for output, told in zip(sample.outputs[1:], self._told(sample.plan)):
-            output[...] = told
+        for output, values in zip(sample.outputs[1:], self._told(sample.plan)):
+            output[...] = values
 
     def _fill(self, image: np.ndarray, picture: _Picture, number: int, out: np.ndarray) -> None:
         """Fill the patches of a picture, and those that pad it."""
@@ -279,9 +279,9 @@ class ImagePatches(Operator[None, _Pictures]):
         """Return the outputs other than the patches."""
         grids = np.array([picture.grid for picture in plan], np.int64).reshape(-1, 3)
         counts = np.array([picture.count for picture in plan]).reshape(-1, 1)
-        told: list[np.ndarray] = [grids, (np.arange(self.args["length"]) < counts).astype(np.int32)]
-        told = told[: 1 + self._pads]
-        return told if self._tiled else [each[0] for each in told]
+        outputs: list[np.ndarray] = [grids, (np.arange(self.args["length"]) < counts).astype(np.int32)]
+        outputs = outputs[: 1 + self._pads]
+        return outputs if self._tiled else [each[0] for each in outputs]
 
     def compute_batch(self, workspace: Workspace[None, _Pictures]) -> None:
         from penstock.kernels.cuda.launch import locate_all, upload
@@ -297,8 +297,8 @@ class ImagePatches(Operator[None, _Pictures]):
         ]
         names = "patch", "merge", "temporal", "channels_last", "beside"
         fill_patches(jobs, self._table, *(self.args[name] for name in names))
-        for told, output in zip(zip(*(self._told(sample.plan) for sample in samples)), workspace.outputs[1:]):
-            copies = zip(upload(told), locate_all(output, samples))
+        for values, output in zip(zip(*(self._told(sample.plan) for sample in samples)), workspace.outputs[1:]):
+            copies = zip(upload(values), locate_all(output, samples))
             copy_windows([WindowCopy(own, target) for own, target in copies])
 
     def _jobs(self, plan: _Pictures, images: Sequence[Located], target: Located) -> Iterator[Patches]:

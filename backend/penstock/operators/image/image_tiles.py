@@ -239,8 +239,8 @@ class ImageTiles(ChainOperator[None, _Layout]):
                 rest = target.shape[0] - filled
                 zeros.append(Tiles(images[number], target.part(filled, rest), top=rest * target.shape[2]))
         copy_windows(computed)
-        most = max(target.shape[1] for target in targets)
+        max_channels = max(target.shape[1] for target in targets)
         if jobs:
-            fill_tiles(jobs, self._table, self._blank(most))
+            fill_tiles(jobs, self._table, self._blank(max_channels))
         if zeros:
-            fill_tiles(zeros, self._table, np.zeros(most, np.float32))
+            fill_tiles(zeros, self._table, np.zeros(max_channels, np.float32))

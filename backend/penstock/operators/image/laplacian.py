@@ -116,11 +116,11 @@ class Laplacian(Operator[list[int], list[Derivative]]):
         widths = per_axis(sample, "window_size", len(axes))
         smoothing = per_axis(sample, "smoothing_size", len(axes)) if sample.given("smoothing_size") else None
         scales = per_axis(sample, "scale", len(axes))
-        for name, sizes, least in (("Window", widths, 3), ("Smoothing window", smoothing or (), 1)):
+        for name, sizes, smallest in (("Window", widths, 3), ("Smoothing window", smoothing or (), 1)):
             for size in sizes:
-                if not least <= size <= _LARGEST_WINDOW or not size % 2:
+                if not smallest <= size <= _LARGEST_WINDOW or not size % 2:
                     raise RuntimeError(
-                        f"{name} size must be an odd integer between {least} and {_LARGEST_WINDOW}, got {size} "
+                        f"{name} size must be an odd integer between {smallest} and {_LARGEST_WINDOW}, got {size} "
                         f"for sample: {sample.index}."
                     )
         sample.plan = []

@@ -59,7 +59,7 @@ class PastedRegion:
 
 
 # From this many regions on, a sample is searched for overlaps.
-_FEW = 16
+_MAX_REGIONS_WITHOUT_SEARCH = 16
 
 
 @dataclass(eq=False)
@@ -91,15 +91,15 @@ class PastedRegions(PlanColumns[list[PastedRegion]]):
 
     def cover(self, shapes: np.ndarray) -> bool:
         """Return whether it is certain that regions fill all outputs, which are of these shapes."""
-        many, count = int(self.counts[0]), len(self)
-        if many > _FEW or (self.counts != many).any() or not (self.extents > 0).all():
+        regions, count = int(self.counts[0]), len(self)
+        if regions > _MAX_REGIONS_WITHOUT_SEARCH or (self.counts != regions).any() or not (self.extents > 0).all():
             return False
-        if (self.extents.prod(axis=1).reshape(count, many).sum(axis=1) != shapes[:, :2].prod(axis=1)).any():
+        if (self.extents.prod(axis=1).reshape(count, regions).sum(axis=1) != shapes[:, :2].prod(axis=1)).any():
             return False
-        begins, ends = (edges.reshape(count, many, 2) for edges in (self.places, self.places + self.extents))
+        begins, ends = (edges.reshape(count, regions, 2) for edges in (self.places, self.places + self.extents))
         shared = np.all(begins[:, :, None] < ends[:, None], axis=3)
         # Each region overlaps itself.
-        return int((shared & shared.swapaxes(1, 2)).sum()) == count * many
+        return int((shared & shared.swapaxes(1, 2)).sum()) == count * regions
 
 
 @register_operator
@@ -275,9 +275,13 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
         """Return the number of each sample's regions; for each region, its input and its index in that batch."""
         workspace, owners = samples.workspace, samples.workspace.owners
         if not samples.given("in_ids"):
-            many = len(workspace.inputs)
-            inputs = np.tile(np.arange(many), len(samples))
-            return np.full(len(samples), many), inputs, np.repeat(np.array(samples.indices, np.int64), many)
+            input_count = len(workspace.inputs)
+            inputs = np.tile(np.arange(input_count), len(samples))
+            return (
+                np.full(len(samples), input_count),
+                inputs,
+                np.repeat(np.array(samples.indices, np.int64), input_count),
+            )
         if "in_ids" in workspace.arguments:
             ids = [np.array(own, np.int64).reshape(-1) for own in samples.lists("in_ids")]
         else:
@@ -342,8 +346,8 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
             plans.extents[:, 1] * pixel,
         )
         # A sample's regions may overlap: they are copied in order.
-        many = int(plans.counts[0])
-        copy_blocks(workspace, blocks, many if (plans.counts == many).all() else len(owners))
+        regions = int(plans.counts[0])
+        copy_blocks(workspace, blocks, regions if (plans.counts == regions).all() else len(owners))
         return True
 
     def compute(self, sample: Sample[None, list[PastedRegion], PastedRegions]) -> None:

@@ -78,12 +78,12 @@ class Paste(ChainOperator[None, Region]):
         height, width, channels = sample.shapes[0]
         if len(self._fill) not in (1, channels):
             raise RuntimeError(f"The image has {channels} channels, but `fill_value` has {len(self._fill)} entries")
-        ratio, least = sample["ratio"], int(sample["min_canvas_size"])
+        ratio, min_extent = sample["ratio"], int(sample["min_canvas_size"])
         if ratio < 1:
             raise RuntimeError(f"ratio of less than 1 is not supported, got {ratio:g}")
-        if least < 0:
+        if min_extent < 0:
             raise RuntimeError(f"min_canvas_size_ of less than 0 is not supported, got {sample['min_canvas_size']:g}")
-        canvas = [max(int(np.float32(ratio) * np.float32(extent)), least) for extent in (height, width)]
+        canvas = [max(int(np.float32(ratio) * np.float32(extent)), min_extent) for extent in (height, width)]
         place = []
         for name, extent, inner in zip(("paste_y", "paste_x"), canvas, (height, width)):
             position = sample[name]

@@ -235,8 +235,8 @@ class TensorResize(ResizingOperator):
         own = shapes[:, axes]
         requested = shapes.astype(np.float64)
         requested[:, axes] = self._sizes(samples, own)
-        most = np.zeros(shapes.shape[1])
-        most[axes] = self._max_size(len(own[0])) or 0
+        max_sizes = np.zeros(shapes.shape[1])
+        max_sizes[axes] = self._max_size(len(own[0])) or 0
         region = self._region_of(samples, own)
         starts, ends = np.zeros(shapes.shape), shapes.astype(np.float64)
         if region is not None:
@@ -247,7 +247,7 @@ class TensorResize(ResizingOperator):
             shapes,
             requested,
             self.args["mode"],
-            most.tolist(),
+            max_sizes.tolist(),
             (starts, ends),
             False,
             self.args["subpixel_scale"],

@@ -42,9 +42,9 @@ class NetworkOperator(Operator):
         if self.args["max_batch_size"] < 1:
             raise ValueError(f"`max_batch_size` is 1 or more. Got: {self.args['max_batch_size']}")
         for name in ("input_names", "output_names"):
-            given = self.args[name]
-            if given is not None and (not given or len(set(given)) < len(given)):
-                raise ValueError(f"`{name}` lists different names. Got: {given}")
+            value = self.args[name]
+            if value is not None and (not value or len(set(value)) < len(value)):
+                raise ValueError(f"`{name}` lists different names. Got: {value}")
         if len(self.args["output_layouts"] or ()) > count_outputs(self.args):
             raise ValueError(
                 f"There are {len(self.args['output_layouts'])} `output_layouts`, and {count_outputs(self.args)} outputs"

@@ -106,10 +106,12 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
     def _implied_axes(workspace: Workspace[tuple[int, ...]]) -> list[int]:
         """Return the dimensions in which a mean or deviation given as data has extent 1; all without one."""
         batch = workspace.inputs[0]
-        given = next((workspace.arguments[name] for name in ("mean", "stddev") if name in workspace.arguments), None)
-        if given is None or not len(given):
+        statistic = next(
+            (workspace.arguments[name] for name in ("mean", "stddev") if name in workspace.arguments), None
+        )
+        if statistic is None or not len(statistic):
             return list(range(batch.ndim()))
-        shape, extents = given.shapes[0], batch.shapes[0]
+        shape, extents = statistic.shapes[0], batch.shapes[0]
         if len(shape) != len(extents) or any(one not in (1, extent) for one, extent in zip(shape, extents)):
             raise RuntimeError(
                 "Normalization parameters' shape must have extent of 1 or one that matches the input: "
@@ -194,8 +196,8 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
         return sample.given(name) and sample.tensor_argument(name) is None
 
     def _check_together(self, workspace: Workspace[tuple[int, ...]]) -> None:
-        kept = [axis for axis in range(workspace.inputs[0].ndim()) if axis not in workspace.state]
-        if len({tuple(sample.shapes[0][axis] for axis in kept) for sample in workspace.live}) > 1:
+        remaining = [axis for axis in range(workspace.inputs[0].ndim()) if axis not in workspace.state]
+        if len({tuple(sample.shapes[0][axis] for axis in remaining) for sample in workspace.live}) > 1:
             raise RuntimeError(
                 "With `batch=True`, samples must have equal extents in the dimensions that are not normalized"
             )

@@ -47,7 +47,7 @@ class Sum(TypedReduction):
 
 
 # The sum of this many bytes fits into 16 bits.
-_FEW = 256
+_MAX_BYTES_PER_UINT16_SUM = 256
 
 
 def _sums_of_bytes(data: np.ndarray, axis: int, kind: np.dtype) -> np.ndarray:
@@ -55,7 +55,7 @@ def _sums_of_bytes(data: np.ndarray, axis: int, kind: np.dtype) -> np.ndarray:
     narrow = np.dtype(np.uint16 if data.dtype.kind == "u" else np.int16)
     sums = np.zeros(kept_extents(data.shape, (axis,)), kind)
     before = (slice(None),) * axis
-    for begin in range(0, data.shape[axis], _FEW):
-        place = (*before, slice(begin, begin + _FEW))
+    for begin in range(0, data.shape[axis], _MAX_BYTES_PER_UINT16_SUM):
+        place = (*before, slice(begin, begin + _MAX_BYTES_PER_UINT16_SUM))
         np.add(sums, np.add.reduce(data[place], axis=axis, dtype=narrow), out=sums)
     return sums

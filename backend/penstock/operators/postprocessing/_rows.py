@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Tables = tuple[np.ndarray, ...]
 # The least amount of numbers to read that justifies waking a thread.
-_NUMBERS_WORTH_WAKING = 1 << 15
+_MIN_NUMBERS_TO_SHARE = 1 << 15
 
 
 @dataclass(eq=False)
@@ -122,7 +122,7 @@ def share(workspace: Workspace, work: Callable[[int, int], object], sizes: np.nd
         sizes: how many numbers each sample has.
     """
     count = len(sizes)
-    shares = min(workspace.num_threads, count, int(sizes.sum()) // _NUMBERS_WORTH_WAKING)
+    shares = min(workspace.num_threads, count, int(sizes.sum()) // _MIN_NUMBERS_TO_SHARE)
     if shares < 2:
         work(0, count)
         return

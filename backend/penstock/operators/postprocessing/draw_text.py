@@ -177,7 +177,7 @@ class DrawText(Operator):
         if scores:
             lines = [np.concatenate([line, end]) for line, end in zip(lines, map(_percentage, scores[0].tolist()))]
         labels = np.zeros(len(lines), np.int64) if self._names is None else texts
-        given = self.args["background"]
+        background = self.args["background"]
         target, channels = sample.outputs[0], image.shape[2]
         np.copyto(target, image)
         draw_texts(
@@ -186,7 +186,7 @@ class DrawText(Operator):
             firsts_of(np.array(list(map(len, lines)), np.int64)),
             edges_of(positions, "Position"),
             colours_of(self.args["colors"], channels, labels),
-            np.empty((0, channels), np.uint8) if given is None else colours_of(given, channels, labels),
+            np.empty((0, channels), np.uint8) if background is None else colours_of(background, channels, labels),
             self.args["scale"],
             target,
         )

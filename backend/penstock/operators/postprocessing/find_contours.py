@@ -99,13 +99,13 @@ class FindContours(RowsOperator):
 
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
         layout = self.input_layout(samples.workspace)
-        given = samples.of(samples.workspace.inputs[0].samples)
-        found: list[list[np.ndarray]] = [[] for _ in given]
+        images = samples.of(samples.workspace.inputs[0].samples)
+        found: list[list[np.ndarray]] = [[] for _ in images]
 
         def find(number: int) -> None:
-            found[number] = self._outlines(given[number], layout)
+            found[number] = self._outlines(images[number], layout)
 
-        samples.workspace.parallel(find, len(given), [mask.size for mask in given])
+        samples.workspace.parallel(find, len(images), [mask.size for mask in images])
         plans = Rows.joined([_as_polygons(own) for own in found])
         return plans.shapes(), plans
 

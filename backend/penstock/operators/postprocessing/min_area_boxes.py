@@ -89,14 +89,14 @@ class MinAreaBoxes(RowsOperator):
         return [OutputSpec(FLOAT, "", 3), OutputSpec(FLOAT, "", 1), OutputSpec(INT32, "", 1)]
 
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
-        given = [samples.of(batch.samples) for batch in samples.workspace.inputs]
-        maps = given[2] if len(given) > 2 else [None] * len(samples)
+        inputs = [samples.of(batch.samples) for batch in samples.workspace.inputs]
+        maps = inputs[2] if len(inputs) > 2 else [None] * len(samples)
         found: list[Rows] = [_no_boxes()] * len(samples)
 
         def find(number: int) -> None:
-            found[number] = self._boxes(given[0][number], given[1][number], maps[number])
+            found[number] = self._boxes(inputs[0][number], inputs[1][number], maps[number])
 
-        samples.workspace.parallel(find, len(samples), [vertices.size for vertices in given[1]])
+        samples.workspace.parallel(find, len(samples), [vertices.size for vertices in inputs[1]])
         plans = Rows.joined(found)
         return plans.shapes(), plans
 

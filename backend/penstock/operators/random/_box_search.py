@@ -259,7 +259,7 @@ def overlap_with(boxes: np.ndarray, window: np.ndarray, union: bool, every: bool
     """Return the overlap of the window with the boxes: the smallest, or the largest if one box is enough; 1 without boxes."""
     if len(boxes) == 0:
         return np.float32(1)
-    least, most = np.float32(np.inf), np.float32(-np.inf)
+    smallest, largest = np.float32(np.inf), np.float32(-np.inf)
     ndim = len(window) // 2
     whole = np.float32(1)
     for axis in range(ndim):
@@ -270,8 +270,8 @@ def overlap_with(boxes: np.ndarray, window: np.ndarray, union: bool, every: bool
             overlap = shared / (volume(boxes, i) + whole - shared) if shared > 0 else _NONE
         else:
             overlap = share_inside(boxes, i, window)
-        least, most = min(least, overlap), max(most, overlap)
-    return least if every else most
+        smallest, largest = min(smallest, overlap), max(largest, overlap)
+    return smallest if every else largest
 
 
 @kernel

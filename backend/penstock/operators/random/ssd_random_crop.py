@@ -75,11 +75,11 @@ class SSDRandomCrop(BoxCroppingOperator):
         sample.plan = window
         if _is_whole(window):
             return [*sample.shapes]
-        kept = len(window.indices)
+        boxes = len(window.indices)
         return [
             (rows.stop - rows.start, columns.stop - columns.start, *others),
-            (kept, 4),
-            (kept, *sample.shapes[2][1:]),
+            (boxes, 4),
+            (boxes, *sample.shapes[2][1:]),
         ]
 
     def compute(self, sample: Sample[None, BoxWindow]) -> None:

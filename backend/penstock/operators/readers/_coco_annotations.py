@@ -60,7 +60,7 @@ class CocoImage:
             try:
                 if isinstance(segmentation, list):
                     # Two vertices enclose nothing; pycocotools would take their four numbers for a box.
-                    segmentation = [outline for outline in segmentation if len(outline) >= _FEWEST_NUMBERS]
+                    segmentation = [outline for outline in segmentation if len(outline) >= _MIN_OUTLINE_NUMBERS]
                 if not segmentation:
                     continue
                 if isinstance(segmentation, dict) and isinstance(segmentation["counts"], str):
@@ -78,9 +78,9 @@ class CocoImage:
 
 
 # The outline of an area has at least three vertices: six coordinates.
-_FEWEST_NUMBERS = 6
+_MIN_OUTLINE_NUMBERS = 6
 # With coordinates beyond, pycocotools would trace (and keep) lines of any length.
-_FARTHEST = 1 << 20
+_MAX_COORDINATE = 1 << 20
 
 
 def _check_outlines(segmentation: Any, size: int) -> None:
@@ -89,7 +89,7 @@ def _check_outlines(segmentation: Any, size: int) -> None:
         runs = segmentation["counts"]
         if not all(isinstance(run, int) and run >= 0 for run in runs) or sum(runs) > size:
             raise ValueError("its runs are not those of the image")
-    elif not all(np.abs(np.array(outline, np.float64)).max() < _FARTHEST for outline in segmentation):
+    elif not all(np.abs(np.array(outline, np.float64)).max() < _MAX_COORDINATE for outline in segmentation):
         raise ValueError("its polygons are not in the image")
 
 
@@ -160,10 +160,10 @@ def read_annotations(
         parsed = [_image(images[number], objects[number], labels, settings) for number in images]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"'{path}' is not a COCO annotations file: {error!r}") from error
-    kept = [image for image in parsed if len(image.boxes) or not settings.skip_empty]
+    selected = [image for image in parsed if len(image.boxes) or not settings.skip_empty]
     if only is None:
-        return kept
-    by_name = {image.file_name: image for image in kept}
+        return selected
+    by_name = {image.file_name: image for image in selected}
     return [by_name[name] for name in only if name in by_name]
 
 

@@ -9,7 +9,7 @@ from penstock.kernels.cpu.options import kernel
 # Alignment of samples in the block, except for those that directly follow the previous one in their file.
 _ALIGNMENT = 64
 # In bytes: smaller gaps between two ranges of a file are read along with them.
-_MOST_BETWEEN = 4096
+_MAX_GAP_BYTES = 4096
 
 
 @kernel
@@ -26,7 +26,7 @@ def lay_out(files: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np
     end = 0
     for i in range(len(sizes)):
         gap = starts[i] - starts[i - 1] - sizes[i - 1] if i and files[i] == files[i - 1] else -1
-        places[i] = end + gap if 0 <= gap < _MOST_BETWEEN else (end + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
+        places[i] = end + gap if 0 <= gap < _MAX_GAP_BYTES else (end + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
         end = places[i] + sizes[i]
     return end
 

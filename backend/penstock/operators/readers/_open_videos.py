@@ -12,7 +12,7 @@ from penstock.kernels.codecs.video import Video, VideoIndex
 from penstock.storage import Files
 
 # A decoder holds a dozen frames.
-_MOST_OPEN: Final = 8
+_MAX_OPEN_VIDEOS: Final = 8
 
 
 class OpenVideos:
@@ -27,7 +27,7 @@ class OpenVideos:
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self.most_open = _MOST_OPEN
+        self.most_open = _MAX_OPEN_VIDEOS
         self._lock = threading.Lock()
         self._indices: dict[str, tuple[tuple[int, ...], VideoIndex]] = {}
         # Files that the video engines do not support.

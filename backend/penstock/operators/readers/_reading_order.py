@@ -143,24 +143,24 @@ class ReadingOrder:
 
         indices, done = np.empty(count, np.int64), 0
         while done < count:
-            most = min(count - done, self._simple_steps())
-            if not most:
+            steps = min(count - done, self._simple_steps())
+            if not steps:
                 indices[done] = self.next(first_of_batch=done == 0)
                 done += 1
                 continue
             (start, end), target = self._spans[0], self._spans[-1][1]
             state = self._generator.state if self.settings.shuffle else -1
-            following, picked = self._order[self._cursor : self._cursor + most], indices[done : done + most]
+            following, picked = self._order[self._cursor : self._cursor + steps], indices[done : done + steps]
             state = pick(self._buffer, following, start, end, target, state, picked)
             if self.settings.shuffle:
                 self._generator.state = state
-            done += most
-            self._spans[0][0] += most
-            self._spans[-1][1] += most
-            self._given_of_shard += most
-            self._read_of_shard += most
+            done += steps
+            self._spans[0][0] += steps
+            self._spans[-1][1] += steps
+            self._given_of_shard += steps
+            self._read_of_shard += steps
             self._last = int(indices[done - 1])
-            self._cursor += most
+            self._cursor += steps
             self._wrap()
         return indices
 

@@ -24,8 +24,8 @@ from penstock.tensors import TensorListGPU
 
 # On a GPU, a thread for so many pixels of a frame, and two at least. Python takes up to a tenth of a millisecond for each frame, during
 # which other threads wait, and an engine a fifth for a small one.
-_PIXELS_FOR_A_THREAD: Final = 100_000
-_LEAST_THREADS: Final = 2
+_PIXELS_PER_THREAD: Final = 100_000
+_MIN_THREADS: Final = 2
 # Tolerances in seconds and in frames.
 _SAME: Final = 1e-6
 FRAME_NUMBERS = ("none", "scalar", "sequence")
@@ -317,7 +317,7 @@ class VideoReader(Reader):
         if not all(self._videos.takes_engine(item.path) for item in items):
             return most
         largest = max((height * width for _, height, width, _ in shapes), default=0)
-        return min(max(-(-largest // _PIXELS_FOR_A_THREAD), _LEAST_THREADS), most)
+        return min(max(-(-largest // _PIXELS_PER_THREAD), _MIN_THREADS), most)
 
     def source_info(self, item: Clip, output: int) -> str:
         return item.path if output == 0 else ""

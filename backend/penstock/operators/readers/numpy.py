@@ -23,13 +23,13 @@ from penstock.storage import OpenFile
 from penstock.tensors import TensorListCPU
 
 # In bytes; the header of an array of numbers takes about a hundred.
-_LONG_HEADER = 4096
+_HEADER_READ_BYTES = 4096
 # Alignment in bytes of files in memory: headers are padded to it.
 _ALIGNMENT = 64
 # Limits of regions read in one call, in bytes per piece and in pieces; others are read piece by piece.
-_LONGEST_PIECE, _MOST_PIECES = 1 << 14, 1 << 16
+_MAX_PIECE_BYTES, _MAX_PIECES = 1 << 14, 1 << 16
 # Maximum number of files that stay open with known regions.
-_MOST_PARTS = 64
+_MAX_OPEN_FILES = 64
 _buffers = ThreadBuffers()
 _STARTS = ("roi_start", "rel_roi_start")
 _ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
@@ -159,7 +159,7 @@ class Numpy(PathReader):
         """Return the constant region of a file's array; None if it is not made of short pieces."""
         file = self.files.opened(path)
         if path not in self._parts or self._parts[path].file is not file:
-            if len(self._parts) >= _MOST_PARTS:
+            if len(self._parts) >= _MAX_OPEN_FILES:
                 self._parts.clear()
             header = self._header(path)
             workspace.decoding.limits.check_bytes(header.size, "The array")
@@ -199,7 +199,7 @@ class Numpy(PathReader):
 
     def _header(self, path: str) -> NpyHeader:
         size = self.files.size(path)
-        beginning = self.files.read_range(path, 0, min(size, _LONG_HEADER), _scratch)
+        beginning = self.files.read_range(path, 0, min(size, _HEADER_READ_BYTES), _scratch)
         try:
             return read_npy_header(beginning, size)
         except ValueError:
@@ -277,7 +277,7 @@ class _Part:
             size *= 1 if split else extent
             split = split or extent < whole
             stride *= whole
-        if size > _LONGEST_PIECE or len(starts) > _MOST_PIECES:
+        if size > _MAX_PIECE_BYTES or len(starts) > _MAX_PIECES:
             return none
         mapped = MappedFile(file)
         pieces = np.stack([mapped.address + starts, np.full(len(starts), size)], 1)

@@ -116,8 +116,13 @@ class TFRecord(Reader):
         if args["skip_cached_images"]:
             raise RuntimeError("TFRecordReader doesn't support `skip_cached_images` option")
         self._features: list[tuple[str, Feature]] = [
-            (name, Feature(given.kind, given.shape, given.default_value, getattr(given, "partial_shape", None)))
-            for name, given in self.named_features()
+            (
+                name,
+                Feature(
+                    declared.kind, declared.shape, declared.default_value, getattr(declared, "partial_shape", None)
+                ),
+            )
+            for name, declared in self.named_features()
         ]
         names = [name.encode() for name, _ in self._features]
         self._names = np.frombuffer(b"".join(names), np.uint8)

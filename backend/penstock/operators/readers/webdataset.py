@@ -54,9 +54,9 @@ class Component(NamedTuple):
 
 Sample = tuple["Component | None", ...]
 # In bytes: a sample's unrequested files up to this size are read along with the others.
-_MOST_BETWEEN = 1 << 14
+_MAX_GAP_BYTES = 1 << 14
 # In bytes: the largest archive, and the largest file whose size fits the eleven octal digits of a header.
-_LARGEST, _LARGEST_TOLD = 1 << 62, (1 << 33) - 1
+_MAX_ARCHIVE_BYTES, _MAX_SIZE_IN_HEADER = 1 << 62, (1 << 33) - 1
 
 
 def list_archive(files: Files, path: str) -> Iterator[list[Component]]:
@@ -103,8 +103,8 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
                 raise _malformed(
                     index_path, number, f"tar offset is not a multiple of tar block size ({tarfile.BLOCKSIZE})"
                 )
-            last = _LARGEST if extent is None else extent - 1
-            if not 0 <= component.start <= last or not 0 <= component.size <= _LARGEST:
+            last = _MAX_ARCHIVE_BYTES if extent is None else extent - 1
+            if not 0 <= component.start <= last or not 0 <= component.size <= _MAX_ARCHIVE_BYTES:
                 raise _malformed(index_path, number, f"offset is outside of the archive file '{path}'")
             if number in checked and not _is_in_archive(files, component):
                 raise _malformed(index_path, number, f"'{path}' has no file of {component.size} bytes there")
@@ -121,7 +121,7 @@ def _is_in_archive(files: Files, component: Component) -> bool:
     except tarfile.HeaderError:
         return False
     # A size that does not fit the header is stored elsewhere.
-    return header.size == component.size or component.size > _LARGEST_TOLD
+    return header.size == component.size or component.size > _MAX_SIZE_IN_HEADER
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
@@ -327,7 +327,7 @@ class Webdataset(Reader):
         # The files of a sample lie one after the other.
         archive, first = found[0].archive, min(component.start for component in found)
         last = max(component.start + component.size for component in found)
-        if last - first > sum(component.size for component in found) + _MOST_BETWEEN:
+        if last - first > sum(component.size for component in found) + _MAX_GAP_BYTES:
             return [self._contents(component, dtype) for component, dtype in zip(item, self._numpy_dtypes)]
         span = self.files.read_range(archive, first, last - first, self.memory.take)
         empty = span[:0]
@@ -362,5 +362,5 @@ class _Spans:
         self.files = np.repeat(np.arange(len(counts)), counts)
         self.starts = np.where(missing, ends.max(1, keepdims=True), starts).min(1)
         self.sizes = ends.max(1) - self.starts
-        self.scattered = self.sizes > self.lengths.sum(1) + _MOST_BETWEEN
+        self.scattered = self.sizes > self.lengths.sum(1) + _MAX_GAP_BYTES
         self.offsets = np.where(missing, 0, starts - self.starts[:, None])

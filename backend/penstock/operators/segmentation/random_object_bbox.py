@@ -212,10 +212,10 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
 
         boxes = component_boxes(labels, wanted)
         boxes = boxes[((boxes[:, labels.ndim :] - boxes[:, : labels.ndim]) >= threshold).all(axis=1)]
-        most = self.args["k_largest"]
-        if most is None or most >= len(boxes):
+        max_objects = self.args["k_largest"]
+        if max_objects is None or max_objects >= len(boxes):
             return boxes
-        return boxes[np.argsort(-volumes(boxes), kind="stable")[:most]]
+        return boxes[np.argsort(-volumes(boxes), kind="stable")[:max_objects]]
 
 
 def _candidates(

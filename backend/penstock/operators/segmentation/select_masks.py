@@ -68,14 +68,14 @@ class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
             super().compute_samples(workspace, shapes)
             return
         rows: list[tuple[int, int, int]] = []
-        kept: list[np.ndarray] = []
+        selected: list[np.ndarray] = []
         for sample, vertices in zip(workspace.live, workspace.inputs[2].samples):
             rows += self._polygons(sample.plan)
-            kept += [vertices[start:end] for _, start, end in sample.plan]
+            selected += [vertices[start:end] for _, start, end in sample.plan]
         polygons, chosen = (batch.contiguous_elements() for batch in workspace.outputs)
         if rows:
             polygons[:] = np.array(rows, np.int32).reshape(-1)
-            chosen[:] = np.concatenate([part.reshape(-1) for part in kept])
+            chosen[:] = np.concatenate([part.reshape(-1) for part in selected])
 
     def compute(self, sample: Sample[None, list[tuple[int, int, int]]]) -> None:
         vertices, (polygons, kept) = sample.inputs[2], sample.outputs

@@ -65,16 +65,16 @@ class TransformOperator(MatrixOperator):
         raise NotImplementedError
 
     def infer(self, sample: Sample[None, np.ndarray]) -> tuple[int, ...]:
-        own = self.matrix(sample)
-        count = len(own)
+        matrix = self.matrix(sample)
+        count = len(matrix)
         if not 1 <= count <= _MAX_DIMENSIONS:
             raise RuntimeError(f"Transforms have 1 to {_MAX_DIMENSIONS} dimensions, got {count}")
         if sample.shapes and sample.shapes[0][0] != count:
             raise RuntimeError(
                 f"The input describes a {sample.shapes[0][0]}D transform but other arguments suggest a {count}D transform"
             )
-        sample.plan = own
-        return own.shape
+        sample.plan = matrix
+        return matrix.shape
 
     def compute(self, sample: Sample[None, np.ndarray]) -> None:
         result = sample.plan
@@ -95,11 +95,11 @@ def vector(
     """
     if not sample.given(name):
         return None
-    given = sample.tensor_argument(name)
-    if given is not None and given.ndim > 1:
-        raise RuntimeError(f"`{name}` must be a list of numbers, got a tensor of shape {list(given.shape)}")
-    if all_given and given is not None and given.shape not in ((), (count,)):
-        raise RuntimeError(f'Argument "{name}" expected shape {count} but got {len(given)} values')
+    values = sample.tensor_argument(name)
+    if values is not None and values.ndim > 1:
+        raise RuntimeError(f"`{name}` must be a list of numbers, got a tensor of shape {list(values.shape)}")
+    if all_given and values is not None and values.shape not in ((), (count,)):
+        raise RuntimeError(f'Argument "{name}" expected shape {count} but got {len(values)} values')
     return repeated(sample[name], name, count)
 
 

@@ -73,10 +73,10 @@ class Shear(TransformOperator):
     @staticmethod
     def _factors(sample: Sample) -> np.ndarray:
         name = "angles" if sample.given("angles") else "shear"
-        given = sample.tensor_argument(name)
-        if given is not None and given.shape not in ((2,), (2, 1), (3, 2)):
+        values = sample.tensor_argument(name)
+        if values is not None and values.shape not in ((2,), (2, 1), (3, 2)):
             raise RuntimeError(
-                f"`{name}` must be a D x (D-1) matrix or a 2-element vector, got a tensor of shape {list(given.shape)}"
+                f"`{name}` must be a D x (D-1) matrix or a 2-element vector, got a tensor of shape {list(values.shape)}"
             )
         angles = np.asarray(sample[name], np.float32)
         if name == "shear":
