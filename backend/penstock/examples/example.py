@@ -1,4 +1,4 @@
-"""What an example is, and how its model folders get into a repository."""
+"""The definition of an example, and the installation of its model folders in a repository."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class ExampleError(PenstockError):
 
 @dataclass(frozen=True)
 class Package:
-    """One wheel, of which every byte is known.
+    """One wheel, verified by its hash.
 
     Attributes:
         name, version: on PyPI.

@@ -1,4 +1,4 @@
-"""Image processors of classifiers and encoders that crop or resize in ways of their own."""
+"""Image processors of classifiers and encoders with special rules for cropping or resizing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ConvNextFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class LevitFamily(FixedFamily):
-    """LeViT, whose shorter side is 256 / 224 of what is asked for."""
+    """LeViT, whose shorter side is 256 / 224 of the requested size."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
     resample: int = 3
@@ -353,7 +353,7 @@ class JanusFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class HybridFamily(JanusFamily):
-    """DeepSeek-VL of two encoders, the second of which sees a larger picture.
+    """DeepSeek-VL with two encoders, of which the second sees a larger picture.
 
     Attributes:
         high_res_size, high_res_resample, high_res_image_mean, high_res_image_std: as `size` and the others, of the larger

@@ -1,4 +1,4 @@
-"""Feature extractors of codecs that hear a sound in two ways, as it is and as rows of mel bands: NeuCodec and X-Codec 2."""
+"""Feature extractors of codecs with two inputs, the sound itself and rows of mel bands: NeuCodec and X-Codec 2."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class NeuCodecFamily(RowFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class XcodecFamily(NeuCodecFamily):
-    """X-Codec 2, which hears half a step of silence before and behind a sound."""
+    """X-Codec 2, which adds half a step of silence before and after a sound."""
 
     def converted(self, values: Values) -> Values:
         settings = super().converted(values)

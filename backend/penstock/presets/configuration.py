@@ -1,4 +1,4 @@
-"""What a `preprocessor_config.json` says: the class of a processor, and its settings."""
+"""The contents of a `preprocessor_config.json`: the class of a processor, and its settings."""
 
 from __future__ import annotations
 

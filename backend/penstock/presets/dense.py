@@ -1,4 +1,4 @@
-"""Image processors of models that tell something of every pixel: masks and depth; and ViLT, which sizes images as they do."""
+"""Image processors of models that predict a value for every pixel, such as masks and depth; and ViLT, which sizes images like them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ViltFamily(DetectionFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class BridgeTowerFamily(ViltFamily):
-    """BridgeTower, which takes the middle of what it resized as ViLT.
+    """BridgeTower, which resizes like ViLT and crops the centre.
 
     Attributes:
         crop_size: `shortest_edge`, the side of a square.
@@ -113,7 +113,7 @@ class BridgeTowerFamily(ViltFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class OneFormerFamily(DetectionFamily):
-    """OneFormer, which tells the model its task in words.
+    """OneFormer, whose model receives its task in words.
 
     Attributes:
         task_inputs: for each image, `semantic`, `instance` or `panoptic`: of a call, not of a configuration.
@@ -403,7 +403,7 @@ class GlpnFamily(ImageFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SwinFamily(ImageFamily):
-    """Swin2SR, which mirrors images at their ends, and normalizes nothing.
+    """Swin2SR, which extends images by mirroring their ends, and does not normalize.
 
     Attributes:
         size_divisor: sides become the next multiples of it.

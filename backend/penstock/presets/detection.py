@@ -26,7 +26,7 @@ _SQUARE, _WITHIN = frozenset({"height", "width"}), frozenset({"max_height", "max
 
 @dataclass(frozen=True, kw_only=True)
 class DetectionFamily(FixedFamily):
-    """DETR and its relatives, whose images have masks where they are padded.
+    """DETR and its relatives, which return masks of the padding.
 
     Attributes:
         max_size: the longest edge, as older configurations have it.
@@ -98,7 +98,7 @@ class RfDetrFamily(DetectionFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SamFamily(ImageFamily):
-    """SAM: the longer side fills a square, the rest of which is zero.
+    """SAM: the longer side fills a square, padded with zeros.
 
     Attributes:
         size: `longest_edge`.
@@ -140,7 +140,7 @@ SAM = SamFamily(**IMAGENET)
 
 @dataclass(frozen=True, kw_only=True)
 class LetterboxFamily(Family):
-    """YOLO as Ultralytics prepares it: as large as fits, by OpenCV's linear filter, upon gray, divided by 255.
+    """YOLO as Ultralytics prepares it: resized to fit by OpenCV's linear filter, padded with gray, divided by 255.
 
     Attributes:
         size: `height` and `width` of the result.

@@ -13,7 +13,7 @@ from penstock.presets.fixed import NO_CROP, NO_PAD, FixedFamily
 
 @dataclass(frozen=True, kw_only=True)
 class LayoutFamily(FixedFamily):
-    """LayoutLM v3, whose words and boxes are told to its tokenizer.
+    """LayoutLM v3, whose tokenizer receives the words and boxes.
 
     Attributes:
         apply_ocr: whether the class has Tesseract find these; must be false.
@@ -54,7 +54,7 @@ class BlueLayoutFamily(LayoutFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class DonutFamily(FixedFamily):
-    """Donut: pages that are never larger than a page, in the middle of it.
+    """Donut: pages reduced to fit a page size, and centred on it.
 
     Attributes:
         size: `height` and `width` of a page; if it is two numbers, its width comes first.

@@ -1,4 +1,4 @@
-"""What the families of processors have in common: how their settings are read, and the steps that most of them make."""
+"""The base of all families of processors: reading their settings, and the steps that most of them share."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ class ImageFamily(Family):
 
 @dataclass(frozen=True, kw_only=True)
 class FloatFamily(ImageFamily):
-    """Image processors of which no preset leaves bytes."""
+    """Image processors whose presets always return floats."""
 
     def check(self, backend: str) -> None:
         super().check(backend)

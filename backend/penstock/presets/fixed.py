@@ -214,7 +214,7 @@ CLIP = FixedFamily(
 
 @dataclass(frozen=True, kw_only=True)
 class SquareClipFamily(FixedFamily):
-    """CLIP, whose class also takes KOSMOS-2's setting.
+    """CLIP, whose class also accepts KOSMOS-2's setting.
 
     Attributes:
         use_square_size: images are resized to a square of the class's own size, whatever `size` says.
@@ -300,7 +300,7 @@ class GemmaFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class TipsFamily(FixedFamily):
-    """TIPS v2, which has no mean of its own, and normalizes nothing."""
+    """TIPS v2, which has no default mean, and does not normalize."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 448, "width": 448})
     do_normalize: bool = False

@@ -1,4 +1,4 @@
-"""Image processors that take the frames of a video as a list of images, and those that compute as PIL whatever is installed."""
+"""Image processors that take the frames of a video as a list of images, and those that always compute as PIL does."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class VivitFamily(FramesFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class TvpFamily(FramesFamily):
-    """TVP, which takes blue first.
+    """TVP, which takes channels in BGR order.
 
     Attributes:
         size: `longest_edge`, or `height` and `width`.
@@ -266,7 +266,7 @@ class FuyuFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class AreaFamily(FloatFamily):
-    """Apertus: of about as many pixels as are asked for, with zeros behind smaller images of a call.
+    """Apertus: images resized to about the requested number of pixels, padded with zeros to the largest of a call.
 
     Attributes:
         size: `min_pixels` and `max_pixels`.

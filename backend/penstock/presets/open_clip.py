@@ -1,4 +1,4 @@
-"""Models of open_clip, whose `open_clip_config.json` tells how images are prepared."""
+"""Models of open_clip, whose `open_clip_config.json` describes the preprocessing."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class TextDetectionFamily(ImageFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class TextLineFamily(ImageFamily):
-    """PP-OCR's recognizers: lines of text of one height, all as wide as the widest of a call.
+    """PP-OCR's recognizers: lines of text of one height, padded to the widest of a call.
 
     Attributes:
         size: `height` of lines, and the `width` that decides which are wide.
@@ -157,7 +157,7 @@ class TextLineFamily(ImageFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class LcNetFamily(FixedFamily):
-    """PP-LCNet, which takes blue first.
+    """PP-LCNet, which takes channels in BGR order.
 
     Attributes:
         resize_short: how long the shorter side is; without it, `size` tells.
@@ -199,7 +199,7 @@ class LcNetFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Layout4Family(RescaledFamily):
-    """PP-DocLayout v4, which cuts off what is beyond white."""
+    """PP-DocLayout v4, which clips values beyond white."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 800, "width": 800})
     resample: int = 3
@@ -256,7 +256,7 @@ class WarpFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFamily(FixedFamily):
-    """SLANeXt, whose longer side fills a square, the rest of which is zero."""
+    """SLANeXt: the longer side fills a square, padded with zeros."""
 
     image_mean: tuple[float, ...] = IMAGENET["image_mean"]
     image_std: tuple[float, ...] = IMAGENET["image_std"]

@@ -38,7 +38,7 @@ _BOTH_EDGES = frozenset({"shortest_edge", "longest_edge"})
 
 @dataclass(frozen=True, kw_only=True)
 class PatchFamily(FloatFamily):
-    """Resizes to whole patches, of which there are about as many as the image has pixels to offer.
+    """Resizes to whole patches, with about as many pixels as the image has, within bounds.
 
     Attributes:
         rule: of :func:`fn.fitted_size`.
@@ -186,7 +186,7 @@ COSMOS3_EDGE = FixedBoundsFamily(
 
 @dataclass(frozen=True, kw_only=True)
 class HunYuanFamily(PatchFamily):
-    """HunYuan-VL, whose filter is bicubic whatever is set."""
+    """HunYuan-VL, which always uses the bicubic filter."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 1 << 18, "longest_edge": 1 << 22})
     image_mean: tuple[float, ...] = OPENAI["image_mean"]
@@ -206,7 +206,7 @@ HUNYUAN_V4 = HunYuanFamily(torchvision_only=True)
 
 @dataclass(frozen=True, kw_only=True)
 class MuseImageFamily(FloatFamily):
-    """Muse Glimmer: patches that stand for several frames.
+    """Muse Glimmer: patches repeated for several frames.
 
     Attributes:
         patch_size: extent of a patch.
@@ -255,7 +255,7 @@ class MuseImageFamily(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class NeoFamily(FloatFamily):
-    """NeoMME: of the image's own size, within bounds, in the corner of a black canvas of whole patches.
+    """NeoMME: images of their original size, within bounds, in the corner of a black canvas of whole patches.
 
     Attributes:
         size: `min_pixels` and `max_pixels`; none: there are no such bounds.
@@ -584,7 +584,7 @@ _SOFT_TOKENS = (70, 140, 280, 560, 1120)
 
 @dataclass(frozen=True, kw_only=True)
 class Gemma4Family(FloatFamily):
-    """Gemma 4: patches with their places, padded to a number.
+    """Gemma 4: patches with their positions, padded to a fixed number.
 
     Attributes:
         patch_size: extent of a patch.
@@ -675,7 +675,7 @@ class UnifiedFamily(Gemma4Family):
 
 @dataclass(frozen=True, kw_only=True)
 class SigLIP2Family(FloatFamily):
-    """SigLIP 2 of any shape: patches up to a number, padded to it.
+    """SigLIP 2 of any shape: patches, padded to a fixed number.
 
     Attributes:
         patch_size: extent of a patch.
@@ -709,7 +709,7 @@ class SigLIP2Family(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class PixtralFamily(ImageFamily):
-    """Pixtral: whole patches, left where they are.
+    """Pixtral: images resized to whole patches, but not cut into them.
 
     Attributes:
         size: `longest_edge`: the most pixels of a side.

@@ -1,4 +1,4 @@
-"""Pipelines that do what processors of `transformers` do."""
+"""Pipelines that reproduce the processors of `transformers`."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def checked(configuration: Configuration, backend: str) -> Family:
 
 @dataclass(frozen=True)
 class _Source:
-    """Where the data of a preset comes from.
+    """The source of a preset's data.
 
     Attributes:
         family: whose data it is.

@@ -32,7 +32,7 @@ _MASK, _SHAPES = "pixel_attention_mask", "spatial_shapes"
 
 @dataclass(frozen=True, kw_only=True)
 class _SliceFamily(FloatFamily):
-    """What they share."""
+    """Base class of families with slices."""
 
     def _resized_by(self, data: DataNode, backend: str, rule: str, bounds: SizeArguments) -> tuple[DataNode, DataNode]:
         """Return images resized by a rule, and the canvases that it yields."""
@@ -42,7 +42,7 @@ class _SliceFamily(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class MiniCPMFamily(_SliceFamily):
-    """MiniCPM-V: patches of the whole and of slices, of all images side by side.
+    """MiniCPM-V: patches of the whole image and of its slices, concatenated over all images.
 
     Attributes:
         slice_mode: whether large images are sliced.
@@ -147,7 +147,7 @@ class MiniCPMOcrFamily(MiniCPMFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Step3Family(_SliceFamily):
-    """Step 3.7: the whole, and windows of it, which are enlarged.
+    """Step 3.7: the whole image, and enlarged windows of it.
 
     Attributes:
         size: `height` and `width` of the whole, of which the first counts.
@@ -227,7 +227,7 @@ class Step3Family(_SliceFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Lfm2Family(_SliceFamily):
-    """LFM2-VL: patches of tiles of a large image and of the whole, padded to a number.
+    """LFM2-VL: patches of the tiles of a large image and of the whole, padded to a fixed number.
 
     Attributes:
         downsample_factor: so many patches on a side become one token.
@@ -361,7 +361,7 @@ _PHI4_WHOLE = 256 + 16 + 1
 
 @dataclass(frozen=True, kw_only=True)
 class Phi4Family(_SliceFamily):
-    """Phi-4 Multimodal: the whole, and then tiles of a white canvas in whose corner the image lies, with masks.
+    """Phi-4 Multimodal: the whole image, then tiles of a white canvas with the image in its corner, and masks.
 
     Attributes:
         size: `height` and `width` of a tile, which are equal.
@@ -461,7 +461,7 @@ _ARIA_TOKENS = {490: 128, 980: 256}
 
 @dataclass(frozen=True, kw_only=True)
 class AriaFamily(_SliceFamily):
-    """Aria: the whole, or its parts on a canvas, each in the corner of a square, with a mask.
+    """Aria: the whole image, or its parts on a canvas, each in the corner of a square, with a mask.
 
     Attributes:
         max_image_size: the side of the square: 490 or 980.
@@ -565,7 +565,7 @@ class AriaFamily(_SliceFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class MolmoFamily(_SliceFamily):
-    """Molmo 2: patches of the whole and of crops that overlap, and which of these are pooled.
+    """Molmo 2: patches of the whole image and of overlapping crops, and the indices of the patches to pool.
 
     Attributes:
         size: `height` and `width`, which are equal: of the whole, and of a crop.

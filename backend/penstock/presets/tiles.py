@@ -159,7 +159,7 @@ LLAVA_NEXT = AnyresFamily(
 
 @dataclass(frozen=True, kw_only=True)
 class OnevisionFamily(AnyresFamily):
-    """LLaVA-OneVision, which tells how many images each prompt has, and bounds the tokens."""
+    """LLaVA-OneVision, which returns the number of images of each prompt, and limits the tokens."""
 
     tells_by = ("patch_size", "max_tiles")
 
@@ -186,7 +186,7 @@ ONEVISION_PINPOINTS = tuple((rows, columns) for rows in _SIDES for columns in _S
 
 @dataclass(frozen=True, kw_only=True)
 class GridFamily(_TileFamily):
-    """InternVL and GOT-OCR2: a grid of tiles nearly as wide and high as the image, and then the whole.
+    """InternVL and GOT-OCR2: a grid of tiles nearly as wide and high as the image, and then the whole image.
 
     Attributes:
         crop_to_patches: whether there are several tiles.
@@ -292,7 +292,7 @@ class OvisFamily(GridFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class DoclingFamily(GridFamily):
-    """Granite Docling: tiles of a page and then the whole, with zeros behind those of pages with fewer, and a mask.
+    """Granite Docling: tiles of a page, then the whole page, padded with zeros to the most tiles of a call, and a mask.
 
     Attributes:
         fine_route, dense_max_patches: must be false and 0.
@@ -341,7 +341,7 @@ class DoclingFamily(GridFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class OcrFamily(ImageFamily):
-    """DeepSeek-OCR 2: the whole in the middle of a square, and tiles of a large image.
+    """DeepSeek-OCR 2: the whole image centred on a square, and tiles of a large image.
 
     Attributes:
         size: `height` and `width`, which are equal: of the square, where there may be tiles.
@@ -429,7 +429,7 @@ class OcrFamily(ImageFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class UnlimitedOcrFamily(OcrFamily):
-    """Unlimited-OCR, which also tells how the tiles are arranged.
+    """Unlimited-OCR, which also returns the arrangement of the tiles.
 
     Attributes:
         maximum_pad_value: a whole without tiles of a side up to so many pixels does not keep its shape.
@@ -462,7 +462,7 @@ class UnlimitedOcrFamily(OcrFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class PerceptionFamily(ImageFamily):
-    """Perception LM: the whole, and then the tiles of a grid that the image fills.
+    """Perception LM: the whole image, then the tiles of a grid that the image fills.
 
     Attributes:
         vision_input_type: `thumb+tile`; else there is the whole alone.
@@ -508,7 +508,7 @@ class PerceptionFamily(ImageFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SplitFamily(_TileFamily):
-    """Idefics3 and SmolVLM: enlarged to whole tiles, which are followed by the whole.
+    """Idefics3 and SmolVLM: images enlarged to whole tiles, followed by the whole image.
 
     Attributes:
         size: `longest_edge`, of the image before it is cut.
@@ -644,7 +644,7 @@ def _square(size: object) -> dict[str, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class LlamaFamily(_TileFamily):
-    """Llama 4: tiles of a canvas in whose corner the image lies, and then the whole; in bfloat16, given as float32.
+    """Llama 4: tiles of a canvas with the image in its corner, then the whole image; in bfloat16, returned as float32.
 
     Attributes:
         max_patches: so many tiles a canvas has at the most.

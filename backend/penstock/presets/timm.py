@@ -1,4 +1,4 @@
-"""Models of timm, whose configurations tell how they are evaluated."""
+"""Models of timm, whose configurations describe the preprocessing for evaluation."""
 
 from __future__ import annotations
 

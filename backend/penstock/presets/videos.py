@@ -1,4 +1,4 @@
-"""Video processors: which frames they take, and what becomes of these: Qwen-VL, GLM-4V, LLaVA, InternVL and others."""
+"""Video processors: the frames they select, and how they prepare these: Qwen-VL, GLM-4V, LLaVA, InternVL and others."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _UNSET = frozenset({"sampling", "initial_shift", "overflow_strategy"})
 
 @dataclass(frozen=True)
 class VideoLength:
-    """How long a video is.
+    """The length of a video.
 
     Attributes:
         frames: its frames.
@@ -56,7 +56,7 @@ class VideoLength:
 
 @dataclass(frozen=True, kw_only=True)
 class SampledFamily(Family):
-    """Which frames of a video are taken.
+    """Base class of video processors: the selection of frames.
 
     Attributes:
         do_sample_frames: whether it is only some.
@@ -560,7 +560,7 @@ GLMGA_VIDEO = Glm4vVideoFamily(
 
 @dataclass(frozen=True, kw_only=True)
 class MiniMaxVideoFamily(VideoFamily):
-    """Videos of MiniMax M3, which are told to the model in segments. A pipeline tells their grid as a whole.
+    """Videos of MiniMax M3, which the model receives in segments. A pipeline returns one grid for all of them.
 
     Attributes:
         min_pixels, max_pixels: of a frame; `size` has no effect.
@@ -643,7 +643,7 @@ class ClipFamily(FrameFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class PeVideoFamily(FrameFamily):
-    """PE Video, which does only what it is told to, and adds frames of zeros to shorter videos of a call, with a mask."""
+    """PE Video, which applies only the requested steps, and pads shorter videos of a call with frames of zeros, with a mask."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 336, "width": 336})
     do_resize: bool = False
@@ -662,7 +662,7 @@ class PeVideoFamily(FrameFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class VJepaFamily(FrameFamily):
-    """V-JEPA 2, which resizes to 256 / 224 of what it takes of the middle, whatever `size` is."""
+    """V-JEPA 2, which resizes to 256 / 224 of the crop's size, whatever `size` is."""
 
     image_mean: tuple[float, ...] = IMAGENET["image_mean"]
     image_std: tuple[float, ...] = IMAGENET["image_std"]
@@ -682,7 +682,7 @@ class VJepaFamily(FrameFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Sam2VideoFamily(FrameFamily):
-    """SAM 2, which tells how large frames were, and are."""
+    """SAM 2, which returns the original and the resized size of frames."""
 
     image_mean: tuple[float, ...] = IMAGENET["image_mean"]
     image_std: tuple[float, ...] = IMAGENET["image_std"]
@@ -699,7 +699,7 @@ class Sam2VideoFamily(FrameFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SmolVideoFamily(FrameFamily):
-    """SmolVLM: frames as tiles, with masks, of which the class adds some of zeros to shorter videos of a call.
+    """SmolVLM: frames as tiles, with masks; shorter videos of a call are padded with frames of zeros.
 
     Attributes:
         size: `longest_edge`, of frames before they are made square; or `height` and `width`.
@@ -869,7 +869,7 @@ class UnifiedVideoFamily(Gemma4VideoFamily, UnifiedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingGemmaFamily(Gemma4VideoFamily):
-    """Videos of EmbeddingGemma 2, which are as those of Gemma 4, of other frames.
+    """Videos of EmbeddingGemma 2: like those of Gemma 4, with another selection of frames.
 
     Attributes:
         add_timestamps, load_audio_from_video: accepted: they are read beside the frames.
@@ -924,7 +924,7 @@ class Glm5VideoFamily(SampledFamily, Glm5Family):
 
 @dataclass(frozen=True, kw_only=True)
 class MiniCPMVideoFamily(SampledFamily, MiniCPMFamily):
-    """Videos of MiniCPM-V: each frame as an image is.
+    """Videos of MiniCPM-V: each frame is prepared like an image.
 
     Attributes:
         max_num_frames: so many frames are taken at the most.
@@ -985,7 +985,7 @@ class MiniCPMVideoFamily(SampledFamily, MiniCPMFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class NemotronVideoFamily(SampledFamily, FloatFamily):
-    """Videos of Nemotron Omni: the frames of a unit in time as channels.
+    """Videos of Nemotron Omni: the frames of a temporal unit as channels.
 
     Attributes:
         norm_mean, norm_std: of each channel; they must be told.
@@ -1067,7 +1067,7 @@ class NemotronVideoFamily(SampledFamily, FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class HunYuanVideoFamily(VideoFamily):
-    """Videos of HunYuan V4: never enlarged, and whole tokens of at most so many pixels.
+    """Videos of HunYuan V4: never enlarged, in whole tokens, with a limit of pixels.
 
     Attributes:
         size: `longest_edge`: the most pixels of a video; `shortest_edge` has no effect.
@@ -1146,7 +1146,7 @@ class MuseVideoFamily(SampledFamily, MuseImageFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class KimiVideoFamily(SampledFamily, KimiFamily):
-    """Videos of Kimi K2.5, which are told to the model in chunks. A pipeline tells their grid as a whole."""
+    """Videos of Kimi K2.5, which the model receives in chunks. A pipeline returns one grid for all of them."""
 
     max_patches: int = 4096
     temporal_patch_size: int = 4
@@ -1179,7 +1179,7 @@ _BASE = 256
 
 @dataclass(frozen=True, kw_only=True)
 class MolmoVideoFamily(SampledFamily, MolmoFamily):
-    """Videos of Molmo 2: patches of each frame, and which of these are pooled.
+    """Videos of Molmo 2: patches of each frame, and the indices of the patches to pool.
 
     Attributes:
         max_fps: of a video with more frames a second, not more than so many are taken.

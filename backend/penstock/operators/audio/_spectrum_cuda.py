@@ -58,7 +58,7 @@ _SCRATCH_BYTES, _MAX_BLOCKS = 256 * 1024 * 1024, 1024
 
 @dataclass(frozen=True)
 class Framing:
-    """How a signal is cut into frames, and what is computed from them.
+    """How a signal is cut into frames, and the result computed from them.
 
     Attributes:
         step: from the start of a frame to the next.

@@ -1,4 +1,4 @@
-"""The base of operators that transform colours linearly."""
+"""Base class of operators that transform colours linearly."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ _SIZES = attrgetter("height", "width", "channels")
 
 
 class _Files(Sequence[np.ndarray]):
-    """The samples of a batch; not made before one is asked for."""
+    """The files of a batch's samples, created on first use."""
 
     def __init__(self, batch: TensorListCPU) -> None:
         self._batch = batch
@@ -227,7 +227,7 @@ class Encoded:
 
 
 class DecodePlan(NamedTuple):
-    """What is decoded of an image: all of it, or a window in H, W."""
+    """The part of an image to decode: all of it, or a window in H, W."""
 
     header: ImageHeader
     window: Region | None
@@ -235,7 +235,7 @@ class DecodePlan(NamedTuple):
 
 @dataclass(eq=False)
 class DecodePlans(PlanColumns[DecodePlan]):
-    """What is decoded of many images."""
+    """The parts of many images to decode."""
 
     headers: Sequence[ImageHeader]
     windows: Regions | None

@@ -75,7 +75,7 @@ class _Encoded:
 
 
 class _Request(NamedTuple):
-    """A recording that is no ordinary WAV file, and the factor to its requested sample rate (1: its own)."""
+    """A recording that is not a plain WAV file, and the factor to its requested sample rate (1: unchanged)."""
 
     recording: Recording
     scale: float
@@ -83,7 +83,7 @@ class _Request(NamedTuple):
 
 @dataclass(eq=False)
 class _Requests(PlanColumns[_Request]):
-    """Recordings, and what is requested of them.
+    """Recordings, and their requested results.
 
     Attributes:
         recordings: of type ``RECORDING``.

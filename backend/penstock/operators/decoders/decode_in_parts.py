@@ -71,7 +71,7 @@ class _Follower(Protocol):
 
 @dataclass(slots=True)
 class _Begun:
-    """A batch that is begun.
+    """A batch whose work has begun.
 
     Attributes:
         first, second: the steps' workspaces.

@@ -23,7 +23,7 @@ _MAX_CHANNELS, _MAX_RATE = 8, 655350
 
 
 class SoundEncoder(FileEncoder):
-    """The base: encodes each recording by libsndfile.
+    """Base class of operators that encode each recording with libsndfile.
 
     Attributes:
         container: libsndfile's name of the format.

@@ -1,4 +1,4 @@
-"""Decodes the JPEGs of a batch, and resizes and stores what is decoded while it is in the cache: one compiled call for a thread."""
+"""Decode the JPEGs of a batch, and resize and store the pixels while they are in the cache: one compiled call for each thread."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class FloatResampling(Sampling):
 
 @dataclass(frozen=True)
 class ResampledValues(Stage):
-    """The planes of an image's values, resized, which are not computed but for the rows that are at hand.
+    """The resized planes of an image's values, of which only the current rows are computed.
 
     Attributes:
         resampling, store: the stages that it combines.

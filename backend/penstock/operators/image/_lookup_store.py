@@ -18,7 +18,7 @@ PLANES = (2, 0, 1)
 
 @dataclass(frozen=True)
 class LookupStore(Store):
-    """Images of uint8 stored in another order, by a table of each channel's values.
+    """Store uint8 images in another order, by a table of each channel's values.
 
     Attributes:
         table: float32 of shape (C, 256).

@@ -54,7 +54,7 @@ class ChannelValues(NamedTuple):
 
 
 class CmnRules(NamedTuple):
-    """What is done with all images of all batches.
+    """The operations that all images of all batches share.
 
     Attributes:
         crop: the window.

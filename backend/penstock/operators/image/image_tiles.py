@@ -1,4 +1,4 @@
-"""`image_tiles`: images as the tiles that a model takes, with pictures of the whole beside them."""
+"""`image_tiles`: images as the tiles that a model takes, with a picture of the whole image."""
 
 from __future__ import annotations
 

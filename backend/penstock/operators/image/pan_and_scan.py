@@ -1,4 +1,4 @@
-"""`pan_and_scan`: which parts of long images a model sees beside the whole."""
+"""`pan_and_scan`: the parts of long images that a model sees in addition to the whole."""
 
 from __future__ import annotations
 

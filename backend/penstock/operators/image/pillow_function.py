@@ -26,7 +26,7 @@ from penstock.schema.operator import Shape
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a call asks for.
+    """The request of a call.
 
     Attributes:
         numbers: its `arguments`.

@@ -45,7 +45,7 @@ class _Normalize(Protocol):
 
 
 class _Rules(NamedTuple):
-    """What is done with all images of one type.
+    """The operations that all images of one type share.
 
     Attributes:
         images: by both steps.

@@ -136,7 +136,7 @@ class TypedReduction(Reduction):
 
 
 class Deviation(Reduction):
-    """The base of reductions of the squared distances from a given mean."""
+    """Base class of reductions of the squared distances from a given mean."""
 
     squares = True
     divides = True

@@ -1,4 +1,4 @@
-"""What makes several samples of one: the parts of all samples are a batch of their own, which knows where each is from."""
+"""Base class of operators that split a sample; the output batch records each part's source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators that draw on images share: colours, and coordinates between pixels."""
+"""Helpers of operators that draw on images: colours, and coordinates between pixels."""
 
 from __future__ import annotations
 

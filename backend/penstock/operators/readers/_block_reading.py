@@ -23,7 +23,7 @@ _WASTE: Final = 8
 
 
 class Contents(NamedTuple):
-    """What was read of a batch.
+    """The bytes read for a batch.
 
     Attributes:
         block: the memory that holds it: uint8 of shape (n,).
@@ -64,7 +64,7 @@ def _memory(pool: HostPool | None, size: int) -> np.ndarray:
 
 
 class PathTable:
-    """The paths of a data set as C's functions take them.
+    """The paths of a data set in the form of C's functions.
 
     Args:
         paths: of local files.

@@ -119,7 +119,7 @@ def _inside(counts: bytes, size: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class CocoSettings:
-    """Which annotations to use, and how.
+    """The annotations to use, and their form.
 
     Attributes:
         corners: boxes are left, top, right, bottom; else left, top, width, height.

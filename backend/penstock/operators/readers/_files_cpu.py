@@ -1,4 +1,4 @@
-"""Kernels that place what is read of a batch's files in one block of memory."""
+"""Kernels that arrange the contents of a batch's files in one block of memory."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _MAX_OPEN_VIDEOS: Final = 8
 
 
 class OpenVideos:
-    """Indices of files, each made once, and a few decoders that threads take in turns.
+    """Indices of files, each built once, and a few decoders that threads share.
 
     Args:
         files: that may be accessed.

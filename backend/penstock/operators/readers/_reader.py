@@ -52,7 +52,7 @@ EPOCH_SHUFFLE_ARGUMENTS = (
 
 
 class Reader(Operator):
-    """The base of readers.
+    """Base class of readers.
 
     Attributes:
         items: all items of the data set, in order; listed when first needed.
@@ -253,7 +253,7 @@ class Reader(Operator):
 
 
 class Sources(Sequence[str]):
-    """The sources of a batch's samples, put into words only when they are asked for.
+    """The sources of a batch's samples, formatted only when requested.
 
     Args:
         items: of the data set.

@@ -71,7 +71,7 @@ class OrderSettings:
 
 @dataclass(frozen=True)
 class _ShardStart:
-    """Where a reader begins a shard.
+    """The state of a reader at the start of a shard.
 
     Attributes:
         number: how many shards it has given before.

@@ -1,4 +1,4 @@
-"""Kernels that find what the records of a batch hold, in place.
+"""Kernels that locate the contents of a batch's records in place.
 
 They know the records that writers of these formats make. Any other, damaged ones among them, they leave to the decoders
 in Python, which tell what is wrong.

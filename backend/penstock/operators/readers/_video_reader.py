@@ -1,4 +1,4 @@
-"""The base of the readers of video files: which sequences of frames there are, and how they are read."""
+"""Base class of the readers of video files: the choice of frame sequences, and reading them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Clip(NamedTuple):
 
 @dataclass(frozen=True)
 class Choices:
-    """What a reader of videos returns; see the arguments of `experimental.readers.video`.
+    """The results that a reader of videos returns; see the arguments of `experimental.readers.video`.
 
     Attributes:
         numbers: of :data:`FRAME_NUMBERS`.
@@ -97,7 +97,7 @@ def count_outputs(arguments: dict[str, Any]) -> int:
 
 
 class VideoReader(Reader):
-    """The base of the readers of video files. A concrete one says what it returns, in terms of its own arguments."""
+    """Base class of the readers of video files. A concrete class maps its arguments to :class:`Choices`."""
 
     nothing_to_read = "The number of input samples: 0, needs to be at least equal to the requested number of shards"
     decodes = True
