@@ -23,7 +23,7 @@ class Package:
 
     Attributes:
         name, version: on PyPI.
-        sha256: of the wheel.
+        sha256: hash of the wheel.
         license: of what is used of it.
         megabytes: size of the wheel.
     """

@@ -402,7 +402,7 @@ class HybridFamily(JanusFamily):
 
 
 def squared(images: DataNode, means: Sequence[float], side: int | None = None) -> DataNode:
-    """Return images in the middle of a square of a colour, told by what is white times means; see :func:`on_square`."""
+    """Return images centred on a coloured square, whose colour is white times the means; see :func:`on_square`."""
     return on_square(images, [int(mean * _WHITE) for mean in means], side)
 
 

@@ -22,10 +22,10 @@ class NeuCodecFamily(RowFamily):
     """NeuCodec.
 
     Attributes:
-        feature_size: 80; the class has as many bands whatever it says.
+        feature_size: 80; the class always uses 80 bands.
         padding_value: what bands are filled with; sounds are filled with zeros.
         hop_length: sounds get one zero more, and are then filled to multiples of it.
-        silence_beside: zeros before and behind a sound of which bands are computed.
+        silence_beside: zeros before and after a sound when bands are computed.
     """
 
     padding_value: float = 1.0
@@ -105,7 +105,7 @@ class NeuCodecFamily(RowFamily):
         }
 
     def _rows_of(self, samples: int) -> int:
-        """Return rows of a sound of so many samples."""
+        """Return the number of rows of a sound with this many samples."""
         windows = (samples + 2 * self.silence_beside - KALDI["window_length"]) // KALDI["window_step"] + 1
         return int(up(windows, _STRIDE)) // _STRIDE
 

@@ -62,7 +62,7 @@ class ViltFamily(DetectionFamily):
     """ViLT.
 
     Attributes:
-        size: `shortest_edge`; the longer side is at the most 1333 / 800 of it.
+        size: `shortest_edge`; the longer side is at most 1333 / 800 of it.
         size_divisor: sides are multiples of it.
     """
 
@@ -117,7 +117,7 @@ class OneFormerFamily(DetectionFamily):
 
     Attributes:
         task_inputs: for each image, `semantic`, `instance` or `panoptic`: of a call, not of a configuration.
-        class_info_file: accepted: the names of classes, which the class looks up for training only.
+        class_info_file: accepted without effect: names of classes, used only for training.
     """
 
     do_pad: bool = True
@@ -254,7 +254,7 @@ class DptFamily(FixedFamily):
     """DPT and Depth Anything.
 
     Attributes:
-        keep_aspect_ratio: images keep their shape, and one side gets nearly as long as asked for.
+        keep_aspect_ratio: images keep their aspect ratio, and one side becomes nearly as long as requested.
         ensure_multiple_of: sides are multiples of it.
         do_pad, size_divisor: whether there are zeros around an image, up to multiples of that.
     """
@@ -442,7 +442,7 @@ class EomtFamily(FixedFamily):
         size: `shortest_edge` and `longest_edge`.
         do_pad: whether smaller images are put in the corner of a black canvas of these sides.
         do_split_image: whether the longer side is cut into overlapping parts of the shortest edge. All parts of a call are
-            joined, and `patch_offsets` tells where they are: in a pipeline their first pixel and the one behind the last;
+            joined, and `patch_offsets` gives their positions: in a pipeline the first pixel and the one after the last;
             `ImageProcessor` adds the image's number before these.
     """
 

@@ -66,7 +66,7 @@ class PresetError(PenstockError, ValueError):
 Values = dict[str, Any]
 """Values by name: settings of a configuration, or what a processor gives."""
 Features = Mapping[str, np.ndarray]
-"""What a pipeline gives of one image, by the names of its outputs."""
+"""A pipeline's results for one image, by the names of its outputs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,25 +76,25 @@ class Family:
     names: ClassVar[tuple[str, ...]] = (PIXELS,)
     """The names of the outputs."""
     tells_by: ClassVar[tuple[str, ...]] = ()
-    """What must be known of the model, beside the settings, to count an image's tokens."""
+    """Properties of the model that, besides the settings, are needed to count an image's tokens."""
     hidden: ClassVar[frozenset[str]] = frozenset()
     """Attributes that a family's classes differ in, and that no configuration sets."""
     unchanged: ClassVar[frozenset[str]] = frozenset()
     """Settings that the class reads once, so that a call of its processor cannot change them."""
     none_is_own: ClassVar[bool] = False
-    """Whether a setting of a call that is None means the class's own, and results need not be planar, as for older classes."""
+    """Whether None in a call means the class's default, and results need not be planar, as for older classes."""
     unstacked: ClassVar[tuple[str, ...]] = ()
-    """Outputs of which a call gives lists, one for each image, whatever it asks for."""
+    """Outputs that a call always returns as lists, with one item for each image."""
     prompts_apart: ClassVar[bool] = False
-    """Whether images that are in one list are each of a prompt of its own."""
+    """Whether each image of a list belongs to a separate prompt."""
     older_settings: ClassVar[Mapping[str, str]] = {}
     """Other names that the class takes for its settings."""
     ignores_unknown: ClassVar[bool] = True
     """Whether the class keeps settings that it does not have, and ignores them, as those of `transformers` do."""
     bfloat16: ClassVar[bool] = False
-    """Whether the class gives numbers of that type, which are given as float32 that have its precision."""
+    """Whether the class returns bfloat16, which presets return as float32 of the same precision."""
     kind: ClassVar[str] = "images"
-    """What the input is, and is called: `images`, `videos` or `audio`."""
+    """Kind and name of the input: `images`, `videos` or `audio`."""
 
     @property
     def outputs(self) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ IMAGENET: Normalization = {"image_mean": (0.485, 0.456, 0.406), "image_std": (0.
 _CROPS, _MASK = "num_crops", "pixel_mask"
 _SQUARE = frozenset({"height", "width"})
 NO_CROP, NO_PAD = frozenset({"do_center_crop", "crop_size"}), frozenset({"do_pad", "pad_size"})
-"""What classes ignore that do not crop, or do not pad."""
+"""Settings that classes without cropping, or without padding, ignore."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class FixedFamily(ImageFamily):
         size: `height` and `width`, `shortest_edge`, that and `longest_edge`, or `max_height` and `max_width`.
         do_center_crop, crop_size: whether the middle is taken; its `height` and `width`.
         default_to_square: a size that is one number means both sides, not the shorter one.
-        do_pad: images get zeros behind them, up to the largest one of a call.
+        do_pad: images are padded with zeros, below and to the right, to the largest of a call.
         pad_size: `height` and `width` up to which they get them instead.
         antialias: torchvision widens filters where an image shrinks.
         tells_sizes: there is an output `original_sizes`.
@@ -217,7 +217,7 @@ class SquareClipFamily(FixedFamily):
     """CLIP, whose class also accepts KOSMOS-2's setting.
 
     Attributes:
-        use_square_size: images are resized to a square of the class's own size, whatever `size` says.
+        use_square_size: resize images to a square of the class's default size, whatever `size` says.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: dict(CLIP.size))
@@ -247,7 +247,7 @@ class GemmaFamily(FixedFamily):
     Attributes:
         do_pan_and_scan: whether it does; then the pictures of all images are joined, each image before its parts.
         pan_and_scan_min_ratio_to_activate: by how much an image's longer side must exceed the shorter one to be cut.
-        pan_and_scan_max_num_crops: so many parts at the most.
+        pan_and_scan_max_num_crops: the most parts of an image.
         pan_and_scan_min_crop_size: how large parts must be. By default, these have the values of `Gemma3Processor`.
     """
 

@@ -89,7 +89,7 @@ class TvpFamily(FramesFamily):
         size: `longest_edge`, or `height` and `width`.
         do_flip_channel_order: whether blue is first.
         constant_values: must be 0.
-        pad_mode: accepted: the class pads by a constant whatever it is.
+        pad_mode: accepted without effect: the class always pads with a constant.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"longest_edge": 448})
@@ -138,7 +138,7 @@ class IdeficsFamily(FixedFamily):
 
     Attributes:
         image_size: height and width, in the place of `size`.
-        image_num_channels: accepted: the class does not read it.
+        image_num_channels: accepted without effect: the class does not read it.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: dict(_SIDES_224))
@@ -192,7 +192,7 @@ class VideoLlavaFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class FuyuFamily(FixedFamily):
-    """Fuyu: never enlarged, in the corner of a canvas. Of the images of a prompt, sizes are told of the first one.
+    """Fuyu: never enlarged, in the corner of a canvas. Sizes are returned only for the first image of a prompt.
 
     The output `images` of the class is `pixel_values` in a pipeline, whose input has that name.
 
@@ -200,7 +200,7 @@ class FuyuFamily(FixedFamily):
         size: `height` and `width` of the canvas.
         padding_value: of what is beside the image, before it is rescaled: a whole number.
         padding_mode: must be `constant`.
-        patch_size: accepted: it is read after that.
+        patch_size: accepted without effect: it is read in a later step.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 1080, "width": 1920})

@@ -40,8 +40,8 @@ class TextDetectionFamily(ImageFamily):
     Attributes:
         limit_side_len, limit_type: how long a side is: `max`: the longer one at the most; `min`: the shorter one at least;
             `resize_long`: the longer one.
-        max_side_limit: how long the longer side is at the most then.
-        size: accepted: the class does not read it.
+        max_side_limit: the longest that the longer side may become.
+        size: accepted without effect: the class does not read it.
     """
 
     image_mean: tuple[float, ...] = _BLUE_MEAN
@@ -87,10 +87,10 @@ class TextLineFamily(ImageFamily):
 
     Attributes:
         size: `height` of lines, and the `width` that decides which are wide.
-        pad_size: `height` and `width` of narrow ones, with zeros behind them.
-        max_image_width: how wide a line is at the most.
-        character_list: accepted: it is read after the model.
-        line_width: of a call, not of a configuration: how wide all its lines are; 0: each as its own size tells.
+        pad_size: `height` and `width` to which narrow lines are padded with zeros.
+        max_image_width: the largest width of a line.
+        character_list: accepted without effect: it is used after the model.
+        line_width: of a call, not of a configuration: the width of all its lines; 0: each line's width follows from its size.
         is_v6: resizes bytes, without widening filters, and takes blue first.
     """
 
@@ -160,7 +160,7 @@ class LcNetFamily(FixedFamily):
     """PP-LCNet, which takes channels in BGR order.
 
     Attributes:
-        resize_short: how long the shorter side is; without it, `size` tells.
+        resize_short: length of the shorter side; without it, `size` applies.
         size_divisor: sides are multiples of it.
     """
 

@@ -46,7 +46,7 @@ class PatchFamily(FloatFamily):
         min_pixels, max_pixels: the same, older names, which take precedence; 0: not given.
         patch_size: extent of a patch.
         temporal_patch_size: frames in a patch.
-        merge_size: so many patches on a side become one token.
+        merge_size: side, in patches, of the square that becomes one token.
         patch_expand_factor: sides are multiples of as many more patches.
         flat: a patch is a row of values, not an image.
         grouped: patches are grouped by token.
@@ -211,8 +211,8 @@ class MuseImageFamily(FloatFamily):
     Attributes:
         patch_size: extent of a patch.
         temporal_patch_size: as many times a patch is repeated.
-        merge_size: so many patches on a side become one token.
-        max_image_tokens: so many tokens an image becomes at the most.
+        merge_size: side, in patches, of the square that becomes one token.
+        max_image_tokens: the most tokens of an image.
     """
 
     resample: int = 1
@@ -259,7 +259,7 @@ class NeoFamily(FloatFamily):
 
     Attributes:
         size: `min_pixels` and `max_pixels`; none: there are no such bounds.
-        max_side: how long a side is at the most; 0: there is no such bound.
+        max_side: the longest side in pixels; 0: no limit.
         patch_size: extent of a patch.
     """
 
@@ -363,7 +363,7 @@ class FirstInklingFamily(FloatFamily):
     Attributes:
         size: `height` and `width` of a patch, which are equal.
         rescale_image_frac: must be unset.
-        rescale_image_max_upscaled_long_edge: accepted: it is read with that only.
+        rescale_image_max_upscaled_long_edge: accepted without effect: it is read only with `rescale_image_frac`.
     """
 
     resample: int = 1
@@ -423,7 +423,7 @@ class KimiFamily(FloatFamily):
     Attributes:
         size: `max_height` and `max_width`, which are equal: the most patches of a side.
         patch_size: extent of a patch.
-        merge_size: so many patches on a side become one token.
+        merge_size: side, in patches, of the square that becomes one token.
         max_patches: of an image.
     """
 
@@ -588,8 +588,8 @@ class Gemma4Family(FloatFamily):
 
     Attributes:
         patch_size: extent of a patch.
-        max_soft_tokens: so many tokens an image becomes at the most.
-        pooling_kernel_size: so many patches on a side become one token.
+        max_soft_tokens: the most tokens of an image.
+        pooling_kernel_size: side, in patches, of the square that becomes one token.
     """
 
     image_mean: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -679,7 +679,7 @@ class SigLIP2Family(FloatFamily):
 
     Attributes:
         patch_size: extent of a patch.
-        max_num_patches: so many patches an image becomes at the most, and is padded to.
+        max_num_patches: the most patches of an image, and the number to which they are padded.
     """
 
     patch_size: int = 16

@@ -47,7 +47,7 @@ def preset(
         device_id: the number of the GPU; by default, the current one.
         encoded: the input is files (JPEG, PNG and so on; sounds as WAV, FLAC or OGG); else images of uint8, of layout
             HWC, in RGB, or signals of float32 at the model's sampling rate. Videos are always given as frames of uint8, of
-            layout FHWC: those that :func:`sampled_frames` tells.
+            layout FHWC: those that :func:`sampled_frames` returns.
         drop_alpha: transparent pixels of files become the colours stored for them, as where the processor is called with
             images from transformers' `load_image`, which chat templates do; by default, they are put on white, as
             where it is called with `PIL.Image.open(file)`.
@@ -153,7 +153,7 @@ def sampled_frames(
     """Return the numbers of the frames that a video processor takes, so that only these need to be decoded.
 
     Args:
-        configuration: as for :func:`preset`; its `fps`, `num_frames` and others tell which.
+        configuration: as for :func:`preset`; its `fps`, `num_frames` and others select the frames.
         frames: how many the video has.
         rate: how many it has a second, if that is known.
         duration: its seconds as its decoder reports them, which SmolVLM and the classes of GLM go by. By default

@@ -46,11 +46,11 @@ class MiniCPMFamily(_SliceFamily):
 
     Attributes:
         slice_mode: whether large images are sliced.
-        max_slice_nums: so many slices at the most.
+        max_slice_nums: the most slices of an image.
         scale_resolution: the side of a square of about as many pixels as the whole has, and a slice.
         patch_size: extent of a patch.
-        downsample_mode: `16x` or `4x`: so many patches become one token.
-        use_image_id: accepted: of text.
+        downsample_mode: `16x` or `4x`: the number of patches that become one token.
+        use_image_id: accepted without effect: it concerns the text.
     """
 
     resample: int = 3
@@ -132,7 +132,7 @@ class MiniCPMOcrFamily(MiniCPMFamily):
     """MiniCPM-OCR.
 
     Attributes:
-        small_image_upsize: must be `always`: no preset measures the letters of small images.
+        small_image_upsize: must be `always`: presets do not detect the text size of small images.
     """
 
     downsample_mode: str = "4x"
@@ -152,7 +152,7 @@ class Step3Family(_SliceFamily):
     Attributes:
         size: `height` and `width` of the whole, of which the first counts.
         patch_size: side of a window.
-        max_image_size: so long is the longer side of an image at the most.
+        max_image_size: the largest length of an image's longer side.
     """
 
     image_mean: tuple[float, ...] = OPENAI["image_mean"]
@@ -230,15 +230,15 @@ class Lfm2Family(_SliceFamily):
     """LFM2-VL: patches of the tiles of a large image and of the whole, padded to a fixed number.
 
     Attributes:
-        downsample_factor: so many patches on a side become one token.
+        downsample_factor: side, in patches, of the square that becomes one token.
         do_image_splitting: whether there are tiles.
         min_tiles, max_tiles: how many.
         use_thumbnail: whether the whole follows them.
         min_image_tokens, max_image_tokens: of the whole.
         encoder_patch_size: extent of a patch.
         tile_size: extent of a tile.
-        max_pixels_tolerance: an image has tiles if it has so many times the most pixels of the whole.
-        return_row_col_info: whether rows and columns of tiles, and the size of the whole, are told.
+        max_pixels_tolerance: an image is tiled if its pixels exceed the limit of the whole by this factor.
+        return_row_col_info: whether rows and columns of tiles, and the size of the whole, are returned.
         do_pad: must be set.
     """
 
@@ -365,8 +365,8 @@ class Phi4Family(_SliceFamily):
 
     Attributes:
         size: `height` and `width` of a tile, which are equal.
-        patch_size: extent of a patch, of which the masks tell.
-        dynamic_hd: so many tiles at the most.
+        patch_size: extent of a patch; masks have one element for each.
+        dynamic_hd: the most tiles.
         resample: the filter by which the whole is made of the canvas; images are resized to it by the bilinear one.
     """
 
@@ -569,7 +569,7 @@ class MolmoFamily(_SliceFamily):
 
     Attributes:
         size: `height` and `width`, which are equal: of the whole, and of a crop.
-        max_crops: so many crops at the most.
+        max_crops: the most crops.
         overlap_margins: patches at the begin and at the end of a crop that belong to its neighbour.
         patch_size: extent of a patch.
         pooling_size: rows and columns of patches that become one token.

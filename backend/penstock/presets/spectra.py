@@ -47,7 +47,7 @@ class SpectralFamily(SoundFamily):
     """Sounds as mel bands of windows.
 
     Attributes:
-        feature_size: bands, where they are not told otherwise.
+        feature_size: number of bands, unless another setting gives it.
     """
 
     feature_size: int = 80
@@ -56,7 +56,7 @@ class SpectralFamily(SoundFamily):
     mask_name: ClassVar[str] = MASK
     mask_type: ClassVar[type] = np.int32
     always_masks: ClassVar[bool] = False
-    """Whether there are masks whatever is asked."""
+    """Whether masks are always returned, even if a call does not request them."""
 
     def features(self, signal: DataNode, **arguments: Any) -> DataNode:
         """Return the mel bands of a signal; ``arguments`` are those of :func:`fn.mel_features`."""
@@ -90,7 +90,7 @@ class SpectralFamily(SoundFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class ClipSoundFamily(SpectralFamily):
-    """Sounds that become equally many rows, whatever a call says of lengths."""
+    """Sounds that always become the same number of rows, whatever lengths a call requests."""
 
     return_attention_mask: bool = False
 
@@ -221,7 +221,7 @@ class ClapFamily(ClipSoundFamily):
 class RowFamily(SpectralFamily):
     """Sounds that become rows, which a call cuts off and fills.
 
-    What a call tells of lengths is in rows, or, if :attr:`in_samples`, in samples.
+    The lengths of a call are in rows or, if :attr:`in_samples`, in samples.
     """
 
     in_samples: ClassVar[bool] = False
@@ -470,7 +470,7 @@ class CohereFamily(ParakeetFamily):
     Attributes:
         dither: the deviation of the noise that is added, which is the same for all sounds of a length.
         max_audio_clip_s, overlap_chunk_second: sounds are whole that are not longer than the first less the second, in seconds.
-        min_energy_window_samples: accepted: it is read with longer sounds only.
+        min_energy_window_samples: accepted without effect: it is read only with longer sounds.
     """
 
     feature_size: int = 128
@@ -616,9 +616,9 @@ class WavTokenizerFamily(SampleFamily):
     """WavTokenizer.
 
     Attributes:
-        hop_length: accepted: sounds are not filled to multiples of it.
+        hop_length: accepted without effect: sounds are not padded to multiples of it.
         normalize_audio: must be false.
-        target_peak_dB_FS: accepted: it is read with that only.
+        target_peak_dB_FS: accepted without effect: it is read only with that setting.
     """
 
     sampling_rate: int = 24000
@@ -711,7 +711,7 @@ class FilledFamily(SpectralFamily):
 
     Attributes:
         max_length: in samples, to which sounds are cut off or filled, as the class does where a call says nothing.
-        pad_to_multiple_of: sounds are filled to multiples of so many samples.
+        pad_to_multiple_of: sounds are padded to a multiple of this many samples.
     """
 
     max_length: int = 0
@@ -810,7 +810,7 @@ class GemmaSoundFamily(FilledFamily):
         fft_overdrive: the transform is twice as long.
         mel_floor: the least energy, or what is added to energies.
         dither, input_scale_factor, per_bin_mean, per_bin_stddev: must be 0, 1 and none.
-        is_gemma4: windows begin before the sound, `mel_floor` is added, and rows behind a sound are zeros.
+        is_gemma4: windows begin before the sound, `mel_floor` is added, and rows after a sound are zeros.
     """
 
     feature_size: int = 128
@@ -1200,7 +1200,7 @@ _DOTS_ROWS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class DotsFamily(ChunkFamily):
-    """dots.note, of which the windows behind the longest sound of a call are left out.
+    """dots.note, without the windows after the longest sound of a call.
 
     Attributes:
         chunk_seconds: another name of `chunk_length`.
@@ -1285,7 +1285,7 @@ class ClvpFamily(FilledFamily):
         default_audio_length: in seconds, to which sounds are cut off or filled.
         hop_length, n_fft: of the transform, in samples.
         mel_norms: must be none.
-        chunk_length, n_samples, nb_max_frames: accepted: the class does not read them.
+        chunk_length, n_samples, nb_max_frames: accepted without effect: the class does not read them.
     """
 
     sampling_rate: int = 22050

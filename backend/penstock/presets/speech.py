@@ -23,9 +23,9 @@ class SoundFamily(Family):
 
     Attributes:
         sampling_rate: of the sound, in Hz.
-        padding_value: what there is behind its end.
+        padding_value: the value after its end.
         padding_side: where: `right`.
-        return_attention_mask: whether a mask tells sound from padding.
+        return_attention_mask: whether a mask distinguishes sound from padding.
     """
 
     padding: ClassVar[object] = False
@@ -56,13 +56,13 @@ class SoundFamily(Family):
 
 @dataclass(frozen=True, kw_only=True)
 class WhisperFamily(SoundFamily):
-    """Whisper: the logarithm of a mel spectrogram of so many seconds.
+    """Whisper: the logarithm of a mel spectrogram of a fixed duration.
 
     Attributes:
         feature_size: mel filters.
         hop_length, n_fft: of the transform, in samples.
         chunk_length: in seconds.
-        max_length: so many samples are taken instead.
+        max_length: the number of samples, instead of that duration.
         nb_max_frames, n_samples: follow from the others; checked.
         mel_filters: ignored: computed.
     """
@@ -266,7 +266,7 @@ class DacFamily(CodecFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class DiaFamily(DacFamily):
-    """Dia, which always tells the mask."""
+    """Dia, which always returns the mask."""
 
     always_masks = True
 
@@ -301,11 +301,11 @@ class EncodecFamily(CodecFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class KyutaiFamily(EncodecFamily):
-    """Kyutai's speech to text: silence before and behind.
+    """Kyutai's speech to text: silence before and after the sound.
 
     Attributes:
         audio_silence_prefix_seconds: before the sound.
-        audio_delay_seconds: behind it, and a second more.
+        audio_delay_seconds: silence after it, plus one second.
     """
 
     audio_silence_prefix_seconds: float = 0.0

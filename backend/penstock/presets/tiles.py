@@ -36,7 +36,7 @@ _LONGEST = frozenset({"longest_edge"})
 
 
 _ARRANGEMENT = ("rows", "cols")
-"""What is told of an image's tiles."""
+"""The outputs that describe an image's tiles."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,7 +296,7 @@ class DoclingFamily(GridFamily):
 
     Attributes:
         fine_route, dense_max_patches: must be false and 0.
-        dense_max_scale, dense_min_aspect, dense_max_aspect: accepted: they are read with the latter only.
+        dense_max_scale, dense_min_aspect, dense_max_aspect: accepted without effect: they are read only with the latter.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 512, "width": 512})
@@ -432,7 +432,7 @@ class UnlimitedOcrFamily(OcrFamily):
     """Unlimited-OCR, which also returns the arrangement of the tiles.
 
     Attributes:
-        maximum_pad_value: a whole without tiles of a side up to so many pixels does not keep its shape.
+        maximum_pad_value: an image without tiles whose target side is at most this many pixels does not keep its aspect ratio.
     """
 
     tile_size: int = 640
@@ -467,7 +467,7 @@ class PerceptionFamily(ImageFamily):
     Attributes:
         vision_input_type: `thumb+tile`; else there is the whole alone.
         tile_size: extent of a tile.
-        max_num_tiles: so many tiles at the most.
+        max_num_tiles: the most tiles.
     """
 
     resample: int = 3
@@ -515,7 +515,7 @@ class SplitFamily(_TileFamily):
         max_image_size: `longest_edge`, of a tile.
         do_image_splitting: whether it is cut.
         do_pad: whether there is a mask; all tiles are of one size.
-        return_row_col_info: whether rows and columns of tiles are told: 0 of an image that is not cut.
+        return_row_col_info: whether rows and columns of tiles are returned: 0 for an image that is not cut.
     """
 
     resample: int = 1
@@ -604,7 +604,7 @@ class CappedSplitFamily(SplitFamily):
     """UltraV-BERT: as Idefics3, of fewer tiles.
 
     Attributes:
-        max_image_tiles: how many at the most.
+        max_image_tiles: the most tiles.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"longest_edge": 3072})
@@ -647,7 +647,7 @@ class LlamaFamily(_TileFamily):
     """Llama 4: tiles of a canvas with the image in its corner, then the whole image; in bfloat16, returned as float32.
 
     Attributes:
-        max_patches: so many tiles a canvas has at the most.
+        max_patches: the most tiles of a canvas.
         resize_to_max_canvas: images are enlarged as far as a canvas holds.
     """
 

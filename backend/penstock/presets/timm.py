@@ -25,7 +25,7 @@ class TimmFamily(Family):
     """Models of timm: resized by PIL, cropped, and normalized as `torchvision.transforms.ToTensor` and `Normalize` do.
 
     Attributes:
-        pretrained_cfg: what timm tells of the model: `input_size`, `interpolation`, `crop_pct`, `crop_mode`, `mean`, `std`.
+        pretrained_cfg: timm's settings of the model: `input_size`, `interpolation`, `crop_pct`, `crop_mode`, `mean`, `std`.
         ignored: what else such a configuration holds.
     """
 

@@ -60,9 +60,9 @@ class SampledFamily(Family):
 
     Attributes:
         do_sample_frames: whether it is only some.
-        fps: so many a second; 0: not told.
-        num_frames: so many; 0: not told.
-        min_frames, max_frames: bounds of the number that `fps` tells.
+        fps: frames per second to select; 0: unset.
+        num_frames: number of frames to select; 0: unset.
+        min_frames, max_frames: bounds of the number that follows from `fps`.
         temporal_patch_size: of it, too, there are multiples.
         initial_shift: where InternVL begins: in frames; true: with half of the distance between two.
         max_duration: in seconds, up to which GLM-4V goes by `fps`.
@@ -381,7 +381,7 @@ class VideoFamily(SampledFamily, PatchFamily):
 
     Attributes:
         cap_pixels_per_frame: must be false.
-        max_video_tokens, max_image_size: accepted: they are read with that only, or not at all.
+        max_video_tokens, max_image_size: accepted without effect: they are read only with that setting, or not at all.
     """
 
     cap_pixels_per_frame: bool = False
@@ -428,7 +428,7 @@ class ErnieVideoFamily(VideoFamily):
     Attributes:
         size: of a frame.
         draw_on_frames: must be false: no preset draws the time on frames.
-        font: accepted: it is read with that only.
+        font: accepted without effect: it is read only with `draw_on_frames`.
     """
 
     rule: str = "qwen2-vl"
@@ -564,7 +564,7 @@ class MiniMaxVideoFamily(VideoFamily):
 
     Attributes:
         min_pixels, max_pixels: of a frame; `size` has no effect.
-        vision_segment_max_frames: patches in time that a segment has at the most; None: there is one.
+        vision_segment_max_frames: the most temporal patches of a segment; None: a single segment.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 672, "width": 672})
@@ -872,7 +872,7 @@ class EmbeddingGemmaFamily(Gemma4VideoFamily):
     """Videos of EmbeddingGemma 2: like those of Gemma 4, with another selection of frames.
 
     Attributes:
-        add_timestamps, load_audio_from_video: accepted: they are read beside the frames.
+        add_timestamps, load_audio_from_video: accepted without effect on frames.
     """
 
     fps: float = 1.0
@@ -895,7 +895,7 @@ class Glm5VideoFamily(SampledFamily, Glm5Family):
 
     Attributes:
         min_image_tokens, max_image_tokens: of a video.
-        max_image_size: accepted: the class does not read it.
+        max_image_size: accepted without effect: the class does not read it.
     """
 
     rule: str = "glm5-video"
@@ -927,7 +927,7 @@ class MiniCPMVideoFamily(SampledFamily, MiniCPMFamily):
     """Videos of MiniCPM-V: each frame is prepared like an image.
 
     Attributes:
-        max_num_frames: so many frames are taken at the most.
+        max_num_frames: the most frames to select.
         stack_frames: must be 1.
     """
 
@@ -988,10 +988,10 @@ class NemotronVideoFamily(SampledFamily, FloatFamily):
     """Videos of Nemotron Omni: the frames of a temporal unit as channels.
 
     Attributes:
-        norm_mean, norm_std: of each channel; they must be told.
+        norm_mean, norm_std: of each channel; required.
         patch_size: extent of a patch.
         downsample_ratio: the part of a side's patches that become tokens.
-        video_target_num_patches: of a frame, about so many.
+        video_target_num_patches: the approximate number of patches of a frame.
         video_maintain_aspect_ratio: frames keep their shape; else they are square.
     """
 
@@ -1096,8 +1096,8 @@ class MuseVideoFamily(SampledFamily, MuseImageFamily):
     """Videos of Muse Glimmer.
 
     Attributes:
-        max_video_frame_tokens: so many tokens a frame becomes at the most.
-        frame_timestamp_format: accepted: the processor of texts reads it.
+        max_video_frame_tokens: the most tokens of a frame.
+        frame_timestamp_format: accepted without effect: only the text processor reads it.
     """
 
     default_to_square: bool = True
@@ -1182,7 +1182,7 @@ class MolmoVideoFamily(SampledFamily, MolmoFamily):
     """Videos of Molmo 2: patches of each frame, and the indices of the patches to pool.
 
     Attributes:
-        max_fps: of a video with more frames a second, not more than so many are taken.
+        max_fps: the most frames to select per second of video.
     """
 
     do_rescale: bool = False

@@ -49,7 +49,7 @@ class _Encoded:
         batch: their bytes.
 
     Attributes:
-        opened: those that are no ordinary WAV files, by the position of the sample.
+        opened: those that are not plain WAV files, by the position of the sample.
     """
 
     def __init__(self, batch: TensorListCPU) -> None:
@@ -87,8 +87,8 @@ class _Requests(PlanColumns[_Request]):
 
     Attributes:
         recordings: of type ``RECORDING``.
-        opened: those that are no ordinary WAV files, and None for the others; empty: all are WAV files.
-        scales: the factors to the requested sample rates; None: all recordings keep theirs.
+        opened: those that are not plain WAV files, and None for the others; empty: all are WAV files.
+        scales: the factors to the requested sample rates; None: no recording is resampled.
         rates: what is returned as sample rates, in Hz.
         lengths: frames of the outputs.
         lobes: of the filter that resamples.

@@ -75,7 +75,7 @@ class _Begun:
 
     Attributes:
         first, second: the steps' workspaces.
-        following: what is done with the images; None: they are kept.
+        following: the work on the images; None: they are stored.
     """
 
     first: Workspace

@@ -34,8 +34,8 @@ class BoxPlan:
     """The result for one sample.
 
     Attributes:
-        boxes: those kept, in the output's format.
-        indices: of the boxes kept.
+        boxes: the remaining boxes, in the output's format.
+        indices: of the remaining boxes.
     """
 
     boxes: np.ndarray
@@ -48,7 +48,7 @@ class BoxPlans(PlanColumns[BoxPlan]):
 
     Attributes:
         boxes, indices: see :class:`BoxPlan`; those of all samples, one after the other.
-        counts: how many boxes of each sample are kept.
+        counts: how many boxes of each sample remain.
     """
 
     boxes: np.ndarray

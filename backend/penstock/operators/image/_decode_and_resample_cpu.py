@@ -35,11 +35,11 @@ from penstock.operators.image._rescale_normalize_cpu import sum_rows_to_planes
     _FACTORS,
     _FACTORS_OF_A_CHANNEL,
 ) = range(12)
-"""The columns of what is told of a resizing: addresses of arrays, and their extents."""
+"""The columns of a resizing's parameters: addresses of arrays, and their extents."""
 _CHANNELS = 3
 _BYTE = np.dtype(np.uint8)
 _ROWS = 128
-"""Pixels are resized in columns so many rows at a time, which are in the cache, unless they are a few more."""
+"""Number of rows whose columns are resized at once, few enough for the cache; the last strip may have a few more."""
 _MAX_ROWS = _ROWS + BLOCK + 2 * TALLEST
 
 _pixels, _between = ThreadBuffers(), ThreadBuffers()

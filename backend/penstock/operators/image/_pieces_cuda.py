@@ -21,13 +21,13 @@ class _Patching(NamedTuple):
 
     Attributes:
         source: where the region begins.
-        elements: to be made of the target.
+        elements: number of elements of the target to compute.
         frame: pixels of a frame.
         patches: those of the image; the rest of the target is 0.
         rows, columns: of patches.
         width: pixels of a row.
-        first, total: patches before these, and all of them, where they lie beside each other.
-        several: there is a table for each channel.
+        first, total: number of patches before these, and in all, if the patches are side by side.
+        several: whether each channel has its own table.
     """
 
     source: Pointer
@@ -54,7 +54,7 @@ class _Tiling(NamedTuple):
         top, left: where on the canvas it begins.
         columns: tiles in a row of the canvas.
         high, wide: extents of a tile.
-        several: there is a table for each channel.
+        several: whether each channel has its own table.
     """
 
     source: Pointer
@@ -83,7 +83,7 @@ class Patches:
         target: float32 of shape (patches, values), or (C, patch, columns) where patches lie beside each other.
         region: of each frame: its begin and its extents.
         count: of the patches, less padding.
-        first, total: patches before these, and all of them, where they lie beside each other.
+        first, total: number of patches before these, and in all, if the patches are side by side.
     """
 
     source: Located

@@ -19,7 +19,7 @@ class _Lookup(NamedTuple):
     Attributes:
         pixels: of each frame.
         planar: the target has its channels first.
-        several: there is a table for each channel.
+        several: whether each channel has its own table.
     """
 
     source: Pointer

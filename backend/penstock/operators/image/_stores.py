@@ -59,7 +59,7 @@ class CmnRules(NamedTuple):
     Attributes:
         crop: the window.
         values: per-channel values.
-        mirrored: whether W is reversed; a drawn mirror comes apart.
+        mirrored: whether W is reversed; random mirroring is passed separately.
     """
 
     crop: CropRules

@@ -64,7 +64,7 @@ class _Links:
 
     Attributes:
         links: in order.
-        scale: the first one reads the image at one out of so many rows and columns.
+        scale: the factor by which the image that the first link reads is reduced.
     """
 
     links: list[_Link]
@@ -93,7 +93,7 @@ class _Segment:
         window: the part of the last stage's output to compute.
         part_read: the part of the input that it depends on.
         strips: in order.
-        scale: the part read is that of the image at one out of so many rows and columns.
+        scale: the factor by which the image that is read is reduced.
     """
 
     links: tuple[_Link, ...]

@@ -33,7 +33,7 @@ class BlurPlan:
 
     Attributes:
         axes: the dimensions of the data that the windows run along.
-        sigmas, sizes: of the windows, as given: 0 where the one follows from the other.
+        sigmas, sizes: of the windows, as the user gave them: 0 where one follows from the other.
     """
 
     axes: list[int]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _WHOLE = ("first", "last")
 _Region = tuple[int, int, int, int]
-"""Where what is shown of an input begins, and its extents."""
+"""Start and extents of the region of an input."""
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class _Crop(NamedTuple):
         image: the index of its image.
         corners: of the quadrilateral, float64 of shape (4, 2).
         height, width: before it is turned.
-        turned: by a quarter.
+        turned: whether it is rotated by 90 degrees.
     """
 
     image: int

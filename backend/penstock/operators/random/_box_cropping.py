@@ -23,8 +23,8 @@ class BoxWindow:
     Attributes:
         anchor: its start in x, y, z order, as returned.
         shape: its extents, as returned.
-        boxes: those kept, as starts and ends in fractions of the window.
-        indices: of the boxes kept.
+        boxes: the remaining boxes, as starts and ends in fractions of the window.
+        indices: of the remaining boxes.
     """
 
     anchor: np.ndarray
@@ -39,7 +39,7 @@ class BoxWindows(PlanColumns[BoxWindow]):
 
     Attributes:
         anchors, shapes: float32 of shape (samples, axes).
-        counts: how many boxes of each sample are kept.
+        counts: how many boxes of each sample remain.
         boxes, indices: see :class:`BoxWindow`; those of all samples, one after the other.
     """
 

@@ -22,7 +22,7 @@ class OpenVideos:
         files: that may be accessed.
 
     Attributes:
-        most_open: how many decoders are kept.
+        most_open: the largest number of open decoders.
     """
 
     def __init__(self, files: Files) -> None:

@@ -74,7 +74,7 @@ class _ShardStart:
     """The state of a reader at the start of a shard.
 
     Attributes:
-        number: how many shards it has given before.
+        number: how many shards came before.
         epoch: how often it has shuffled the list by then.
         generator: the state of its random numbers.
     """

@@ -60,7 +60,7 @@ class Choices:
 
     Attributes:
         numbers: of :data:`FRAME_NUMBERS`.
-        span_format: what starts and ends in lists are: `timestamps` or `frames`.
+        span_format: the unit of starts and ends in lists: `timestamps` or `frames`.
         rounding: of :data:`ROUNDINGS`.
         factor: of pixels of type float.
     """

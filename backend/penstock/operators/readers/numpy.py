@@ -252,8 +252,8 @@ class _Part:
     Attributes:
         file: that holds it.
         shape, dtype: of the region.
-        mapped: the file in memory; None if the region is better read in other ways.
-        pieces: addresses and sizes of what lies together in the file: int64 of shape (n, 2).
+        mapped: the file in memory; None if other ways of reading the region are faster.
+        pieces: addresses and sizes of its contiguous pieces: int64 of shape (n, 2).
     """
 
     file: OpenFile
