@@ -1,4 +1,4 @@
-"""Pipelines made from a model's own `preprocessor_config.json`, which give what its processor gives, to the bit.
+"""Pipelines made from a model's `preprocessor_config.json`, with results equal bit for bit to those of its processor.
 
 >>> pipeline = presets.preset("models/clip", batch_size=32)  # doctest: +SKIP
 """

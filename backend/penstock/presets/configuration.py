@@ -494,7 +494,7 @@ def families() -> tuple[str, ...]:
 
 
 def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
-    """Return the settings of a configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
+    """Return the settings of a configuration: a folder with `preprocessor_config.json`, that file, or its contents.
 
     Of models of timm, it is their `config.json`; of open_clip, `open_clip_config.json`.
 
@@ -537,7 +537,7 @@ def part_of(configuration: Mapping[str, object], kind: str | None = None) -> Map
     """Return the settings of one class, of a configuration that holds those of several, as Qwen2.5-Omni's.
 
     Args:
-        kind: what the class takes: `images`, `audio` or `videos`; by default, the first of these that is there.
+        kind: the class's input: `images`, `audio` or `videos`; by default, the first of these that the configuration has.
     """
     named = [key for key in _TYPES if configuration.get(key)]
     wanted = _TYPE_OF_KIND[kind] if kind else named[0] if named else ""
@@ -549,7 +549,7 @@ def part_of(configuration: Mapping[str, object], kind: str | None = None) -> Map
 
 
 def _family_named(name: str) -> Family | None:
-    """Return the family of a class with its own settings, if there is one."""
+    """Return the family of a class with the class's default settings, if there is one."""
     if name.removesuffix("Fast") in _UNFOLLOWED:
         return None
     family_name = next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)

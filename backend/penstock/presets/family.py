@@ -121,10 +121,10 @@ class Family:
         return values
 
     def check(self, backend: str) -> None:
-        """Raise PresetError if the arithmetic of a library, `torchvision` or `pil`, is not followed with these settings."""
+        """Raise PresetError if presets do not support the arithmetic of `backend`, `torchvision` or `pil`, with these settings."""
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        """Return the outputs for images of uint8, of layout HWC, or for sounds, where these are: on the CPU or on a GPU."""
+        """Return the outputs for uint8 images of layout HWC, or for sounds, on the device of the input."""
         raise NotImplementedError
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
@@ -280,10 +280,10 @@ AnyFamily = TypeVar("AnyFamily", bound=Family)
 def settings_from(
     defaults: AnyFamily, given: Mapping[str, object], name: str, vocabulary: frozenset[str] = frozenset()
 ) -> AnyFamily:
-    """Return the settings of a configuration, with the class's own defaults.
+    """Return the settings of a configuration, completed by the class's defaults.
 
     Args:
-        defaults: the class's own settings.
+        defaults: the class's default settings.
         given: the configuration.
         name: of the class.
         vocabulary: settings of all classes, which are not taken for misspelled ones.

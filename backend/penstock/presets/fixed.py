@@ -107,13 +107,13 @@ class FixedFamily(ImageFamily):
         return self.cropped(images, backend, self.crop_size) if self.do_center_crop else images
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
-        """Return images of the size that is asked for."""
+        """Return images of the requested size."""
         if set(self.size) == {"shortest_edge"}:
             return self.shortened(images, backend, self.size["shortest_edge"])
         return self.resized(images, backend, self.target(images))
 
     def target(self, images: DataNode) -> DataNode | list[int]:
-        """Return the size of images that is asked for, if it is not that of the shorter side alone."""
+        """Return the requested size of images, unless only the shorter side is requested."""
         if "height" in self.size:
             return [self.size["height"], self.size["width"]]
         rule, bounds = self.rule
@@ -124,14 +124,14 @@ class FixedFamily(ImageFamily):
         return target
 
     def shortened(self, images: DataNode, backend: str, edge: int) -> DataNode:
-        """Return images whose shorter side is so long."""
+        """Return images whose shorter side has this length."""
         return fn.resize(images, resize_shorter=edge, **self._filtering(backend))
 
     def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
         return fn.resize(images, size=size, **self._filtering(backend))
 
     def _filtering(self, backend: str) -> Values:
-        """Return the arguments of :func:`fn.resize` beside the size."""
+        """Return the arguments of :func:`fn.resize` other than the size."""
         arguments = {"reference": backend, "interpolation": self.filter_of(backend)}
         return arguments if self.antialias else arguments | {"antialias": False}
 
@@ -143,7 +143,7 @@ class FixedFamily(ImageFamily):
         return "detr", SizeArguments(least=self.size["shortest_edge"], most=self.size["longest_edge"])
 
     def cropped(self, images: DataNode, backend: str, size: Mapping[str, int]) -> DataNode:
-        """Return the middle; where it is larger than the image, there is black around it."""
+        """Return the centre crop; if it is larger than the image, it is surrounded by black."""
         crop, rounding = [size["height"], size["width"]], "floor" if backend == "pil" else "truncate"
         return fn.crop(images, crop=crop, rounding=rounding, out_of_bounds_policy="pad", fill_values=[0])
 
@@ -333,7 +333,7 @@ class RescaledFamily(FixedFamily):
         return (self.normalized_floats(self.resized_floats(data, backend)),)
 
     def resized_floats(self, data: DataNode, backend: str) -> DataNode:
-        """Return images that are rescaled and then resized, of layout CHW."""
+        """Return images that are first rescaled and then resized, of layout CHW."""
         floats = fn.rescale_normalize(data, divisor=self.divisor(), output_layout="CHW")
         return self.resized(floats, backend, self.target(data))
 

@@ -101,7 +101,7 @@ class PatchFamily(FloatFamily):
             raise PresetError(f"`temporal_patch_size` is 2 where sizes depend on it. Got: {self.temporal_patch_size}")
 
     def fit(self, height: int, width: int) -> Fit:
-        """Return the size that an image is given."""
+        """Return the size to which an image is resized."""
         return fitted(self.rule, height, width, self.bounds)
 
     @property

@@ -33,13 +33,13 @@ def preset(
     num_threads: int = 1,
     prefetch_queue_depth: int = 1,
 ) -> Pipeline:
-    """Return a pipeline from a model's own configuration, which gives, to the bit, what its processor gives of each image.
+    """Return a pipeline from a model's configuration, with results equal bit for bit to those of its processor.
 
     Its input is called `images`, `videos` or `audio`. Its outputs are called as the processor's, such as
     `pixel_values`; what varies with an image, as the number of its patches or tiles, varies from sample to sample.
 
     Args:
-        configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
+        configuration: a folder with `preprocessor_config.json`, that file, or its contents.
         batch_size: the most images at a time.
         backend: whose arithmetic: `torchvision`, which `transformers` takes where it is installed, or `pil`.
         device: where the outputs lie, and most is computed: `cpu` or `gpu`, which give the same bytes. A GPU decodes
@@ -84,10 +84,10 @@ def preset(
 
 
 def checked(configuration: Configuration, backend: str) -> Family:
-    """Return the settings of a configuration, all of which can be followed.
+    """Return the settings of a configuration, after checking that a preset supports them all.
 
     Raises:
-        PresetError: one cannot.
+        PresetError: a setting is not supported.
     """
     if backend not in ARITHMETIC:
         raise PresetError(f"`backend` is {' or '.join(ARITHMETIC)}. Got: {backend!r}")
@@ -135,7 +135,7 @@ def _videos(source: _Source) -> DataNode:
 
 
 def _given(name: str, layout: str, on_gpu: bool) -> DataNode:
-    """Return pixels that are given as they are."""
+    """Return the pixels unchanged."""
     pixels = fn.external_source(name=name, dtype=types.UINT8, layout=layout)
     return pixels.gpu() if on_gpu else pixels
 

@@ -587,10 +587,10 @@ class PocketFamily(SampleFamily):
     """Pocket TTS.
 
     Attributes:
-        pad_to_multiple_of: sounds are filled to multiples of it.
+        pad_to_multiple_of: sounds are padded to a multiple of this many samples.
         end_on_pause: must be false: no preset cuts off what follows the last loud part of a sound.
-        frame_size, pause_duration, fade_out_duration, silence_floor_db, analysis_frame_duration: accepted: they are read with
-            that only, or later.
+        frame_size, pause_duration, fade_out_duration, silence_floor_db, analysis_frame_duration: accepted without effect: they are
+            read only with `end_on_pause`, or in later steps.
     """
 
     sampling_rate: int = 24000
@@ -680,7 +680,7 @@ class VibeFamily(SampleFamily):
     Attributes:
         normalize_audio, target_dB_FS: whether they are, and how loud, in decibels of the largest value.
         eps: added to what is divided by.
-        pad_to_multiple_of: sounds are filled to multiples of it.
+        pad_to_multiple_of: sounds are padded to a multiple of this many samples.
     """
 
     sampling_rate: int = 24000

@@ -43,7 +43,7 @@ _STEP = THREADS * _RUN
 def find_loud_regions(jobs: Sequence[tuple[OnGpu, int, OnGpu, OnGpu]], ratio: float, reference: float | None) -> None:
     """Return for each signal the part from the first to the last element whose window's mean square reaches the threshold.
 
-    Takes two launches, whatever the lengths.
+    Takes two launches for any lengths.
 
     Args:
         jobs: ``(signal, window, begin, length)`` for each sample; the last two are int32 outputs. The part begins at

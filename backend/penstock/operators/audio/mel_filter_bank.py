@@ -134,7 +134,7 @@ class MelFilterBank(Operator[int, WeightedSums]):
 def _band_edges(scale: _Scale, low: np.float32, high: np.float32, count: int) -> tuple[np.ndarray, np.float64]:
     """Return the edges of ``count`` bands in Hz, evenly spaced in mel and converted in single precision, as float64.
 
-    The last one is also returned as the sum of all steps makes it, by which DALI normalizes the last band.
+    The last edge is also returned as the sum of all steps, with which DALI normalizes the last band.
     """
     first, last = np.float64(scale.to_mel(low)), np.float64(scale.to_mel(high))
     mels = np.full(count + 3, (last - first) / (count + 1))

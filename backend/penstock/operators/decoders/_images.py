@@ -591,7 +591,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         """Like the first half of :meth:`run_batch`, but nothing is allocated ahead: each image stays where it is decoded.
 
         Args:
-            follow: what is done with images while they are decoded, in place of keeping them, for a batch with their types and
+            follow: work to do on images while others are decoded, instead of storing them, for a batch with their types and
                 shapes, and without data; asked where that pays. :meth:`finish_followed` then completes the batch.
         """
         if self._gpu is None:

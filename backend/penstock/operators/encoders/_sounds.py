@@ -27,7 +27,7 @@ class SoundEncoder(FileEncoder):
 
     Attributes:
         container: libsndfile's name of the format.
-        subtypes: its name for each encoding that the argument `encoding` names.
+        subtypes: libsndfile's name of each value of the argument `encoding`.
         min_length: the least number of samples.
     """
 

@@ -54,7 +54,7 @@ def _copy_on_gpu(samples: Sequence[DeviceArray], targets: Sequence[DeviceArray])
 
 
 def _copy_from_another(samples: Sequence[DeviceArray], targets: Sequence[DeviceArray]) -> None:
-    """Copy what is on another GPU, whose memory a kernel may not read, in the order of the current streams of both."""
+    """Copy data from another GPU, whose memory a kernel may not be able to read, in the order of both current streams."""
     cuda = require_cupy().cuda
     here, there = targets[0].device, samples[0].device
     current = cuda.get_current_stream()

@@ -37,7 +37,7 @@ def rotate_boxes(
         radians: the angle of each sample.
         normalized: coordinates are fractions of the image's extents, and of the canvas.
         with_sizes: a box is a corner and its extents, rather than two corners.
-        expansion: the fraction kept of the difference between the enclosing box and the original size.
+        expansion: the fraction retained of the difference between the enclosing box and the original size.
         threshold: the least fraction of a box that has to be on the canvas.
         rotated: like the boxes; output.
         indices: int32, n of them; output: of the boxes left, among those of their sample.

@@ -77,7 +77,7 @@ class WarpPlans(PlanColumns[WarpPlan]):
 
     @classmethod
     def of(cls, plans: Sequence[WarpPlan]) -> WarpPlans:
-        """Return the plans of at least one image, of one rank, in columns."""
+        """Return the plans of one or more images of the same rank as columns."""
         matrices = [plan.matrix for plan in plans if plan.matrix is not None]
         return cls(np.stack(matrices) if matrices else None, np.array([plan.extents for plan in plans]))
 

@@ -50,7 +50,7 @@ def filter_box(
         anchor: the window's element that is aligned with the target's.
         border: one of :data:`penstock.kernels.borders.BORDERS`; "constant": zeros.
         weight: of each element, for which :func:`sums_first` holds.
-        target: of uint8, of as many rows and columns or less.
+        target: of uint8, with at most as many rows and columns.
     """
     rows, columns = (
         _places(extent, target.shape[axis] + extents[axis] - 1, anchor[axis], border)

@@ -74,7 +74,7 @@ def decode_and_resample(
     Args:
         files, most_scans, taken, decoded, bench: as for ``decode_files`` of ``kernels/cpu/jpeg/files.py``; targets are those
             of the values, float32.
-        resizings: what :func:`columns_of` tells of each, in rows.
+        resizings: the results of :func:`columns_of`, in rows.
     """
     rows, columns = files.regions[:, ROWS], files.regions[:, COLUMNS]
     pixels = _pixels.array((_CHANNELS * _MAX_ROWS * int(columns.max()),), _BYTE)
@@ -110,7 +110,7 @@ def _decode_and_resample(
 def _decode_and_resample_columns(
     scan: Scan, memory: Memory, region: np.ndarray, resizing: np.ndarray, pixels: np.ndarray, lines: np.ndarray
 ) -> bool:
-    """Decode a region, some rows at a time, of which the columns are resized before others take their place.
+    """Decode a region in strips of rows, and resize each strip's columns before the next one overwrites it.
 
     Args:
         pixels: of these rows: overwritten.

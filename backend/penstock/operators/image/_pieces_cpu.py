@@ -45,7 +45,7 @@ def fill_patches(
         frames: uint8 of shape (T, H, W, C), contiguous.
         top, left, height, width: the region.
         table: float32 of shape (C, 256), or (1, 256) for all channels.
-        factors: by which the same values are computed; may be empty.
+        factors: the factors that compute the same values; may be empty.
         patch: extent of a patch.
         merge: patches are ordered in squares of this size.
         temporal: frames in a patch; where they do not suffice, the last one is repeated.
@@ -108,7 +108,7 @@ def fill_rows(
     past_cache: bool,
     out: np.ndarray,
 ) -> None:
-    """Lay the patches of a region of an image beside each other: rows of patches, which are rows of pixels, follow each other.
+    """Write the patches of a region of an image side by side, each row of patches after the previous one.
 
     Args:
         image: uint8 of shape (H, W, C), contiguous.
@@ -155,11 +155,11 @@ def _write_rows(
     out: types.CPointer,
     address: int,
 ) -> None:
-    """Write a row of each channel, as far as it fills lines of the cache, behind the channel's rows before.
+    """Append a row of each channel to the channel's output, as far as it fills whole cache lines.
 
     Args:
         held: float32, ``size`` for each channel: a row, of ``width`` values, begins ``LANES`` behind, and there are as many behind it.
-        rests: ``LANES`` for each channel: what is not written yet of the rows before, less than a line.
+        rests: ``LANES`` for each channel: values of previous rows that are not yet written, less than a line.
         left: how many values these are, for each channel.
         done: where the next ones are written, for each channel.
         past_cache: whether lines are written past the cache.
@@ -181,7 +181,7 @@ def _write_rows(
 
 @inner
 def _write_rests(rests: np.ndarray, left: np.ndarray, done: np.ndarray, out: types.CPointer) -> None:
-    """Write what is left of each channel: see :func:`_write_rows`."""
+    """Write the remaining values of each channel: see :func:`_write_rows`."""
     for c in range(len(left)):
         for k in range(left[c]):
             put(out, done[c] + k, rests[c, k])
@@ -194,7 +194,7 @@ def _write_lines(
     """Write whole cache lines of the buffered values, and move the remainder, less than a line, to the start of the buffer.
 
     Args:
-        held: so many values of float32 as ``count`` tells, and room for a line behind them.
+        held: ``count`` values of float32, followed by room for a line.
         out: receives them from ``done`` on.
         offset: how many values before that a line begins.
 
@@ -311,7 +311,7 @@ def fill_tiles(
     Args:
         image: uint8 of shape (H, W, C), contiguous.
         table: float32 of shape (C, 256), or (1, 256) for all channels.
-        factors: by which the same values are computed; may be empty.
+        factors: the factors that compute the same values; may be empty.
         top, left: where on the canvas the image begins.
         columns: tiles in a row of the canvas.
         blank: float32 of shape (C,): the value beside the image.

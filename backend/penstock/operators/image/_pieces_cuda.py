@@ -118,7 +118,7 @@ def fill_patches(
     """Fill all targets, in one launch; arguments as those of the function of the same name for the CPU.
 
     Args:
-        beside: patches lie beside each other.
+        beside: patches are side by side.
     """
     entries = []
     for job in jobs:

@@ -69,7 +69,7 @@ class ReferenceResampling(Resized):
 
 
 def rows_at(source: Pixels, read: Region, first: int) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Return a contiguous array of what is read, and the origin of its dimensions H and W, which begin at dimension
+    """Return the rows that are read as a contiguous array, and the origin of its dimensions H and W, which begin at dimension
     ``first``."""
     behind = first + 2
     if not first and source.array.flags.c_contiguous and source.array.shape[behind:] == read.extents[behind:]:

@@ -42,7 +42,7 @@ def compute_row(
     stride: int,
     past_cache: bool,
 ) -> None:
-    """Return the values of a row of at least ``LANES`` pixels of three channels, by factors, one channel after the other.
+    """Compute the values of a row of at least ``LANES`` pixels of three channels by factors, one channel after the other.
 
     Args:
         pixels: a pointer to uint8, after which the row begins at ``start``.

@@ -174,7 +174,7 @@ class NormalizingStore(Store):
         return self.plan.region.inside(self.shape_in)
 
     def place_of_image(self) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-        """Return the part of the input that is kept, and its place in the window after mirroring."""
+        """Return the part of the input inside the window, and its position in the window after mirroring."""
         inside, place = self.plan.region.overlap(self.shape_in)
         if not self.plan.mirror:
             return inside, place
@@ -317,7 +317,7 @@ def store_records(
 
 @functools.lru_cache(maxsize=64)
 def _alike(kept: StoredAs, rank: int, element_bytes: int) -> np.ndarray:
-    """Return a record, in an array, of what samples of one type have in common."""
+    """Return the properties that samples of one type share, as a record in an array."""
     record = np.zeros(1, STORE)
     record["placement"]["channel_axis"], record["placement"]["element_bytes"] = kept.layout.index("C"), element_bytes
     record["permutation"][:, :rank] = kept.permutation

@@ -190,7 +190,7 @@ def _extent_columns(samples: Samples, layout: str) -> tuple[tuple[str, ...], np.
 
 
 def _position_columns(samples: Samples, layout: str, letters: Sequence[str]) -> np.ndarray:
-    """Return the relative positions in all dimensions, of which some are cropped."""
+    """Return the relative positions in all dimensions, including those that are not cropped."""
     columns = {}
     for letter in letters:
         columns[letter] = samples.scalars(_POSITIONS[letter])
@@ -265,10 +265,10 @@ class WindowOperator(ChainOperator[State, Region, Regions]):
 def region_records(
     workspace: Workspace[Any, Region, Regions], fill: Sequence[float] | np.ndarray, channel_axis: int | None
 ) -> StageRecords | None:
-    """Return the stages that copy regions of a batch without converting them; None if the images differ in what they are filled with.
+    """Return the stages that copy regions of a batch without converting them; None if the images' fill values differ.
 
     Args:
-        fill: what lies outside is filled with: one value, one for each channel, or an array with a row for each sample.
+        fill: the fill value outside: one value, one for each channel, or an array with a row for each sample.
         channel_axis: the dimension of channels, or None.
     """
     batch, regions = workspace.inputs[0], workspace.plans
@@ -430,7 +430,7 @@ def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axi
 def _fill_around(
     target: np.ndarray, place: tuple[slice, ...], values: Sequence[float], channel_axis: int | None
 ) -> None:
-    """Fill what lies beside a part of ``target``, which may be empty."""
+    """Fill ``target`` around a part, which may be empty."""
     # An empty part may lie anywhere, and each channel has a fill value.
     cuts_channels = channel_axis is not None and place[channel_axis] != slice(0, target.shape[channel_axis])
     if cuts_channels or any(part.start >= part.stop for part in place):

@@ -197,7 +197,7 @@ def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
 
 
 def _as_type(fill: Sequence[float], dtype: np.dtype) -> tuple[object, ...]:
-    """Return values in a type: truncated to integers, of which the lowest bits are kept."""
+    """Convert values to a type: truncated to integers, whose lowest bits remain."""
     return tuple(cut_off(fill, dtype))
 
 

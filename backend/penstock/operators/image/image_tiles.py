@@ -204,7 +204,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
         return _Tiling(self, self._shape(sample), sample.shapes[0])
 
     def _blank(self, channels: int) -> np.ndarray:
-        """Return the value of the canvas beside an image."""
+        """Return the canvas's value around an image."""
         fill = self.args["fill_value"]
         return np.broadcast_to(self._table[:, 0] if fill is None else np.float32(fill), (channels,)).copy()
 

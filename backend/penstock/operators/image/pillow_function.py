@@ -66,7 +66,7 @@ def _kernel(numbers: Sequence[float]) -> np.ndarray:
     """Return the weights, of shape (rows, columns).
 
     Raises:
-        ValueError: they are not as many as is said, or not odd.
+        ValueError: their number differs from the stated size, or is even.
     """
     columns, rows, *weights = numbers
     if len(weights) != columns * rows or not columns % 2 or not rows % 2:

@@ -151,10 +151,10 @@ class ResizeNormalize(FusedOperator):
         return ResizedInParts(outputs, planned.resampling(after, outputs.pointers(), outputs), planned)
 
     def _plan(self, workspace: Workspace, in_windows: bool = False) -> tuple[_Rules, AlikeImages, Normalized] | None:
-        """Return the rules, the plan and what follows the resizing, for a batch whose images are all treated alike.
+        """Return the rules, the plan and the normalization, for a batch whose images are all processed alike.
 
         Args:
-            in_windows: only what is read of the images will be in memory.
+            in_windows: only the parts of the images that are read will be in memory.
         """
         batch = workspace.inputs[0]
         if not len(batch) or batch.layout() != "HWC" or any(own.layout() for own in workspace.arguments.values()):

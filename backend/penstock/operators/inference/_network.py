@@ -131,7 +131,7 @@ class NetworkOperator(Operator):
     ) -> None:
         """Run some samples together, or one by one if that fails, so that only those at fault do.
 
-        That also serves networks whose results are not of as many samples.
+        This also works for networks whose results do not have one row per sample.
         """
         arrays = {tensor.name: group.joined(batch) for tensor, batch in zip(inputs, workspace.inputs)}
         try:

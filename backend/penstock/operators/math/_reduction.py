@@ -166,7 +166,7 @@ class Deviation(Reduction):
 
 
 def kept_extents(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the extents of the kept dimensions."""
+    """Return the extents of the dimensions that are not reduced."""
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
 
 

@@ -84,7 +84,7 @@ def cut_regions(
         workspace: of the operator, on either device.
         regions: of each image; may reach outside of it.
         layout: of the images.
-        fill: what lies outside: one value, or one for each channel.
+        fill: the value outside the image: one, or one for each channel.
     """
     images = workspace.inputs[0]
     flat = [(owner, region) for owner, own in enumerate(regions) for region in own]

@@ -150,7 +150,7 @@ def decode_distances(
 
 @inner
 def _mean(logits: np.ndarray, first: int, count: int) -> np.float32:
-    """Return the mean of 0, 1, 2, ..., of which these are the logits, `count` from the `first` on."""
+    """Return the mean of 0, 1, 2, ... weighted by the softmax of `count` logits, from index `first` on."""
     highest = logits[first]
     for number in range(1, count):
         highest = max(highest, logits[first + number])

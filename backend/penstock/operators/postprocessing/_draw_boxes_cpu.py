@@ -9,7 +9,7 @@ from penstock.kernels.cpu.options import kernel
 
 @kernel
 def draw_outlines(edges: np.ndarray, colours: np.ndarray, thickness: int, image: np.ndarray) -> None:
-    """Draw the outlines of boxes, of which the later ones cover the earlier ones.
+    """Draw the outlines of boxes; later ones cover earlier ones.
 
     Args:
         edges: int64 of shape (n, 4): left, top, right, bottom; lines are inside of the box, between pixels.

@@ -20,7 +20,7 @@ def draw_texts(
     scale: int,
     image: np.ndarray,
 ) -> None:
-    """Draw texts, of which the later ones cover the earlier ones.
+    """Draw texts; later ones cover earlier ones.
 
     Args:
         font: the rows of each glyph, uint16 of shape (glyphs, height): bit 8 is the leftmost of nine pixels.
@@ -29,7 +29,7 @@ def draw_texts(
         positions: int64 of shape (texts, 2): where the upper left corner is; or (texts, 4): a box, above which the text is if there is
             room, or inside at its upper edge.
         colours: uint8 of shape (texts, channels).
-        backgrounds: of the rectangles behind, uint8 of shape (texts, channels), or (0, channels) for none.
+        backgrounds: colours of the rectangles behind the texts, uint8 of shape (texts, channels), or (0, channels) for none.
         scale: how many pixels a glyph's pixel is wide and high.
         image: uint8 of shape (height, width, channels).
     """

@@ -110,7 +110,7 @@ def suppress(
         begin, end: the samples to look at.
         kept: int64, one for each candidate; output: where each sample's kept scores are among its scores, from
             ``candidate_firsts`` on.
-        counts: output: how many are kept of each sample.
+        counts: output: the number retained of each sample.
         faults: output: the box of each sample with a coordinate that is no finite number; -1 if none was looked at.
     """
     for sample in range(begin, end):

@@ -139,7 +139,7 @@ class CtcDecode(RowsOperator):
         return plans.shapes(), plans
 
     def _join_classes(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
-        """Return the results for samples of which only the best classes are known."""
+        """Return the results for samples that contain only the best classes."""
         shapes = [samples.shapes(number) for number in range(len(samples.workspace.inputs))]
         if not all(np.array_equal(own, shapes[0]) for own in shapes):
             raise ValueError(

@@ -187,7 +187,7 @@ class DecodeBoxes(RowsOperator):
         """Return the number of values predicted for a box.
 
         Raises:
-            ValueError: they are not so many for all boxes, or not as many as the form has.
+            ValueError: the values do not divide evenly among the boxes, or their number does not match the form.
         """
         width = int(shapes[0, 1]) if shapes.shape[1] == 2 else 0
         if self.args["form"] == "distances":

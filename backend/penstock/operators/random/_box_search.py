@@ -71,9 +71,9 @@ def search_all(
         sizes: the images' extents in pixels, likewise; may be without columns if ``crops`` is.
         key, streams, start: the random streams.
         windows: float32 of shape (samples, 2 * ndim), zeros; output: starts, then ends, in fractions of the image.
-        inside: like the boxes; output: the boxes kept, clipped to their window, in fractions of it.
-        indices: int32, n of them; output: of the boxes kept, among those of their sample.
-        counts: output: how many are kept of each sample.
+        inside: like the boxes; output: the remaining boxes, clipped to their window, in fractions of it.
+        indices: int32 of n; output: indices of the remaining boxes among those of their sample.
+        counts: output: the number retained of each sample.
         tries: output: 0 if a window meets the conditions; else the number of windows drawn, of which the best is used.
         best: output: that window's overlap.
     """

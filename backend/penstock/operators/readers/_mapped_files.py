@@ -1,8 +1,8 @@
 """Many short pieces of files: mapped into memory, and copied from there by the kernel.
 
-A call for each piece would cost more than the piece. Reading mapped memory is quick, but ends the process if the file has
-been truncated meanwhile. For the kernel that is an error like any other: it writes the pieces to a file in memory, of
-which this process has the pages, too.
+A call for each piece would cost more than the piece. Reading mapped memory is fast, but kills the process if the file has
+been truncated meanwhile. To prevent that, the kernel of the operating system copies the pieces (`write`) to a file in memory
+that this process has mapped, too: for it, truncation is an ordinary error.
 """
 
 from __future__ import annotations

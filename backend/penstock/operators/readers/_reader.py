@@ -295,6 +295,6 @@ def sample_batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: l
 
 
 def _disagreement(what: str, *samples: tuple[str, str]) -> ValueError:
-    """Return the error for two samples, given with their sources, that differ in what a batch must share."""
+    """Return the error for two samples, given with their sources, that differ in a property that a batch must share."""
     found = " and ".join(f"{value} ('{source}')" if source else value for source, value in samples)
     return ValueError(f"Inconsistent data: all samples in the batch must have the same {what}, got {found}")

@@ -274,7 +274,7 @@ class ReadingOrder:
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a :meth:`state`, which another shard may have written, perhaps one of another number of shards.
 
-        As in DALI, this shard begins as often as that one had begun, and skips what that one had given.
+        As in DALI, this shard is begun as many times as the other had begun, and skips the samples that it had returned.
         """
         settings, start = self.settings, _ShardStart(state["number"], state["epoch"], state["generator"])
         self._epoch = 0

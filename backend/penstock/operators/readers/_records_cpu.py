@@ -134,7 +134,7 @@ def find_features(
         places, sizes: the records in it: int64.
         names: of the wanted features, one after the other: uint8.
         name_ends: where each name ends: int64.
-        found: receives what is found, int64 of shape (records, features, 4).
+        found: output: the features found, int64 of shape (records, features, 4).
     """
     found[:, :, KIND] = _ABSENT
     spare = np.empty(_COLUMNS, np.int64)

@@ -91,7 +91,7 @@ def has_labels(arguments: dict[str, Any]) -> bool:
 
 
 def count_outputs(arguments: dict[str, Any]) -> int:
-    """Return the number of outputs: frames, and what else is asked for."""
+    """Return the number of outputs: frames, and the other requested ones."""
     more = frame_numbers(arguments) != "none", arguments.get("enable_timestamps")
     return 1 + has_labels(arguments) + sum(map(bool, more)) + 2 * bool(arguments.get("enable_audio"))
 

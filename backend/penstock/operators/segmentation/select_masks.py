@@ -85,7 +85,7 @@ class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
             kept[first:stop] = vertices[start:end]
 
     def _polygons(self, ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-        """Return the rows that tell where a sample's masks are among the vertices that are kept."""
+        """Return the rows that locate a sample's masks among the selected vertices."""
         rows, filled = [], 0
         for index, (mask, start, end) in enumerate(ranges):
             rows.append((index if self.args["reindex_masks"] else mask, filled, filled + end - start))
