@@ -36,7 +36,7 @@ def rand_augment(
 
     Args:
         data: uint8 images, HWC.
-        n: how many.
+        n: number of augmentations.
         m: the magnitude bin, from 0 to ``num_magnitude_bins - 1``.
         num_magnitude_bins: how many magnitudes each range is divided into.
         shape: height and width of the images (numbers or a node); offsets are then fractions of them.

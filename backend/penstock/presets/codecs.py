@@ -23,7 +23,7 @@ class NeuCodecFamily(RowFamily):
 
     Attributes:
         feature_size: 80; the class always uses 80 bands.
-        padding_value: what bands are filled with; sounds are filled with zeros.
+        padding_value: the value with which bands are padded; sounds are padded with zeros.
         hop_length: sounds get one zero more, and are then filled to multiples of it.
         silence_beside: zeros before and after a sound when bands are computed.
     """

@@ -376,10 +376,10 @@ class ZoeFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class GlpnFamily(ImageFamily):
-    """GLPN, which makes sides multiples of a number, and normalizes nothing.
+    """GLPN, which makes sides multiples of a number, and does not normalize.
 
     Attributes:
-        size_divisor: that number.
+        size_divisor: the number.
     """
 
     do_normalize: bool = False

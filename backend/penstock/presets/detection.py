@@ -30,7 +30,7 @@ class DetectionFamily(FixedFamily):
 
     Attributes:
         max_size: the longest edge, as older configurations have it.
-        longest: what it is where only a shortest edge is given, and whether that is taken.
+        longest: the default of the longest edge if only a shortest edge is given; 0: not supported.
         multiple: sides that keep an image's shape are multiples of it.
     """
 

@@ -82,7 +82,7 @@ class Family:
     unchanged: ClassVar[frozenset[str]] = frozenset()
     """Settings that the class reads once, so that a call of its processor cannot change them."""
     none_is_own: ClassVar[bool] = False
-    """Whether None in a call means the class's default, and results need not be planar, as for older classes."""
+    """Whether the class is of the older kind: None in a call means its default, and results may be interleaved."""
     unstacked: ClassVar[tuple[str, ...]] = ()
     """Outputs that a call always returns as lists, with one item for each image."""
     prompts_apart: ClassVar[bool] = False
@@ -161,11 +161,11 @@ class ImageFamily(Family):
     """Image processors that resize, rescale and normalize.
 
     Attributes:
-        do_resize, do_rescale, do_normalize: which steps are made.
+        do_resize, do_rescale, do_normalize: the steps to apply.
         resample: PIL's number of the filter.
         rescale_factor: values are multiplied with it.
         image_mean, image_std: of each channel.
-        torchvision_only: there is no variant for PIL.
+        torchvision_only: whether there is no variant for PIL.
         ignored: settings that the class takes and does not follow.
     """
 
@@ -339,7 +339,7 @@ def _ignore(defaults: Family, key: str, value: object, name: str, vocabulary: fr
     """Log that a setting of a configuration is ignored.
 
     Raises:
-        PresetError: it looks like a setting that the class has, or asks for a step that it does not make.
+        PresetError: the key resembles a setting of the class, or requests a step that the class does not have.
     """
     if not value:
         return

@@ -53,7 +53,7 @@ class FixedFamily(ImageFamily):
         do_pad: images are padded with zeros, below and to the right, to the largest of a call.
         pad_size: `height` and `width` up to which they get them instead.
         antialias: torchvision widens filters where an image shrinks.
-        tells_sizes: there is an output `original_sizes`.
+        tells_sizes: whether there is an output `original_sizes`.
         tells_masks: images that are padded have a mask of their own pixels.
     """
 
@@ -248,7 +248,7 @@ class GemmaFamily(FixedFamily):
         do_pan_and_scan: whether it does; then the pictures of all images are joined, each image before its parts.
         pan_and_scan_min_ratio_to_activate: by how much an image's longer side must exceed the shorter one to be cut.
         pan_and_scan_max_num_crops: the most parts of an image.
-        pan_and_scan_min_crop_size: how large parts must be. By default, these have the values of `Gemma3Processor`.
+        pan_and_scan_min_crop_size: the smallest size of parts. By default, these have the values of `Gemma3Processor`.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})

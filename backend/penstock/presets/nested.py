@@ -198,7 +198,7 @@ class FuyuFamily(FixedFamily):
 
     Attributes:
         size: `height` and `width` of the canvas.
-        padding_value: of what is beside the image, before it is rescaled: a whole number.
+        padding_value: the value around the image before rescaling: a whole number.
         padding_mode: must be `constant`.
         patch_size: accepted without effect: it is read in a later step.
     """

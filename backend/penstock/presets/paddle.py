@@ -38,7 +38,7 @@ class TextDetectionFamily(ImageFamily):
     """PP-OCR's detectors, which resize images of float, and take blue first.
 
     Attributes:
-        limit_side_len, limit_type: how long a side is: `max`: the longer one at the most; `min`: the shorter one at least;
+        limit_side_len, limit_type: limit of a side: `max`: the largest longer side; `min`: the smallest shorter side;
             `resize_long`: the longer one.
         max_side_limit: the longest that the longer side may become.
         size: accepted without effect: the class does not read it.

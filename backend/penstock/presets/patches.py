@@ -51,7 +51,7 @@ class PatchFamily(FloatFamily):
         flat: a patch is a row of values, not an image.
         grouped: patches are grouped by token.
         channels_last: of a patch's values.
-        tells_merges: there is an output `image_merge_sizes`.
+        tells_merges: whether there is an output `image_merge_sizes`.
     """
 
     rule: str = "qwen2-vl"
@@ -545,10 +545,10 @@ class NemotronOmniFamily(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Glm5Family(PatchFamily):
-    """GLM-5: in the corner of a canvas of whole patches, and never enlarged beyond the least of these.
+    """GLM-5: in the corner of a canvas of whole patches, and never enlarged beyond the smallest of these.
 
     Attributes:
-        min_image_tokens, max_image_tokens: how many.
+        min_image_tokens, max_image_tokens: limits of their number.
     """
 
     rule: str = "glm5"

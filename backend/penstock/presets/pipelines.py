@@ -41,7 +41,7 @@ def preset(
     Args:
         configuration: a folder with `preprocessor_config.json`, that file, or its contents.
         batch_size: the most images at a time.
-        backend: whose arithmetic: `torchvision`, which `transformers` takes where it is installed, or `pil`.
+        backend: the library whose arithmetic to use: `torchvision`, which `transformers` takes where it is installed, or `pil`.
         device: where the outputs lie, and most is computed: `cpu` or `gpu`, which give the same bytes. A GPU decodes
             baseline JPEGs; the CPU decodes other files, and computes everything for sounds and for YOLO's letterbox.
         device_id: the number of the GPU; by default, the current one.
@@ -102,7 +102,7 @@ class _Source:
     """The source of a preset's data.
 
     Attributes:
-        family: whose data it is.
+        family: the family whose data it is.
         encoded: whether it is files.
         drop_alpha: whether transparent pixels of files become the colours stored for them.
         on_gpu: whether it is decoded or copied to a GPU.
@@ -154,8 +154,8 @@ def sampled_frames(
 
     Args:
         configuration: as for :func:`preset`; its `fps`, `num_frames` and others select the frames.
-        frames: how many the video has.
-        rate: how many it has a second, if that is known.
+        frames: the number of the video's frames.
+        rate: its frames per second, if known.
         duration: its seconds as its decoder reports them, which SmolVLM and the classes of GLM go by. By default
             `frames / rate`, as transformers' own decoders compute it; 0: the decoder reports none.
 

@@ -232,7 +232,7 @@ class Lfm2Family(_SliceFamily):
     Attributes:
         downsample_factor: side, in patches, of the square that becomes one token.
         do_image_splitting: whether there are tiles.
-        min_tiles, max_tiles: how many.
+        min_tiles, max_tiles: limits of their number.
         use_thumbnail: whether the whole follows them.
         min_image_tokens, max_image_tokens: of the whole.
         encoder_patch_size: extent of a patch.
@@ -465,7 +465,7 @@ class AriaFamily(_SliceFamily):
 
     Attributes:
         max_image_size: the side of the square: 490 or 980.
-        min_image_size: the least of a side.
+        min_image_size: the smallest length of a side.
         split_image: whether there are parts.
         split_resolutions: the canvases: heights and widths.
     """

@@ -145,7 +145,7 @@ class ClapFamily(ClipSoundFamily):
 
     Attributes:
         hop_length, fft_window_size: of the transform, in samples.
-        max_length_s: how long a sound is, in seconds.
+        max_length_s: the length of a sound in seconds.
         frequency_min, frequency_max: of the bands, in Hz.
         truncation: `fusion`: the same picture four times; `rand_trunc`: one, of other bands.
         padding: `repeatpad`: repeated as often as fits; `repeat`; `pad`: neither. What is left is silence.
@@ -975,7 +975,7 @@ class GraniteFamily(DecimalFamily):
 
     Attributes:
         n_mels: bands; the class does not read `feature_size`.
-        win_length: that of the window, in the middle of the transform.
+        win_length: length of the window, which is centred in the transform.
         projector_window_size, projector_downsample_rate: rows of a window, and rows that become one token.
     """
 
@@ -1046,9 +1046,9 @@ class Granite5Family(DecimalFamily):
 
     Attributes:
         num_mel_bins: bands; the class does not read `feature_size`.
-        win_length: that of the window, in the middle of the transform.
+        win_length: length of the window, which is centred in the transform.
         delta_win_length: must be 3.
-        logmel_floor_db: how far below the highest logarithm others are cut off.
+        logmel_floor_db: the dynamic range below the highest logarithm, at which others are clipped.
     """
 
     n_fft: int = 512

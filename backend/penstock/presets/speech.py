@@ -24,7 +24,7 @@ class SoundFamily(Family):
     Attributes:
         sampling_rate: of the sound, in Hz.
         padding_value: the value after its end.
-        padding_side: where: `right`.
+        padding_side: must be `right`.
         return_attention_mask: whether a mask distinguishes sound from padding.
     """
 

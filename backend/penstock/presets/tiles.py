@@ -190,8 +190,8 @@ class GridFamily(_TileFamily):
 
     Attributes:
         crop_to_patches: whether there are several tiles.
-        min_patches, max_patches: how many.
-        rule: how they are arranged, of :func:`fn.fitted_size`.
+        min_patches, max_patches: limits of their number.
+        rule: the rule of :func:`fn.fitted_size` that arranges them.
     """
 
     image_mean: tuple[float, ...] = OPENAI["image_mean"]
@@ -347,7 +347,7 @@ class OcrFamily(ImageFamily):
         size: `height` and `width`, which are equal: of the square, where there may be tiles.
         tile_size: extent of a tile, and of the square where there are none.
         crop_to_patches: whether there may be tiles.
-        min_patches, max_patches: how many.
+        min_patches, max_patches: limits of their number.
         background_color: of the square.
     """
 
@@ -701,10 +701,10 @@ class LlamaFamily(_TileFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class MllamaFamily(_TileFamily):
-    """Llama 3.2 Vision: tiles of a canvas in whose corner the image lies, padded to a number of tiles.
+    """Llama 3.2 Vision: tiles of a canvas with the image in its corner, padded to a fixed number of tiles.
 
     Attributes:
-        max_image_tiles: that number.
+        max_image_tiles: the number.
         do_pad: must be set, as for the class.
     """
 
@@ -770,7 +770,7 @@ class Idefics2Family(ImageFamily):
     """Idefics2, which bounds both sides, and pads to the largest image of a call.
 
     Attributes:
-        size: `shortest_edge`, the least of a side, and `longest_edge`, the most; or `height` and `width`.
+        size: `shortest_edge` and `longest_edge`, the limits of a side; or `height` and `width`.
         do_pad: whether images are padded; then there is a mask.
         do_image_splitting: must be false.
     """

@@ -26,7 +26,7 @@ class TimmFamily(Family):
 
     Attributes:
         pretrained_cfg: timm's settings of the model: `input_size`, `interpolation`, `crop_pct`, `crop_mode`, `mean`, `std`.
-        ignored: what else such a configuration holds.
+        ignored: other settings of such a configuration.
     """
 
     pretrained_cfg: Values = field(default_factory=dict)

@@ -63,8 +63,8 @@ class SampledFamily(Family):
         fps: frames per second to select; 0: unset.
         num_frames: number of frames to select; 0: unset.
         min_frames, max_frames: bounds of the number that follows from `fps`.
-        temporal_patch_size: of it, too, there are multiples.
-        initial_shift: where InternVL begins: in frames; true: with half of the distance between two.
+        temporal_patch_size: the number of frames is a multiple of it, too.
+        initial_shift: InternVL's first position in frames; true: half of the step.
         max_duration: in seconds, up to which GLM-4V goes by `fps`.
         sampling: by which rule.
         overflow_strategy: of EmbeddingGemma 2: `uniform` or `truncate`: which of more than `max_frames` are taken.

@@ -39,7 +39,7 @@ def mobilenet_v2(weights: Mapping[str, np.ndarray]) -> onnx.ModelProto:
         weights: by torchvision's names. Each must be used, and have the expected shape.
 
     Raises:
-        ValueError: there are others, or some are missing.
+        ValueError: there are unused weights, or some are missing.
     """
     graph = _Graph(weights)
     data = graph.convolve(IMAGE, "features.0.0", "features.0.1", stride=2)

@@ -44,7 +44,7 @@ def silero_vad(weights: Mapping[str, np.ndarray]) -> onnx.ModelProto:
         weights: by the names of Silero's file for 16 kHz. Each must be used, and have the expected shape.
 
     Raises:
-        ValueError: there are others, or some are missing.
+        ValueError: there are unused weights, or some are missing.
     """
     graph = _Graph(weights)
     batch_and_count = graph.node("Slice", graph.node("Shape", FRAMES), graph.integers(0), graph.integers(2))

@@ -63,7 +63,7 @@ def whisper(weights: Mapping[str, np.ndarray], decoding: Decoding) -> onnx.Model
         decoding: the tokens that control the decoder.
 
     Raises:
-        ValueError: there are others, or some are missing.
+        ValueError: there are unused weights, or some are missing.
     """
     store = _Store(weights)
     for name, expected in _EXPECTED.items():
@@ -110,7 +110,7 @@ def _decode(graph: _Graph, encoded: str, decoding: Decoding) -> tuple[str, str]:
     store = graph.store
     heads, width = store.number("decoder/num_heads"), store.shape("decoder/embeddings/weight")[1]
     states = {layer: (f"{layer}/keys", f"{layer}/values") for layer in store.layers("decoder")}
-    # The same in each step.
+    # Computed once, outside the loop, since it is the same in each step.
     encoded_heads = {layer: graph.heads(encoded, f"{layer}/attention/linear_1", 2, heads) for layer in states}
     body = _Graph(store, [], "step_")
     logits, grown = _step(body, states, encoded_heads)

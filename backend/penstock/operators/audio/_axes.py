@@ -24,7 +24,7 @@ class WeightedSums(NamedTuple):
     Attributes:
         starts: each sum's first element, int64.
         weights: a row for each sum, float32.
-        gains: what each sum is multiplied by at last, float32; None if by nothing.
+        gains: factors of the sums, float32; None for no factors.
     """
 
     starts: np.ndarray

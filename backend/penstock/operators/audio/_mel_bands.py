@@ -31,8 +31,8 @@ def band_weights(
 
     Args:
         bins: frequencies from 0 to half the sampling rate.
-        low, high: where the first band begins and the last one ends, in Hz.
-        formula: which mel scale, of :data:`FORMULAS`.
+        low, high: start of the first band and end of the last, in Hz.
+        formula: the mel scale, one of :data:`FORMULAS`.
         area: bands have equal areas, instead of equal heights.
         in_mel: the sides of triangles are straight over mel, instead of over Hz.
     """

@@ -103,7 +103,7 @@ class MelFilterBank(Operator[int, WeightedSums]):
 
         Args:
             bins: frequencies from 0 to half the sample rate.
-            last_axis: they are the last axis of more than one element.
+            last_axis: whether frequencies are the last axis with more than one element.
         """
         count = self.args["nfilter"]
         low, high = np.float32(self._low), np.float32(self._high)

@@ -199,9 +199,9 @@ class Encoded:
         batch: their bytes.
 
     Attributes:
-        headers: those that were read one by one, by the position of the sample.
+        headers: headers that were read one by one, by the position of the sample.
         together: whether their headers are read in one call, and so are the images where that is possible.
-        read: what the GPU's decoder knows of them already.
+        read: what the GPU's decoder has already read of the headers.
     """
 
     def __init__(self, batch: TensorListCPU) -> None:

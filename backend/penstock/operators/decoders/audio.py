@@ -89,7 +89,7 @@ class _Requests(PlanColumns[_Request]):
         recordings: of type ``RECORDING``.
         opened: those that are not plain WAV files, and None for the others; empty: all are WAV files.
         scales: the factors to the requested sample rates; None: no recording is resampled.
-        rates: what is returned as sample rates, in Hz.
+        rates: the sample rates to return, in Hz.
         lengths: frames of the outputs.
         lobes: of the filter that resamples.
     """

@@ -176,11 +176,11 @@ class _Begun:
     """A batch that is being decoded.
 
     Attributes:
-        batch: where its images go.
+        batch: the outputs.
         samples: of the batch; None where there is nothing to decode.
         decode: decodes the image of a sample on the CPU.
         taken: the positions of the images that the GPU decodes.
-        jpegs: those.
+        jpegs: the GPU's work on them.
         errors: of images that failed, by their positions.
         started: the work on the others.
     """

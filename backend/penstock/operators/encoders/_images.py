@@ -19,7 +19,7 @@ class ImageEncoder(FileEncoder):
 
     Attributes:
         suffix: of files of the format.
-        channels: how many an image may have.
+        channels: the supported numbers of channels.
         max_extent: the greatest height and width, in pixels.
     """
 

@@ -37,7 +37,7 @@ class PermuteBatch(Operator):
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
         count = len(batch)
-        # In a branch without samples, constant indices have nothing to name.
+        # In a branch without samples, constant indices have nothing to refer to.
         indices = self._indices(workspace) if count else []
         if len(indices) != count:
             raise RuntimeError(f"{len(indices)} indices were given for a batch of {count} samples")

@@ -121,8 +121,8 @@ def prepared_matrices(matrices: Sequence[OnGpu], to_centres: bool, inverted: boo
 
     Args:
         matrices: 3x3.
-        to_centres: they are relative to the corner of the first pixel.
-        inverted: they map input to output coordinates, and are inverted.
+        to_centres: whether matrices are relative to the corner of the first pixel, rather than its centre.
+        inverted: whether matrices map input to output coordinates, and are to be inverted.
     """
     located = [locate(matrix) for matrix in matrices]
     prepared = scratch([(3, 3)] * len(located), np.float64)

@@ -131,8 +131,8 @@ def _filter_box(
     """Filter with sums of the windows' columns that are updated from row to row.
 
     Args:
-        rows, columns: which of the image's are at each position of the window; -1: zeros.
-        before: positions left of the image.
+        rows, columns: the image's row or column at each position of the window; -1: zeros.
+        before: number of positions left of the image.
     """
     height, width = rows.size - target.shape[0] + 1, columns.size - target.shape[1] + 1
     channels = source.shape[2]

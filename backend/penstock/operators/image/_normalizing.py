@@ -32,7 +32,7 @@ def checked_table(divisor: float, mean: Sequence[float], reference: str, std: Se
     """Return the table that :data:`NORMALIZING_ARGUMENTS` ask for: see :func:`table_of`.
 
     Raises:
-        ValueError: they contradict each other.
+        ValueError: the arguments contradict each other.
     """
     if len(mean) != len(std):
         raise ValueError(f"`mean` and `std` have as many values: got {len(mean)} and {len(std)}")
@@ -47,7 +47,7 @@ def table_of(reference: str, divisor: float, mean: Sequence[float], std: Sequenc
     """Return the result for each of the 256 byte values in each channel, or in all: float32 of shape (C, 256).
 
     Args:
-        reference: whose arithmetic, one of ``REFERENCES``.
+        reference: the library whose arithmetic to use, one of ``REFERENCES``.
         divisor: values are divided by it.
         mean, std: one for each channel, or one for all; none: values are not normalized.
     """

@@ -160,8 +160,8 @@ def _write_rows(
     Args:
         held: float32, ``size`` for each channel: a row, of ``width`` values, begins ``LANES`` behind, and there are as many behind it.
         rests: ``LANES`` for each channel: values of previous rows that are not yet written, less than a line.
-        left: how many values these are, for each channel.
-        done: where the next ones are written, for each channel.
+        left: their number for each channel.
+        done: the next write position of each channel.
         past_cache: whether lines are written past the cache.
         address: of ``out``, in values.
     """
@@ -196,7 +196,7 @@ def _write_lines(
     Args:
         held: ``count`` values of float32, followed by room for a line.
         out: receives them from ``done`` on.
-        offset: how many values before that a line begins.
+        offset: the distance in values from the start of a cache line.
 
     Returns:
         How many it wrote.
@@ -312,7 +312,7 @@ def fill_tiles(
         image: uint8 of shape (H, W, C), contiguous.
         table: float32 of shape (C, 256), or (1, 256) for all channels.
         factors: the factors that compute the same values; may be empty.
-        top, left: where on the canvas the image begins.
+        top, left: position of the image on the canvas.
         columns: tiles in a row of the canvas.
         blank: float32 of shape (C,): the value beside the image.
         out: float32 of shape (tiles, C, h, w), contiguous.

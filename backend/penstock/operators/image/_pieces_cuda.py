@@ -20,10 +20,10 @@ class _Patching(NamedTuple):
     """The descriptor of one image or video, or of a region.
 
     Attributes:
-        source: where the region begins.
+        source: address of the region's first element.
         elements: number of elements of the target to compute.
         frame: pixels of a frame.
-        patches: those of the image; the rest of the target is 0.
+        patches: number of the image's patches; the rest of the target is 0.
         rows, columns: of patches.
         width: pixels of a row.
         first, total: number of patches before these, and in all, if the patches are side by side.
@@ -51,7 +51,7 @@ class _Tiling(NamedTuple):
     Attributes:
         elements: of the target.
         height, width: of the image.
-        top, left: where on the canvas it begins.
+        top, left: its position on the canvas.
         columns: tiles in a row of the canvas.
         high, wide: extents of a tile.
         several: whether each channel has its own table.
@@ -101,7 +101,7 @@ class Tiles:
     Attributes:
         source: of shape (H, W, C).
         target: float32 of shape (tiles, C, h, w).
-        top, left: where on the canvas the image begins.
+        top, left: position of the image on the canvas.
         columns: tiles in a row of the canvas.
     """
 

@@ -77,7 +77,7 @@ def compute_planes(image: np.ndarray, factors: np.ndarray, target: np.ndarray, s
     """Normalize an image (H, W, 3), contiguous and at least ``LANES`` wide, by factors, into three planes of H * W,
     contiguous and ``stride`` apart in ``target``.
 
-    They stay in the cache: where images have not been resized, that comes next (DINOv3).
+    The planes stay in the cache, because resizing comes next for images that have not been resized (DINOv3).
     """
     height, width, _ = image.shape
     pixels, numbers, values = pointer(image.ravel()), pointer(factors.ravel()), pointer(target)

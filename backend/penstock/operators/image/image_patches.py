@@ -30,8 +30,8 @@ class _Picture:
 
     Attributes:
         source: the number of the input.
-        region: of it.
-        first: how many patches come before.
+        region: region of the input.
+        first: number of patches before these.
         grid: patches in time, downwards and to the right.
     """
 

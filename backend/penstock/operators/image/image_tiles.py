@@ -25,7 +25,7 @@ class _Layout:
 
     Attributes:
         canvas: extents.
-        corner: where on the canvas the image begins.
+        corner: position of the image on the canvas.
         columns: tiles in a row.
         tiles: their number.
         whole: whether a picture of the whole is added.
@@ -43,7 +43,7 @@ class _Tiling(Stage):
     """Cuts an image that an earlier stage has just computed, and that is still in the cache.
 
     Attributes:
-        operator: whose tiles they are.
+        operator: the operator that makes the tiles.
         shape: of the output.
         shape_in: of the image.
     """

@@ -302,8 +302,8 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
 
         Args:
             shapes: of each region's source.
-            firsts: for each region, that of its sample's first one.
-            own: that of each sample's first region.
+            firsts: for each region, the source shape of its sample's first region.
+            own: the source shape of each sample's first region.
         """
         if samples.given("output_size"):
             sizes = samples.values("output_size").astype(np.int64)

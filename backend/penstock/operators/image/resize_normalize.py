@@ -76,7 +76,7 @@ class ResizedInParts(NamedTuple):
 
         Args:
             rows: their numbers, ascending.
-            addresses: where they are, uint64.
+            addresses: their addresses, uint64.
         """
         from penstock.kernels.cuda.launch import RunValue
         from penstock.kernels.cuda.resample import ImageStacks

@@ -180,7 +180,7 @@ def _is_stacked(title: str, inputs: Sequence[NetworkTensor], shapes: Sequence[tu
     """Return whether samples of these shapes lack the first dimension of the network's inputs, which then is the batch.
 
     Raises:
-        ValueError: they do not fit the network.
+        ValueError: the samples do not fit the network.
     """
     if all(tensor.accepts(shape) for tensor, shape in zip(inputs, shapes)):
         return False

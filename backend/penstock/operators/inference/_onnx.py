@@ -61,7 +61,7 @@ class OnnxNetwork:
     Args:
         path: of the file.
         providers: ONNX Runtime's execution providers, the preferred one first.
-        num_threads: that compute an operation together.
+        num_threads: number of threads that share an operation.
         device_id: the GPU, or None.
     """
 
@@ -130,16 +130,16 @@ def open_network(
 
     Args:
         path: of the file.
-        files: that may be accessed.
+        files: the accessible files.
         providers: the user's choice, the preferred one first; None: by the device.
-        num_threads: that compute an operation together.
+        num_threads: number of threads that share an operation.
         device_id: the GPU, or None.
 
     Raises:
         RuntimeError: ONNX Runtime is missing, or has no such provider.
         ValueError: the file is no network that ONNX Runtime can run.
-        OSError: it cannot be read.
-        ConfinedPathError: it may not be accessed.
+        OSError: the file cannot be read.
+        ConfinedPathError: the file may not be accessed.
     """
     if Path(path).suffix.lower() not in _SUFFIXES:
         raise ValueError(

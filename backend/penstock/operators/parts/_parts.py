@@ -32,7 +32,7 @@ def mark_parts(workspace: Workspace, parts: TensorList, counts: Sequence[int]) -
 
     Args:
         workspace: of the operator that made the parts.
-        parts: those of all samples, in order.
+        parts: the parts of all samples, in order.
         counts: of each sample.
     """
     owners = np.repeat(np.arange(len(counts)), counts).tolist()
@@ -50,7 +50,7 @@ def counts_of(workspace: Workspace) -> list[int]:
     """Return the number of parts of each sample, by the argument `counts`.
 
     Raises:
-        RuntimeError: it is a constant, or does not hold one number for each sample.
+        RuntimeError: `counts` is a constant, or does not have one number for each sample.
     """
     batch = workspace.arguments.get(COUNTS.name)
     if batch is None or batch.ndim() != 0:
@@ -62,7 +62,7 @@ def ranges_by_sample(parts: TensorList, counts: Sequence[int]) -> list[range]:
     """Return the range of each sample's parts.
 
     Raises:
-        RuntimeError: there are more or fewer of them.
+        RuntimeError: the number of parts differs from the sum of the counts.
     """
     if sum(counts) != len(parts):
         raise RuntimeError(

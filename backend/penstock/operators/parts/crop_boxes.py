@@ -99,7 +99,7 @@ class CropBoxes(Operator):
         """Return the regions of the boxes in an image.
 
         Raises:
-            ValueError: they are no boxes, or one holds no pixel, or reaches outside.
+            ValueError: the input has another shape than boxes, or a box is empty or reaches outside the image.
         """
         if boxes.ndim != 2 or boxes.shape[1] != 4:
             if boxes.size:

@@ -63,7 +63,7 @@ def _regions(shape: tuple[int, ...], segments: np.ndarray, axis: int) -> list[Re
     """Return the regions of the segments in a recording.
 
     Raises:
-        ValueError: they are no segments, or one is empty, or reaches outside.
+        ValueError: the input has another shape than segments, or a segment is empty or reaches outside the recording.
     """
     if segments.ndim != 2 or segments.shape[1] != 2:
         if segments.size:

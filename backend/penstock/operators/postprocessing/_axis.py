@@ -53,7 +53,7 @@ class AxisOperator(Operator[int]):
 
         Raises:
             RuntimeError: scores are not of FLOAT or FLOAT16, or their layout has no such dimension.
-            IndexError: they have no such dimension.
+            IndexError: the scores have no such dimension.
         """
         batch, name = workspace.inputs[0], self.args["axis_name"]
         if len(batch) and batch.dtype not in (FLOAT, FLOAT16):
@@ -144,7 +144,7 @@ def fill_names(
         target: of shape (n * the longest name,); output.
         places: see :func:`_places`.
         begin, end: the samples.
-        per_row: how many classes were found along the dimension.
+        per_row: number of classes found along the dimension.
         faults: samples in which no classes were found.
     """
     rows = target.reshape(-1, names.shape[1]) if names.shape[1] else target.reshape(len(classes), 0)

@@ -86,7 +86,7 @@ def top_k(
     """Find the highest scores, the highest first, of equal ones the first.
 
     Args:
-        count: how many.
+        count: number of scores to find.
         values: float32; output.
         indices: int32; output: along the dimension.
         faults: output: where in its sample a score is NaN, unless none is.

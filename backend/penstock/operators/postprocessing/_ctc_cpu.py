@@ -66,11 +66,11 @@ def follow_best_path(
 
     Args:
         scores: of all samples, float32, a row of classes for each step.
-        firsts: where each sample's scores begin.
-        steps: how many of its steps to read.
-        token_firsts: where its tokens go.
-        classes: how many there are; of each sample.
-        blanks: which of them is the blank; of each sample.
+        firsts: start of each sample's scores.
+        steps: number of steps to read of each sample.
+        token_firsts: start of each sample's tokens in the outputs.
+        classes: number of classes of each sample.
+        blanks: the blank's class in each sample.
         are_probabilities: rather than logits or logarithms.
         begin, end: the samples to decode.
         tokens: int32; output.

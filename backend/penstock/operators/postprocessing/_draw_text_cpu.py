@@ -25,12 +25,12 @@ def draw_texts(
     Args:
         font: the rows of each glyph, uint16 of shape (glyphs, height): bit 8 is the leftmost of nine pixels.
         glyphs: of all texts, one after the other, int64.
-        firsts: where each text begins in them, and at last where the last one ends, int64 of shape (texts + 1,).
+        firsts: start of each text in them, followed by the end of the last, int64 of shape (texts + 1,).
         positions: int64 of shape (texts, 2): where the upper left corner is; or (texts, 4): a box, above which the text is if there is
             room, or inside at its upper edge.
         colours: uint8 of shape (texts, channels).
         backgrounds: colours of the rectangles behind the texts, uint8 of shape (texts, channels), or (0, channels) for none.
-        scale: how many pixels a glyph's pixel is wide and high.
+        scale: width and height in pixels of a glyph's pixel.
         image: uint8 of shape (height, width, channels).
     """
     height, width, channels = image.shape

@@ -25,7 +25,7 @@ def count_candidates(
 
     Args:
         scores: of all samples, float32.
-        firsts: where each sample's scores begin, and at last where the last ones end.
+        firsts: start of each sample's scores, followed by the end of the last.
         thresholds: float32, one for each sample.
         begin, end: the samples to look at.
         counts: output.
@@ -99,11 +99,11 @@ def suppress(
         boxes: of all samples, float32 of shape (n, 4).
         scores: of all samples, float32: one for each box, or one for each box and class.
         labels: int32 of shape (n,), or empty.
-        box_firsts, score_firsts: where each sample's boxes and scores begin, and at last where the last ones end.
-        classes: how many scores a box has, one number for each sample.
+        box_firsts, score_firsts: start of each sample's boxes and scores, followed by the end of the last.
+        classes: number of scores of a box, for each sample.
         candidate_firsts: likewise, of the scores above the threshold.
         score_thresholds, iou_thresholds: float32, one for each sample.
-        limits: how many boxes to keep, int64, one for each sample.
+        limits: the most boxes to keep of each sample, int64.
         max_candidates: of a class, with the highest scores; 0: all.
         class_wise: boxes of different classes do not suppress one another.
         with_sizes: a box is a corner and its extents, rather than two corners.

@@ -27,7 +27,7 @@ class Rows(PlanColumns[Tables]):
 
     Attributes:
         tables: of each output, of shape (rows, ...).
-        counts: how many rows each sample has in each output, int64 of shape (samples, outputs).
+        counts: number of rows of each sample in each output, int64 of shape (samples, outputs).
     """
 
     tables: list[np.ndarray]
@@ -119,7 +119,7 @@ def share(workspace: Workspace, work: Callable[[int, int], object], sizes: np.nd
     """Call ``work(begin, end)`` for ranges of samples, on several threads if there is enough to do.
 
     Args:
-        sizes: how many numbers each sample has.
+        sizes: number of elements of each sample.
     """
     count = len(sizes)
     shares = min(workspace.num_threads, count, int(sizes.sum()) // _MIN_NUMBERS_TO_SHARE)

@@ -33,7 +33,7 @@ def find_segments(
 
     Args:
         probabilities: of all recordings, float32.
-        firsts: where each recording's probabilities begin, and at last where the last ones end.
+        firsts: start of each recording's probabilities, followed by the end of the last.
         lengths: of the recordings, int64.
         step: from one frame to the next.
         threshold: from this probability on, a frame is speech.
@@ -42,10 +42,10 @@ def find_segments(
         min_silence: the shortest pause that ends a segment.
         min_split_silence: pauses at which a long segment may be split are longer than this.
         max_speech: segments longer than this are split.
-        pad: how much longer segments become on either side.
+        pad: the amount by which segments grow on either side.
         max_joined: the longest segment that neighbours are joined to.
         at_longest: long segments are split at their longest pause rather than at their last one.
-        segment_firsts: where each recording's segments belong.
+        segment_firsts: start of each recording's segments in the output.
         begin, end: the recordings to look at.
         segments: int32 of shape (n, 2); output.
         counts: output: how many segments each recording has.

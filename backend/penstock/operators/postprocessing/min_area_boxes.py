@@ -104,7 +104,7 @@ class MinAreaBoxes(RowsOperator):
         """Return the rectangles of one sample.
 
         Raises:
-            ValueError: the inputs have other shapes, or a polygon has vertices that are not there.
+            ValueError: the inputs have other shapes, or a polygon refers to missing vertices.
         """
         from penstock.kernels.cpu.opencv import opencv
 

@@ -39,7 +39,7 @@ class BoxWindows(PlanColumns[BoxWindow]):
 
     Attributes:
         anchors, shapes: float32 of shape (samples, axes).
-        counts: how many boxes of each sample remain.
+        counts: number of remaining boxes of each sample.
         boxes, indices: see :class:`BoxWindow`; those of all samples, one after the other.
     """
 

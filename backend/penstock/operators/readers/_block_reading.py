@@ -27,7 +27,7 @@ class Contents(NamedTuple):
 
     Attributes:
         block: the memory that holds it: uint8 of shape (n,).
-        places: where samples begin in it, int64 of shape (samples,).
+        places: start of each sample in it, int64 of shape (samples,).
         sizes: of the samples, in bytes, int64 of shape (samples,).
     """
 
@@ -119,7 +119,7 @@ def read_ranges(
     """Return ranges of files, in one block of memory; None if one can't be read.
 
     Args:
-        files: that may be accessed.
+        files: the accessible files.
         paths: of the data set's files.
         numbers: the file of each range, as an index of ``paths``: int64.
         starts, sizes: of the ranges, in bytes: int64.

@@ -19,7 +19,7 @@ class OpenVideos:
     """Indices of files, each built once, and a few decoders that threads share.
 
     Args:
-        files: that may be accessed.
+        files: the accessible files.
 
     Attributes:
         most_open: the largest number of open decoders.

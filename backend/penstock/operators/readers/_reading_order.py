@@ -29,7 +29,7 @@ class OrderSettings:
 
     Attributes:
         size: number of samples of all shards.
-        shard_id, num_shards: which part of them to read.
+        shard_id, num_shards: the part of them to read.
         stick_to_shard: read the same part in each epoch, instead of the next one.
         pad_last_batch: repeat the last sample to fill the last batch.
         shuffle: pick at random from a buffer of ``buffer_size`` samples.
@@ -74,8 +74,8 @@ class _ShardStart:
     """The state of a reader at the start of a shard.
 
     Attributes:
-        number: how many shards came before.
-        epoch: how often it has shuffled the list by then.
+        number: number of shards before it.
+        epoch: number of times that the list had been shuffled by then.
         generator: the state of its random numbers.
     """
 
@@ -108,7 +108,7 @@ class ReadingOrder:
         """Begin a shard, discarding anything read ahead.
 
         Args:
-            number: how many shards were given before.
+            number: number of shards before it.
         """
         self._start = _ShardStart(number, self._epoch, self._generator.state)
         self._cursor = self.settings.start(shard)

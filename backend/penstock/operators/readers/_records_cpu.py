@@ -133,7 +133,7 @@ def find_features(
         data: the batch's block, uint8.
         places, sizes: the records in it: int64.
         names: of the wanted features, one after the other: uint8.
-        name_ends: where each name ends: int64.
+        name_ends: end of each name: int64.
         found: output: the features found, int64 of shape (records, features, 4).
     """
     found[:, :, KIND] = _ABSENT

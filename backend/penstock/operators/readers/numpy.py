@@ -250,7 +250,7 @@ class _Part:
     """A region of an array in a file.
 
     Attributes:
-        file: that holds it.
+        file: the file that contains it.
         shape, dtype: of the region.
         mapped: the file in memory; None if other ways of reading the region are faster.
         pieces: addresses and sizes of its contiguous pieces: int64 of shape (n, 2).
