@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import onnx
 
-# Of `onnx.TensorProto.DataType`, Triton's names.
+# Triton's names of the types in `onnx.TensorProto.DataType`.
 _TRITON_TYPES = {"FLOAT": "FP32", "INT64": "INT64"}
 _PYTHON_CONFIG = """# The network, run by onnxruntime in a Python model. Servers that have the ONNX Runtime backend can run it without
 # Python: `--model-config-name=onnx` takes configs/onnx.pbtxt instead.

@@ -22,7 +22,7 @@ _SHORTEST, _SQUARE = frozenset({"shortest_edge"}), frozenset({"height", "width"}
 
 @dataclass(frozen=True, kw_only=True)
 class ConvNextFamily(FixedFamily):
-    """ConvNeXT, which resizes small images to more, and takes their middle.
+    """ConvNeXT, which resizes small images to a larger size, and crops their centre.
 
     Attributes:
         crop_pct: the fraction of the resized image that the crop covers.
@@ -77,7 +77,7 @@ class LevitFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class EfficientNetFamily(FixedFamily):
-    """EfficientNet, which may divide by the deviation twice.
+    """EfficientNet, which can divide by the standard deviation twice.
 
     Attributes:
         include_top: whether it does.
@@ -102,7 +102,7 @@ class EfficientNetFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class MobileViTFamily(FixedFamily):
-    """MobileViT, which takes blue first, and normalizes nothing.
+    """MobileViT, which takes channels in BGR order, and does not normalize.
 
     Attributes:
         do_flip_channel_order: whether blue is first.
@@ -158,7 +158,7 @@ class PerceiverFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class PoolFormerFamily(FixedFamily):
-    """PoolFormer, which resizes to more than it takes of the middle.
+    """PoolFormer, which resizes to a larger size than its centre crop.
 
     Attributes:
         crop_pct: the fraction of the resized image that `size` covers.
@@ -248,7 +248,7 @@ _FLAVA_TRAINING = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class FlavaFamily(FixedFamily):
-    """FLAVA, without what only its training needs.
+    """FLAVA, without the outputs that only training needs.
 
     Attributes:
         return_codebook_pixels, return_image_mask: must be false.
@@ -275,7 +275,7 @@ class LlavaFamily(FixedFamily):
     """LLaVA 1.5.
 
     Attributes:
-        do_pad: images are first made square by the mean colour around their middle.
+        do_pad: first pad images to squares with the mean colour.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
@@ -308,9 +308,9 @@ class JanusFamily(FixedFamily):
     """Janus and DeepSeek-VL.
 
     Attributes:
-        size: `height` and `width`, which are equal: of the longer side.
+        size: `height` and `width`, equal: the length of the longer side.
         min_size: the smallest length of the shorter side.
-        do_pad: images are made square by the mean colour around their middle.
+        do_pad: pad images to squares with the mean colour.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 384})
@@ -356,7 +356,7 @@ class HybridFamily(JanusFamily):
     """DeepSeek-VL with two encoders, of which the second sees a larger picture.
 
     Attributes:
-        high_res_size, high_res_resample, high_res_image_mean, high_res_image_std: as `size` and the others, of the larger
+        high_res_size, high_res_resample, high_res_image_mean, high_res_image_std: like `size` and the others, for the larger
             picture, from which the other is made.
     """
 

@@ -24,7 +24,7 @@ class NeuCodecFamily(RowFamily):
     Attributes:
         feature_size: 80; the class always uses 80 bands.
         padding_value: the value with which bands are padded; sounds are padded with zeros.
-        hop_length: sounds get one zero more, and are then filled to multiples of it.
+        hop_length: one zero is appended to sounds, which are then padded to a multiple of this many samples.
         silence_beside: zeros before and after a sound when bands are computed.
     """
 

@@ -172,7 +172,7 @@ class MatchingFamily(FixedFamily):
     """LightGlue, SuperGlue and EfficientLoFTR, which compare two images.
 
     Attributes:
-        do_grayscale: whether images become grey that are not.
+        do_grayscale: whether to convert images to grey.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 480, "width": 640})
@@ -218,11 +218,11 @@ class MatchingFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SapiensFamily(FixedFamily):
-    """Sapiens 2, of whole images.
+    """Sapiens 2.
 
     Attributes:
         size: `height` and `width`.
-        do_pad: images keep their shape, in the middle of black.
+        do_pad: images keep their aspect ratio, and are centred on black.
     """
 
     image_mean: tuple[float, ...] = IMAGENET["image_mean"]
@@ -256,7 +256,7 @@ class DptFamily(FixedFamily):
     Attributes:
         keep_aspect_ratio: images keep their aspect ratio, and one side becomes nearly as long as requested.
         ensure_multiple_of: sides are multiples of it.
-        do_pad, size_divisor: whether there are zeros around an image, up to multiples of that.
+        do_pad, size_divisor: whether images are padded with zeros on all sides, to multiples of `size_divisor`.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 384})
@@ -312,11 +312,11 @@ class DptFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class ZoeFamily(FixedFamily):
-    """ZoeDepth, which rescales, mirrors images at their ends, and resizes them between the outermost pixels.
+    """ZoeDepth, which rescales, extends images by mirroring their ends, and resizes them with aligned corners.
 
     Attributes:
         do_pad: whether images are mirrored.
-        keep_aspect_ratio, ensure_multiple_of: as of DPT; the second may be a fraction.
+        keep_aspect_ratio, ensure_multiple_of: as for DPT; the second may be a fraction.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 512})

@@ -31,7 +31,7 @@ class DetectionFamily(FixedFamily):
     Attributes:
         max_size: the longest edge, as older configurations have it.
         longest: the default of the longest edge if only a shortest edge is given; 0: not supported.
-        multiple: sides that keep an image's shape are multiples of it.
+        multiple: sides of images that keep their aspect ratio are multiples of it.
     """
 
     image_mean: tuple[float, ...] = IMAGENET["image_mean"]
@@ -73,7 +73,7 @@ class DetectionFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class RfDetrFamily(DetectionFamily):
-    """RF-DETR, which rescales first: it resizes images of float, and without widening filters."""
+    """RF-DETR, which rescales first, and then resizes floats without antialiasing."""
 
     antialias: bool = False
     torchvision_only: bool = True
@@ -145,7 +145,7 @@ class LetterboxFamily(Family):
     Attributes:
         size: `height` and `width` of the result.
         padding_value: the gray beside the image.
-        auto: the result is smaller by whole multiples of `stride`, where the image does not need them.
+        auto: the result is reduced by whole multiples of `stride` that would only be padding.
         stride: of the model, in pixels.
         scale_fill: the image fills the result, unless `auto` is set.
         scaleup: whether images are enlarged.

@@ -58,9 +58,9 @@ class DonutFamily(FixedFamily):
 
     Attributes:
         size: `height` and `width` of a page; if it is two numbers, its width comes first.
-        do_thumbnail: whether what is as wide as a page is shrunk until it is no higher.
+        do_thumbnail: whether images as wide as a page are reduced to its height.
         do_align_long_axis: must be false.
-        do_pad: whether there is black around it.
+        do_pad: whether images are padded with black.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 2560, "width": 1920})

@@ -163,10 +163,10 @@ class ImageFamily(Family):
     Attributes:
         do_resize, do_rescale, do_normalize: the steps to apply.
         resample: PIL's number of the filter.
-        rescale_factor: values are multiplied with it.
+        rescale_factor: factor of the values.
         image_mean, image_std: of each channel.
         torchvision_only: whether there is no variant for PIL.
-        ignored: settings that the class takes and does not follow.
+        ignored: settings that the class accepts without effect.
     """
 
     image_mean: tuple[float, ...] = (0.5, 0.5, 0.5)

@@ -48,11 +48,11 @@ class FixedFamily(ImageFamily):
 
     Attributes:
         size: `height` and `width`, `shortest_edge`, that and `longest_edge`, or `max_height` and `max_width`.
-        do_center_crop, crop_size: whether the middle is taken; its `height` and `width`.
+        do_center_crop, crop_size: whether the centre is cropped; its `height` and `width`.
         default_to_square: a size that is one number means both sides, not the shorter one.
         do_pad: images are padded with zeros, below and to the right, to the largest of a call.
-        pad_size: `height` and `width` up to which they get them instead.
-        antialias: torchvision widens filters where an image shrinks.
+        pad_size: `height` and `width` to which they are padded instead.
+        antialias: whether torchvision widens filters when an image shrinks.
         tells_sizes: whether there is an output `original_sizes`.
         tells_masks: images that are padded have a mask of their own pixels.
     """
@@ -242,7 +242,7 @@ DOC_LAYOUT = FixedFamily(
 
 @dataclass(frozen=True, kw_only=True)
 class GemmaFamily(FixedFamily):
-    """Gemma 3, which may show parts of long images beside them ("pan and scan").
+    """Gemma 3, which can add crops of elongated images ("pan and scan").
 
     Attributes:
         do_pan_and_scan: whether it does; then the pictures of all images are joined, each image before its parts.
@@ -340,7 +340,7 @@ class RescaledFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class DepthProFamily(FixedFamily):
-    """Depth Pro, which resizes what it has normalized, without widening filters."""
+    """Depth Pro, which resizes after normalizing, without antialiasing."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 1536, "width": 1536})
     antialias: bool = False

@@ -56,7 +56,7 @@ class VivitFamily(FramesFamily):
     """ViViT, whose class computes as PIL and numpy do.
 
     Attributes:
-        offset: 1 is subtracted from what is rescaled.
+        offset: whether 1 is subtracted after rescaling.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 256})
@@ -137,7 +137,7 @@ class IdeficsFamily(FixedFamily):
     """Idefics.
 
     Attributes:
-        image_size: height and width, in the place of `size`.
+        image_size: height and width, instead of `size`.
         image_num_channels: accepted without effect: the class does not read it.
     """
 
@@ -157,10 +157,10 @@ class IdeficsFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class VideoLlavaFamily(FixedFamily):
-    """Video-LLaVA, of images, whose class computes as PIL and numpy do.
+    """Video-LLaVA for images, whose class computes as PIL and numpy do.
 
     Attributes:
-        return_legacy_image_output: whether the output has the name that it had before.
+        return_legacy_image_output: whether the output has its former name.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})

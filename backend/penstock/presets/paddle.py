@@ -35,7 +35,7 @@ def _blue_first(images: DataNode) -> DataNode:
 
 @dataclass(frozen=True, kw_only=True)
 class TextDetectionFamily(ImageFamily):
-    """PP-OCR's detectors, which resize images of float, and take blue first.
+    """PP-OCR's detectors, which resize floats, and take channels in BGR order.
 
     Attributes:
         limit_side_len, limit_type: limit of a side: `max`: the largest longer side; `min`: the smallest shorter side;
@@ -86,12 +86,12 @@ class TextLineFamily(ImageFamily):
     """PP-OCR's recognizers: lines of text of one height, padded to the widest of a call.
 
     Attributes:
-        size: `height` of lines, and the `width` that decides which are wide.
+        size: `height` of lines, and the `width` above which they count as wide.
         pad_size: `height` and `width` to which narrow lines are padded with zeros.
         max_image_width: the largest width of a line.
         character_list: accepted without effect: it is used after the model.
         line_width: of a call, not of a configuration: the width of all its lines; 0: each line's width follows from its size.
-        is_v6: resizes bytes, without widening filters, and takes blue first.
+        is_v6: resize bytes without antialiasing, and take channels in BGR order.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 48, "width": 320})
@@ -215,9 +215,9 @@ class Layout4Family(RescaledFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class WarpFamily(FixedFamily):
-    """UVDoc, which takes blue first, and resizes images of float between the outermost pixels.
+    """UVDoc, which takes channels in BGR order, and resizes floats with aligned corners.
 
-    The output `original_images` is the image of float in its own size.
+    The output `original_images` is the float image at its original size.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 712, "width": 488})
@@ -290,7 +290,7 @@ class TableFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class MarginFamily(DonutFamily):
-    """Nougat and PP-FormulaNet: as Donut's pages, without their margins.
+    """Nougat and PP-FormulaNet: pages like Donut's, without their margins.
 
     Attributes:
         size: `height` and `width` of a page.

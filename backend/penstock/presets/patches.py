@@ -43,11 +43,11 @@ class PatchFamily(FloatFamily):
     Attributes:
         rule: of :func:`fn.fitted_size`.
         size: `shortest_edge` and `longest_edge`: the least and the most pixels.
-        min_pixels, max_pixels: the same, older names, which take precedence; 0: not given.
+        min_pixels, max_pixels: older names of the same, which take precedence; 0: unset.
         patch_size: extent of a patch.
         temporal_patch_size: frames in a patch.
         merge_size: side, in patches, of the square that becomes one token.
-        patch_expand_factor: sides are multiples of as many more patches.
+        patch_expand_factor: a further factor of the multiple to which sides are rounded.
         flat: a patch is a row of values, not an image.
         grouped: patches are grouped by token.
         channels_last: of a patch's values.
@@ -149,7 +149,7 @@ class PatchFamily(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class FixedBoundsFamily(PatchFamily):
-    """Patches of a class that reads `min_pixels` and `max_pixels` only when it is made; `size` can change later."""
+    """Patches of a class that reads `min_pixels` and `max_pixels` only when it is created; `size` can change later."""
 
     unchanged = frozenset({"min_pixels", "max_pixels"})
 
@@ -210,7 +210,7 @@ class MuseImageFamily(FloatFamily):
 
     Attributes:
         patch_size: extent of a patch.
-        temporal_patch_size: as many times a patch is repeated.
+        temporal_patch_size: number of times that a patch is repeated.
         merge_size: side, in patches, of the square that becomes one token.
         max_image_tokens: the most tokens of an image.
     """
@@ -258,7 +258,7 @@ class NeoFamily(FloatFamily):
     """NeoMME: images of their original size, within bounds, in the corner of a black canvas of whole patches.
 
     Attributes:
-        size: `min_pixels` and `max_pixels`; none: there are no such bounds.
+        size: `min_pixels` and `max_pixels`; none: no limits.
         max_side: the longest side in pixels; 0: no limit.
         patch_size: extent of a patch.
     """
@@ -313,7 +313,7 @@ _INKLING_BESIDE = -1.0
 
 @dataclass(frozen=True, kw_only=True)
 class InklingFamily(ImageFamily):
-    """Inkling 2, of opaque images: patches of the image's own size, whose values lie as in an image.
+    """Inkling 2, for opaque images: patches of the unresized image, each laid out as an image.
 
     Attributes:
         size: `height` and `width` of a patch.
@@ -356,9 +356,9 @@ class InklingFamily(ImageFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class FirstInklingFamily(FloatFamily):
-    """Inkling 1: patches of the image's own size, twice, whose values lie as in an image.
+    """Inkling 1: patches of the unresized image, twice, each laid out as an image.
 
-    After the last whole patch of a row, there is always another one.
+    Each row has one more patch after its last whole one.
 
     Attributes:
         size: `height` and `width` of a patch, which are equal.
@@ -424,7 +424,7 @@ class KimiFamily(FloatFamily):
         size: `max_height` and `max_width`, which are equal: the most patches of a side.
         patch_size: extent of a patch.
         merge_size: side, in patches, of the square that becomes one token.
-        max_patches: of an image.
+        max_patches: the most patches of an image.
     """
 
     resample: int = 3
@@ -477,13 +477,13 @@ class KimiFamily(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class NemotronOmniFamily(FloatFamily):
-    """Nemotron Omni, which resizes images of float.
+    """Nemotron Omni, which resizes floats.
 
     Attributes:
         patch_size: extent of a patch.
-        downsample_ratio: the part of a side's patches that become tokens.
-        min_num_patches, max_num_patches: of an image.
-        max_model_len: tokens of the model, of which images leave four.
+        downsample_ratio: tokens per patch along a side.
+        min_num_patches, max_num_patches: limits of an image's patches.
+        max_model_len: context length of the model in tokens, four of which are not for images.
         norm_mean, norm_std: older names of `image_mean` and `image_std`.
     """
 
@@ -663,7 +663,7 @@ class Gemma4Family(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class UnifiedFamily(Gemma4Family):
-    """Gemma 4 of one encoder, whose patches are as large as its tokens."""
+    """Gemma 4 with a unified encoder, whose patches are as large as its tokens."""
 
     torchvision_only: bool = True
     ignored: frozenset[str] = frozenset({"size"}) | NO_CROP | NO_PAD

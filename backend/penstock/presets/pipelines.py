@@ -103,7 +103,7 @@ class _Source:
 
     Attributes:
         family: the family whose data it is.
-        encoded: whether it is files.
+        encoded: whether the data are encoded files.
         drop_alpha: whether transparent pixels of files become the colours stored for them.
         on_gpu: whether it is decoded or copied to a GPU.
     """

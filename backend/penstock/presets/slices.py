@@ -47,7 +47,7 @@ class MiniCPMFamily(_SliceFamily):
     Attributes:
         slice_mode: whether large images are sliced.
         max_slice_nums: the most slices of an image.
-        scale_resolution: the side of a square of about as many pixels as the whole has, and a slice.
+        scale_resolution: side of a square with about as many pixels as the whole image, or a slice, has.
         patch_size: extent of a patch.
         downsample_mode: `16x` or `4x`: the number of patches that become one token.
         use_image_id: accepted without effect: it concerns the text.

@@ -406,7 +406,7 @@ class ParakeetFamily(RowFamily):
 
     Attributes:
         hop_length, n_fft, win_length: of the transform, in samples.
-        preemphasis: the part of the sample before that is subtracted.
+        preemphasis: the fraction of the previous sample that is subtracted.
         standardizes: whether means and variances are changed.
     """
 
@@ -635,7 +635,7 @@ class WavTokenizerFamily(SampleFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class PeSoundFamily(SampleFamily):
-    """PE Audio, which reflects sounds to whole blocks.
+    """PE Audio, which extends sounds to whole blocks by reflection.
 
     Attributes:
         hop_length: samples of a block.
@@ -661,10 +661,10 @@ class PeSoundFamily(SampleFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class OmniFamily(SampleFamily):
-    """OmniASR: sounds with mean 0 and variance 1.
+    """OmniASR: sounds normalized to mean 0 and variance 1.
 
     Attributes:
-        do_normalize: whether they have.
+        do_normalize: whether they are normalized.
     """
 
     do_normalize: bool = True
@@ -675,11 +675,11 @@ class OmniFamily(SampleFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class VibeFamily(SampleFamily):
-    """VibeVoice's tokenizer: sounds equally loud.
+    """VibeVoice's tokenizer: sounds normalized to the same loudness.
 
     Attributes:
-        normalize_audio, target_dB_FS: whether they are, and how loud, in decibels of the largest value.
-        eps: added to what is divided by.
+        normalize_audio, target_dB_FS: whether they are normalized, and the loudness in dB relative to full scale.
+        eps: added to the divisor.
         pad_to_multiple_of: sounds are padded to a multiple of this many samples.
     """
 
@@ -707,10 +707,10 @@ class VibeFamily(SampleFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class FilledFamily(SpectralFamily):
-    """Sounds that a call cuts off and fills before their bands are computed.
+    """Sounds that a call cuts off and pads before their bands are computed.
 
     Attributes:
-        max_length: in samples, to which sounds are cut off or filled, as the class does where a call says nothing.
+        max_length: the length in samples to which sounds are cut off or padded by default, as by the class.
         pad_to_multiple_of: sounds are padded to a multiple of this many samples.
     """
 
@@ -807,8 +807,8 @@ class GemmaSoundFamily(FilledFamily):
         frame_length_ms, hop_length_ms: of windows, in milliseconds.
         min_frequency, max_frequency: of the bands, in Hz.
         preemphasis, preemphasis_htk_flavor: the part of the sample before that is subtracted, which is in the same window.
-        fft_overdrive: the transform is twice as long.
-        mel_floor: the least energy, or what is added to energies.
+        fft_overdrive: whether the transform is twice as long.
+        mel_floor: the smallest energy, or an offset added to energies.
         dither, input_scale_factor, per_bin_mean, per_bin_stddev: must be 0, 1 and none.
         is_gemma4: windows begin before the sound, `mel_floor` is added, and rows after a sound are zeros.
     """
@@ -936,7 +936,7 @@ class LasrFamily(FilledFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class DecimalFamily(FilledFamily):
-    """A quarter of the logarithm to base 10 and of 4, not less than 2 below a highest value.
+    """Computes (log10(x) + 4) / 4, at least 2 below a maximum.
 
     Attributes:
         hop_length, n_fft: of the transform, in samples.
@@ -971,7 +971,7 @@ class DecimalFamily(FilledFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class GraniteFamily(DecimalFamily):
-    """Granite Speech: rows of two windows each, and how many tokens they become.
+    """Granite Speech: rows of two windows each, and their number of tokens.
 
     Attributes:
         n_mels: bands; the class does not read `feature_size`.
@@ -1107,8 +1107,8 @@ class VoxtralFamily(DecimalFamily):
     """Voxtral Realtime.
 
     Attributes:
-        win_length: that of the transform.
-        global_log_mel_max: the highest value.
+        win_length: length of the transform.
+        global_log_mel_max: the maximum of the logarithms.
     """
 
     win_length: int = 400
@@ -1130,7 +1130,7 @@ class VoxtralFamily(DecimalFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SecondsFamily(DecimalFamily):
-    """Sounds that are filled to a length.
+    """Sounds that are padded to a fixed length.
 
     Attributes:
         chunk_length: in seconds.
@@ -1157,7 +1157,7 @@ class SecondsFamily(DecimalFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkFamily(SecondsFamily):
-    """Sounds that are not longer than the length that they are filled to: the class cuts longer ones into several."""
+    """Sounds of at most the length to which they are padded; the class splits longer ones."""
 
     def lengthened(self, sound: np.ndarray) -> np.ndarray:
         if len(sound) > self.most:
@@ -1253,8 +1253,8 @@ class QwenSoundFamily(SecondsFamily):
     """Qwen3-ASR.
 
     Attributes:
-        min_length: in samples; shorter sounds count as so long.
-        n_window: rows are filled to multiples of two of it, by zeros.
+        min_length: in samples; shorter sounds count as this long.
+        n_window: rows are padded with zeros to multiples of twice this number.
     """
 
     min_length: int = 8000
@@ -1282,7 +1282,7 @@ class ClvpFamily(FilledFamily):
     """CLVP.
 
     Attributes:
-        default_audio_length: in seconds, to which sounds are cut off or filled.
+        default_audio_length: the length in seconds to which sounds are cut off or padded.
         hop_length, n_fft: of the transform, in samples.
         mel_norms: must be none.
         chunk_length, n_samples, nb_max_frames: accepted without effect: the class does not read them.
@@ -1329,8 +1329,8 @@ class Phi4SoundFamily(FilledFamily):
 
     Attributes:
         hop_length, n_fft, win_length: of the transform, in samples.
-        preemphasis: the part of the sample before that is subtracted.
-        audio_compression_rate, audio_downsample_rate: by which rows are divided to tokens.
+        preemphasis: the fraction of the previous sample that is subtracted.
+        audio_compression_rate, audio_downsample_rate: divisors that turn numbers of rows into numbers of tokens.
         audio_feat_stride: must be 1.
         mel_min_frequency, mel_max_frequency: of the bands, in Hz.
     """

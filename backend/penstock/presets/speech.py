@@ -19,7 +19,7 @@ FEATURES, FEATURES_MASK, PADDING_MASK = "input_features", "input_features_mask",
 
 @dataclass(frozen=True, kw_only=True)
 class SoundFamily(Family):
-    """What they share.
+    """Base class of families of sounds.
 
     Attributes:
         sampling_rate: of the sound, in Hz.
@@ -63,8 +63,8 @@ class WhisperFamily(SoundFamily):
         hop_length, n_fft: of the transform, in samples.
         chunk_length: in seconds.
         max_length: the number of samples, instead of that duration.
-        nb_max_frames, n_samples: follow from the others; checked.
-        mel_filters: ignored: computed.
+        nb_max_frames, n_samples: checked against the other settings, from which they follow.
+        mel_filters: ignored, because they are computed.
     """
 
     feature_size: int = 80
@@ -136,7 +136,7 @@ class WaveFamily(SoundFamily):
 
     Attributes:
         feature_size: 1.
-        do_normalize: whether mean and variance are changed.
+        do_normalize: whether sounds are normalized.
     """
 
     feature_size: int = 1
@@ -159,7 +159,7 @@ class WaveFamily(SoundFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SpeechT5Family(WaveFamily):
-    """SpeechT5, of what it hears: the spectrograms that it is trained to say are not made.
+    """SpeechT5's inputs, without the target spectrograms of its training.
 
     Attributes:
         ignored: settings of these spectrograms.
@@ -186,7 +186,7 @@ class SpeechT5Family(WaveFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class CodecFamily(SoundFamily):
-    """Sounds for codecs: of one channel, and filled to what the codec takes at a time.
+    """Sounds for codecs: one channel, padded to whole blocks of the codec.
 
     Attributes:
         feature_size: 1.
@@ -276,8 +276,8 @@ class EncodecFamily(CodecFamily):
     """EnCodec.
 
     Attributes:
-        chunk_length_s: of a chunk, in seconds; 0: there are none.
-        overlap: of a chunk and the next, as a part of one; negative: there are no chunks.
+        chunk_length_s: length of a chunk in seconds; 0: no chunks.
+        overlap: overlap of consecutive chunks, as a fraction of their length; negative: no chunks.
     """
 
     sampling_rate: int = 24000
@@ -327,7 +327,7 @@ class KyutaiFamily(EncodecFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SoundTokenFamily(SoundFamily):
-    """Gemma 4 of one encoder: the sound itself, in pieces that become tokens.
+    """Gemma 4 with a unified encoder: the sound itself, in pieces that become tokens.
 
     Attributes:
         feature_size, audio_samples_per_token: samples of a piece.

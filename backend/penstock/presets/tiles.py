@@ -60,13 +60,13 @@ class _TileFamily(ImageFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class AnyresFamily(_TileFamily):
-    """LLaVA-NeXT and OneVision: a picture of the whole, and tiles of a canvas on which the image lies in the middle.
+    """LLaVA-NeXT and OneVision: the whole image, and tiles of a canvas on which it is centred.
 
     Attributes:
         image_grid_pinpoints: the canvases.
-        do_pad: images have as many tiles as the one that has most, by tiles of zeros.
+        do_pad: add tiles of zeros, so that all images have the same number.
         crop_size: `height` and `width`; must be those of a tile.
-        do_center_crop: accepted; a tile is cropped to its own size.
+        do_center_crop: accepted without effect, since the crop has the size of a tile.
     """
 
     image_mean: tuple[float, ...] = OPENAI["image_mean"]
@@ -262,7 +262,7 @@ class OvisFamily(GridFamily):
     """Ovis 2: the whole, and then tiles.
 
     Attributes:
-        use_covering_area_grid: tiles are as few as cover the image; else they are arranged as InternVL's.
+        use_covering_area_grid: use the fewest tiles that cover the image; else arrange them like InternVL.
     """
 
     use_covering_area_grid: bool = True
@@ -465,7 +465,7 @@ class PerceptionFamily(ImageFamily):
     """Perception LM: the whole image, then the tiles of a grid that the image fills.
 
     Attributes:
-        vision_input_type: `thumb+tile`; else there is the whole alone.
+        vision_input_type: `thumb+tile`; otherwise only the whole image is returned.
         tile_size: extent of a tile.
         max_num_tiles: the most tiles.
     """
@@ -514,7 +514,7 @@ class SplitFamily(_TileFamily):
         size: `longest_edge`, of the image before it is cut.
         max_image_size: `longest_edge`, of a tile.
         do_image_splitting: whether it is cut.
-        do_pad: whether there is a mask; all tiles are of one size.
+        do_pad: whether to return a mask, which is all ones, since tiles have one size.
         return_row_col_info: whether rows and columns of tiles are returned: 0 for an image that is not cut.
     """
 
@@ -601,7 +601,7 @@ class SplitFamily(_TileFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class CappedSplitFamily(SplitFamily):
-    """UltraV-BERT: as Idefics3, of fewer tiles.
+    """UltraV-BERT: like Idefics3, with a limit of tiles.
 
     Attributes:
         max_image_tiles: the most tiles.
@@ -648,7 +648,7 @@ class LlamaFamily(_TileFamily):
 
     Attributes:
         max_patches: the most tiles of a canvas.
-        resize_to_max_canvas: images are enlarged as far as a canvas holds.
+        resize_to_max_canvas: images are enlarged as far as a canvas allows.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 336, "width": 336})
@@ -767,7 +767,7 @@ class MllamaFamily(_TileFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Idefics2Family(ImageFamily):
-    """Idefics2, which bounds both sides, and pads to the largest image of a call.
+    """Idefics2, which limits both sides, and pads to the largest image of a call.
 
     Attributes:
         size: `shortest_edge` and `longest_edge`, the limits of a side; or `height` and `width`.

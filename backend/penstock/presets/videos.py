@@ -46,7 +46,7 @@ class VideoLength:
     Attributes:
         frames: its frames.
         rate: its frames per second, if known.
-        duration: its seconds as its decoder reports them, if known; the ratio of the others need not equal it.
+        duration: its duration in seconds as the decoder reports it, if known; it may differ from `frames / rate`.
     """
 
     frames: int
@@ -59,14 +59,14 @@ class SampledFamily(Family):
     """Base class of video processors: the selection of frames.
 
     Attributes:
-        do_sample_frames: whether it is only some.
+        do_sample_frames: whether to select frames, rather than taking all.
         fps: frames per second to select; 0: unset.
         num_frames: number of frames to select; 0: unset.
         min_frames, max_frames: bounds of the number that follows from `fps`.
         temporal_patch_size: the number of frames is a multiple of it, too.
         initial_shift: InternVL's first position in frames; true: half of the step.
-        max_duration: in seconds, up to which GLM-4V goes by `fps`.
-        sampling: by which rule.
+        max_duration: the longest duration in seconds for which GLM-4V uses `fps`.
+        sampling: the rule of selection.
         overflow_strategy: of EmbeddingGemma 2: `uniform` or `truncate`: which of more than `max_frames` are taken.
     """
 
@@ -475,9 +475,9 @@ _LLAMA3_MIN_DIFFERENCE = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class VideoLlama3Family(VideoFamily):
-    """Videos of VideoLLaMA 3, with a mask of the tokens that are unlike those of the frame before.
+    """Videos of VideoLLaMA 3, with a mask of the tokens that differ from those of the previous frame.
 
-    The mask is that of the class but for tokens whose average difference is within rounding of the limit.
+    The mask equals that of the class, except for tokens whose mean difference is within rounding of the limit.
 
     Attributes:
         size: `shortest_edge` of a frame, `longest_edge` of a video.
@@ -636,7 +636,7 @@ class FrameFamily(SampledFamily, FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class ClipFamily(FrameFamily):
-    """VideoMAE, TimeSformer and InstructBLIP, which call frames as others do images."""
+    """VideoMAE, TimeSformer and InstructBLIP, whose output is named like that of images."""
 
     names = (PIXELS,)
 
@@ -798,7 +798,7 @@ class VivitVideoFamily(ClipFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Gemma4VideoFamily(SampledFamily, Gemma4Family):
-    """Videos of Gemma 4: patches of each frame with their places, padded to a number."""
+    """Videos of Gemma 4: patches of each frame with their positions, padded to a fixed number."""
 
     do_normalize: bool = True
     max_soft_tokens: int = 70
@@ -864,7 +864,7 @@ class Gemma4VideoFamily(SampledFamily, Gemma4Family):
 
 @dataclass(frozen=True, kw_only=True)
 class UnifiedVideoFamily(Gemma4VideoFamily, UnifiedFamily):
-    """Videos of Gemma 4 of one encoder, whose patches are as large as its tokens."""
+    """Videos of Gemma 4 with a unified encoder, whose patches are as large as its tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -990,9 +990,9 @@ class NemotronVideoFamily(SampledFamily, FloatFamily):
     Attributes:
         norm_mean, norm_std: of each channel; required.
         patch_size: extent of a patch.
-        downsample_ratio: the part of a side's patches that become tokens.
+        downsample_ratio: tokens per patch along a side.
         video_target_num_patches: the approximate number of patches of a frame.
-        video_maintain_aspect_ratio: frames keep their shape; else they are square.
+        video_maintain_aspect_ratio: frames keep their aspect ratio; otherwise they become square.
     """
 
     norm_mean: Sequence[float] = ()

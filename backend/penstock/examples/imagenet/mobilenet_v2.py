@@ -19,7 +19,7 @@ SIDE, CLASSES = 224, 1000
 # Understood by all ONNX Runtimes from 1.14 on.
 _OPSET, _IR_VERSION = 17, 8
 _EPSILON = 1e-5  # of batch normalization in PyTorch
-# Of Sandler et al. (2018), table 2: expansion, channels, blocks, stride of the first block.
+# Table 2 of Sandler et al. (2018): expansion, channels, blocks, stride of the first block.
 _STAGES = (
     (1, 16, 1, 1),
     (6, 24, 2, 2),

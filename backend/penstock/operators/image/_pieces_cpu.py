@@ -158,7 +158,7 @@ def _write_rows(
     """Append a row of each channel to the channel's output, as far as it fills whole cache lines.
 
     Args:
-        held: float32, ``size`` for each channel: a row, of ``width`` values, begins ``LANES`` behind, and there are as many behind it.
+        held: float32, ``size`` for each channel: a row of ``width`` values, with ``LANES`` free elements before and after it.
         rests: ``LANES`` for each channel: values of previous rows that are not yet written, less than a line.
         left: their number for each channel.
         done: the next write position of each channel.

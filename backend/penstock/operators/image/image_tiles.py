@@ -235,7 +235,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
                     jobs.append(Tiles(whole, place))
             filled = plan.tiles + plan.whole
             if filled < target.shape[0]:
-                # Clear the remaining tiles: as tiles of an image that lies below all of them.
+                # Clear the remaining tiles by treating them as tiles above the image.
                 rest = target.shape[0] - filled
                 zeros.append(Tiles(images[number], target.part(filled, rest), top=rest * target.shape[2]))
         copy_windows(computed)

@@ -125,7 +125,7 @@ def suppress(
             if scores[i] > threshold:
                 places[found], keys[found] = i - score_firsts[sample], -scores[i]
                 found += 1
-        # Of equal scores, the first one goes first.
+        # Equal scores stay in order.
         order = np.argsort(keys, kind="mergesort")
         per_box, box_first = classes[sample], box_firsts[sample]
         groups, group_count = np.zeros(amount, np.int64), 1

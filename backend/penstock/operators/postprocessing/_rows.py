@@ -1,4 +1,4 @@
-"""The base of operators whose numbers of results depend on the data, such as the boxes that are left of many."""
+"""Base class of operators whose number of results depends on the data, such as the boxes after suppression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The segments of a recording with speech, from probabilities."""
+"""Kernels that find the segments of a recording with speech, from probabilities."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_A
 from penstock.schema import Alias, Argument, Deprecation, Equivalent, OutputSpec, Schema, register_operator
 from penstock.storage import join
 
-# How to read an annotations file; preprocessed annotations have these applied.
+# Arguments for reading an annotations file; they are already applied in preprocessed annotations.
 _ANNOTATION_ARGUMENTS = ("annotations_file", "skip_empty", "ratio", "ltrb", "images", "size_threshold")
 
 
