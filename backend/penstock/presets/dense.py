@@ -278,7 +278,7 @@ class DptFamily(FixedFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.do_center_crop and backend == "pil":
-            raise PresetError("`do_center_crop`: no preset of `pil` crops what DPT resized")
+            raise PresetError("`do_center_crop`: presets with `backend='pil'` do not crop after DPT's resizing")
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
         canvas = [self.size["height"], self.size["width"]]

@@ -30,7 +30,7 @@ class LayoutFamily(FixedFamily):
                 "`apply_ocr` is false, as no preset reads words: give the words and boxes to the tokenizer"
             )
         if self.do_center_crop and backend == "pil":
-            raise PresetError("`do_center_crop`: no preset of `pil` crops what LayoutLM resized")
+            raise PresetError("`do_center_crop`: presets with `backend='pil'` do not crop after LayoutLM's resizing")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ class DonutFamily(FixedFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.do_align_long_axis or self.do_center_crop:
-            raise PresetError("`do_align_long_axis`, `do_center_crop`: no preset of Donut turns or crops pages")
+            raise PresetError("`do_align_long_axis`, `do_center_crop`: Donut's presets neither rotate nor crop pages")
         if self.do_pad and not (self.do_resize and self.do_thumbnail):
             raise PresetError("`do_pad` is followed where pages are resized, and then made thumbnails")
         if self.do_thumbnail and self.resample == 0 and backend == "pil":

@@ -287,7 +287,7 @@ class Lfm2Family(_SliceFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if not self.do_pad:
-            raise PresetError("`do_pad`: no preset of LFM2-VL leaves patches unpadded")
+            raise PresetError("`do_pad`: LFM2-VL's presets always pad patches")
 
     @property
     def _splits(self) -> bool:

@@ -775,7 +775,7 @@ class FilledFamily(SpectralFamily):
         return samples
 
     def lengthened(self, sound: np.ndarray) -> np.ndarray:
-        """Return the sound, or a longer one whose silence counts as sound."""
+        """Return the sound, extended with silence if the mask counts that as sound."""
         return sound
 
     def mask(self, samples: int, total: int, rows: int) -> np.ndarray:

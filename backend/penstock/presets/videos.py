@@ -397,7 +397,9 @@ class VideoFamily(SampledFamily, PatchFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.cap_pixels_per_frame:
-            raise PresetError("`cap_pixels_per_frame`: no preset bounds a video's pixels by its frames")
+            raise PresetError(
+                "`cap_pixels_per_frame` is not supported: presets do not limit a video's pixels by its number of frames"
+            )
 
     def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
         frames, height, width = checked_extents(size, ("frames", "height", "width"))

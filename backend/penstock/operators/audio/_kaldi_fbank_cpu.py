@@ -60,8 +60,8 @@ def sum_bands(
     """Return the energies of bands, or their logarithms, of spectra of complex64 and shape (windows, frequencies).
 
     Args:
-        starts, widths, weights: of each band: its first frequency, how many it has, and their weights.
-        magnitude: of magnitudes instead of powers.
+        starts, widths, weights: first frequency of each band, number of its frequencies, and their weights.
+        magnitude: sum magnitudes instead of powers.
     """
     powers = np.empty(spectra.shape[1], np.float32)
     for frame in range(spectra.shape[0]):

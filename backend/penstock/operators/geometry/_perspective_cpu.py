@@ -201,7 +201,7 @@ def _cubic(
     wx, wy = np.empty(4, np.float32), np.empty(4, np.float32)
     columns, rows = np.empty(4, np.int64), np.empty(4, np.int64)
     xs, ys = np.empty(target.shape[1], m.dtype), np.empty(target.shape[1], m.dtype)
-    # As above.
+    # Flat, with unsigned positions, as above.
     pixels, out = source.reshape(-1), target.reshape(-1)
     stride, row, four = np.uint64(channels), np.uint64(channels * width), np.uint64(4)
     place = np.uint64(0)

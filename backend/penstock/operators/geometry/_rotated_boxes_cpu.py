@@ -95,7 +95,7 @@ def _clipped(value: np.float32, extent: np.float32) -> np.float32:
 def _enclosing(
     corners: np.ndarray, cosine: np.float32, sine: np.float32, middle_x: np.float32, middle_y: np.float32
 ) -> tuple[np.float32, np.float32, np.float32, np.float32]:
-    """Return the box that holds a rotated one, whose first and last corner are given: left, top, right, bottom."""
+    """Return left, top, right and bottom around a rotated box, from its first and last corner before the rotation."""
     left = top = np.float32(np.inf)
     right = bottom = np.float32(-np.inf)
     for corner in range(4):

@@ -45,7 +45,7 @@ def argmax(
     """Fill ``results``, int32, with the index of the highest score, of equal ones the first.
 
     Args:
-        faults: output: where in its sample a score is NaN, unless none is.
+        faults: output: the position of a NaN in each sample that has one.
     """
     for sample in range(begin, end):
         start, target, outer, extent, inner = places[sample]
@@ -89,7 +89,7 @@ def top_k(
         count: number of scores to find.
         values: float32; output.
         indices: int32; output: along the dimension.
-        faults: output: where in its sample a score is NaN, unless none is.
+        faults: output: the position of a NaN in each sample that has one.
     """
     best, where = np.empty(count, np.float32), np.empty(count, np.int32)
     for sample in range(begin, end):

@@ -173,7 +173,7 @@ def search_prefixes(
             for b in range(held):
                 node = kept[b]
                 total = _sum_of(with_blank[b], with_token[b])
-                # -1: it stays; listed: it is extended by its own last class.
+                # -1: the text stays; `listed`: it is extended by its last class again.
                 for number in range(-1, listed + 1):
                     if number < 0:
                         extension, value = -1, _sum_of(stay_blank[b], stay_token[b])

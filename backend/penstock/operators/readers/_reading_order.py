@@ -177,7 +177,7 @@ class ReadingOrder:
         """Return the index of the next sample.
 
         Args:
-            first_of_batch: whether it is the first of a batch, the only place where padding may end.
+            first_of_batch: whether it is the first of a batch; padding can only end there.
         """
         settings = self.settings
         if self._spans[0][0] == self._spans[0][1]:
