@@ -266,7 +266,7 @@ class FlavaFamily(FixedFamily):
         super().check(backend)
         if self.return_codebook_pixels or self.return_image_mask:
             raise PresetError(
-                "`return_codebook_pixels`, `return_image_mask`: no preset gives what FLAVA's training needs"
+                "`return_codebook_pixels`, `return_image_mask`: presets do not return the outputs for FLAVA's training"
             )
 
 

@@ -83,7 +83,7 @@ class DonutFamily(FixedFamily):
         if self.do_pad and not (self.do_resize and self.do_thumbnail):
             raise PresetError("`do_pad` is followed where pages are resized, and then made thumbnails")
         if self.do_thumbnail and self.resample == 0 and backend == "pil":
-            raise PresetError("`resample`: no preset of `pil` makes thumbnails of the nearest pixels")
+            raise PresetError("`resample`: presets with `backend='pil'` do not make thumbnails with the nearest filter")
         if self.do_pad:
             self.check_floats()
 

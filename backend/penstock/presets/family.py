@@ -78,7 +78,7 @@ class Family:
     tells_by: ClassVar[tuple[str, ...]] = ()
     """Properties of the model that, besides the settings, are needed to count an image's tokens."""
     hidden: ClassVar[frozenset[str]] = frozenset()
-    """Attributes that a family's classes differ in, and that no configuration sets."""
+    """Attributes in which a family's classes differ, and that configurations cannot set."""
     unchanged: ClassVar[frozenset[str]] = frozenset()
     """Settings that the class reads once, so that a call of its processor cannot change them."""
     none_is_own: ClassVar[bool] = False
@@ -246,7 +246,7 @@ class ImageFamily(Family):
         """Raise PresetError where values would stay of uint8."""
         if self.leaves_bytes:
             raise PresetError(
-                "`do_rescale`, `do_normalize`: one of them is set, as no preset of this class leaves bytes"
+                "`do_rescale`, `do_normalize`: set at least one, because this class's presets always return floats"
             )
 
     def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:

@@ -615,7 +615,7 @@ class Gemma4Family(FloatFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.resample == 0 and backend == "torchvision":
-            raise PresetError("`resample`: no preset of Gemma 4 takes the nearest pixels")
+            raise PresetError("`resample`: Gemma 4's presets do not support the nearest filter")
 
     @property
     def _bounds(self) -> SizeArguments:

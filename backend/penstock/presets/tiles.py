@@ -176,7 +176,9 @@ class OnevisionFamily(AnyresFamily):
 
     def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
         if len(groups) > 1 and max(map(len, groups)) > 1:
-            raise PresetError("Of a prompt with several images, LLaVA-OneVision makes no tiles: no preset follows that")
+            raise PresetError(
+                "LLaVA-OneVision does not tile the images of a prompt with several, which presets do not support"
+            )
         return super().joined_prompts(groups)
 
 

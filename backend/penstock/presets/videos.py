@@ -96,7 +96,7 @@ class SampledFamily(Family):
     def by_rate(self, frames: int, rate: float | None) -> float:
         """Return the number of frames that `fps` requests."""
         if rate is None or rate <= 0:
-            raise ValueError("To take so many frames a second, the frames a second of the video must be told")
+            raise ValueError("Selecting frames at a rate requires the video's frame rate")
         return frames / rate * self.fps
 
 
@@ -121,7 +121,7 @@ def _qwen2_vl(family: SampledFamily, video: VideoLength) -> list[int]:
         wanted = min(max(family.by_rate(frames, rate), family.min_frames), max_frames, frames)
         count = math.floor(wanted / unit) * unit
     else:
-        raise ValueError("`fps` or `num_frames` tell how many frames are taken")
+        raise ValueError("Set `fps` or `num_frames`, which determine the number of frames")
     _check_count(count, frames)
     return _stepped(0.0, frames, frames / count)
 
@@ -155,7 +155,7 @@ def _glm_duration(video: VideoLength, rate: float) -> float:
 def _glm4v(family: SampledFamily, video: VideoLength) -> list[int]:
     frames, rate = video.frames, video.rate
     if rate is None or rate <= 0 or not family.fps:
-        raise ValueError("The frames a second of the video must be told, and those that are taken (`fps`)")
+        raise ValueError("The video's frame rate and the rate of the frames to select (`fps`) are required")
     last = frames - 1
     duration = _glm_duration(video, rate)
     if duration <= family.max_duration:
@@ -176,7 +176,7 @@ _GLM46V_RATES, _GLM46V_MAX_SECONDS, _GLM46V_MAX_FRAMES = {30: 3.0, 300: 1.0, 240
 def _glm46v(family: SampledFamily, video: VideoLength) -> list[int]:
     frames, rate = video.frames, video.rate
     if rate is None or rate <= 0:
-        raise ValueError("The frames a second of the video must be told")
+        raise ValueError("The video's frame rate is required")
     last = frames - 1
     duration = _glm_duration(video, rate)
     known = min(duration, _GLM46V_MAX_SECONDS)
@@ -188,7 +188,7 @@ def _glm46v(family: SampledFamily, video: VideoLength) -> list[int]:
 def _glmga(family: SampledFamily, video: VideoLength) -> list[int]:
     frames, rate = video.frames, video.rate
     if rate is None or rate <= 0 or not family.fps:
-        raise ValueError("The frames a second of the video must be told, and those that are taken (`fps`)")
+        raise ValueError("The video's frame rate and the rate of the frames to select (`fps`) are required")
     last = frames - 1
     duration = _glm_duration(video, rate)
     count, step = min(int(duration * family.fps), family.max_frames), 1 / family.fps
@@ -255,7 +255,7 @@ def _ernie(family: SampledFamily, video: VideoLength) -> list[int]:
 def _glm5(family: SampledFamily, video: VideoLength) -> list[int]:
     frames, rate = video.frames, video.rate
     if rate is None or rate <= 0 or not family.fps:
-        raise ValueError("The frames a second of the video must be told, and those that are taken (`fps`)")
+        raise ValueError("The video's frame rate and the rate of the frames to select (`fps`) are required")
     whole = _glm_duration(video, rate)
     duration = min(whole, family.max_duration) if family.max_duration > 0 else whole
     count = min(int(duration * family.fps), family.max_frames)
@@ -268,7 +268,7 @@ def _glm5(family: SampledFamily, video: VideoLength) -> list[int]:
 def _embedding_gemma2(family: SampledFamily, video: VideoLength) -> list[int]:
     frames, rate, duration = video.frames, video.rate, video.duration
     if family.num_frames:
-        raise ValueError("`fps` and `max_frames` tell how many frames are taken, not `num_frames`")
+        raise ValueError("`fps` and `max_frames` determine the number of frames, not `num_frames`")
     numbers = list(range(frames))
     if family.fps and rate and duration:
         step = rate / family.fps
@@ -323,7 +323,7 @@ def _molmo2(family: SampledFamily, video: VideoLength) -> list[int]:
     _check_either(family)
     rate = video.rate or family.fps or family.max_fps
     if not rate:
-        raise ValueError("The frames a second of the video must be told, as there is no `max_fps`")
+        raise ValueError("The video's frame rate is required, as there is no `max_fps`")
     duration = video.duration or video.frames / rate
     if family.fps:
         count = int(duration * family.fps)
@@ -355,7 +355,7 @@ _RULES: dict[str, Callable[[SampledFamily, VideoLength], list[int]]] = {
 
 def _check_either(family: SampledFamily) -> None:
     if family.fps and family.num_frames:
-        raise ValueError("Either `fps` or `num_frames` tells how many frames are taken, not both")
+        raise ValueError("Set either `fps` or `num_frames`, not both")
 
 
 def _check_count(count: int, frames: int) -> None:
@@ -633,7 +633,7 @@ class FrameFamily(SampledFamily, FixedFamily):
         return Family.joined(self, images)
 
     def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
-        raise PresetError("No preset of these videos tells how many tokens one becomes")
+        raise PresetError("Presets cannot count the tokens of these videos")
 
 
 @dataclass(frozen=True, kw_only=True)

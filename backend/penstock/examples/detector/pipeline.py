@@ -17,7 +17,7 @@ from penstock.plugin.triton import autoserialize
 
 HERE = Path(__file__).parent
 DETECTOR = str(HERE / "detector.onnx")
-HEIGHT, WIDTH, STRIDES = 800, 608, [8, 16, 32, 64]  # of what the detector sees, and of its grids
+HEIGHT, WIDTH, STRIDES = 800, 608, [8, 16, 32, 64]  # of the detector's input, and of its grids
 # In the order of the channels, blue first, as in PaddleDetection.
 MEAN = [0.485, 0.456, 0.406]
 STD = [0.229, 0.224, 0.225]

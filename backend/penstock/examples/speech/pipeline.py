@@ -18,7 +18,7 @@ from penstock.plugin.triton import autoserialize
 HERE = Path(__file__).parent
 DETECTOR, WHISPER = str(HERE / "detector.onnx"), str(HERE / "whisper.onnx")
 SAMPLE_RATE = 16000
-MAX_SECONDS = 30  # of what Whisper hears at a time
+MAX_SECONDS = 30  # of Whisper's input
 # The detector's frames, in samples: each begins with the last samples of the previous one.
 FRAME_STEP, CONTEXT = 512, 64
 END = 50256  # Whisper's token; those after it control the network, and have no text

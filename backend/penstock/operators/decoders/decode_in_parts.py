@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _InParts(Protocol):
-    """A batch that is computed while images come, each in memory that is soon another's."""
+    """A batch whose images are processed as they arrive, because others soon overwrite their memory."""
 
     @property
     def outputs(self) -> TensorListGPU:

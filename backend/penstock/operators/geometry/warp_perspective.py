@@ -138,7 +138,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         self._follows_opencv = follows_opencv(self)
         if self._follows_opencv and self.given("pixel_origin") and self._from_corner():
             raise ValueError("`pixel_origin`: with `reference='opencv'`, it is `center`")
-        # Matrices that are inputs belong to plans, too.
+        # Matrices that are inputs are part of the plans, too.
         self.plans_by_shape = self.given("matrix")
 
     def describe(self, workspace: Workspace[str, PerspectivePlan]) -> list[OutputSpec]:

@@ -16,7 +16,7 @@ _FREQUENCY = 2 * math.pi / 128
 
 
 class _Wave(NamedTuple):
-    """A wave of displacements: in pixels, radians per pixel, radians."""
+    """A wave of displacements: amplitude in pixels, frequency in radians per pixel, phase in radians."""
 
     amplitude: float
     frequency: float

@@ -1,4 +1,4 @@
-"""`rescale_normalize` as the store that ends a chain, and the values of pixels by tables."""
+"""`rescale_normalize` as the last stage of a chain, with pixel values looked up in tables."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class NormalizingStore(Store):
 
     Attributes:
         plan: the work.
-        kept: the order of dimensions.
+        kept: the state that the operator stored with the batch: the order of dimensions.
         shape_in: of the input.
         shape: of the output.
     """
@@ -225,7 +225,7 @@ def store_part(
 
     Args:
         plans: of one sample.
-        kept: the order of dimensions.
+        kept: the state that the operator stored with the batch: the order of dimensions.
         shapes_in: of the input, in one row.
         source: the part of the input that it depends on, at least.
         anchor: of the part, in the output.
@@ -285,7 +285,7 @@ def store_records(
 
     Args:
         plans: of the samples.
-        kept: the order of dimensions.
+        kept: the state that the operator stored with the batch: the order of dimensions.
         shapes_in: of the inputs, int64 of shape (samples, rank).
         source, target: types of elements; not float16.
         stored: the plans' values.

@@ -105,7 +105,7 @@ class _Segment:
 
 @dataclass
 class _Buffers:
-    """Buffers that each thread reuses, one for each use."""
+    """Buffers that each thread reuses, one for each purpose."""
 
     pieces: dict[tuple[str, int], ThreadBuffers] = field(default_factory=dict)
 

@@ -59,7 +59,7 @@ class _Rules(NamedTuple):
 
 
 class ResizedInParts(NamedTuple):
-    """A batch that is resized and stored while its images come, each in memory that is soon another's.
+    """A batch whose images are resized and stored as they arrive, because others soon overwrite their memory.
 
     Attributes:
         outputs: receive the results.

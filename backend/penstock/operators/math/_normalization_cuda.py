@@ -20,7 +20,7 @@ class _Normalized(NamedTuple):
     """One sample.
 
     Attributes:
-        mean_step, deviation_step: from one kept position to the next; 0: all share one.
+        mean_step, deviation_step: step from one position that is not reduced to the next; 0: all share one value.
     """
 
     source: Pointer

@@ -63,7 +63,7 @@ def decode_offsets(
 
     Args:
         anchors: float32: left, top, right, bottom, of a sample or of all.
-        anchor_step: 1: each sample has anchors of its own, as many as rows; 0: all have the same.
+        anchor_step: 1: each sample has separate anchors, one for each row; 0: all share the same.
         means, stds: float32 of shape (4,): of the offsets of x, y, width and height.
         max_log: the greatest logarithm of a box's extent relative to its anchor's.
     """

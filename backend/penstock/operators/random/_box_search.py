@@ -23,8 +23,8 @@ class Rules(NamedTuple):
         thresholds: overlaps, one of which is drawn in each round; float32.
         whole: whether the whole image is one more outcome of that draw.
         attempts: windows drawn for one threshold.
-        most: windows drawn in all, or -1.
-        first: whether the first window of a round that fits counts, or the last.
+        most: limit of windows drawn in all; -1: none.
+        first: whether the first suitable window of a round is used, or the last.
         union: whether overlap is intersection over union, or over the box.
         every: whether every box must overlap enough, or one.
         prune: least fraction of a box that is kept; negative to go by centres.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Kinds of labels.
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)
 
-# Those whose records list numbers below `num_labels`. They have one more output, as in DALI, which never fills it.
+# Label types whose records list numbers below `num_labels`. As in DALI, they have one more output, which stays empty.
 _LISTED = (_SPARSE, _WEIGHTED)
 
 # The fields of caffe2.proto's TensorProtos that are read.
