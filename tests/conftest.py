@@ -69,13 +69,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Spares garbage collections the thousands of tests and the frameworks' modules, which are never garbage."""
+    """Spare garbage collections the thousands of tests and the frameworks' modules, which are never garbage."""
     gc.collect()
     gc.freeze()
 
 
 def _longest_first(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The tests with their files in another order: by number, where one that is known to take long is worth many."""
+    """Return the tests with their files in another order: by number, where one that is known to take long is worth
+    many.
+    """
     worth: Counter[Path] = Counter()
     for item in items:
         worth[item.path] += _LONG if item.get_closest_marker("exhaustive") else 1
@@ -100,7 +102,7 @@ def _together(name: str) -> str:
 
 
 def _beyond(cases: list[pytest.Item], count: int, by: Callable[[str], str]) -> Iterator[pytest.Item]:
-    """The cases that are not among ``count`` of their group, evenly spread from its first to its last."""
+    """Yield the cases that are not among ``count`` of their group, evenly spread from its first to its last."""
     groups: dict[str, list[pytest.Item]] = {}
     for case in cases:
         groups.setdefault(by(case.nodeid.partition("[")[2]), []).append(case)

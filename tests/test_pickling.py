@@ -60,7 +60,7 @@ def test_functions_by_value_bring_the_modules_they_use() -> None:
 
 @pickle_by_value
 def even(n: int) -> bool:
-    """Whether a number is even."""
+    """Return whether a number is even."""
     return n == 0 or odd(n - 1)
 
 

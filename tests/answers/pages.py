@@ -137,7 +137,7 @@ def edit_distance(a: Sequence[object], b: Sequence[object]) -> int:
 
 
 def load_pipeline(folder: Path) -> ModuleType:
-    """The module of the model `ocr`, in its folder."""
+    """Return the module of the model `ocr`, in its folder."""
     spec = importlib.util.spec_from_file_location("ocr_pipeline", folder / "1" / "pipeline.py")
     assert spec is not None
     assert spec.loader is not None
@@ -155,7 +155,7 @@ class Ours:
         self._pipeline.build()
 
     def read(self, content: bytes) -> list[str]:
-        """The lines of a page."""
+        """Return the lines of a page."""
         text, _scores, _, _ = self._pipeline.run(encoded_image=[np.frombuffer(content, np.uint8)])
         return [bytes(np.array(own)).decode() for own in text]
 
@@ -189,7 +189,7 @@ class Reference:
         self.seconds_in_networks = 0.0
 
     def read(self, content: bytes) -> list[str]:
-        """The lines of a page, in reading order."""
+        """Return the lines of a page, in reading order."""
         page = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
         return [self._recognize(line) for line in self._lines(page)]
 
@@ -310,7 +310,7 @@ def compare(given: Sequence[Page], folder: Path) -> Comparison:
 
 
 def table(comparisons: Mapping[str, Comparison]) -> str:
-    """The comparisons as a table in Markdown."""
+    """Return the comparisons as a table in Markdown."""
     lines = [
         "| lines | changed answers | wrong characters, ours | the reference's | ms a page, ours | the reference's | in its networks |"
     ]

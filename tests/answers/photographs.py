@@ -59,7 +59,7 @@ class Outcome:
 
 
 def pictures(folders: Sequence[Path], quarters: bool = True) -> dict[str, np.ndarray]:
-    """The photographs of folders as RGB arrays by name, and their quarters."""
+    """Return the photographs of folders as RGB arrays by name, and their quarters."""
     found: dict[str, np.ndarray] = {}
     for folder in folders:
         for path in sorted(folder.rglob("*.jpg")):
@@ -112,7 +112,7 @@ LIBRARIES: Mapping[str, Resize] = {
 
 
 def ours(given: Sequence[np.ndarray], reference: str | None) -> list[np.ndarray]:
-    """The pictures resized by our pipeline."""
+    """Return the pictures resized by our pipeline."""
 
     @pipeline_def(batch_size=16, num_threads=1, device_id=None, prefetch_queue_depth=1)
     def pipe() -> object:
@@ -127,7 +127,7 @@ def ours(given: Sequence[np.ndarray], reference: str | None) -> list[np.ndarray]
 
 
 def dali(given: Sequence[np.ndarray], folder: Path, antialias: bool) -> list[np.ndarray] | None:
-    """The pictures resized by DALI on the CPU, in its own environment; None if there is none."""
+    """Return the pictures resized by DALI on the CPU, in its own environment; None if there is none."""
     if not DALI_PYTHON.exists():
         return None
     np.savez(folder / "pictures.npz", *given)
@@ -138,7 +138,7 @@ def dali(given: Sequence[np.ndarray], folder: Path, antialias: bool) -> list[np.
 
 
 def crop(resized: np.ndarray) -> np.ndarray:
-    """The middle, as torchvision rounds its place."""
+    """Return the middle, as torchvision rounds its place."""
     top, left = (round((extent - SIDE) / 2) for extent in resized.shape[:2])
     return resized[top : top + SIDE, left : left + SIDE]
 
@@ -159,7 +159,7 @@ class Classifier:
         self.labels = (folder / "probabilities.txt").read_text().splitlines()
 
     def top5(self, crops: Sequence[np.ndarray]) -> np.ndarray:
-        """The five best classes of each crop, uint8 of (224, 224, 3), the best first."""
+        """Return the five best classes of each crop, uint8 of (224, 224, 3), the best first."""
         found = []
         for pixels in crops:
             values = ((pixels.astype(np.float32) / 255 - MEAN) / STD).transpose(2, 0, 1)[None]
@@ -199,7 +199,7 @@ def compare(classifier: Classifier, given: Mapping[str, np.ndarray], folder: Pat
 
 
 def table(outcomes: Mapping[str, Outcome]) -> str:
-    """The outcomes as a table in Markdown."""
+    """Return the outcomes as a table in Markdown."""
     first = next(iter(outcomes.values()))
     lines = [
         "| resized by | pixels that differ | changed answers | changed among the five best | labelled photographs right |"

@@ -45,7 +45,9 @@ class Recording:
 
 
 def recordings(conditions: bool = True) -> list[Recording]:
-    """The sentences, and with ``conditions`` each with noise, quiet and on one of two channels, and many of them in one recording."""
+    """Return the sentences, and with ``conditions`` each with noise, quiet and on one of two channels, and many of them
+    in one recording.
+    """
     lines = (FOLDER / "transcripts.txt").read_text().splitlines()
     words = {name: tuple(text.lower().split()) for name, text in (line.split(" ", 1) for line in lines)}
     found = [Recording(name, (FOLDER / f"{name}.ogg").read_bytes(), said) for name, said in words.items()]
@@ -76,7 +78,7 @@ def _file(signal: np.ndarray) -> bytes:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, in small letters and without punctuation."""
+    """Return the words of a text, in small letters and without punctuation."""
     return re.findall(r"[a-z0-9']+", text.lower())
 
 
@@ -100,7 +102,7 @@ class Ours:
         self._pipeline.build()
 
     def transcribe(self, content: bytes) -> list[str]:
-        """The text of each segment."""
+        """Return the text of each segment."""
         text, _scores, _seconds, _ = self._pipeline.run(encoded_audio=[np.frombuffer(content, np.uint8)])
         return [bytes(np.array(own)).decode() for own in text]
 
@@ -132,7 +134,7 @@ class Reference:
         self.seconds_in_networks = 0.0
 
     def transcribe(self, content: bytes) -> list[str]:
-        """The text of each segment."""
+        """Return the text of each segment."""
         audio, rate = soundfile.read(io.BytesIO(content), dtype="float32", always_2d=True)
         assert rate == RATE
         signal = torch.from_numpy(audio.mean(axis=1))
@@ -249,7 +251,7 @@ def compare(given: Sequence[Recording], folder: Path, temporary: Path) -> Compar
 
 
 def table(comparisons: Mapping[str, Comparison]) -> str:
-    """The comparisons as a table in Markdown."""
+    """Return the comparisons as a table in Markdown."""
     lines = [
         "| recordings | changed answers | wrong words, ours | the reference's | ms a recording, ours | the reference's | in Whisper |"
     ]

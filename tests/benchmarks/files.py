@@ -226,7 +226,7 @@ def sound_rows() -> list[Row]:
 
 
 def video_rows() -> list[Row]:
-    """The row of videos: files of H.264, 64 frames, to 224x224."""
+    """Return the row of videos: files of H.264, 64 frames, to 224x224."""
 
     def make(number: int) -> bytes:
         clip = Clip("libx264", 720, 1280, _FRAMES + number, {"preset": "veryfast", "crf": str(22 + number)})
@@ -242,7 +242,7 @@ def video_rows() -> list[Row]:
 
 
 def _batches(files: Sequence[np.ndarray], size: int) -> Callable[[], list[np.ndarray]]:
-    """Gives other files each time, in another order after all have come."""
+    """Give other files each time, in another order after all have come."""
     order = itertools.cycle(np.random.default_rng(0).permutation(len(files)).tolist() + list(range(len(files))))
     return lambda: [files[next(order)] for _ in range(size)]
 
@@ -267,7 +267,7 @@ def candidates(row: Row) -> dict[str, Run]:
 
 
 def main() -> None:
-    """Measures all rows and prints the table."""
+    """Measure all rows and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=Path, default=PHOTOGRAPHS, help="a folder of JPEG files")
     parser.add_argument("--rounds", type=int, default=5)

@@ -121,7 +121,7 @@ def measured(name: str, batches: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measures all, or those that are named."""
+    """Measure all, or those that are named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=(*NAMES, []), default=list(NAMES))
     parser.add_argument("--batches", type=int, default=100)

@@ -57,7 +57,7 @@ def held(name: str, batch: int, folder: Path) -> float:
 
 
 def main() -> None:
-    """Measures both and prints the figures."""
+    """Measure both and print the figures."""
     from pipelines import PHOTOGRAPHS
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

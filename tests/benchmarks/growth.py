@@ -73,12 +73,12 @@ print(growth.resident_mebibytes() - before)
 
 
 def resident_mebibytes() -> float:
-    """The memory of this process that is resident."""
+    """Return the memory of this process that is resident."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 
 def held_mebibytes(name: str, series: str, value: float) -> float:
-    """The memory that the running pipeline holds in a process of its own, beyond its libraries and its input."""
+    """Return the memory that the running pipeline holds in a process of its own, beyond its libraries and its input."""
     command = [sys.executable, "-c", CHILD, name, series, str(value)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent)
     return float(done.stdout.split()[-1])
@@ -99,7 +99,7 @@ def measured(series: str, rounds: int, seconds: float) -> list[dict[str, Any]]:
 
 
 def picture(rows: list[dict[str, Any]], title: str) -> str:
-    """The rows as an SVG: time above, memory below, one column for each series; both axes are logarithmic."""
+    """Return the rows as an SVG: time above, memory below, one column for each series; both axes are logarithmic."""
     width, height, margin = 280, 180, 46
     parts = []
     for column, series in enumerate(SERIES):
@@ -143,7 +143,7 @@ def _panel(rows: list[dict[str, Any]], quantity: str, title: str, left: int, top
 
 
 def main() -> None:
-    """Measures all series, prints the table and draws the picture."""
+    """Measure all series, print the table and draw the picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--picture", type=Path, help="where to write the picture, an SVG")
     parser.add_argument("--rounds", type=int, default=3)

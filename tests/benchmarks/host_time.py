@@ -60,7 +60,7 @@ class Memory:
         self._free[self._size].append(self.ptr)
 
     def copy_from_host_async(self, *_: object) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
 
 class Array:
@@ -82,13 +82,13 @@ class Array:
 
 @cfunc(numbers.int32(*[numbers.uint64] * 11))
 def _told(_a: int, _b: int, _c: int, _d: int, _e: int, _f: int, _g: int, _h: int, _i: int, _j: int, _k: int) -> int:
-    """A function of the driver."""
+    """Return a function of the driver."""
     return 0
 
 
 @cfunc(numbers.int32(numbers.int64, numbers.int64))
 def _gathered(_gathering: int, _share: int) -> int:
-    """Gathers nothing."""
+    """Gather nothing."""
     return 0
 
 
@@ -102,7 +102,7 @@ class Kernel:
 
 
 def _module(made: ModuleType) -> Any:
-    """The emulated CuPy, without memory and kernels."""
+    """Return the emulated CuPy, without memory and kernels."""
     held: Any = made
     held.RawModule = lambda **_: SimpleNamespace(get_function=lambda _name: Kernel())
     held.ndarray, held.empty, held.zeros, held.cuda.alloc = Array, Array, Array, Memory
@@ -133,7 +133,7 @@ def without_gpu() -> Iterator[None]:
 
 
 def rows(folder: Path) -> list[Pipeline]:
-    """The pipelines of which Python takes most."""
+    """Return the pipelines of which Python takes most."""
     big = photographs(folder, BATCH)
     pixels: list[Any] = [Array(IMAGE, np.uint8) for _ in range(BATCH)]
     return [
@@ -178,7 +178,7 @@ def best_of(run: Callable[[], None], seconds: float) -> float:
 
 
 def main() -> None:
-    """Measures all rows and prints the table."""
+    """Measure all rows and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=Path, default=PHOTOGRAPHS, help="a folder of JPEG files")
     parser.add_argument("--seconds", type=float, default=5.0, help="for each row")

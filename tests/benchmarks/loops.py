@@ -43,7 +43,7 @@ class Loop:
 
 
 def building(module: Any) -> Callable[[], Any]:
-    """Defines and builds a pipeline of many operators."""
+    """Define and build a pipeline of many operators."""
 
     @module.pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def define() -> Any:
@@ -67,7 +67,7 @@ def empty(module: Any) -> Callable[[], Any]:
 
 
 def per_sample(shape: tuple[int, ...], parallel: bool) -> Callable[[Any], Callable[[], Any]]:
-    """A source that gives one sample at a time: in this process, or in workers."""
+    """Return a source that gives one sample at a time: in this process, or in workers."""
     made = np.random.default_rng(0).integers(0, 255, (BATCH, *shape), np.uint8)
 
     def source(info: Any) -> np.ndarray:
@@ -100,7 +100,7 @@ def loops() -> list[Loop]:
 
 
 def main() -> None:
-    """Measures all rows and prints the table."""
+    """Measure all rows and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each round")

@@ -214,7 +214,7 @@ def why_unmeasured(schema: Schema) -> str:
 
 
 def unmeasured() -> dict[str, str]:
-    """The public operators without a row, and the reasons."""
+    """Return the public operators without a row, and the reasons."""
     declared = _declared()
     reasons = {
         schema.fn_path: why_unmeasured(schema) for _, schema in public_operators() if schema.fn_path not in declared
@@ -237,7 +237,7 @@ def _canvas() -> np.ndarray:
 
 
 def _about(rng: np.random.Generator, size: int) -> int:
-    """An even number within an eighth of a size."""
+    """Return an even number within an eighth of a size."""
     return int(rng.integers(size - size // 8, size + size // 8 + 1)) // 2 * 2
 
 
@@ -336,7 +336,7 @@ CLASSES = Source(lambda rng, number: rng.random((21, _about(rng, 128), 128), np.
 
 
 def _declared() -> dict[str, list[Case]]:
-    """The cases that are declared here, by operator."""
+    """Return the cases that are declared here, by operator."""
     declared: dict[str, list[Case]] = {}
     for part in (
         _sizes,
@@ -478,7 +478,7 @@ def _sizes() -> Iterator[Case]:
 
 
 def _augmented(transform: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """A transform of albumentations as a function of an image."""
+    """Return a transform of albumentations as a function of an image."""
     return lambda x: transform(image=x)["image"]
 
 
@@ -1443,7 +1443,7 @@ def _pipelines() -> Iterator[Case]:
 
 
 def _augmented_by(policy: str, arguments: Mapping[str, Any], module: Any, images: Any) -> Any:
-    """The images augmented by a policy of `auto_aug`."""
+    """Return the images augmented by a policy of `auto_aug`."""
     package = importlib.import_module(f"{module.__name__}.auto_aug.{policy.removesuffix('_wide')}")
     return getattr(package, policy)(images, **arguments)
 
@@ -1461,7 +1461,7 @@ def _generated(schema: Schema) -> Case:
 
 
 def _work_of(schema: Schema, call: Call) -> Work:
-    """The call in a pipeline of either module."""
+    """Return the call in a pipeline of either module."""
 
     def work(module: Any, *inputs: Any) -> Any:
         given = {name: _of_module(module, value) for name, value in call.arguments.items()}
@@ -1474,7 +1474,7 @@ def _work_of(schema: Schema, call: Call) -> Work:
 
 
 def _of_module(module: Any, value: object) -> Any:
-    """An argument with the module's enumerations in place of Penstock's."""
+    """Return an argument with the module's enumerations in place of Penstock's."""
     if isinstance(value, enum.IntEnum):
         return getattr(module.types, type(value).__name__)(int(value))
     if isinstance(value, list):

@@ -131,7 +131,7 @@ def _times(candidate: Pipeline | Calls, batches: Batches, turn: Sequence[Inputs]
 
 
 def measured_on_gpu(case: Case, options: argparse.Namespace) -> tuple[dict[str, float], dict[str, str]]:
-    """The same for DALI and Penstock, with inputs that lie on the GPU."""
+    """Return the same for DALI and Penstock, with inputs that lie on the GPU."""
     import cupy
 
     batches = Batches(case, options.batch)
@@ -143,7 +143,7 @@ def measured_on_gpu(case: Case, options: argparse.Namespace) -> tuple[dict[str, 
 
 
 def main() -> None:
-    """Measures all rows and prints them."""
+    """Measure all rows and print them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpu", action="store_true", help="on the GPU (else on the CPU)")
     parser.add_argument("--rounds", type=int, default=5)

@@ -19,13 +19,13 @@ Loader = Callable[[str, str, int], Run]
 
 
 def pixels_of(encoded: bytes) -> np.ndarray:
-    """An image as these loaders' users decode it."""
+    """Return an image as these loaders' users decode it."""
     with Image.open(io.BytesIO(encoded)) as image:
         return np.asarray(image.convert("RGB"))
 
 
 def _endless(loader: Iterable[Any]) -> Run:
-    """A function that returns one batch after the other, epoch after epoch."""
+    """Return a function that returns one batch after the other, epoch after epoch."""
 
     def batches() -> Iterator[Any]:
         while True:

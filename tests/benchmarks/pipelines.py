@@ -68,19 +68,19 @@ def photographs(folder: Path, count: int) -> list[np.ndarray]:
 
 
 def encoded(image: Image.Image, **options: Any) -> np.ndarray:
-    """The image as JPEG."""
+    """Return the image as JPEG."""
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=90, **options)
     return np.frombuffer(buffer.getvalue(), np.uint8)
 
 
 def encoded_again(photograph: np.ndarray, mode: str = "RGB", **options: Any) -> np.ndarray:
-    """The same photograph, encoded in another way."""
+    """Return the same photograph, encoded in another way."""
     return encoded(Image.open(io.BytesIO(photograph.tobytes())).convert(mode), **options)
 
 
 def smaller(photograph: np.ndarray) -> np.ndarray:
-    """The same photograph with its shorter side reduced."""
+    """Return the same photograph with its shorter side reduced."""
     image = Image.open(io.BytesIO(photograph.tobytes())).convert("RGB")
     scale = SMALL_SIDE / min(image.size)
     return encoded(image.resize((round(image.width * scale), round(image.height * scale))))
@@ -162,7 +162,7 @@ def turbo(batch: Sequence[np.ndarray]) -> Callable[[], Any]:
 
 
 def rows(folder: Path, threads: int, gpu: bool) -> list[Pipeline]:
-    """The pipelines of this kind of machine."""
+    """Return the pipelines of this kind of machine."""
     rng = np.random.default_rng(0)
     count = 64 if gpu else 32
     big = photographs(folder, count)
@@ -229,7 +229,7 @@ def at_best_load(batch: list[np.ndarray], threads: int) -> dict[str, Callable[[]
 
 
 def with_consumer(run: Run, milliseconds: float) -> Run:
-    """Runs a batch, and then computes in Python for a while."""
+    """Run a batch, and then compute in Python for a while."""
 
     def consume() -> None:
         run()
@@ -241,7 +241,7 @@ def with_consumer(run: Run, milliseconds: float) -> Run:
 
 
 def placed(batch: list[np.ndarray], on_gpu: bool) -> list[Any]:
-    """The batch where the pipeline finds it."""
+    """Return the batch where the pipeline finds it."""
     if not on_gpu:
         return batch
     import cupy
@@ -261,7 +261,7 @@ def measured(row: Pipeline, threads: int, gpu: bool, rounds: int, seconds: float
 
 
 def main() -> None:
-    """Measures all rows and prints the table."""
+    """Measure all rows and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpu", action="store_true", help="on the GPU (else on the CPU)")
     parser.add_argument("--images", type=Path, default=PHOTOGRAPHS, help="a folder of JPEG files")

@@ -164,7 +164,7 @@ def speech() -> dict[str, Run]:
 
 
 def main() -> None:
-    """Prints the table, the presets that are furthest behind first."""
+    """Print the table, the presets that are furthest behind first."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gpu", action="store_true", help="batches on a GPU, beside the class on all cores and there")
     parser.add_argument("--json", type=Path)
@@ -192,7 +192,9 @@ def main() -> None:
 
 
 def page_table() -> str:
-    """The table of the page: what was compared (`make parity`), and what the runs took that are kept in `results`."""
+    """Return the table of the page: what was compared (`make parity`), and what the runs took that are kept in
+    `results`.
+    """
     runs = {machine: _kept(machine) for machine in ("cpu", "gpu")}
     told = "; ".join(f"{run['date']}, {run['gpu'] or run['processor']}" for run in runs.values() if run)
     columns = (

@@ -123,7 +123,7 @@ def readings() -> list[Reading]:
 
 
 def write_data(folder: Path) -> None:
-    """Writes a small data set for each reader."""
+    """Write a small data set for each reader."""
     rng = np.random.default_rng(0)
     contents = [rng.integers(0, 256, _SIZE, np.uint8).tobytes() for _ in range(SAMPLES)]
     for kind in ("bin", "npy", "jpg", "flac"):
@@ -221,7 +221,7 @@ def _running(module: Any, reading: Reading, folder: str) -> Callable[[], Any]:
 
 
 def main() -> None:
-    """Measures all rows and prints the table."""
+    """Measure all rows and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.3, help="of each round")

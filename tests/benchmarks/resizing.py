@@ -44,7 +44,7 @@ def candidates(size: tuple[int, int], name: str, images: list[np.ndarray]) -> di
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--rounds", type=int, default=5)

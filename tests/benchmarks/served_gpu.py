@@ -73,7 +73,7 @@ parameters {{ key: "FORCE_CPU_ONLY_INPUT_TENSORS" value: {{ string_value: "no" }
 
 
 def write_models(folder: Path, instances: int) -> None:
-    """Writes the repository: one preprocessing, with answers of floats and of bytes."""
+    """Write the repository: one preprocessing, with answers of floats and of bytes."""
     for name, kind in ((FLOAT, "FLOAT"), (BYTES, "UINT8")):
         (folder / name / "1").mkdir(parents=True)
         (folder / name / "1" / "pipeline.py").write_text(MODEL.format(name=name, kind=kind, last=LAST[name]))
@@ -86,7 +86,7 @@ photographs: list[bytes] = []
 
 
 def make_photographs(seed: int, count: int) -> int:
-    """Makes this process's photographs, of about 1.2 million pixels; returns their mean size in bytes."""
+    """Make this process's photographs, of about 1.2 million pixels; return their mean size in bytes."""
     rng = np.random.default_rng(seed)
     scene = np.zeros((1400, 1600, 3), np.float32)
     for cells in (4, 16, 64, 256):
@@ -104,18 +104,18 @@ def make_photographs(seed: int, count: int) -> int:
 
 
 def framed(images: Sequence[bytes]) -> bytes:
-    """A tensor of byte strings."""
+    """Return a tensor of byte strings."""
     return b"".join(struct.pack("<I", len(image)) + image for image in images)
 
 
 def by_http(model: str, images: Sequence[bytes]) -> bytes:
-    """A request of one tensor, ready to be sent."""
+    """Return a request of one tensor, ready to be sent."""
     tensor = {"name": "encoded_image", "datatype": "BYTES", "shape": [len(images), 1]}
     return http_request(model, tensor, framed(images), OUTPUT)
 
 
 def by_grpc(model: str, images: Sequence[bytes]) -> bytes:
-    """The same for gRPC."""
+    """Return the same for gRPC."""
     from tritonclient.grpc import service_pb2
 
     request = service_pb2.ModelInferRequest(model_name=model)
@@ -138,16 +138,16 @@ class GrpcConnection:
         )
 
     def ask(self, request: bytes) -> bytes:
-        """Sends a request and waits for the answer."""
+        """Send a request and wait for the answer."""
         return bytes(self._call(request, timeout=60))
 
     def close(self) -> None:
-        """Ends the connection."""
+        """End the connection."""
         self._channel.close()
 
 
 def opened(protocol: str, address: str, room: int) -> Any:
-    """A connection for prepared requests."""
+    """Return a connection for prepared requests."""
     if protocol == "grpc":
         return GrpcConnection(address)
     connection = Connection(address)
@@ -177,7 +177,7 @@ class Load:
 
 
 def put_load(load: Load) -> list[float]:
-    """Sends requests; seconds that each took which was answered between the two times."""
+    """Send requests; seconds that each took which was answered between the two times."""
     took: list[float] = []
     failures: list[BaseException] = []
     least = ANSWER_BYTES[load.model] * load.images
@@ -237,7 +237,7 @@ def statistics_of(server: LocalServer, model: str) -> dict[str, float]:
 
 
 def measure(server: LocalServer, pool: Pool, processes: int, row: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Fills in a row."""
+    """Fill in a row."""
     used = min(processes, row["clients"])
     shares = [len(range(number, row["clients"], used)) for number in range(used)]
     begin = time.time() + 1.0
@@ -281,7 +281,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def broken(photograph: bytes, number: int) -> bytes:
-    """A file that is none."""
+    """Return a file that is none."""
     ways: list[Callable[[], bytes]] = [
         lambda: photograph[:300],
         lambda: b"\xff\xd8\xff" + random.Random(number).randbytes(5000),
@@ -292,7 +292,9 @@ def broken(photograph: bytes, number: int) -> bytes:
 
 
 def check(server: LocalServer, requests: int, clients: int = 64) -> Counter[str]:
-    """Sends requests at random by HTTP and gRPC, a tenth of them broken, and compares the answers with those of quiet times."""
+    """Send requests at random by HTTP and gRPC, a tenth of them broken, and compare the answers with those of quiet
+    times.
+    """
     if not photographs:
         make_photographs(99, 180)
     files = [*photographs, *(broken(photographs[number], number) for number in range(20))]

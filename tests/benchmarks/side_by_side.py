@@ -32,7 +32,7 @@ def prepared(
     batch_size: int = 0,
     conditionals: bool = False,
 ) -> Callable[[], Any]:
-    """A function that runs one batch through ``work(module, *inputs)`` and returns the outputs.
+    """Return a function that runs one batch through ``work(module, *inputs)`` and returns the outputs.
 
     The arguments are those of :func:`pipeline_of`.
     """
@@ -50,7 +50,7 @@ def pipeline_of(
     batch_size: int = 0,
     conditionals: bool = False,
 ) -> Any:
-    """A built pipeline that runs batches through ``work(module, *inputs)``.
+    """Return a built pipeline that runs batches through ``work(module, *inputs)``.
 
     Each of ``batches`` is the batch that one input gets again and again, in place: numpy arrays, or CuPy's, which lie on
     the GPU; or a function that gives another one of numpy arrays each time. ``layout`` is that of all inputs, or those of
@@ -104,7 +104,7 @@ def both(
     layout: str | Sequence[str | None] | None = None,
     batch_size: int = 0,
 ) -> dict[str, Callable[[], Any]]:
-    """The candidates DALI and Penstock."""
+    """Return the candidates DALI and Penstock."""
     return {
         name: prepared(module, work, batches, threads, gpu, layout, batch_size=batch_size)
         for name, module in MODULES.items()

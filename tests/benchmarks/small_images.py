@@ -105,7 +105,7 @@ ROWS = [
 
 
 def prepared(module: Any, row: Row, threads: int) -> Callable[[], Any]:
-    """Makes what runs one batch."""
+    """Make what runs one batch."""
     rng = np.random.default_rng(0)
     shape = row.side, row.side, row.channels
     batches = [[rng.integers(0, 256, shape, np.uint8) for _ in range(BATCH)] for _ in range(BATCHES)]
@@ -125,7 +125,7 @@ def prepared(module: Any, row: Row, threads: int) -> Callable[[], Any]:
 
 
 def building(module: Any, steps: int) -> Callable[[], Any]:
-    """Makes what defines and builds a graph of arithmetic steps."""
+    """Make what defines and build a graph of arithmetic steps."""
 
     @module.pipeline_def(batch_size=4, num_threads=1, device_id=None)
     def define() -> Any:

@@ -49,7 +49,7 @@ def _run(pipeline: Pipeline, arrays: list[np.ndarray]) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", default="", help="configurations whose name contains this")

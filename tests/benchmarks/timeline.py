@@ -130,7 +130,7 @@ class Recorder:
         return found
 
     def milliseconds(self) -> list[tuple[str, float, float]]:
-        """The lane, start and stop of each span."""
+        """Return the lane, start and stop of each span."""
         cupy.cuda.runtime.deviceSynchronize()
         return [(span.lane, self._at(span.start), self._at(span.stop)) for span in self.spans]
 
@@ -145,7 +145,7 @@ def _called(this: Any, around: Callable[..., Any], original: Callable[..., Any],
 
 
 def drawn(spans: list[tuple[str, float, float]], title: str) -> str:
-    """The batches after the warm-up as SVG."""
+    """Return the batches after the warm-up as SVG."""
     numbers = dict.fromkeys(LANES, 0)
     decoded = 0.0
     runs = sorted(start for lane, start, _ in spans if lane == RUNS)
@@ -180,7 +180,7 @@ def drawn(spans: list[tuple[str, float, float]], title: str) -> str:
 
 
 def main() -> None:
-    """Runs the pipeline and draws some of its batches."""
+    """Run the pipeline and draw some of its batches."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--images", type=Path, default=PHOTOGRAPHS, help="a folder of JPEG files")

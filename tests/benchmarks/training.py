@@ -28,14 +28,14 @@ NOTHING = "no loader"
 
 
 def batches(name: str, batch: int, threads: int, folder: Path) -> Iterator[Any]:
-    """The iterator for PyTorch of a library that runs pipeline A."""
+    """Return the iterator for PyTorch of a library that runs pipeline A."""
     pipeline = pipeline_of(MODULES[name], a(True), [photographs(folder, batch)], threads, gpu=True)
     plugin = importlib.import_module(f"{MODULES[name].__name__}.plugin.pytorch")
     return (step[0]["images"] for step in plugin.DALIGenericIterator(pipeline, ["images"]))
 
 
 def constant(batch: int) -> Iterator[Any]:
-    """The same batch, on the GPU, again and again."""
+    """Yield the same batch, on the GPU, again and again."""
     images = torch.randn(batch, 3, 224, 224, device="cuda")
     while True:
         yield images
@@ -61,7 +61,7 @@ def training(given: Iterator[Any], batch: int) -> Run:
 
 
 def main() -> None:
-    """Measures all and prints the figures."""
+    """Measure all and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--images", type=Path, default=PHOTOGRAPHS, help="a folder of JPEG files")

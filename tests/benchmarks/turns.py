@@ -116,7 +116,7 @@ def surroundings() -> dict[str, Any]:
 
 
 def keep(name: str, rows: list[dict[str, Any]], path: Path | None, **more: Any) -> None:
-    """Writes a result, and whatever more there is to tell, as JSON, if a path is wanted."""
+    """Write a result, and whatever more there is to tell, as JSON, if a path is wanted."""
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         result = {"benchmark": name, **surroundings(), **more, "rows": rows}
@@ -124,7 +124,7 @@ def keep(name: str, rows: list[dict[str, Any]], path: Path | None, **more: Any) 
 
 
 def headline() -> str:
-    """The surroundings in a line."""
+    """Return the surroundings in a line."""
     facts = surroundings()
     versions = ", ".join(f"{package} {version}" for package, version in facts["versions"].items())
     where = facts["gpu"] or facts["processor"]

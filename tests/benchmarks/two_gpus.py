@@ -65,7 +65,7 @@ def measured(module: Any, batch: Sequence[np.ndarray], threads: int, seconds: fl
 
 
 def main() -> None:
-    """Measures both and prints the table."""
+    """Measure both and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=Path, default=PHOTOGRAPHS, help="a folder of JPEG files")
     parser.add_argument("--threads", type=int, default=8, help="of each pipeline")

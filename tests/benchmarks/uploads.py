@@ -52,13 +52,13 @@ class Row:
 
 
 def drawn(store: Sequence[np.ndarray]) -> Callable[[], list[np.ndarray]]:
-    """A source of batches, each of samples in another order than all before."""
+    """Return a source of batches, each of samples in another order than all before."""
     rng = np.random.default_rng(1)
     return lambda: [store[index] for index in rng.permutation(len(store))[:BATCH]]
 
 
 def made(make: Callable[[int], np.ndarray]) -> list[np.ndarray]:
-    """A store of samples, by their numbers."""
+    """Return a store of samples, by their numbers."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(make, range(BATCH * BATCHES_IN_STORE)))
 
@@ -72,7 +72,7 @@ def picture(number: int, height: int, width: int) -> Image.Image:
 
 
 def encoded(kind: str, height: int = 853, width: int = 1280, **options: Any) -> Callable[[int], np.ndarray]:
-    """Makes files of one format."""
+    """Make files of one format."""
 
     def make(number: int) -> np.ndarray:
         buffer = io.BytesIO()
@@ -94,7 +94,7 @@ def frame(number: int) -> np.ndarray:
 
 
 def seconds(number: int, varied: bool) -> int:
-    """The samples of a sound."""
+    """Return the samples of a sound."""
     return int(SAMPLE_RATE * (np.random.default_rng(number).uniform(2, 8) if varied else 5))
 
 
@@ -189,7 +189,7 @@ def _with(run: Run, after: Callable[[Any], object]) -> Run:
 
 
 def main() -> None:
-    """Measures all rows and prints the table."""
+    """Measure all rows and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--gpu", action="store_true", help="accepted, as for the other benchmarks: there is no other way"

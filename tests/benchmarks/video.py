@@ -114,7 +114,7 @@ def decodings() -> list[Decoding]:
 
 
 def write_clip(path: str, clip: Clip) -> None:
-    """Writes a clip of a texture that moves."""
+    """Write a clip of a texture that moves."""
     coarse = np.random.default_rng(0).integers(20, 236, (clip.height // 8 + 40, clip.width // 8 + 40, 3), np.uint8)
     height, width = 8 * coarse.shape[0], 8 * coarse.shape[1]
     texture = av.VideoFrame.from_ndarray(coarse, format="rgb24").reformat(width, height, "rgb24").to_ndarray()
@@ -132,7 +132,7 @@ def write_clip(path: str, clip: Clip) -> None:
 
 
 def write_clips(folder: Path) -> None:
-    """Writes all clips."""
+    """Write all clips."""
     for name, clip in CLIPS.items():
         write_clip(str(folder / name), clip)
     for number in range(SHORT_FILES):
@@ -155,7 +155,7 @@ def _running(module: Any, row: Decoding, folder: str, threads: int, gpu: bool) -
 
 
 def main() -> None:
-    """Measures all rows and prints the table."""
+    """Measure all rows and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpu", action="store_true", help="decode on the GPU")
     parser.add_argument("--threads", type=int, default=2, help="of each pipeline")

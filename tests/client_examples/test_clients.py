@@ -103,7 +103,7 @@ def test_help(client: str) -> None:
 
 @pytest.fixture
 def digits_models(tmp_path: Path) -> Path:
-    """A repository with the models of the digits only."""
+    """Return a repository with the models of the digits only."""
     folder = tmp_path / "models"
     folder.mkdir()
     for model in ("digits", "digits_preprocess", "digits_classifier"):

@@ -43,7 +43,7 @@ class Tally:
 
 
 def area(nodeid: str) -> str:
-    """The family of a case of the golden families; else what its file compares."""
+    """Return the family of a case of the golden families; else what its file compares."""
     family = re.search(r"test_families\.py::\w+\[(\w+): ", nodeid)
     if family:
         return family[1]
@@ -56,7 +56,7 @@ def _last_line(report: Any) -> str:
 
 
 def show(tally: Tally) -> None:
-    """Prints the table, then what differs, then the reasons of listed differences."""
+    """Print the table, then what differs, then the reasons of listed differences."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("area")
     for column in ("cases", "equal", "different", "of these listed"):
@@ -80,7 +80,7 @@ def show(tally: Tally) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the cases; returns the exit code."""
+    """Run the cases; return the exit code."""
     tally = Tally()
     options = ["-o", "addopts=--import-mode=importlib", "-p", "no:terminal", "-p", "no:cacheprovider", "-W", "ignore"]
     code = pytest.main([str(Path(__file__).parent), *options, *arguments], plugins=[tally])

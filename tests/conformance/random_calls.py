@@ -79,7 +79,7 @@ class RandomCall:
         return f"fn.{self.path}({', '.join([*given, *(f'{name}={value}' for name, value in self.arguments.items())])})"
 
     def define(self, module: Any) -> Any:
-        """The call in ``nvidia.dali`` or ``penstock``."""
+        """Return the call in ``nvidia.dali`` or ``penstock``."""
         sources = [module.fn.external_source(_giving(samples), layout=layout) for samples, layout in self.inputs]
         given = {name: in_module(module, value) for name, value in self.arguments.items()}
         outputs = attrgetter(self.path)(module.fn)(*sources, **given)
@@ -99,7 +99,7 @@ def in_module(module: Any, value: object) -> Any:
 
 
 def compared_operators(only: str) -> list[Schema]:
-    """The operators with examples that both run on the CPU, and whose path contains ``only``."""
+    """Return the operators with examples that both run on the CPU, and whose path contains ``only``."""
     shared = set(RegisteredCPUOps())
     return [
         schema
@@ -109,7 +109,7 @@ def compared_operators(only: str) -> list[Schema]:
 
 
 def random_call(operators: Sequence[Schema], seed: int, number: int) -> RandomCall:
-    """The call with this number."""
+    """Return the call with this number."""
     draw = random.Random(f"{seed} {number}")
     schema = draw.choice(operators)
     call = draw.choice(list(examples(schema)))
@@ -202,7 +202,7 @@ def _survives(action: Callable[[], object]) -> bool:
 
 
 def _answer(writing: int, calls: Sequence[T], compare: Callable[[T], str]) -> NoReturn:
-    """Writes a line for each call, and ends the process."""
+    """Write a line for each call, and end the process."""
     status = 1
     try:
         with os.fdopen(writing, "w", buffering=1) as answers:
@@ -214,7 +214,7 @@ def _answer(writing: int, calls: Sequence[T], compare: Callable[[T], str]) -> No
 
 
 def main() -> int:
-    """Prints the calls that differ, and returns whether there are any."""
+    """Print the calls that differ, and return whether there are any."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=1000, help="how many")
     parser.add_argument("--seed", type=int, default=1)

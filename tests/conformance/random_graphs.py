@@ -107,7 +107,7 @@ class Source:
     layout: str
 
     def define(self, module: Any) -> Any:
-        """The samples as a node."""
+        """Return the samples as a node."""
         return module.fn.external_source(lambda: list(self.samples), layout=self.layout or None)
 
 
@@ -156,7 +156,7 @@ class Graph:
         self.ends: list[int] = []  # how many outputs there are after each node
 
     def add(self, node: Node) -> bool:
-        """Appends a node, unless it fails in Penstock or gives too much."""
+        """Append a node, unless it fails in Penstock or give too much."""
         outcome = run_node(penstock, node, self.values)
         if outcome.error is not None:
             return False
@@ -175,13 +175,13 @@ class Graph:
         return outputs
 
     def last_outputs(self) -> list[int]:
-        """The numbers of the outputs that no node takes."""
+        """Return the numbers of the outputs that no node takes."""
         taken = {each for node in self.nodes for each in node.inputs if isinstance(each, int)}
         return [number for number in range(len(self.values)) if number not in taken]
 
 
 def run_node(module: Any, node: Node, values: Sequence[_Batch]) -> Any:
-    """Runs a node alone, fed with these outputs of earlier ones."""
+    """Run a node alone, fed with these outputs of earlier ones."""
 
     def define(module: Any) -> tuple[Any, ...]:
         inputs = {each for each in node.inputs if isinstance(each, int)}
@@ -204,7 +204,7 @@ class _Shown:
 
 @cache
 def _shown() -> tuple[_Shown, ...]:
-    """The examples of all compared operators."""
+    """Return the examples of all compared operators."""
     found = []
     for schema in compared_operators(""):
         for call in examples(schema):
@@ -215,7 +215,7 @@ def _shown() -> tuple[_Shown, ...]:
 
 
 def random_graph(seed: int, number: int) -> Graph:
-    """The graph with this number."""
+    """Return the graph with this number."""
     draw, graph = random.Random(f"graph {seed} {number}"), Graph()
     wanted = draw.randint(3, 12)
     for _ in range(wanted * _ATTEMPTS):
@@ -314,7 +314,7 @@ class Verdict:
 
 
 def compare(graph: Graph) -> Verdict:
-    """Runs a graph in both and compares every node."""
+    """Run a graph in both and compare every node."""
     verdict = Verdict()
     ours = run(penstock, lambda module: tuple(graph.define(module)), _BATCH_SIZE, 1, **_OPTIONS)
     if ours.error is not None:
@@ -413,7 +413,7 @@ def _reason(text: str) -> str:
 
 
 def _answer(seed: int, number: int) -> str:
-    """A graph's verdict, as JSON."""
+    """Return a graph's verdict, as JSON."""
     signal.alarm(_SECONDS_FOR_GRAPH)
     try:
         graph = random_graph(seed, number)
@@ -444,7 +444,7 @@ def _answers(seed: int, numbers: range, jobs: int) -> Iterator[tuple[int, str]]:
 
 
 def main() -> int:
-    """Prints graphs that differ for no known reason, and tables, and returns whether any does."""
+    """Print graphs that differ for no known reason, and tables, and return whether any does."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", type=int, default=200, help="how many")
     parser.add_argument("--first", type=int, default=0, help="the number of the first")

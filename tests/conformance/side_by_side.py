@@ -26,7 +26,7 @@ class Outcome:
 
 
 def run(module: Any, define: Callable[[Any], Any], batch_size: int, iterations: int, **options: Any) -> Outcome:
-    """Runs ``define(module)`` as a pipeline of ``module``, which is ``nvidia.dali`` or ``penstock``."""
+    """Run ``define(module)`` as a pipeline of ``module``, which is ``nvidia.dali`` or ``penstock``."""
     settings = {"batch_size": batch_size, "num_threads": 2, "device_id": None, "seed": 1234} | options
     try:
         pipeline = module.pipeline_def(lambda: define(module), **settings)()
@@ -121,5 +121,5 @@ def _values_difference(a: np.ndarray, b: np.ndarray, tolerance: float, step: int
 
 
 def source(samples: Sequence[np.ndarray], layout: str | None = None) -> Callable[[Any], Any]:
-    """A definition's input: the same samples at each iteration."""
+    """Return a definition's input: the same samples at each iteration."""
     return lambda module: module.fn.external_source(lambda: list(samples), layout=layout)

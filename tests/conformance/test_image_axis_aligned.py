@@ -42,7 +42,7 @@ def batch(rng: np.random.Generator, layout: str, dtype: Any = np.uint8, most: in
 
 
 def spatial_extents(samples: list[np.ndarray], layout: str) -> np.ndarray:
-    """The least extents of a batch along D, H and W."""
+    """Return the least extents of a batch along D, H and W."""
     return np.min([[size for size, letter in zip(s.shape, layout) if letter in "DHW"] for s in samples], axis=0)
 
 

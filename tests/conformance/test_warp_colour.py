@@ -33,14 +33,14 @@ def samples(draw: Draw, layout: str, dtype: str, channels: int = 3, equal: bool 
 
 
 def drawn(draw: Draw, low: float, high: float, *shape: int) -> Any:
-    """A constant, or a value for each sample: (is it computed, values)."""
+    """Return a constant, or a value for each sample: (is it computed, values)."""
     if draw.random() < 0.5:
         return [np.float32(draw.uniform(low, high, shape)) for _ in range(3)]
     return draw.uniform(low, high, shape).tolist() if shape else float(draw.uniform(low, high))
 
 
 def given(module: Any, value: Any) -> Any:
-    """The argument as a pipeline takes it."""
+    """Return the argument as a pipeline takes it."""
     if isinstance(value, list) and value and isinstance(value[0], (np.ndarray, np.generic)):
         return module.fn.external_source(lambda: value)
     if isinstance(value, str) and value.startswith("types."):

@@ -68,7 +68,7 @@ class ShownSolarize(Operator):
 
 
 def shown() -> tuple[str, str]:
-    """The operator in CONTRIBUTING, and its test."""
+    """Return the operator in CONTRIBUTING, and its test."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for name, other in RENAMED.items():
         text = text.replace(name, other)
@@ -93,7 +93,7 @@ def test_its_test(tmp_path: Path) -> None:
 
 
 def swept(module: str, operator: str, folder: Path) -> set[str]:
-    """Runs the sweeps over an operator that a module declares; tells which passed."""
+    """Run the sweeps over an operator that a module declares; tells which passed."""
     command = [sys.executable, "-m", "pytest", "-p", module, "tests/sweeps", "-k", operator, "--junitxml"]
     paths = [str(folder), str(ROOT / "backend"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
@@ -115,6 +115,6 @@ def test_a_new_operator_is_swept(operator: str, text: str, tmp_path: Path) -> No
 
 
 def sweeps_of(*files: str) -> set[str]:
-    """The names of the sweeps' tests."""
+    """Return the names of the sweeps' tests."""
     texts = [(ROOT / "tests" / "sweeps" / file).read_text(encoding="utf-8") for file in files]
     return {name for text in texts for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)}

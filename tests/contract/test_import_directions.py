@@ -67,7 +67,7 @@ def part_of(module: str) -> str:
 
 
 def known_module(name: str) -> str:
-    """The module of that name, or the one that has it as an attribute."""
+    """Return the module of that name, or the one that has it as an attribute."""
     while name not in MODULES:
         name = name.rpartition(".")[0]
     return name
@@ -85,7 +85,7 @@ def named_in(node: ast.AST) -> list[str]:
 
 @functools.cache
 def imports(module: str) -> frozenset[str]:
-    """The modules that a module imports: at its top, in functions, and for typing."""
+    """Return the modules that a module imports: at its top, in functions, and for typing."""
     tree = parse(MODULES[module].read_text(encoding="utf-8"))
     return frozenset(known_module(name) for node in ast.walk(tree) for name in named_in(node)) - {module}
 

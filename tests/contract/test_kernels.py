@@ -35,7 +35,7 @@ def inner_functions() -> set[Function]:
 
 
 def used_by_python(node: ast.AST) -> Iterator[str]:
-    """The names that a module uses outside compiled functions."""
+    """Yield the names that a module uses outside compiled functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef) and is_compiled(child):
             continue
@@ -66,7 +66,7 @@ def test_python_calls_none() -> None:
 
 
 def inner_called_by_python(tree: ast.Module, module: str, inner: set[tuple[str, str]]) -> Iterator[str]:
-    """The names of inner functions that a module uses outside compiled ones."""
+    """Return the names of inner functions that a module uses outside compiled ones."""
     known = {name: (owner, name) for owner, name in inner if owner == module}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:

@@ -64,7 +64,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told_by(program: str, *paths: Path) -> list[str]:
-    """The lines that a program prints."""
+    """Return the lines that a program prints."""
     # Compiled modules do not tell of a change within a second that keeps a file's size.
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, (*paths, *sys.path))),
@@ -127,7 +127,7 @@ def test_all_operators_are_found(built: Path) -> None:
 
 
 def invented(folder: Path) -> Path:
-    """A package with two operators."""
+    """Return a package with two operators."""
     package = folder / "invented"
     package.mkdir()
     (package / "__init__.py").touch()

@@ -29,7 +29,7 @@ def is_private(name: str) -> bool:
 
 
 def defined_in(tree: ast.Module) -> set[str]:
-    """The names that a module gives: to functions, classes, variables, and attributes of its own objects."""
+    """Return the names that a module gives: to functions, classes, variables, and attributes of its own objects."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -42,7 +42,7 @@ def defined_in(tree: ast.Module) -> set[str]:
 
 
 def attribute_of(node: ast.AST) -> tuple[ast.expr, str] | None:
-    """The object and the name where an expression takes an attribute, or calls ``getattr(object, "name")``."""
+    """Return the object and the name where an expression takes an attribute, or calls ``getattr(object, "name")``."""
     if isinstance(node, ast.Attribute):
         return node.value, node.attr
     if isinstance(node, ast.Call) and ast.unparse(node.func) in BY_NAME and isinstance(node.args[1], ast.Constant):
@@ -51,7 +51,7 @@ def attribute_of(node: ast.AST) -> tuple[ast.expr, str] | None:
 
 
 def imported_from_elsewhere(node: ast.ImportFrom, module: str) -> Iterator[str]:
-    """The private names among those that a statement imports, but for modules of the same part."""
+    """Yield the private names among those that a statement imports, but for modules of the same part."""
     part = module.split(".")[:2]
     for alias in node.names:
         parts = [*(node.module or "").split("."), alias.name]
@@ -63,7 +63,7 @@ def imported_from_elsewhere(node: ast.ImportFrom, module: str) -> Iterator[str]:
 
 
 def foreign_names(source: str, module: str) -> Iterator[tuple[int, str]]:
-    """The private names of others that a module uses without a reason, with their lines."""
+    """Yield the private names of others that a module uses without a reason, with their lines."""
     tree, lines = parse(source), source.splitlines()
     own = defined_in(tree)
     for node in ast.walk(tree):

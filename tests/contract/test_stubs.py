@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def functions(text: str) -> dict[str, list[str]]:
-    """The keyword arguments of each function of a stub."""
+    """Return the keyword arguments of each function of a stub."""
     tree = parse(text)
     found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return {node.name: [argument.arg for argument in node.args.kwonlyargs] for node in found}

@@ -10,7 +10,7 @@ DOCKERFILE = ROOT / "docker" / "Dockerfile"
 
 
 def instructions(path: Path = DOCKERFILE) -> list[tuple[str, str]]:
-    """The instructions of a Dockerfile in order: name and arguments, continued lines joined."""
+    """Return the instructions of a Dockerfile in order: name and arguments, continued lines joined."""
     lines = [line for line in path.read_text().splitlines() if not line.lstrip().startswith("#")]
     joined = re.sub(r"\\\n", " ", "\n".join(lines))
     pairs = (line.split(maxsplit=1) for line in joined.splitlines() if line.strip())
@@ -18,12 +18,14 @@ def instructions(path: Path = DOCKERFILE) -> list[tuple[str, str]]:
 
 
 def build_arguments() -> dict[str, str]:
-    """The build arguments and their defaults."""
+    """Return the build arguments and their defaults."""
     return dict(text.split("=", 1) for name, text in instructions() if name == "ARG")
 
 
 def run_commands(extras: str | None = None) -> list[str]:
-    """The shell commands that put penstock into the image, with the build arguments filled in: those that name pip or penstock."""
+    """Return the shell commands that put penstock into the image, with the build arguments filled in: those that name
+    pip or penstock.
+    """
     chosen = extras if extras is not None else build_arguments()["EXTRAS"]
     commands = [text for name, text in instructions() if name == "RUN"]
     ours = [text for text in commands if re.match(r"(pip|penstock|export) ", text)]

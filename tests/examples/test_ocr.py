@@ -38,7 +38,7 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def page(lines: list[str], angle: float = 0.0) -> bytes:
-    """A photograph of a page: grey paper, unevenly lit, a little tilted, blurred and noisy."""
+    """Return a photograph of a page: grey paper, unevenly lit, a little tilted, blurred and noisy."""
     height, width = 150 + 90 * len(lines), 1100
     paper = Image.new("L", (width, height), 235)
     draw = ImageDraw.Draw(paper)

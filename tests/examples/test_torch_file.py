@@ -120,7 +120,7 @@ def test_a_real_reduce_is_refused() -> None:
 
 
 def hostile(operations: bytes) -> bytes:
-    """A file whose tensors are a pickle of these operations."""
+    """Return a file whose tensors are a pickle of these operations."""
     return b"".join(map(pickled, (MAGIC, VERSION, MACHINE))) + b"\x80\x02" + operations + b"."
 
 

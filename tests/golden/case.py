@@ -81,7 +81,7 @@ def _call(operator: str, source: Define, given: dict[str, Any]) -> Define:
 
 
 def unpacked(define: Define) -> Define:
-    """The definition with the outputs of an operator that has several as a tuple, which a pipeline may return."""
+    """Return the definition with the outputs of an operator that has several as a tuple, which a pipeline may return."""
 
     def outputs(module: Any) -> Any:
         made = define(module)
@@ -91,7 +91,7 @@ def unpacked(define: Define) -> Define:
 
 
 def placed(module: Any, node: Any) -> Any:
-    """The node on the device where the case is to run."""
+    """Return the node on the device where the case is to run."""
     return node.gpu() if getattr(module, "on_gpu", False) else node
 
 
@@ -103,7 +103,7 @@ def resolved(module: Any, value: Any) -> Any:
 
 
 def feed(samples: Sequence[np.ndarray], layout: str | None = None) -> Define:
-    """A source that gives the same samples at each iteration."""
+    """Return a source that gives the same samples at each iteration."""
     return lambda module: module.fn.external_source(lambda: list(samples), layout=layout)
 
 

@@ -13,7 +13,7 @@ Batch = tuple[list[np.ndarray], str, int]
 
 
 def run(module: Any, case: Case) -> list[list[Batch]]:
-    """The batches of each iteration, each as its samples, layout and type."""
+    """Return the batches of each iteration, each as its samples, layout and type."""
     settings = {"batch_size": BATCH_SIZE, "num_threads": 2, "device_id": None, "seed": 1234} | case.options
     pipeline = module.pipeline_def(lambda: case.define(module), **settings)()
     pipeline.build()
@@ -27,12 +27,12 @@ def run(module: Any, case: Case) -> list[list[Batch]]:
 
 
 def error_kinds(error: BaseException) -> list[str]:
-    """The built-in types that an error is of."""
+    """Return the built-in types that an error is of."""
     return [kind.__name__ for kind in BUILT_IN if isinstance(error, kind)]
 
 
 def message(error: BaseException) -> str:
-    """The error's text in one line."""
+    """Return the error's text in one line."""
     return " ".join(str(error).split())
 
 

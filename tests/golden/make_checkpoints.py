@@ -20,7 +20,7 @@ from checkpoint_cases import cases, labels_of_shards  # noqa: E402
 
 
 def main() -> None:
-    """Writes ``checkpoints/labels.json``."""
+    """Write ``checkpoints/labels.json``."""
     logging.disable()
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:

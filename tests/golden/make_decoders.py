@@ -30,7 +30,7 @@ _TIFF = {"compression": "tiff_lzw"}
 
 
 def photo() -> np.ndarray:
-    """A smooth image with some noise, uint8 (H, W, 3)."""
+    """Return a smooth image with some noise, uint8 (H, W, 3)."""
     y, x = np.mgrid[0:HEIGHT, 0:WIDTH]
     smooth = np.stack([x * 5, y * 7, (x + y) * 3], -1)
     return np.clip(smooth + np.random.default_rng(0).integers(-2, 3, smooth.shape), 0, 255).astype(np.uint8)

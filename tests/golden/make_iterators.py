@@ -90,7 +90,7 @@ def record_members(files: list[str]) -> list[Any]:
 
 
 def main() -> None:
-    """Writes ``iterators/epochs.json`` and ``iterators/members.json``."""
+    """Write ``iterators/epochs.json`` and ``iterators/members.json``."""
     logging.disable()
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:

@@ -27,7 +27,7 @@ class OnGpu:
 
 
 def run_on_gpu(case: Case) -> list[list[Batch]]:
-    """The batches of each iteration, each as its samples, layout and type."""
+    """Return the batches of each iteration, each as its samples, layout and type."""
     settings = {
         "batch_size": BATCH_SIZE,
         "num_threads": 2,
@@ -52,7 +52,7 @@ def _recorded(family: str) -> dict[str, Any]:
 
 
 def check_on_gpu(family: str, case: Case) -> None:
-    """Raises AssertionError unless a case of a family has the outcome that is recorded of DALI on the CPU."""
+    """Raise AssertionError unless a case of a family has the outcome that is recorded of DALI on the CPU."""
     expected = _recorded(family)[case.name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

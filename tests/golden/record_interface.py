@@ -15,7 +15,7 @@ PATH = Path(__file__).parents[2] / "backend" / "penstock" / "compat" / "dali_int
 
 
 def interface() -> dict[str, dict[str, list[str]]]:
-    """The public operators by the names of their schemas, each with its devices and its arguments."""
+    """Return the public operators by the names of their schemas, each with its devices and its arguments."""
     by_device = {"cpu": ops.cpu_ops(), "gpu": ops.gpu_ops(), "mixed": ops.mixed_ops()}
     operators = {}
     for name in sorted(set().union(*by_device.values())):
@@ -30,7 +30,7 @@ def interface() -> dict[str, dict[str, list[str]]]:
 
 
 def main() -> None:
-    """Writes the file."""
+    """Write the file."""
     operators = interface()
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in operators.items())
     PATH.write_text(f'{{"version": "{nvidia.dali.__version__}", "operators": {{\n{lines}\n}}}}\n', encoding="utf-8")

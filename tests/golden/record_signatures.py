@@ -16,7 +16,7 @@ PATH = Path(__file__).parent / "recorded" / "interface.json.gz"
 
 
 def main() -> None:
-    """Writes the file."""
+    """Write the file."""
     found = interface()
     text = json.dumps({"version": nvidia.dali.__version__, "interface": found}, sort_keys=True)
     PATH.write_bytes(gzip.compress(text.encode(), mtime=0))

@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent / "recorded"
 
 
 def save(family: str, outcomes: dict[str, Any], version: str) -> Path:
-    """Writes the outcomes of a family: batches, or the names of the error types."""
+    """Write the outcomes of a family: batches, or the names of the error types."""
     arrays: dict[str, np.ndarray] = {}
     index: dict[str, Any] = {"dali_version": version, "cases": {}}
     for name, outcome in outcomes.items():
@@ -37,7 +37,7 @@ def save(family: str, outcomes: dict[str, Any], version: str) -> Path:
 
 
 def load(family: str) -> dict[str, Any]:
-    """The recorded outcomes of a family, by case."""
+    """Return the recorded outcomes of a family, by case."""
     with np.load(FOLDER / f"{family}.npz") as archive:
         arrays = dict(archive)
     index = json.loads(arrays.pop("index").tobytes())

@@ -6,7 +6,7 @@ _devices = [0]
 
 
 def device() -> int:
-    """The number of the GPU."""
+    """Return the number of the GPU."""
     return _devices[-1]
 
 

@@ -19,7 +19,7 @@ _CODES = {_SHORT: "H", _LONG: "I"}
 def tiff(
     pixels: np.ndarray, bits: int, *, planar: bool = False, kind: int = UNSIGNED, order: str = "<", extra: int = 0
 ) -> bytes:
-    """An uncompressed TIFF of one strip (or one for each plane).
+    """Return an uncompressed TIFF of one strip (or one for each plane).
 
     Args:
         pixels: of shape (H, W, C); three or four channels are colours, others grey and more.
@@ -53,7 +53,7 @@ def tiff(
 
 
 def _packed(rows: np.ndarray, bits: int, kind: int, order: str) -> bytes:
-    """The values of each row, from a whole byte on."""
+    """Return the values of each row, from a whole byte on."""
     if bits % 8 == 0:
         return np.ascontiguousarray(rows).astype(f"{order}{'f' if kind == REAL else 'u'}{bits // 8}").tobytes()
     single = rows[..., np.newaxis] >> np.arange(bits - 1, -1, -1) & 1

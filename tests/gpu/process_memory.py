@@ -22,7 +22,7 @@ def taken_by_us() -> int:
 
 
 def _told_by_driver() -> str:
-    """A line for each process on each GPU: its number, and the mebibytes that it has there."""
+    """Return a line for each process on each GPU: its number, and the mebibytes that it has there."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return ""

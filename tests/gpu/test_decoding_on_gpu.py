@@ -329,7 +329,7 @@ def test_broken_images_again_and_again_cost_no_memory() -> None:
 
 
 def _of_twelve_bits() -> np.ndarray:
-    """A JPEG that says of itself that its samples have 12 bits, as in medicine."""
+    """Return a JPEG that says of itself that its samples have 12 bits, as in medicine."""
     image = _saved("JPEG").copy()
     image[bytes(image).find(b"\xff\xc0") + 4] = 12
     return image

@@ -19,7 +19,7 @@ ROUNDS = 60
 
 
 def keep_busy() -> None:
-    """Gives the current stream work for some milliseconds."""
+    """Give the current stream work for some milliseconds."""
     busy = cupy.ones((4096, 4096), cupy.float32)
     for _ in range(10):
         busy = busy @ busy
@@ -31,7 +31,7 @@ def filled(value: int, size: int) -> np.ndarray:
 
 
 def is_filled(array: Any, value: int) -> Any:
-    """The same on the GPU, where the result stays: whether all are right."""
+    """Return the same on the GPU, where the result stays: whether all are right."""
     places = cupy.arange(array.size, dtype=cupy.uint32)
     return (array == (places * 7 + value).astype(cupy.uint8)).all()
 

@@ -19,7 +19,7 @@ PIPELINES = sorted((ROOT / "pipelines").glob("*.py"))
 
 
 def encoded(height: int, width: int, encoding: str = "PNG") -> np.ndarray:
-    """A smooth coloured picture as an image file's bytes."""
+    """Return a smooth coloured picture as an image file's bytes."""
     rows, columns = np.mgrid[0:height, 0:width]
     pixels = np.stack([rows * 255 // height, columns * 255 // width, (rows + columns) % 256], -1).astype(np.uint8)
     buffer = io.BytesIO()
@@ -28,7 +28,7 @@ def encoded(height: int, width: int, encoding: str = "PNG") -> np.ndarray:
 
 
 def run(name: str, *images: np.ndarray) -> list[list[np.ndarray]]:
-    """A pipeline's outputs, each a list of samples."""
+    """Return a pipeline's outputs, each a list of samples."""
     pipeline = load_pipeline(ROOT / "pipelines" / f"{name}.py", num_threads=2, prefetch_queue_depth=1)
     pipeline.build()
     pipeline.feed_input("encoded_image", list(images))

@@ -18,7 +18,7 @@ BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
 
 
 def given(samples: list[np.ndarray], device: str) -> Any:
-    """The samples, and with every second batch others of the same shapes."""
+    """Return the samples, and with every second batch others of the same shapes."""
     others = [np.ascontiguousarray(sample[::-1]) for sample in samples]
     node = fn.external_source([samples, others], cycle=True, layout="HWC")
     return node.gpu() if device == "gpu" else node
@@ -35,24 +35,24 @@ def frames(device: str) -> Any:
 
 
 def typed(device: str, kind: str) -> Any:
-    """The images in another type, with negative values where it has such."""
+    """Return the images in another type, with negative values where it has such."""
     spread = 100 if kind == "uint16" else 1
     return fn.cast((images(device) - (0 if kind.startswith("u") else 128)) * spread, dtype=KINDS[kind])
 
 
 def planes(node: Any) -> Any:
-    """The images with their channels first."""
+    """Return the images with their channels first."""
     return fn.transpose(node, perm=[2, 0, 1])
 
 
 def everywhere(device: str, value: Any) -> Any:
-    """The same array for each sample."""
+    """Return the same array for each sample."""
     node = fn.external_source(lambda: [value] * 3)
     return node.gpu() if device == "gpu" else node
 
 
 def results(define: Define, device: str, batches: int = 3) -> list[np.ndarray]:
-    """The samples that some batches give."""
+    """Return the samples that some batches give."""
     pipeline = pipeline_def(lambda: define(device), batch_size=3, num_threads=1, device_id=0, seed=7)()
     pipeline.build()
     samples = [np.array(t) for _ in range(batches) for t in pipeline.run()[0].as_cpu()]
@@ -61,14 +61,14 @@ def results(define: Define, device: str, batches: int = 3) -> list[np.ndarray]:
 
 
 def check_equal(define: Define) -> None:
-    """Raises AssertionError unless CPU and GPU give the same bits."""
+    """Raise AssertionError unless CPU and GPU give the same bits."""
     for cpu, gpu in zip(results(define, "cpu"), results(define, "gpu")):
         assert cpu.dtype == gpu.dtype
         np.testing.assert_array_equal(cpu, gpu)
 
 
 def check_close(define: Define, tolerance: float = 1e-5) -> None:
-    """Raises AssertionError unless integers differ by at most 1 and real numbers by at most ``tolerance``."""
+    """Raise AssertionError unless integers differ by at most 1 and real numbers by at most ``tolerance``."""
     for cpu, gpu in zip(results(define, "cpu"), results(define, "gpu")):
         assert cpu.dtype == gpu.dtype
         whole = cpu.dtype.kind in "iu"

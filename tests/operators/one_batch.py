@@ -25,7 +25,7 @@ def _built(define: Define, batch_size: int, device_id: int | None) -> Pipeline:
 
 
 def outputs(define: Define, device_id: int | None = None, **inputs: Sequence[np.ndarray]) -> Batches:
-    """The samples of each output, of a batch of the samples given for each input."""
+    """Return the samples of each output, of a batch of the samples given for each input."""
     pipeline = _built(define, len(next(iter(inputs.values()))), device_id)
     try:
         return [[np.array(sample) for sample in batch.as_cpu()] for batch in pipeline.run(**inputs)]
@@ -34,7 +34,7 @@ def outputs(define: Define, device_id: int | None = None, **inputs: Sequence[np.
 
 
 def isolated(define: Define, **inputs: Sequence[np.ndarray]) -> tuple[Batches, dict[int, PenstockError]]:
-    """The samples of each output, and the errors of those that failed, as in serving."""
+    """Return the samples of each output, and the errors of those that failed, as in serving."""
     count = len(next(iter(inputs.values())))
     pipeline = _built(define, count, None)
     try:

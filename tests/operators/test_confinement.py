@@ -32,7 +32,7 @@ def inside(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
-    """A folder outside that holds what a reader would take."""
+    """Return a folder outside that holds what a reader would take."""
     folder = tmp_path / "secret"
     (folder / "class").mkdir(parents=True)
     (folder / "class" / "secret.txt").write_text("secret")

@@ -101,7 +101,7 @@ def recorded_calls(name: str, backend: str) -> str:
 
 
 def _picture() -> np.ndarray:
-    """The image that is given to processors with assigned attributes."""
+    """Return the image that is given to processors with assigned attributes."""
     return np.asarray(next(iter(pictures(1, _MOST))).image)
 
 
@@ -115,7 +115,9 @@ def _without_types(configuration: Mapping[str, object]) -> dict[str, object]:
 
 
 def wrong_calls(name: str, backend: str, recorded: str) -> list[str]:
-    """The calls for which the processor in the class's place gives something else, or something where the class fails."""
+    """Return the calls for which the processor in the class's place gives something else, or something where the class
+    fails.
+    """
     processor = ImageProcessor(CONFIGURATIONS[name], backend=backend)
 
     def assigned(values: Mapping[str, object]) -> Mapping[str, Any]:
@@ -137,7 +139,7 @@ def wrong_calls(name: str, backend: str, recorded: str) -> list[str]:
 
 
 def taken(name: str, backend: str) -> dict[str, bool]:
-    """Whether a form is taken, by its word."""
+    """Return whether a form is taken, by its word."""
     processor = ImageProcessor(CONFIGURATIONS[name], backend=backend)
     given = forms(np.asarray)
     return {form: digest(partial(processor, images, return_tensors="np")) != REFUSED for form, images in given.items()}

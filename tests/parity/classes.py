@@ -106,7 +106,7 @@ def main() -> None:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """A row for each kind and verdict, in Markdown."""
+    """Return a row for each kind and verdict, in Markdown."""
     lines = ["| | | classes | model types | |", "| --- | --- | --: | --: | --- |"]
     for kind in ("images", "videos", "sounds"):
         for verdict in VERDICTS:
@@ -119,7 +119,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def classes() -> Iterator[Class]:
-    """The classes of models, without variants for PIL."""
+    """Yield the classes of models, without variants for PIL."""
     torchvision_functional()
     import transformers
 
@@ -135,7 +135,7 @@ def classes() -> Iterator[Class]:
 
 
 def _model_types() -> Mapping[str, set[str]]:
-    """The model types of each class."""
+    """Return the model types of each class."""
     from transformers.models.auto import feature_extraction_auto, image_processing_auto, video_processing_auto
 
     told: dict[str, set[str]] = defaultdict(set)
@@ -153,7 +153,7 @@ def _model_types() -> Mapping[str, set[str]]:
 
 
 def is_followed(name: str, key: str) -> bool:
-    """Whether there is a family for a class, perhaps with other settings than its own."""
+    """Return whether there is a family for a class, perhaps with other settings than its own."""
     try:
         read_configuration({key: name})
     except PresetError as error:
@@ -177,14 +177,14 @@ def saved_configuration(processor: Any, key: str) -> dict[str, Any]:
 
 
 def made(each: Class) -> Any:
-    """A processor of a class, with its own settings or those that are needed."""
+    """Return a processor of a class, with its own settings or those that are needed."""
     import transformers
 
     return getattr(transformers, each.name)(**NEEDED.get(each.name, {}))
 
 
 def preset_of(each: Class, theirs: Any) -> Any:
-    """The processor of `penstock.plugin.transformers` in place of one of a class."""
+    """Return the processor of `penstock.plugin.transformers` in place of one of a class."""
     processor = next(kind for what, _, kind in _KINDS.values() if what == each.kind)
     return processor(saved_configuration(theirs, each.key))
 
@@ -234,7 +234,7 @@ def arguments_of(processor: Any, call: Mapping[str, object]) -> dict[str, object
 
 
 def _of_case(theirs: Any, ours: Any, given: Any, call: Mapping[str, object]) -> tuple[str, str]:
-    """The verdict about one call; what the class fails at says nothing."""
+    """Return the verdict about one call; what the class fails at says nothing."""
     # What a class draws is the first choice after this seed.
     np.random.seed(0)
     try:

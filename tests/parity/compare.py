@@ -121,7 +121,7 @@ def _family(name: str, configuration: Mapping[str, object], backend: str, given:
 
 
 def _or_refused(compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The result, or nothing if it is refused."""
+    """Return the result, or nothing if it is refused."""
     try:
         return compute()
     except (ValueError, RuntimeError, ZeroDivisionError):
@@ -151,7 +151,7 @@ def _opencv_functions(count: int, seed: int) -> Iterator[Comparison]:
 
 
 def _transformed(count: int, seed: int) -> Iterator[Comparison]:
-    """Transforms against torchvision's, after the same seed."""
+    """Transform against torchvision's, after the same seed."""
     torchvision_functional()
     sys.path.insert(0, str(Path(__file__).parents[1] / "plugin" / "torchvision"))
     from beside import GROUPS, MAKE, comparable, difference, outcome, size_of, theirs
@@ -172,7 +172,7 @@ def _transformed(count: int, seed: int) -> Iterator[Comparison]:
 
 
 def _keep(found: list[Comparison]) -> None:
-    """Replaces the rows of what was compared."""
+    """Replace the rows of what was compared."""
     asked, compared = {row.library for row in found}, {(row.library, row.what): row for row in found}
     rows = json.loads(FILE.read_text()) if FILE.exists() else []
     for place, row in enumerate(rows):

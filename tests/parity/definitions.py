@@ -67,7 +67,7 @@ def distances(each: Any) -> Distances:
 
 
 def apart(one: Results, other: Results) -> float:
-    """The largest difference of features that both have."""
+    """Return the largest difference of features that both have."""
     return max(
         (_difference(one[what][name], value) for what, name, value in _features(other) if what in one), default=0.0
     )
@@ -101,7 +101,7 @@ def _of_older_processors(names: Sequence[str]) -> dict[str, Results]:
 
 
 def main() -> None:
-    """Prints a table, and with --write, keeps it in the docs."""
+    """Print a table, and with --write, keeps it in the docs."""
     from classes import PAGE, classes, compared, made
 
     parser = argparse.ArgumentParser(description=__doc__)

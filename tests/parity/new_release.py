@@ -32,7 +32,9 @@ def release(found: Mapping[str, Class]) -> dict[str, dict[str, list[str]]]:
 
 
 def settings_of(each: Class) -> list[str]:
-    """The settings that a class takes, by its own account; none of one that needs a library that is not installed."""
+    """Return the settings that a class takes, by its own account; none of one that needs a library that is not
+    installed.
+    """
     import transformers
 
     kind = getattr(transformers, each.name)
@@ -45,7 +47,7 @@ def settings_of(each: Class) -> list[str]:
 
 
 def added(before: Release, now: Release, known: Mapping[str, frozenset[str] | None]) -> Iterator[str]:
-    """A line for each addition.
+    """Yield a line for each addition.
 
     Args:
         before, now: the recorded release and the installed one.
@@ -66,7 +68,7 @@ def added(before: Release, now: Release, known: Mapping[str, frozenset[str] | No
 
 
 def known_to_presets(each: Class) -> frozenset[str] | None:
-    """The settings that presets know of a class, or None where no preset follows it."""
+    """Return the settings that presets know of a class, or None where no preset follows it."""
     if not is_followed(each.name, each.key):
         return None
     configuration: dict[str, Any] = {each.key: each.name}
@@ -78,7 +80,7 @@ def known_to_presets(each: Class) -> frozenset[str] | None:
 
 
 def main() -> None:
-    """Prints the additions; with --write, records the installed release."""
+    """Print the additions; with --write, records the installed release."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="record the installed release")
     options = parser.parse_args()

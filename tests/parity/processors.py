@@ -111,7 +111,7 @@ def frame_cases() -> Iterator[tuple[dict[str, object], int, float | None, float 
 
 
 def frames_by_class(configuration: Mapping[str, object]) -> list[str]:
-    """A digest of the frames that the class takes in each case."""
+    """Return a digest of the frames that the class takes in each case."""
     from libraries import torchvision_functional
 
     torchvision_functional()
@@ -167,7 +167,7 @@ def pictures(count: int, most: int, seed: int = 0, slender: bool = False) -> Ite
 
 
 def picture_of(data: bytes) -> Picture:
-    """A file, and what `transformers.image_utils.load_image` makes of it."""
+    """Return a file, and what `transformers.image_utils.load_image` makes of it."""
     image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
     return Picture(np.frombuffer(data, np.uint8), image.convert("RGB"))
 
@@ -206,7 +206,7 @@ REFUSED = "refused"
 
 
 def result_or_refusal(compute: Callable[[], Mapping[str, Any]]) -> str:
-    """A digest of all that is computed, or that it was refused."""
+    """Return a digest of all that is computed, or that it was refused."""
     try:
         result = compute()
     except (ValueError, RuntimeError, ZeroDivisionError, IndexError):
@@ -220,7 +220,7 @@ def result_or_refusal(compute: Callable[[], Mapping[str, Any]]) -> str:
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray]:
-    """The value as an array, or as those of the lists that do not fit into one."""
+    """Yield the value as an array, or as those of the lists that do not fit into one."""
     try:
         yield np.ascontiguousarray(value)
     except ValueError:
@@ -276,7 +276,7 @@ def ours(pipeline: Any, family: Any, given: list[np.ndarray]) -> dict[str, Any]:
 
 
 def differing(expected: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """The outputs that are not equal, in type, shape and every value."""
+    """Return the outputs that are not equal, in type, shape and every value."""
 
     def same(one: Any, other: Any) -> bool:
         if isinstance(one, list) and isinstance(other, list) and one and isinstance(one[0], np.ndarray):
@@ -291,7 +291,7 @@ def differing(expected: Mapping[str, Any], given: Mapping[str, Any]) -> list[str
 
 
 def class_of(configuration: Mapping[str, object], backend: str) -> Any:
-    """The class of transformers that a configuration names, or its variant."""
+    """Return the class of transformers that a configuration names, or its variant."""
     from libraries import torchvision_functional
 
     torchvision_functional()
@@ -318,7 +318,7 @@ def as_arrays(given: Any) -> dict[str, Any]:
 
 
 def difference(expected: Mapping[str, Any], given: Mapping[str, Any], tolerance: float) -> tuple[str, str]:
-    """Whether results are `equal`, `close` or `different`, and what differs."""
+    """Return whether results are `equal`, `close` or `different`, and what differs."""
     names = differing(expected, given)
     if not names:
         return "equal", ""

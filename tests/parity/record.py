@@ -46,7 +46,7 @@ PICTURES, PICTURE_MOST = 4, 90
 
 
 def main() -> None:
-    """Writes the files anew, or adds to them what is missing."""
+    """Write the files anew, or add to them what is missing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--missing", action="store_true", help="keep what is recorded, and record configurations that are new"
@@ -95,7 +95,7 @@ def _digests(compute: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def by_line(told: Mapping[str, Any]) -> str:
-    """A JSON object with a line for each key, so that what is added to it is added to the file by lines."""
+    """Return a JSON object with a line for each key, so that what is added to it is added to the file by lines."""
     return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in told.items()) + "\n}\n"
 
 

@@ -112,7 +112,7 @@ def _case(library: str, rng: np.random.Generator, most: int) -> Case | None:
 
 
 def _is_the_same_in_old_releases(height: int, width: int, h: int, w: int) -> bool:
-    """Whether it is, if one is installed: before 13, Pillow never began with the rows."""
+    """Return whether it is, if one is installed: before 13, Pillow never began with the rows."""
     return int(version("pillow").split(".")[0]) >= 13 or height - h <= max(0, 2 * (width - w))
 
 
@@ -146,7 +146,7 @@ def resized(case: Case, image: np.ndarray) -> np.ndarray:
 
 
 def expected(case: Case, image: np.ndarray) -> np.ndarray:
-    """The library's, as (H, W, C)."""
+    """Return the library's, as (H, W, C)."""
     result = _LIBRARIES[case.library](case, image)
     return result.reshape(*result.shape[:2], image.shape[2])
 

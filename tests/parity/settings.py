@@ -43,7 +43,7 @@ _BEYOND = ({"do_pan_and_scan": True},)
 
 
 def settings_of(name: str, backend: str) -> dict[str, Any]:
-    """The settings that a configuration's class takes, by its own account, and their values."""
+    """Return the settings that a configuration's class takes, by its own account, and their values."""
     kind = class_of(CONFIGURATIONS[name], backend)
     held = {key: CONFIGURATIONS[name].get(key, getattr(kind, key, None)) for key in kind.valid_kwargs.__annotations__}
     return json.loads(json.dumps(held, default=_plain))
@@ -86,8 +86,9 @@ def picture() -> Any:
 
 
 def recorded(name: str, backend: str) -> dict[str, Any]:
-    """The class's settings, and what becomes of a picture with each variation, in their order: a digest, that nothing
-    changed, or that it was refused."""
+    """Return the class's settings, and what becomes of a picture with each variation, in their order: a digest, that
+    nothing changed, or that it was refused.
+    """
     settings, image = settings_of(name, backend), picture().image
 
     def made(changed: Mapping[str, object]) -> str:
@@ -103,7 +104,7 @@ def recorded(name: str, backend: str) -> dict[str, Any]:
 
 
 def digest(compute: Callable[[], Mapping[str, Any]]) -> str:
-    """A short one of all that is computed, or that it was refused."""
+    """Return a short one of all that is computed, or that it was refused."""
     try:
         told = result_or_refusal(compute)
     except (TypeError, AttributeError, LookupError, AssertionError, ImportError, NameError, OSError):
@@ -125,7 +126,7 @@ def wrong(name: str, backend: str, held: Mapping[str, Any]) -> list[str]:
 
 
 def _by_preset(configuration: Mapping[str, object], backend: str, file: np.ndarray) -> str | None:
-    """A digest of what a preset gives, or None if there is none."""
+    """Return a digest of what a preset gives, or None if there is none."""
     try:
         pipeline = preset(configuration, batch_size=1, backend=backend)
     except PresetError:

@@ -40,7 +40,7 @@ def given(device: str, pipeline: Pipeline, samples: Sequence[np.ndarray], batche
 
 
 def check_equal(configuration: Mapping[str, object], samples: Sequence[np.ndarray], **settings: Any) -> None:
-    """Raises AssertionError unless both devices give the same bytes, also where launches are repeated."""
+    """Raise AssertionError unless both devices give the same bytes, also where launches are repeated."""
     settings["batch_size"] = len(samples)
     on_cpu, on_gpu = (presets.preset(configuration, device=device, **settings) for device in ("cpu", "gpu"))
     assert [node.name for node in on_gpu.graph.outputs] == [node.name for node in on_cpu.graph.outputs]

@@ -22,12 +22,12 @@ _SETTINGS = ("input_size", "crop_pct", "crop_mode", "interpolation", "mean", "st
 
 
 def picture() -> Image.Image:
-    """A picture of noise."""
+    """Return a picture of noise."""
     return Image.fromarray(np.random.default_rng(5).integers(0, 256, (97, 333, 3), np.uint8))
 
 
 def configuration_of(data: str) -> dict[str, Any]:
-    """A configuration of `transformers` with a data configuration."""
+    """Return a configuration of `transformers` with a data configuration."""
     return {"image_processor_type": "TimmWrapperImageProcessor", "pretrained_cfg": json.loads(data)}
 
 

@@ -27,7 +27,7 @@ def doubled(**settings: Any) -> Pipeline:
 
 @pytest.fixture
 def ranges(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
-    """The ranges that are pushed: there is no profiler that would show them."""
+    """Return the ranges that are pushed: there is no profiler that would show them."""
     found: list[tuple[str, str, str]] = []
 
     @contextlib.contextmanager

@@ -70,7 +70,7 @@ SETTINGS = "[pytest]\nmarkers =\n    timeout: of pytest-timeout\n"
 
 
 def unpacked_python() -> Path:
-    """A folder with Debian's Python for aarch64 and what it needs."""
+    """Return a folder with Debian's Python for aarch64 and what it needs."""
     folder = BUILD / "root"
     if (folder / "complete").is_file():
         return folder
@@ -107,7 +107,7 @@ def unpacked_python() -> Path:
 
 
 def installed_packages() -> Path:
-    """A folder with the wheel in `dist`, and what it needs."""
+    """Return a folder with the wheel in `dist`, and what it needs."""
     folder = BUILD / "packages-of-python"
     (wheel,) = (ROOT / "dist").glob("penstock_triton-*_aarch64.whl")
     shutil.rmtree(folder, ignore_errors=True)
@@ -129,7 +129,7 @@ def installed_packages() -> Path:
 
 
 def main() -> int:
-    """Runs the tests; returns their status."""
+    """Run the tests; return their status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-k", default="", metavar="EXPRESSION", help="only some tests, as pytest selects them")
     options = parser.parse_args()

@@ -74,7 +74,7 @@ def make_system() -> None:
 
 
 def inside(command: str) -> list[str]:
-    """The command line that runs a shell's command in the system."""
+    """Return the command line that runs a shell's command in the system."""
     mounted = f'mount -t proc proc "{SYSTEM}/proc" && mount --bind /dev "{SYSTEM}/dev"'
     # What is mounted is so for this command alone.
     return ["unshare", "--mount", "sh", "-c", f'{mounted} && exec chroot "{SYSTEM}" sh -c "cd /root && $0"', command]
@@ -103,7 +103,7 @@ def emulated_server() -> Iterator[str]:
 
 
 def is_ready(address: str, model: str) -> bool:
-    """Whether a server answers, and has a model."""
+    """Return whether a server answers, and has a model."""
     try:
         with tritonclient.http.InferenceServerClient(address) as client:
             ready: bool = client.is_model_ready(model)

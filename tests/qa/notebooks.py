@@ -38,7 +38,7 @@ REASONS = (
 
 
 def program(notebook: Path) -> str:
-    """The code of a notebook as one program."""
+    """Return the code of a notebook as one program."""
     cells = json.loads(notebook.read_text())["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     return "\n".join(_without_magics(source) for source in sources if not source.lstrip().startswith("%%"))
@@ -86,7 +86,7 @@ def _reason(errors: str) -> str:
 
 
 def table(outcomes: dict[str, str]) -> str:
-    """The outcomes, as Markdown."""
+    """Return the outcomes, as Markdown."""
     by_outcome = defaultdict(list)
     for name, found in outcomes.items():
         by_outcome[found].append(name.removesuffix(".ipynb"))
@@ -103,7 +103,7 @@ def table(outcomes: dict[str, str]) -> str:
 
 
 def main() -> int:
-    """Prints the table; fails if a notebook fails for another reason than those of :data:`REASONS`."""
+    """Print the table; fails if a notebook fails for another reason than those of :data:`REASONS`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--only", default="", help="notebooks whose path has this regular expression")

@@ -60,7 +60,7 @@ class Model:
 
 
 def _sums(kind: str) -> Model:
-    """The sum and the difference of two vectors."""
+    """Return the sum and the difference of two vectors."""
     definition = f"""
     def simple():
         a = fn.external_source(name="INPUT0", dtype=types.{kind}, ndim=1)
@@ -199,7 +199,7 @@ ensemble_scheduling {
 
 
 def write_models(folder: Path) -> None:
-    """Writes the model folders."""
+    """Write the model folders."""
     for name, model in MODELS.items():
         version = folder / name / "1"
         version.mkdir(parents=True)
@@ -365,7 +365,7 @@ class Runner:
         self._image.write_bytes(buffer.getvalue())
 
     def run(self, example: Example) -> Row:
-        """Runs an example."""
+        """Run an example."""
         if example.missing:
             return Row(example.name, example.model, "cannot run", example.missing)
         # An edit of all: this server's ports, which not all examples have an option for.
@@ -382,7 +382,7 @@ class Runner:
         return self._call(command, example.name, example.model, example.expects, example.change)
 
     def measure(self, program: Path, model: str, arguments: Sequence[str]) -> Row:
-        """Runs perf_analyzer."""
+        """Run perf_analyzer."""
         url = self._server.http_url if "http" in arguments else self._server.grpc_url
         name = " ".join(("perf_analyzer", *arguments))
         return self._call([str(program), "-m", model, "-u", url, *arguments, *_PERF], name, model, "Throughput: ")
@@ -401,20 +401,20 @@ class Runner:
 
 
 def _reason(output: str) -> str:
-    """The line of an output that says what is wrong, without what differs from run to run."""
+    """Return the line of an output that says what is wrong, without what differs from run to run."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     telling = [line for line in lines if re.search(r"error|fail|exception|expect", line, re.IGNORECASE)]
     return re.sub(r"/tmp/\S+/", "", (telling or lines or ["no output"])[-1])[:200]
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows in Markdown."""
+    """Return the rows in Markdown."""
     head = ["| example | our model | result | what was changed, or why not |", "| --- | --- | --- | --- |"]
     return "\n".join([*head, *map(str, rows)])
 
 
 def main() -> None:
-    """Runs the examples that the command line names, or all."""
+    """Run the examples that the command line names, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkout", type=Path, help="a checkout of triton-inference-server/client")
     parser.add_argument("names", nargs="*", help="parts of names; by default all")
@@ -451,7 +451,7 @@ def _asked(name: str, parts: Sequence[str]) -> bool:
 
 
 def _replace_table(path: Path, text: str) -> None:
-    """Puts a table in the place of the one in a page."""
+    """Put a table in the place of the one in a page."""
     lines = path.read_text().splitlines()
     first = next(number for number, line in enumerate(lines) if line.startswith("| example "))
     last = next((number for number in range(first, len(lines)) if not lines[number].startswith("|")), len(lines))

@@ -192,7 +192,7 @@ class Runner:
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="penstock-qa-")))
 
     def run(self, suite: Suite) -> Outcome:
-        """Runs one suite, from its setup on."""
+        """Run one suite, from its setup on."""
         if suite.missing:
             return Outcome("cannot run", suite.missing)
         began = time.monotonic()
@@ -216,7 +216,7 @@ class Runner:
         return Outcome("passes", seconds=time.monotonic() - began)
 
     def close(self) -> None:
-        """Removes the folders."""
+        """Remove the folders."""
         if not self.keep:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -228,7 +228,7 @@ class Runner:
             path.write_text(text)
 
     def _call(self, command: str, folder: Path, python: str | None, **variables: str) -> None:
-        """Runs one of the suite's commands, with ``python`` as it is wanted."""
+        """Run one of the suite's commands, with ``python`` as it is wanted."""
         environment = os.environ | {
             "DALI_BACKEND_REPO_ROOT": str(self.checkout),
             "DALI_EXTRA_PATH": str(folder / "dali_extra"),
@@ -251,7 +251,7 @@ class Runner:
             raise _FailedError(f"`{command}` ended with {done.returncode}:\n{tail}")
 
     def _programs(self, python: str | None) -> Path:
-        """A folder with the programs ``python`` and ``python3``: that interpreter, or Penstock in DALI's place."""
+        """Return a folder with the programs ``python`` and ``python3``: that interpreter, or Penstock in DALI's place."""
         folder = self.folder / ("penstock" if python is None else "dali")
         if not folder.is_dir():
             folder.mkdir()
@@ -268,7 +268,7 @@ class _FailedError(Exception):
 
 
 def table(outcomes: Sequence[tuple[Suite, Outcome]]) -> str:
-    """The outcomes as a table in Markdown."""
+    """Return the outcomes as a table in Markdown."""
     rows = ["| suite | result | what was changed, or why it cannot run |", "| --- | --- | --- |"]
     for suite, outcome in outcomes:
         note = suite.missing or suite.change or ("nothing" if outcome.state == "passes" else "")
@@ -277,7 +277,7 @@ def table(outcomes: Sequence[tuple[Suite, Outcome]]) -> str:
 
 
 def main() -> None:
-    """Runs the suites that the command line names, or all."""
+    """Run the suites that the command line names, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkout", type=Path, help="a checkout of triton-inference-server/dali_backend")
     parser.add_argument("suites", nargs="*", help="parts of names; by default all")

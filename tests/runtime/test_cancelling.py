@@ -15,7 +15,7 @@ from penstock.runtime.plan import Step
 
 @pytest.fixture
 def seen() -> list[float]:
-    """The samples that reached the second operator."""
+    """Return the samples that reached the second operator."""
     return []
 
 

@@ -118,7 +118,7 @@ class FailingCalls:
         self._shared[:8] = struct.pack("q", 1)
 
     def disarm(self) -> Failed | None:
-        """Fails no more calls; returns the one that has failed."""
+        """Fail no more calls; return the one that has failed."""
         self._shared[:8] = bytes(8)
         *_, pid, described = _FIELDS.unpack_from(self._shared)
         if not pid:

@@ -109,7 +109,7 @@ class FaultyServer:
         return self.calls.disarm()
 
     def stop(self, fault: Fault | None = None) -> Failed | None:
-        """Ends it in order; a call that is to fail does so during that time."""
+        """End it in order; a call that is to fail does so during that time."""
         self._note_shared_memory()
         self.calls.arm(fault)
         self._running.terminate()
@@ -117,7 +117,7 @@ class FaultyServer:
         return self.calls.disarm()
 
     def kill(self) -> None:
-        """Ends all its processes by force, and removes what they then leave."""
+        """End all its processes by force, and remove what they then leave."""
         self._note_shared_memory()
         # Again until there are none: meanwhile the supervisor and Triton may have started others.
         assert wait_until(self._killed), f"processes survive SIGKILL: {self._remains()}"
@@ -129,7 +129,7 @@ class FaultyServer:
         self.temporary.mkdir()
 
     def _killed(self) -> bool:
-        """Sends SIGKILL to all its processes; whether there were none."""
+        """Send SIGKILL to all its processes; whether there were none."""
         living = self.calls.processes()
         for pid in living:
             with contextlib.suppress(ProcessLookupError):
@@ -182,7 +182,7 @@ class FaultyServer:
     # -- requests ------------------------------------------------------------------------------------------------------
 
     def ask(self, requests: int = REQUESTS, seed: int = SEED, seconds: float = PATIENCE) -> Counts:
-        """Sends requests one after the other, each over a new connection, a seventh of them bad.
+        """Send requests one after the other, each over a new connection, a seventh of them bad.
 
         Raises:
             TimeoutError: one was not answered in so many seconds.

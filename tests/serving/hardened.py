@@ -27,7 +27,7 @@ CACHES = ("penstock-kernels-", "penstock-native-")
 
 
 def main() -> None:
-    """Enters the namespaces, or runs the command in them."""
+    """Enter the namespaces, or runs the command in them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--without-tmp", action="store_true", help="/tmp is read-only, too")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
@@ -68,7 +68,7 @@ def run_inside(command: Sequence[str], without_tmp: bool) -> int:
 
 
 def make_readable(folders: Sequence[Path]) -> None:
-    """Mounts folders again that lie in one which only its owner may enter, such as /root."""
+    """Mount folders again that lie in one which only its owner may enter, such as /root."""
     for folder in folders:
         barred = next((parent for parent in reversed(folder.parents) if not parent.stat().st_mode & 1), None)
         if barred is None:

@@ -169,7 +169,7 @@ def availability(counts: Counts, began: float, ended: float) -> dict[str, float]
 
 
 def run(folder: Path, period: float, seconds: float, clients: int) -> Findings:
-    """Kills a server under load.
+    """Kill a server under load.
 
     Args:
         folder: for the server's files.

@@ -70,7 +70,7 @@ def client(server: LocalServer) -> Iterator[Any]:
 
 @pytest.fixture
 def started(server: LocalServer) -> Path:
-    """A file that exists as soon as the next request is being computed."""
+    """Return a file that exists as soon as the next request is being computed."""
     path = Path(server.repositories[0]).parent / "started"
     path.unlink(missing_ok=True)
     return path

@@ -60,7 +60,7 @@ dynamic_batching { max_queue_delay_microseconds: 300000 }
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Path:
-    """The list in which operators record the samples that reach them."""
+    """Return the list in which operators record the samples that reach them."""
     return tmp_path_factory.mktemp("trace") / "steps"
 
 

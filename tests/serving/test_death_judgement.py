@@ -44,7 +44,7 @@ class OneProcess:
         return Stub(process.pid, started, instance, PurePath("/models/resize/1/model.py"))
 
     def end(self, stub: Stub) -> None:
-        """Ends a process, and asks how it has ended."""
+        """End a process, and ask how it has ended."""
         self.processes[stub.pid].kill()
         self.processes[stub.pid].wait()
 

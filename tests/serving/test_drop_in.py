@@ -259,7 +259,7 @@ def test_clients_load_models_and_are_told_why_not(repository: Path) -> None:
 
 
 def _soon(action: Callable[[], None]) -> None:
-    """Does it once the server has seen what was added."""
+    """Do it once the server has seen what was added."""
     deadline = time.monotonic() + 10
     while True:
         try:

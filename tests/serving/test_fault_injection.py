@@ -93,7 +93,7 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultySe
 
 @pytest.fixture
 def server(shared_server: FaultyServer) -> FaultyServer:
-    """A server that answers right, whatever the test before has made of it."""
+    """Return a server that answers right, whatever the test before has made of it."""
     if shared_server.ended or not shared_server.answers_right():
         shared_server.kill()
         shared_server.start()
@@ -220,7 +220,7 @@ def calls_at_both_ends(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
 
 @pytest.fixture
 def fresh(calls_at_both_ends: tuple[FaultyServer, Calls, Calls]) -> Iterator[FaultyServer]:
-    """A server that is not running, with nothing left of its last run."""
+    """Yield a server that is not running, with nothing left of its last run."""
     server, _, _ = calls_at_both_ends
     yield server
     server.kill()

@@ -120,7 +120,7 @@ def status_of(server: LocalServer, method: str, headers: dict[str, str], request
 
 
 def check_serves(server: LocalServer) -> None:
-    """Asserts that both ports answer a request correctly."""
+    """Assert that both ports answer a request correctly."""
     status, answer = Target(address(server, "HTTP"), "echo", AUTHORIZATION).post(request_body([1, 3], [1, 2, 3]))
     assert (status, json.loads(answer)["outputs"][0]["data"]) == (200, [1, 2, 3])
     response = service_pb2.ModelInferResponse.FromString(

@@ -19,7 +19,7 @@ def wheel() -> Installation:
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Installation:
-    """The files of an installed Triton that matter, without content."""
+    """Return the files of an installed Triton that matter, without content."""
     backends = tmp_path / "tritonserver" / "backends"
     (backends / "python").mkdir(parents=True)
     for name in ("libtriton_python.so", "triton_python_backend_stub"):

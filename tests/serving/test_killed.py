@@ -71,13 +71,13 @@ class Service:
         assert wait_for(lambda: all(map(self.ready, MODELS))), self._log.read_text()
 
     def stop(self) -> None:
-        """Ends serving in order."""
+        """End serving in order."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait(60)
 
     def ready(self, model: str) -> bool:
-        """The server says that a model is ready."""
+        """Return the server says that a model is ready."""
         connection = http.client.HTTPConnection(self.urls[0], timeout=5)
         try:
             connection.request("GET", f"/v2/models/{model}/ready")
@@ -101,7 +101,7 @@ class Service:
         return [line for line in lines if "triton" in line[0] and str(self.repository) in " ".join(line)]
 
     def shared_memory(self) -> str:
-        """The prefix of the server's shared memory."""
+        """Return the prefix of the server's shared memory."""
         (flag,) = (part for part in command_line(self.triton()) if "shm-region-prefix-name=" in part)
         return flag.rpartition("=")[2]
 

@@ -43,7 +43,7 @@ def holding(runner: PipelineRunner) -> list[str]:
 
 
 def swallow(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Loses what was fed and gives the batch before it."""
+    """Lose what was fed and give the batch before it."""
     kept: list[Any] = []
 
     def sabotaged(workspace: Any) -> None:

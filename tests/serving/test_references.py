@@ -93,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The authority of a web server that is known as files.example."""
+    """Yield the authority of a web server that is known as files.example."""
     web = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     web.daemon_threads = True
     thread = threading.Thread(target=web.serve_forever, args=(0.02,))
@@ -105,7 +105,7 @@ def server() -> Iterator[str]:
 
 
 def fetcher(server: str, **changes: Any) -> Fetcher:
-    """A fetcher to which names of the test resolve here, as they would to the public internet."""
+    """Return a fetcher to which names of the test resolve here, as they would to the public internet."""
     settings: dict[str, Any] = {
         "hosts": [server, "169.254.169.254", "inside.example"],
         "max_bytes": 1 << 20,
@@ -118,7 +118,9 @@ def fetcher(server: str, **changes: Any) -> Fetcher:
 
 @pytest.fixture(scope="module")
 def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ssl.SSLContext]]:
-    """The authority of a web server with TLS, and settings of clients that know its certificate, which is files.example's."""
+    """Yield the authority of a web server with TLS, and settings of clients that know its certificate, which is
+    files.example's.
+    """
     folder = tmp_path_factory.mktemp("tls")
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "files.example")])

@@ -85,7 +85,7 @@ def test_a_file_that_vanishes_is_begun_again(log: LogFile, tmp_path: Path, probl
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 KiB."""
+    """Yield a file system of 64 KiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     if subprocess.run(

@@ -420,7 +420,7 @@ def test_what_takes_long_is_told_every_few_seconds() -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 8 MiB: the files of one server take two."""
+    """Yield a file system of 8 MiB: the files of one server take two."""
     folder = tmp_path / "disk"
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], check=True)

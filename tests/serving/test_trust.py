@@ -55,7 +55,7 @@ def version(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def grant(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Sets the server's settings."""
+    """Set the server's settings."""
 
     def set_settings(**settings: str) -> None:
         monkeypatch.setenv(SERVER_SETTINGS, json.dumps({"penstock": settings}))

@@ -53,7 +53,7 @@ def server(repository: Path, model_host: str) -> Iterator[LocalServer]:
 
 @pytest.fixture
 def marker(tmp_path: Path) -> Path:
-    """A file that uploaded code writes."""
+    """Return a file that uploaded code writes."""
     return tmp_path / "executed"
 
 

@@ -50,7 +50,7 @@ class Client(Protocol):
         """Send a request and gives up after some seconds; the answer if it was quicker."""
 
     async def close(self) -> None:
-        """Ends the connection."""
+        """End the connection."""
 
 
 def array_of(datatype: str, shape: Iterable[int], data: bytes) -> np.ndarray:
@@ -181,7 +181,7 @@ class GrpcClient:
             return _grpc_error(error)
 
     async def abandon(self, request: Request, after: float) -> Answer | None:
-        """Cancels the call."""
+        """Cancel the call."""
         call = self._stub.ModelInfer(_grpc_message(request))
         asyncio.get_running_loop().call_later(after, call.cancel)
         try:

@@ -28,7 +28,7 @@ _PIECE = 8 << 20
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of data sets, each in a folder of its own."""
+    """Return a folder of data sets, each in a folder of its own."""
     root = tmp_path_factory.mktemp("data")
     for name, files in data_sets():
         # Of some formats there are several.
@@ -46,7 +46,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bucket(local: Path) -> Iterator[str]:
-    """The same in a bucket."""
+    """Yield the same in a bucket."""
     import fsspec
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)

@@ -66,7 +66,7 @@ def pipeline_of(
     computed: Mapping[str, Tensors] | None = None,
     batch_size: int = BATCH_SIZE,
 ) -> Pipeline:
-    """A pipeline of one operator, whose inputs and computed arguments are to be fed."""
+    """Return a pipeline of one operator, whose inputs and computed arguments are to be fed."""
     function = operator.attrgetter(schema.fn_path)(fn)
     arguments = {name: value for name, value in call.arguments.items() if name not in (computed or {})}
     if schema.random:

@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.every_case, pytest.mark.filterwarnings("ignore::Deprec
 
 
 def swept(promise: Promise | None = None) -> list[Schema]:
-    """The operators that give the promise; aliases are the same operators."""
+    """Return the operators that give the promise; aliases are the same operators."""
     schemas = [schema for schema in all_schemas() if operator_class(schema.name).schema is schema]
     return [schema for schema in schemas if not why_unswept(schema) and promise not in schema.exempt]
 
@@ -142,7 +142,7 @@ def test_layouts_are_taken_or_refused(schema: Schema) -> None:
 
 
 def _other(argument: Argument, value: Any) -> Any:
-    """The argument's default, so that samples differ, where it is as good a value."""
+    """Return the argument's default, so that samples differ, where it is as good a value."""
     if argument.is_list or argument.default is None or argument.tensor_example is not None:
         return value
     return argument.default
@@ -265,7 +265,9 @@ def test_sequences_equal_their_frames(schema: Schema, device: str, number: int) 
 
 
 def in_sequences(schema: Schema, call: Call) -> Call:
-    """The call with each sample of its first input as the first of two frames, or on sequences in a layout that is taken."""
+    """Return the call with each sample of its first input as the first of two frames, or on sequences in a layout that
+    is taken.
+    """
     first = call.inputs[0]
     declared = [layout for layout in schema.input(0).layouts if layout.startswith("F")]
     if first.layout.startswith("F"):
@@ -276,7 +278,7 @@ def in_sequences(schema: Schema, call: Call) -> Call:
 
 
 def frame_of(call: Call, number: int) -> Call:
-    """The call on one frame of each sequence."""
+    """Return the call on one frame of each sequence."""
     inputs = tuple(own.frame(number) if own.layout.startswith("F") else own for own in call.inputs)
     layouts = {key: value[1:] for key, value in call.arguments.items() if str(value).startswith("F")}
     return Call(call.name, {**call.arguments, **layouts}, inputs)

@@ -52,7 +52,7 @@ def staged() -> int:
 
 
 def check(batch: TensorListCPU, threads: Threads | None = None) -> TensorListGPU:
-    """Uploads a batch, and compares it on the host."""
+    """Upload a batch, and compare it on the host."""
     expected = [np.array(sample) for sample in batch.samples]
     uploaded = TensorListGPU.upload(batch, threads)
     assert uploaded.shape() == [sample.shape for sample in expected]

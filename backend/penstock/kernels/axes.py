@@ -9,7 +9,7 @@ from collections.abc import Sequence
 def resolve_axes(
     axes: Sequence[int] | None, axis_names: str | None, layout: str, ndim: int, repeated: bool = False
 ) -> list[int] | None:
-    """The indices of the given dimensions; None if none is given.
+    """Return the indices of the given dimensions; None if none is given.
 
     Args:
         axes: indices; negative ones count from the end.
@@ -40,14 +40,14 @@ def resolve_axes(
 
 
 def resolve_axis(axis: int, ndim: int) -> int:
-    """The index, counted from the front."""
+    """Return the index, counted from the front."""
     if not -ndim <= axis < ndim:
         raise IndexError(f"Axis {axis} out of range. Expected range is [{-ndim}, {ndim - 1}] for a {ndim}D input")
     return axis % ndim
 
 
 def spatial_axes(layout: str, ndim: int) -> list[int]:
-    """The dimensions that filters run along: all except leading channels and frames, and trailing channels.
+    """Return the dimensions that filters run along: all except leading channels and frames, and trailing channels.
 
     Raises:
         RuntimeError: channels or frames are between the others, or there are none or more than three others.
@@ -72,5 +72,5 @@ def spatial_axes(layout: str, ndim: int) -> list[int]:
 
 
 def image_view(shape: Sequence[int], axis: int) -> tuple[int, int, int, int]:
-    """The shape (planes, height, width, inner) of the same elements, if ``axis`` is the height's dimension."""
+    """Return the shape (planes, height, width, inner) of the same elements, if ``axis`` is the height's dimension."""
     return math.prod(shape[:axis]), shape[axis], shape[axis + 1], math.prod(shape[axis + 2 :])

@@ -7,7 +7,7 @@ BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
 
 
 def check_border(name: str) -> str:
-    """The name; raises RuntimeError for an unknown one."""
+    """Return the name; raise RuntimeError for an unknown one."""
     if name not in BORDERS:
         raise RuntimeError(f"Unknown border_mode '{name}': use one of {', '.join(BORDERS)}")
     return name

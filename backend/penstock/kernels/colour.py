@@ -38,7 +38,8 @@ FROM_YCBCR = np.array(
 def hue_saturation_value(
     hue: np.ndarray, saturation: np.ndarray, value: np.ndarray, factor: np.ndarray | None = None
 ) -> np.ndarray:
-    """The matrices that rotate the hue, in degrees, and scale saturation and value; in single precision, as in DALI.
+    """Return the matrices that rotate the hue, in degrees, and scale saturation and value; in single precision, as in
+    DALI.
 
     Args:
         hue, saturation, value: of each image, or one for all.
@@ -71,7 +72,7 @@ def _from_yiq() -> np.ndarray:
 
 @functools.cache
 def full_range(dtype: DALIDataType) -> float:
-    """The largest value of a type; 1 for floating point."""
+    """Return the largest value of a type; 1 for floating point."""
     kind = numpy_dtype(dtype)
     return 1.0 if kind.kind == "f" else float(np.iinfo(kind).max)
 
@@ -80,5 +81,5 @@ _HALF = {UINT8: 128.0, INT8: 64.0, UINT16: 2.0**15, INT16: 2.0**14, UINT32: 2.0*
 
 
 def half_range(dtype: DALIDataType) -> float:
-    """The middle of a type's non-negative range; 0.5 for floating point."""
+    """Return the middle of a type's non-negative range; 0.5 for floating point."""
     return _HALF.get(dtype, 0.5)

@@ -34,7 +34,7 @@ def _divide(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 
 
 def _may_be_negative(operand: np.ndarray) -> bool:
-    """Whether an operand of an operation of signed integers may be negative there, as large ones of uint64 are."""
+    """Return whether an operand of an operation of signed integers may be negative there, as large ones of uint64 are."""
     if operand.dtype == np.uint64:
         operand = operand.view(np.int64)
     return operand.dtype.kind == "i" and (operand.size > 1 or bool((operand < 0).any()))
@@ -102,7 +102,7 @@ def _rsqrt(a: np.ndarray, out: np.ndarray) -> None:
 
 
 def _shift(function: Any) -> Callable[..., None]:
-    """Shifts by the count's lowest bits, as processors do: types narrower than 32 bits are shifted as if they had 32."""
+    """Shift by the count's lowest bits, as processors do: types narrower than 32 bits are shifted as if they had 32."""
 
     def apply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         a = a.astype(out.dtype if out.itemsize >= 4 else np.int32, copy=False)
@@ -175,7 +175,7 @@ _COMPARISONS: dict[str, object] = {
 
 
 def evaluate(function: str, operands: Sequence[np.ndarray], out: np.ndarray) -> None:
-    """Computes ``function`` of broadcast operands into ``out``, whose dtype is the result's type.
+    """Compute ``function`` of broadcast operands into ``out``, whose dtype is the result's type.
 
     Raises:
         ValueError: integers are divided by zero.
@@ -191,7 +191,7 @@ def evaluate(function: str, operands: Sequence[np.ndarray], out: np.ndarray) -> 
 
 
 def _with_long_loops(operands: Sequence[np.ndarray], out: np.ndarray) -> tuple[Sequence[np.ndarray], np.ndarray]:
-    """The same arrays with inner dimensions merged, if that makes a short inner loop long.
+    """Return the same arrays with inner dimensions merged, if that makes a short inner loop long.
 
     Operands broadcast along the merged dimensions (a value for each channel, say) are repeated along them.
     """
@@ -248,7 +248,7 @@ def _compare(comparison: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> 
 
 
 def folded(function: np.ufunc, data: np.ndarray, axes: tuple[int, ...], **options: Any) -> Any:
-    """Reduces the elements along ``axes`` by ``function``, one dimension at a time.
+    """Reduce the elements along ``axes`` by ``function``, one dimension at a time.
 
     The outermost goes first: its inner loops are long, unlike those over a few channels.
     """

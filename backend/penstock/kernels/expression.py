@@ -132,7 +132,7 @@ _CONSTANT = re.compile(r"\$(\d+):(\w+)")
 
 @functools.lru_cache(maxsize=1024)
 def parse(description: str) -> Expression:
-    """The expression of a description such as ``add(&0 $0:int32)``; raises RuntimeError for an invalid one."""
+    """Return the expression of a description such as ``add(&0 $0:int32)``; raise RuntimeError for an invalid one."""
     match = _WHOLE.fullmatch(description)
     if match is None:
         raise RuntimeError(f"'{description}' is not an expression of one function, such as add(&0 &1)")
@@ -159,7 +159,7 @@ def _operand(word: str, description: str) -> Operand:
 
 
 def promote(left: DALIDataType, right: DALIDataType) -> DALIDataType:
-    """The common type of two operands: floating point wins; mixed signs take the next wider signed type."""
+    """Return the common type of two operands: floating point wins; mixed signs take the next wider signed type."""
     for dtype in (FLOAT64, FLOAT, FLOAT16):
         if dtype in (left, right):
             return dtype
@@ -173,7 +173,7 @@ def promote(left: DALIDataType, right: DALIDataType) -> DALIDataType:
 
 
 def result_type(function: str, types: tuple[DALIDataType, ...]) -> DALIDataType:
-    """The type of a function's result; raises RuntimeError for unsupported operands."""
+    """Return the type of a function's result; raise RuntimeError for unsupported operands."""
     for side, dtype in zip(("Left operand", "Right operand"), types):
         if dtype in ENUM_TYPES:
             raise RuntimeError(f"{side} data type not supported by `{function}`: {dtype_name(dtype)}")

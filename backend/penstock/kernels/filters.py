@@ -66,7 +66,7 @@ TABULATED = {
 
 @functools.cache
 def tabulated(kind: DALIInterpType) -> np.ndarray:
-    """A filter's values at distances from 0 on, 32 per unit, followed by two zeros."""
+    """Return a filter's values at distances from 0 on, 32 per unit, followed by two zeros."""
     count = int(SUPPORT[kind]) * _PER_UNIT
     values = TABULATED[kind](np.arange(count + 1) / _PER_UNIT).astype(np.float32).astype(np.float64)
     return np.append(values, (0.0, 0.0))
@@ -74,7 +74,7 @@ def tabulated(kind: DALIInterpType) -> np.ndarray:
 
 @functools.lru_cache(maxsize=256)
 def nearest(plan: AxisPlan, last: bool, outputs: range | None = None) -> np.ndarray:
-    """The nearest input position of each output position, or of selected ones; int32.
+    """Return the nearest input position of each output position, or of selected ones; int32.
 
     Args:
         plan: the axis.
@@ -96,7 +96,7 @@ def nearest(plan: AxisPlan, last: bool, outputs: range | None = None) -> np.ndar
 
 @functools.lru_cache(maxsize=256)
 def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range | None = None) -> Taps:
-    """The filter for one axis; positions outside the input read its edge.
+    """Return the filter for one axis; positions outside the input read its edge.
 
     Args:
         plan: the axis.
@@ -134,7 +134,7 @@ def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range |
 
 
 def _gaussian_window(plan: AxisPlan, width: float, outputs: range) -> tuple[np.ndarray, int]:
-    """The first tap of each output position, and the number of taps.
+    """Return the first tap of each output position, and the number of taps.
 
     The filter does not end in zeros, and of two taps right at its ends one is used: rounding in single precision, in
     this order, decides which.

@@ -58,7 +58,7 @@ class Rule(NamedTuple):
 
 
 def fitted(rule: str, height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The size that a rule gives an image.
+    """Return the size that a rule gives an image.
 
     Raises:
         ValueError: the image has no pixel, or the rule takes no image of such a shape.
@@ -124,8 +124,9 @@ def _qwen3_vl_video(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _hunyuan_v4_video(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The most rows and columns of `factor` that an image has, of nearly its ratio: of at most `least` pixels, and of `most` in
-    all frames."""
+    """Return the most rows and columns of `factor` that an image has, of nearly its ratio: of at most `least` pixels,
+    and of `most` in all frames.
+    """
     if max(height, width) / min(height, width) > _MAX_RATIO:
         raise ValueError(f"The sides of an image of {width} x {height} pixels: up to {_MAX_RATIO} to 1 is taken")
     factor = arguments.factor
@@ -266,7 +267,7 @@ def _glm5_video(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _most_rows(height: int, width: int, arguments: SizeArguments) -> tuple[int, int]:
-    """The largest canvas of at `most` so many pixels under an image that is shrunk, found by halving."""
+    """Return the largest canvas of at `most` so many pixels under an image that is shrunk, found by halving."""
     factor = arguments.factor
     if arguments.most < factor**2:
         raise ValueError(f"At most {arguments.most} pixels are less than a patch of {factor} x {factor}")
@@ -320,7 +321,7 @@ def _nemotron(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _merged(side: int, other: int, arguments: SizeArguments) -> int:
-    """The next multiple of the first of `tile`, unless there were more than `most` patches then."""
+    """Return the next multiple of the first of `tile`, unless there were more than `most` patches then."""
     unit = arguments.tile[0]
     beyond = side % unit
     if not beyond:
@@ -345,7 +346,9 @@ def _nemotron_video(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _gemma4(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The most multiples of `factor` that at the `most` so many patches of `tile` hold, of nearly the same ratio."""
+    """Return the most multiples of `factor` that at the `most` so many patches of `tile` hold, of nearly the same
+    ratio.
+    """
     patch, factor = arguments.tile[0], arguments.factor
     pixels = arguments.most * patch**2
     scale = math.sqrt(pixels / (height * width))
@@ -384,7 +387,7 @@ def _detectron2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _shorter(height: int, width: int, arguments: SizeArguments) -> tuple[int, float]:
-    """The shorter side, and by which number the longer one is told."""
+    """Return the shorter side, and by which number the longer one is told."""
     shorter, longer = float(min(height, width)), float(max(height, width))
     if longer / shorter * arguments.least > arguments.most:
         exact = arguments.most * shorter / longer
@@ -421,7 +424,9 @@ def _vilt(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _dpt(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The nearest multiples of `factor` to the first canvas, or with `least` of the image's shape and near one of its sides."""
+    """Return the nearest multiples of `factor` to the first canvas, or with `least` of the image's shape and near one
+    of its sides.
+    """
     rows, columns = arguments.canvases[0]
     down, across = rows / height, columns / width
     if arguments.least:
@@ -487,7 +492,7 @@ def _within_or_less(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _perceiver(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The part of the shorter side that the first canvas is of the second."""
+    """Return the part of the shorter side that the first canvas is of the second."""
     (high, wide), (whole_high, whole_wide) = arguments.canvases
     side = min(height, width)
     return _whole(int(high / whole_high * side), int(wide / whole_wide * side))
@@ -506,7 +511,9 @@ def _shortest_up(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _next(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The next multiples of `factor`, also of sides that are ones; with `least`, of images with room for what is mirrored."""
+    """Return the next multiples of `factor`, also of sides that are ones; with `least`, of images with room for what is
+    mirrored.
+    """
     rows, columns = ((side // arguments.factor + 1) * arguments.factor for side in (height, width))
     if arguments.least and (rows > 2 * height or columns > 2 * width):
         raise ValueError(f"An image of {width} x {height} pixels is too small to be mirrored to {columns} x {rows}")
@@ -591,7 +598,7 @@ def _thumbnail(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _llava_next(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The one of the `canvases` that keeps the most of the image's pixels; of several, the smallest."""
+    """Return the one of the `canvases` that keeps the most of the image's pixels; of several, the smallest."""
     best, most_kept, least_wasted = arguments.canvases[0], 0, math.inf
     for rows, columns in arguments.canvases:
         scale = min(columns / width, rows / height)
@@ -619,12 +626,16 @@ def _grids(least: int, most: int) -> list[tuple[int, int]]:
 
 @functools.lru_cache(maxsize=1024)
 def _internvl(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The grid of from `least` to `most` tiles whose ratio is the nearest; of equal ones a large one for a large image."""
+    """Return the grid of from `least` to `most` tiles whose ratio is the nearest; of equal ones a large one for a large
+    image.
+    """
     return _nearest_grid(height, width, arguments)
 
 
 def _nearest_grid(height: int, width: int, arguments: SizeArguments, most_tiles_on_a_side: float = math.inf) -> Fit:
-    """The grid of tiles whose ratio is nearest to the image's; of two as near, the larger one if the image fills half of it."""
+    """Return the grid of tiles whose ratio is nearest to the image's; of two as near, the larger one if the image fills
+    half of it.
+    """
     ratio, tile_area = width / height, math.prod(arguments.tile)
     best, nearest = (1, 1), math.inf
     for grid in _grids(arguments.least, arguments.most):
@@ -638,7 +649,9 @@ def _nearest_grid(height: int, width: int, arguments: SizeArguments, most_tiles_
 
 
 def _cohere2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The first grid of up to `most` tiles, in order of their number, that enlarges the least, or else shrinks the least."""
+    """Return the first grid of up to `most` tiles, in order of their number, that enlarges the least, or else shrinks
+    the least.
+    """
     high = arguments.tile[0]
     grids = _grids(1, arguments.most)
     scales = [min(columns * high / width, rows * high / height) for columns, rows in grids]
@@ -680,7 +693,9 @@ def _minicpm(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _minicpm_slices(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The same for each slice, on a canvas as large as a slice; of an image without slices, as little as a `tile`."""
+    """Return the same for each slice, on a canvas as large as a slice; of an image without slices, as little as a
+    `tile`.
+    """
     grid = _slices(height, width, arguments)
     if grid is None:
         return Fit(*arguments.tile, *arguments.tile)
@@ -765,8 +780,9 @@ def _by_ratio(most: int) -> dict[float, list[tuple[int, int]]]:
 
 @functools.lru_cache(maxsize=1024)
 def _perception_lm(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The grid of at the `most` so many tiles in which the image is the largest, if it is not shrunk; or else one of the
-    nearest ratio."""
+    """Return the grid of at the `most` so many tiles in which the image is the largest, if it is not shrunk; or else
+    one of the nearest ratio.
+    """
     side, ratio = arguments.tile[0], width / height
     best, largest = (0, 0), -1.0
     for columns, rows in (grid for grids in _by_ratio(arguments.most).values() for grid in grids):
@@ -860,7 +876,7 @@ def _step3(height: int, width: int, arguments: SizeArguments) -> tuple[int, int,
 
 
 def _step3_square(height: int, width: int) -> tuple[int, int]:
-    """The sides of an image, which is made square if it is very thin."""
+    """Return the sides of an image, which is made square if it is very thin."""
     shorter, longer = min(height, width), max(height, width)
     thin = shorter < _STEP3_THIN and longer / shorter > _STEP3_RATIO
     return (longer, longer) if thin else (height, width)
@@ -892,7 +908,7 @@ _COVERED = 0.9
 
 @functools.lru_cache(maxsize=1024)
 def _ovis2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The fewest of up to `most` tiles that cover nearly all, or else those that cover most."""
+    """Return the fewest of up to `most` tiles that cover nearly all, or else those that cover most."""
 
     def covered(across: int, down: int) -> float:
         # Parts of an image are counted with rows and columns swapped.
@@ -917,7 +933,7 @@ def _ovis2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _within_side(longer: float, shorter: float, side: int) -> float:
-    """The area of a part that is shrunk until its longer side fits."""
+    """Return the area of a part that is shrunk until its longer side fits."""
     return shorter / longer * side * side if longer > side else longer * shorter
 
 
@@ -985,8 +1001,9 @@ def _llama4_canvases(most: int, tile: int) -> list[tuple[int, int]]:
 
 
 def _llama4(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The canvas of at most `most` tiles that enlarges the image the least, or else shrinks it the least; with `least` 1,
-    the one that enlarges it the most."""
+    """Return the canvas of at most `most` tiles that enlarges the image the least, or else shrinks it the least; with
+    `least` 1, the one that enlarges it the most.
+    """
     import numpy as np
 
     canvases = _llama4_canvases(arguments.most, arguments.tile[0])
@@ -1007,8 +1024,9 @@ def _llama4(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _mllama(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The canvas of at the `most` so many tiles that enlarges the least, or else shrinks the least; no side of an image is
-    enlarged beyond a tile."""
+    """Return the canvas of at the `most` so many tiles that enlarges the least, or else shrinks the least; no side of
+    an image is enlarged beyond a tile.
+    """
     tile = arguments.tile[0]
     canvases = [(rows * tile, columns * tile) for rows, columns in arrangements(arguments.most)]
     scales = [min(rows / height, columns / width) for rows, columns in canvases]

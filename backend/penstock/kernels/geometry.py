@@ -8,13 +8,13 @@ import numpy as np
 
 
 def rotation_2d(angle: float) -> np.ndarray:
-    """Maps output to input coordinates (x right, y down) for a counter-clockwise rotation of ``angle`` degrees."""
+    """Map output to input coordinates (x right, y down) for a counter-clockwise rotation of ``angle`` degrees."""
     rotation: np.ndarray = rotations_2d(np.array([angle], np.float64), 1)[0]
     return rotation
 
 
 def rotation_3d(angle: float, axis: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Maps output to input coordinates for a rotation about ``axis`` (x, y, z); Rodrigues' formula."""
+    """Map output to input coordinates for a rotation about ``axis`` (x, y, z); Rodrigues' formula."""
     rotation: np.ndarray = rotations_3d(np.array([angle], np.float64), np.array([axis], np.float64), 1)[0]
     return rotation
 
@@ -46,7 +46,7 @@ def _unit_vectors(axes: np.ndarray) -> np.ndarray:
 
 
 def rotated_canvases(sizes: np.ndarray, rotations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least extents (x, y(, z)) that hold rotated images of ``sizes``, one row for each; and their canvases.
+    """Return the least extents (x, y(, z)) that hold rotated images of ``sizes``, one row for each; and their canvases.
 
     Each extent of a canvas has the parity of the input extent that contributes most to it, which keeps the centre on or
     between pixels.
@@ -63,7 +63,7 @@ def rotated_canvases(sizes: np.ndarray, rotations: np.ndarray) -> tuple[np.ndarr
 
 
 def about_centres(rotations: np.ndarray, sizes_in: np.ndarray, sizes_out: np.ndarray) -> np.ndarray:
-    """The affine matrices [R|t], float32, that map the centres of outputs to the centres of inputs."""
+    """Return the affine matrices [R|t], float32, that map the centres of outputs to the centres of inputs."""
     from penstock.kernels.cpu.affine import fill_about_centres
 
     # In single precision, like the reference.
@@ -74,7 +74,7 @@ def about_centres(rotations: np.ndarray, sizes_in: np.ndarray, sizes_out: np.nda
 
 
 def inverted(matrix: np.ndarray) -> np.ndarray:
-    """The inverse of an affine matrix [M|t]; raises ValueError if it is singular."""
+    """Return the inverse of an affine matrix [M|t]; raise ValueError if it is singular."""
     inverse = inverse_in_single(matrix[:, :-1])
     if inverse is None:
         raise ValueError(f"Cannot calculate the inverse of a singular matrix: {matrix.tolist()}")
@@ -82,7 +82,7 @@ def inverted(matrix: np.ndarray) -> np.ndarray:
 
 
 def inverse_in_single(matrix: np.ndarray) -> np.ndarray | None:
-    """The inverse in single precision, with DALI's roundings; None if the matrix is singular.
+    """Return the inverse in single precision, with DALI's roundings; None if the matrix is singular.
 
     Two rows are inverted by their determinant, more by Gauss-Jordan elimination whose updates round once.
     """
@@ -111,7 +111,7 @@ def inverse_in_single(matrix: np.ndarray) -> np.ndarray | None:
 
 
 def affine(linear: np.ndarray, centre: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
-    """The matrix [M|t] that applies ``linear`` about ``centre`` (default: the origin); float32."""
+    """Return the matrix [M|t] that applies ``linear`` about ``centre`` (default: the origin); float32."""
     linear = linear.astype(np.float32)
     if centre is None:
         return np.column_stack([linear, np.zeros(len(linear), np.float32)])
@@ -120,7 +120,8 @@ def affine(linear: np.ndarray, centre: Sequence[float] | np.ndarray | None = Non
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The product of matrices, or of stacks of them, summed from the first term to the last in their own precision.
+    """Return the product of matrices, or of stacks of them, summed from the first term to the last in their own
+    precision.
 
     Unlike that of ``a @ b``, the order is DALI's, so that results are equal to the bit.
     """
@@ -131,7 +132,7 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def composed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The matrix [M|t] that applies ``first``, then ``second``; or such matrices, of two stacks of equal size."""
+    """Return the matrix [M|t] that applies ``first``, then ``second``; or such matrices, of two stacks of equal size."""
     # Includes the last row of the homogeneous matrix, so that infinities propagate as in DALI.
     row = np.zeros((*first.shape[:-2], 1, first.shape[-1]), first.dtype)
     row[..., -1] = 1

@@ -9,7 +9,7 @@ from penstock.tensors import TensorList
 
 
 def common_type(inputs: Sequence[TensorList]) -> DALIDataType:
-    """The inputs' type; raises RuntimeError if they differ."""
+    """Return the inputs' type; raise RuntimeError if they differ."""
     types = [batch.dtype for batch in inputs]
     for index, dtype in enumerate(types):
         if dtype != types[0]:
@@ -21,7 +21,7 @@ def common_type(inputs: Sequence[TensorList]) -> DALIDataType:
 
 
 def common_rank(inputs: Sequence[TensorList]) -> int:
-    """The inputs' number of dimensions; raises RuntimeError if they differ."""
+    """Return the inputs' number of dimensions; raise RuntimeError if they differ."""
     ranks = {batch.ndim() for batch in inputs}
     if len(ranks) > 1:
         raise RuntimeError(
@@ -32,7 +32,7 @@ def common_rank(inputs: Sequence[TensorList]) -> int:
 
 
 def joined_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[int, ...]:
-    """The extents of samples joined along ``axis``; raises RuntimeError if they differ elsewhere."""
+    """Return the extents of samples joined along ``axis``; raise RuntimeError if they differ elsewhere."""
     first = shapes[0]
     for shape in shapes:
         if shape[:axis] + shape[axis + 1 :] != first[:axis] + first[axis + 1 :]:

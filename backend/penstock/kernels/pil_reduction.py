@@ -27,7 +27,7 @@ class Reduction:
     stop: int
 
     def rest(self, plan: AxisPlan) -> AxisPlan:
-        """The rest of ``plan`` after the reduction."""
+        """Return the rest of ``plan`` after the reduction."""
         size = -(-(self.stop - self.start) // self.factor)
         start, end = (plan.start - self.start) / self.factor, (plan.end - self.start) / self.factor
         return AxisPlan(size, plan.size_out, start, end)
@@ -43,7 +43,7 @@ def reduction_of(plan: AxisPlan, name: str, gap: float) -> Reduction:
 
 
 def reduce_image(image: np.ndarray, vertical: Reduction, horizontal: Reduction) -> np.ndarray:
-    """The means of the blocks of an image (H, W, C) of uint8; those at the end may be smaller."""
+    """Return the means of the blocks of an image (H, W, C) of uint8; those at the end may be smaller."""
     from penstock.kernels.cpu.block_means import block_means
 
     height, width = (-(-(axis.stop - axis.start) // axis.factor) for axis in (vertical, horizontal))

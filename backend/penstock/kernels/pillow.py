@@ -51,7 +51,7 @@ def _blended(first: np.ndarray, second: np.ndarray, share: float) -> np.ndarray:
 
 
 def _with_colours(image: np.ndarray, colours: np.ndarray | int) -> np.ndarray:
-    """An image of these colours that is as opaque as ``image``."""
+    """Return an image of these colours that is as opaque as ``image``."""
     result = image.copy()
     result[:, :, : image.shape[2] - _is_translucent(image)] = colours
     return result
@@ -94,7 +94,7 @@ def adjust_sharpness(image: np.ndarray, factor: float) -> np.ndarray:
 
 
 def adjust_hue(image: np.ndarray, factor: float) -> np.ndarray:
-    """The hue of mode HSV, turned by ``factor`` of a circle; opaque afterwards.
+    """Return the hue of mode HSV, turned by ``factor`` of a circle; opaque afterwards.
 
     Raises:
         ValueError: the factor is not in [-0.5, 0.5].
@@ -202,7 +202,7 @@ def equalize(image: np.ndarray) -> np.ndarray:
 
 
 def crop(image: np.ndarray, top: int, left: int, height: int, width: int) -> np.ndarray:
-    """A region; black, and transparent, beyond the image."""
+    """Return a region; black, and transparent, beyond the image."""
     rows, columns = image.shape[:2]
     if top >= 0 and left >= 0 and top + height <= rows and left + width <= columns:
         return image[top : top + height, left : left + width]
@@ -223,7 +223,7 @@ def pad(
     fill: Sequence[float] = (0,),
     mode: str = "constant",
 ) -> np.ndarray:
-    """A border on each side; negative: it is cut off.
+    """Return a border on each side; negative: it is cut off.
 
     Args:
         image: (H, W, C), of any type.
@@ -249,7 +249,7 @@ def pad(
 
 
 def fill_of(image: np.ndarray, fill: Sequence[float]) -> list[int]:
-    """A value for each channel.
+    """Return a value for each channel.
 
     Raises:
         ValueError: there are neither one nor as many as channels.
@@ -298,7 +298,7 @@ perspective = affine
 
 
 def rotated_extents(height: int, width: int, angle: float, expand: bool) -> tuple[int, int]:
-    """The height and width that :func:`rotate` gives."""
+    """Return the height and width that :func:`rotate` gives."""
     if not expand:
         return height, width
     if angle % 360.0 in (90, 270):
@@ -311,7 +311,7 @@ def rotated_extents(height: int, width: int, angle: float, expand: bool) -> tupl
 def _rotation(
     height: int, width: int, angle: float, centre: Sequence[float] | None, expand: bool
 ) -> tuple[list[float], tuple[int, int]]:
-    """The terms of :func:`affine`, and the extents."""
+    """Return the terms of :func:`affine`, and the extents."""
     middle = centre or (width / 2, height / 2)
     radians = -math.radians(angle)
     cosine, sine = round(math.cos(radians), 15), round(math.sin(radians), 15)
@@ -375,7 +375,8 @@ def convolve(image: np.ndarray, kernel: np.ndarray) -> np.ndarray:
 def inverse_affine(
     centre: Sequence[float], angle: float, translate: Sequence[float], scale: float, shear: Sequence[float]
 ) -> list[float]:
-    """The terms that undo a shear, a rotation, a scaling (about the centre) and a translation; angles in degrees.
+    """Return the terms that undo a shear, a rotation, a scaling (about the centre) and a translation; angles in
+    degrees.
 
     With R(a) for the rotation and Sx, Sy for the shears, the matrix is R(angle - y) * shear / cos(y), as torchvision has it.
     """
@@ -390,7 +391,7 @@ def inverse_affine(
 def forward_affine(
     centre: Sequence[float], angle: float, translate: Sequence[float], scale: float, shear: Sequence[float]
 ) -> list[float]:
-    """The terms that points move by; see :func:`inverse_affine`."""
+    """Return the terms that points move by; see :func:`inverse_affine`."""
     a, b, c, d = _shorn_rotation(angle, shear)
     terms = [a * scale, b * scale, 0.0, c * scale, d * scale, 0.0]
     terms[2] += centre[0] + translate[0] - terms[0] * centre[0] - terms[1] * centre[1]

@@ -31,7 +31,9 @@ class Crops(NamedTuple):
         return -(-rows // self.pool[0]), -(-columns // self.pool[1])
 
     def numbers(self, rows: int, columns: int) -> np.ndarray:
-        """The numbers of a canvas's patches among those of all crops, one crop after the other: INT32 of shape (rows, columns)."""
+        """Return the numbers of a canvas's patches among those of all crops, one crop after the other: INT32 of shape
+        (rows, columns).
+        """
         (down, row), (across, column) = self._places(rows), self._places(columns)
         crops = down[:, None] * (int(across[-1]) + 1) + across
         numbers: np.ndarray = (crops * self.patches + row[:, None]) * self.patches + column

@@ -42,7 +42,9 @@ class RandomCrop:
         self._attempts = int(attempts)
 
     def window(self, stream: Stream, height: int, width: int) -> Window:
-        """A window (y, x, height, width) of an image of ``height`` x ``width`` pixels, drawn from a sample's stream."""
+        """Return a window (y, x, height, width) of an image of ``height`` x ``width`` pixels, drawn from a sample's
+        stream.
+        """
         if height <= 0 or width <= 0:
             return 0, 0, 0, 0
         windows = self.windows(stream.key, np.array([stream.stream]), stream.start, np.array([[height, width]]))
@@ -78,5 +80,5 @@ def _range(values: Sequence[float], name: str) -> tuple[np.float32, np.float32]:
 
 
 def _of_crops(key: Key) -> Key:
-    """The key of random windows, for an operator's key."""
+    """Return the key of random windows, for an operator's key."""
     return (key[0] ^ CROP_KEY, key[1]) if isinstance(key, tuple) else key ^ CROP_KEY

@@ -61,18 +61,18 @@ class Stream(NamedTuple):
     start: np.uint64 = np.uint64(0)
 
     def launch_values(self) -> dict[str, np.uint64]:
-        """The arguments of the kernels in ``kernels/cuda/philox.cu``."""
+        """Return the arguments of the kernels in ``kernels/cuda/philox.cu``."""
         key, base = self.key if isinstance(self.key, tuple) else (self.key, np.uint64(0))
         return {"key": key, "base": base, "stream": self.stream, "start": self.start}
 
 
 def sample_stream(seed: int, produced: int, index: int) -> Stream:
-    """The stream of sample ``index`` of a batch, after ``produced`` samples of the operator."""
+    """Return the stream of sample ``index`` of a batch, after ``produced`` samples of the operator."""
     return Stream(np.uint64(seed & _LONG_WORD), np.uint64(produced + SAMPLE_STRIDE * index & _LONG_WORD))
 
 
 def stream_from_state(state: np.ndarray, index: int) -> Stream:
-    """The stream of sample ``index``, if the generator's state is computed in the graph.
+    """Return the stream of sample ``index``, if the generator's state is computed in the graph.
 
     ``state`` is uint32[7]: low and high words of the key, of the block's counter, and of the stream; then the phase.
     """
@@ -124,7 +124,7 @@ def _mixed(word: int) -> int:
 
 
 def seed_slots(pipeline_seed: int) -> list[int]:
-    """The seeds that random operators without their own take, in graph order, from a pipeline's seed.
+    """Return the seeds that random operators without their own take, in graph order, from a pipeline's seed.
 
     Readers count; operators with a seed do not; instances of one call on several input sets share the first one's seed
     but take a slot each.
@@ -136,7 +136,7 @@ def seed_slots(pipeline_seed: int) -> list[int]:
 
 
 def mersenne_twister(seed: int) -> Iterator[int]:
-    """The endless output of ``std::mt19937(seed)``."""
+    """Yield the endless output of ``std::mt19937(seed)``."""
     generator = np.random.MT19937()
     generator._legacy_seeding(seed & _WORD)  # private: numpy has no public name for std::mt19937's seeding
     while True:
@@ -144,7 +144,7 @@ def mersenne_twister(seed: int) -> Iterator[int]:
 
 
 def mersenne_twister_64(seed: int) -> Iterator[int]:
-    """The endless output of ``std::mt19937_64(seed)``.
+    """Yield the endless output of ``std::mt19937_64(seed)``.
 
     Source: T. Nishimura, "Tables of 64-bit Mersenne Twisters", ACM TOMACS 10 (2000).
     """
@@ -161,7 +161,7 @@ def mersenne_twister_64(seed: int) -> Iterator[int]:
 
 
 def _twist(state: np.ndarray) -> None:
-    """Advances the generator's state by one round, in place."""
+    """Advance the generator's state by one round, in place."""
     upper, lower = np.uint64(0xFFFFFFFF80000000), np.uint64(0x7FFFFFFF)
     for begin, end in ((0, _MIDDLE), (_MIDDLE, _LENGTH)):
         following = np.append(state[begin + 1 : end], state[end % _LENGTH])
@@ -171,7 +171,7 @@ def _twist(state: np.ndarray) -> None:
 
 
 def philox(stream: Stream) -> Iterator[int]:
-    """The endless draws of a sample's stream, 32 bits each."""
+    """Yield the endless draws of a sample's stream, 32 bits each."""
     from penstock.kernels.cpu.philox import fill_draws
 
     count, position = 8, int(stream.start)
@@ -183,7 +183,7 @@ def philox(stream: Stream) -> Iterator[int]:
 
 
 def bounded(draws: Iterator[int], bound: int, bits: int = 32) -> int:
-    """An unbiased number in [0, bound) from draws of so many bits (Lemire's method)."""
+    """Return an unbiased number in [0, bound) from draws of so many bits (Lemire's method)."""
     word = _WORDS[bits]
     product = next(draws) * bound
     if product & word < bound:
@@ -229,7 +229,7 @@ class MinimalStandard:
         self.state = int(seed_sequence(seed, 4)[3]) % self._MODULUS or 1
 
     def below(self, bound: int) -> int:
-        """A number in [0, bound), as ``std::uniform_int_distribution`` draws it from this generator."""
+        """Return a number in [0, bound), as ``std::uniform_int_distribution`` draws it from this generator."""
         scaling = (self._MODULUS - 2) // bound
         while True:
             self.state = self.state * 16807 % self._MODULUS

@@ -68,18 +68,18 @@ _writing = threading.Lock()
 
 
 def is_on() -> bool:
-    """Whether this process records."""
+    """Return whether this process records."""
     return VARIABLE in os.environ
 
 
 def record(kind: Kind, name: str, types: str) -> None:
-    """Adds a kernel to the file, once, if this process records."""
+    """Add a kernel to the file, once, if this process records."""
     if is_on():
         _write_once(str(Signature(kind, name, types)))
 
 
 def record_cuda(source: Path, instance: str, preamble: str) -> None:
-    """Adds a CUDA kernel to the file, once, if this process records.
+    """Add a CUDA kernel to the file, once, if this process records.
 
     Args:
         source: its file, from the package's folder on.
@@ -105,7 +105,7 @@ def _write_once(line: str) -> None:
 
 
 def read(path: Path = LIST) -> list[Signature]:
-    """The signatures of kernels for processors in a file, in order.
+    """Return the signatures of kernels for processors in a file, in order.
 
     Raises:
         ValueError: a line is none.
@@ -123,11 +123,11 @@ def read(path: Path = LIST) -> list[Signature]:
 
 
 def read_cuda(path: Path = LIST) -> list[CudaKernel]:
-    """The CUDA kernels in a file, in order."""
+    """Return the CUDA kernels in a file, in order."""
     lines = path.read_text().splitlines()
     return [CudaKernel(*json.loads(line.removeprefix(_CUDA))) for line in lines if line.startswith(_CUDA)]
 
 
 def write(signatures: Iterable[Signature | CudaKernel], path: Path = LIST) -> None:
-    """Writes signatures to a file, sorted."""
+    """Write signatures to a file, sorted."""
     path.write_text("".join(f"{line}\n" for line in sorted({str(signature) for signature in signatures})))

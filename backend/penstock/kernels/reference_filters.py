@@ -39,11 +39,11 @@ class ReferenceTaps(NamedTuple):
         return int(self.starts.min()), int(self.starts.max()) + self.weights.shape[1]
 
     def part(self, outputs: slice) -> ReferenceTaps:
-        """The filter of some of the output positions."""
+        """Return the filter of some of the output positions."""
         return self._replace(starts=self.starts[outputs], weights=self.weights[outputs])
 
     def shifted(self, by: int) -> ReferenceTaps:
-        """The filter for an input that begins ``by`` positions earlier."""
+        """Return the filter for an input that begins ``by`` positions earlier."""
         return self._replace(starts=self.starts + np.int32(by)) if by else self
 
 
@@ -72,7 +72,7 @@ class ReferenceAxis:
 
 @functools.lru_cache(maxsize=256)
 def pil_taps(axis: ReferenceAxis) -> ReferenceTaps:
-    """A filter of Pillow's: `box`, `bilinear`, `hamming`, `bicubic`, `lanczos` or `nearest`."""
+    """Return a filter of Pillow's: `box`, `bilinear`, `hamming`, `bicubic`, `lanczos` or `nearest`."""
     from penstock.kernels.cpu import reference_taps
 
     # Regions are of single precision there.
@@ -90,7 +90,7 @@ def pil_taps(axis: ReferenceAxis) -> ReferenceTaps:
 
 @functools.lru_cache(maxsize=256)
 def torch_taps(axis: ReferenceAxis) -> ReferenceTaps:
-    """A filter of PyTorch's: `bilinear`, `bicubic`, `lanczos` (with antialiasing), `nearest` or `nearest-exact`."""
+    """Return a filter of PyTorch's: `bilinear`, `bicubic`, `lanczos` (with antialiasing), `nearest` or `nearest-exact`."""
     from penstock.kernels.cpu import reference_taps
 
     if axis.filter.startswith("nearest"):
@@ -106,7 +106,7 @@ def torch_taps(axis: ReferenceAxis) -> ReferenceTaps:
 
 
 def _torch_bits(most: float) -> int:
-    """The largest number of fractional bits with which all weights fit int16."""
+    """Return the largest number of fractional bits with which all weights fit int16."""
     return next(
         bits for bits in range(_TORCH_BITS + 1) if bits == _TORCH_BITS or int(0.5 + most * (2 << bits)) >= _TORCH_LIMIT
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def lobes_of_quality(quality: float) -> int:
-    """The zeros of the sinc on each side of the filter: 3 for quality 0, 16 for 50, 64 for 100.
+    """Return the zeros of the sinc on each side of the filter: 3 for quality 0, 16 for 50, 64 for 100.
 
     Raises:
         RuntimeError: the quality is not between 0 and 100.
@@ -30,7 +30,7 @@ def resample_signal(signal: np.ndarray, scale: float, length: int, lobes: int) -
 
 @cache
 def filter_table(lobes: int) -> np.ndarray:
-    """The filter with ``lobes`` lobes on each side."""
+    """Return the filter with ``lobes`` lobes on each side."""
     from penstock.kernels.cpu.audio import sinc_table
 
     return sinc_table(lobes)
@@ -38,7 +38,7 @@ def filter_table(lobes: int) -> np.ndarray:
 
 @cache
 def filter_phases(lobes: int) -> np.ndarray:
-    """The same in the order in which kernels read it."""
+    """Return the same in the order in which kernels read it."""
     from penstock.kernels.cpu.audio import sinc_phases
 
     return sinc_phases(filter_table(lobes), lobes)

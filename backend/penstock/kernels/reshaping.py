@@ -9,7 +9,7 @@ Shape = tuple[int, ...]
 
 
 def check_extents(shape: Sequence[int] | None) -> None:
-    """Raises RuntimeError for a constant shape with an extent of 0, which only a computed shape may have."""
+    """Raise RuntimeError for a constant shape with an extent of 0, which only a computed shape may have."""
     if shape is not None and 0 in shape:
         raise RuntimeError(f"Extent of 0 is illegal; got: {_extents_text(shape)}")
 
@@ -21,7 +21,7 @@ def reshaped(
     src_dims: Sequence[int] | None,
     volume: float | None = None,
 ) -> Shape:
-    """The output's extents.
+    """Return the output's extents.
 
     Args:
         shape: of the input.

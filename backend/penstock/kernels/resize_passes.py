@@ -54,7 +54,7 @@ class Passes(NamedTuple):
     wholes: np.ndarray
 
     def taps(self, axis: int, outputs: range) -> EdgeTaps:
-        """The filter of an axis, for some of its output positions."""
+        """Return the filter of an axis, for some of its output positions."""
         from penstock.kernels.cpu.axis_passes import HIGH, LOW, TAPS, fill_nearest, fill_taps
 
         singles, wholes, kind = self.singles[axis], self.wholes[axis], self.filters[axis]
@@ -68,7 +68,7 @@ class Passes(NamedTuple):
         return EdgeTaps(starts, weights, int(wholes[LOW]), int(wholes[HIGH]))
 
     def span(self, axis: int, first: int, count: int) -> tuple[int, int]:
-        """The range of input positions of an axis that ``count`` output positions from ``first`` on depend on."""
+        """Return the range of input positions of an axis that ``count`` output positions from ``first`` on depend on."""
         from penstock.kernels.cpu.axis_passes import read_span
 
         if not count:
@@ -78,7 +78,7 @@ class Passes(NamedTuple):
         return int(start), int(stop)
 
     def rests(self, channels: int, dtype: np.dtype) -> np.ndarray:
-        """The ranges of the values of a line of pixels that are rounded otherwise than the rest; see
+        """Return the ranges of the values of a line of pixels that are rounded otherwise than the rest; see
         :func:`penstock.kernels.cpu.axis_passes.fill_rests`.
 
         Args:
@@ -94,13 +94,13 @@ class Passes(NamedTuple):
 
 
 def rounded_together(dtype: np.dtype) -> int:
-    """The values of a type that DALI rounds at a time; 0: they are not rounded."""
+    """Return the values of a type that DALI rounds at a time; 0: they are not rounded."""
     return 0 if dtype.kind == "f" else _REGISTER_BYTES // dtype.itemsize
 
 
 @functools.lru_cache(maxsize=256)
 def passes(axes: tuple[AxisPlan, ...], filters: tuple[DALIInterpType, ...], antialias: bool) -> Passes:
-    """The passes of an image of two or three axes.
+    """Return the passes of an image of two or three axes.
 
     Args:
         axes: the plans of its axes.
@@ -120,7 +120,7 @@ def passes(axes: tuple[AxisPlan, ...], filters: tuple[DALIInterpType, ...], anti
 
 @functools.cache
 def filter_table(kind: DALIInterpType) -> np.ndarray:
-    """The values of a filter from one of its ends to the other, float32; always the same array."""
+    """Return the values of a filter from one of its ends to the other, float32; always the same array."""
     from penstock.kernels.cpu.axis_passes import lanczos3_value
 
     if kind not in _TABLES:
@@ -134,7 +134,7 @@ def filter_table(kind: DALIInterpType) -> np.ndarray:
 
 @functools.cache
 def filter_tables() -> tuple[np.ndarray, np.ndarray]:
-    """The address of each filter's table, and the number of its entries, by the filter's number."""
+    """Return the address of each filter's table, and the number of its entries, by the filter's number."""
     tables = [filter_table(DALIInterpType(kind)) for kind in sorted(map(int, DALIInterpType.__members__.values()))]
     return np.array([table.ctypes.data for table in tables]), np.array([len(table) for table in tables])
 

@@ -54,12 +54,12 @@ class AxisPlans:
     mirrored: np.ndarray
 
     def window(self, first: np.ndarray, count: np.ndarray, mirrored: np.ndarray) -> AxisPlans:
-        """The plans for a window of the outputs of these plans, which must compute all of them."""
+        """Return the plans for a window of the outputs of these plans, which must compute all of them."""
         return replace(self, first=first, count=count, mirrored=mirrored)
 
 
 def round_half_away(value: float) -> int:
-    """The nearest integer; halves go away from zero."""
+    """Return the nearest integer; halves go away from zero."""
     return math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
 
 
@@ -75,8 +75,8 @@ def plan_axes(
     alignment: np.ndarray | None = None,
     keeps_empty: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The output's extents (int64), and the starts and ends (float64) of the region that they cover; rows like those of
-    ``shapes``.
+    """Return the output's extents (int64), and the starts and ends (float64) of the region that they cover; rows like
+    those of ``shapes``.
 
     Args:
         shapes: the images' extents, int64, one row for each.
@@ -123,7 +123,7 @@ def plan_axes(
 
 
 def torchvision_sizes(extents: np.ndarray, requested: np.ndarray, mode: str, most: Sequence[float]) -> np.ndarray:
-    """The extents (height, width) for a requested length of one side, truncating the other like torchvision.
+    """Return the extents (height, width) for a requested length of one side, truncating the other like torchvision.
 
     Args:
         extents: of the images, float64, one row for each.
@@ -155,7 +155,7 @@ def window_axes(
     starts: np.ndarray,
     ends: np.ndarray,
 ) -> None:
-    """Narrows the result of :func:`plan_axes` to windows of the outputs, possibly mirrored.
+    """Narrow the result of :func:`plan_axes` to windows of the outputs, possibly mirrored.
 
     The windows may reach outside, where the edge is repeated.
     """

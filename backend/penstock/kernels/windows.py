@@ -31,11 +31,11 @@ class Region:
         return cls((0,) * len(shape), shape)
 
     def inside(self, shape: Sequence[int]) -> bool:
-        """Whether it lies within an array of ``shape``."""
+        """Return whether it lies within an array of ``shape``."""
         return all(a >= 0 and a + e <= s for a, e, s in zip(self.anchor, self.extents, shape))
 
     def overlap(self, shape: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-        """The part inside an array of ``shape``: as slices of that array, and as slices of the region."""
+        """Return the part inside an array of ``shape``: as slices of that array, and as slices of the region."""
         source, target = [], []
         for anchor, extent, size in zip(self.anchor, self.extents, shape):
             start, stop = min(max(anchor, 0), size), max(min(anchor + extent, size), 0)
@@ -46,7 +46,7 @@ class Region:
 
 
 def check_policy(policy: str, extends: bool = False) -> str:
-    """The usual name of a policy; raises RuntimeError for an unknown one.
+    """Return the usual name of a policy; raise RuntimeError for an unknown one.
 
     Args:
         policy: in small or capital letters.
@@ -86,7 +86,7 @@ ROUNDINGS = ("round", "truncate", "torchvision", "floor")
 def crop_regions(
     shapes: np.ndarray, wanted: np.ndarray, positions: np.ndarray, rounding: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The anchors and extents of crops, int64, one row for each array.
+    """Return the anchors and extents of crops, int64, one row for each array.
 
     Args:
         shapes: of the arrays, int64, one row for each.
@@ -109,8 +109,9 @@ def crop_regions(
 
 
 def apply_policy(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, policy: str) -> None:
-    """Applies an ``out_of_bounds_policy`` to regions, one row for each array of ``shapes``: clips them, or raises
-    RuntimeError if one reaches outside."""
+    """Apply an ``out_of_bounds_policy`` to regions, one row for each array of ``shapes``: clips them, or raise
+    RuntimeError if one reaches outside.
+    """
     from penstock.kernels.cpu.windows import first_outside
 
     if policy == "pad" or policy in EXTENSIONS:
@@ -126,7 +127,7 @@ def apply_policy(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, p
 
 
 def cut_off(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Converts numbers like a C cast on x86-64: integers lose fractions and keep their lowest bits.
+    """Convert numbers like a C cast on x86-64: integers lose fractions and keep their lowest bits.
 
     Values beyond the 32-bit integers (64-bit for wide types) that the conversion goes through become the least of
     these.
@@ -142,7 +143,7 @@ def cut_off(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> np.ndarray
 
 
 def fill_per_channel(values: Sequence[float], channels: int | None) -> np.ndarray:
-    """The fill value of each channel (or one for all); raises RuntimeError if their number doesn't match."""
+    """Return the fill value of each channel (or one for all); raise RuntimeError if their number doesn't match."""
     if len(values) <= 1 or channels is None:
         return np.array(values[:1] or [0.0], np.float64)
     if len(values) != channels:

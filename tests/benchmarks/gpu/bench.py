@@ -75,7 +75,7 @@ def normalized(images: Any) -> Any:
 
 
 def cases() -> Iterator[Case]:
-    """The rows, fused and single operators."""
+    """Yield the rows, fused and single operators."""
     sizes = {"480x640": (480, 640, 3), "1080x1920": (1080, 1920, 3), "2160x3840": (2160, 3840, 3)}
     for size, shape in sizes.items():
         for batch in (1, 64):
@@ -132,7 +132,7 @@ def copy_bandwidth() -> float:
 
 
 def built(case: Case) -> tuple[Pipeline, list[Any]]:
-    """The pipeline, and the batch that it is given again and again."""
+    """Return the pipeline, and the batch that it is given again and again."""
     rng = np.random.default_rng(0)
     images = [cupy.asarray(rng.integers(0, 255, case.shape).astype(case.dtype)) for _ in range(case.batch_size)]
 
@@ -147,7 +147,7 @@ def built(case: Case) -> tuple[Pipeline, list[Any]]:
 
 
 def timed(case: Case) -> Timing:
-    """Runs the case until it is warm, and then for some rounds; the medians of the rounds."""
+    """Run the case until it is warm, and then for some rounds; the medians of the rounds."""
     pipeline, images = built(case)
     executor = pipeline.executor
     hosts, devices = [], []
@@ -226,7 +226,7 @@ def main() -> None:
 
 
 def show(timing: Timing, bandwidth: float) -> Timing:
-    """Prints a row."""
+    """Print a row."""
     share = timing.gigabytes * 1e9 / (timing.gpu_ms / 1e3) / bandwidth
     print(
         f"{timing.name:58} {timing.batch_size:5} {timing.host_ms:8.3f} {timing.gpu_ms:8.3f} "

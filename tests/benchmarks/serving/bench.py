@@ -97,7 +97,7 @@ class Candidate:
 
 
 def write_models(folder: Path, dali: Environment | None) -> list[Candidate]:
-    """Writes the other candidates' models into a repository; returns all candidates, ours first."""
+    """Write the other candidates' models into a repository; return all candidates, ours first."""
     export_model(ROOT / "pipelines" / f"{OURS}.py", folder / OURS)
     export_model(HERE / "models" / "passing.py", folder / "passing")
     _write_python(folder / "pillow", "pillow.py", IMAGE_CONFIG)
@@ -117,7 +117,7 @@ def write_models(folder: Path, dali: Environment | None) -> list[Candidate]:
 
 
 def write_dali(folder: Path, environment: Environment) -> None:
-    """Writes a plain Python model that runs DALI, from an environment of its own."""
+    """Write a plain Python model that runs DALI, from an environment of its own."""
     parameter = (
         f'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{environment.programs.parent}" }} }}\n'
     )
@@ -131,7 +131,7 @@ def _write_python(folder: Path, source: str, config: str) -> None:
 
 
 def encoded_images(folder: Path | None) -> tuple[list[bytes], str]:
-    """The photographs to send, and where they come from."""
+    """Return the photographs to send, and where they come from."""
     if folder is None and PHOTOGRAPHS.is_dir():
         folder = PHOTOGRAPHS
     if folder is None:
@@ -143,7 +143,7 @@ def encoded_images(folder: Path | None) -> tuple[list[bytes], str]:
 
 
 def _generated(seed: int) -> bytes:
-    """A JPEG with detail at all scales, as photographs have it."""
+    """Return a JPEG with detail at all scales, as photographs have it."""
     import io
 
     from PIL import Image
@@ -164,7 +164,7 @@ def _generated(seed: int) -> bytes:
 
 
 def measure(server: LocalServer, candidates: Sequence[Candidate], images: Sequence[bytes], options: Any) -> float:
-    """Fills in the candidates' rounds; returns how many cores other programs were using meanwhile."""
+    """Fill in the candidates' rounds; return how many cores other programs were using meanwhile."""
     requests = {one.model: [image_request(one.model, image) for image in images] for one in candidates}
     for candidate in candidates:
         for clients in options.clients:
@@ -245,7 +245,7 @@ def memory(server: LocalServer, images: Sequence[bytes], counts: Sequence[int]) 
 
 
 def show_speed(candidates: Sequence[Candidate], clients: int) -> None:
-    """Prints the table for one number of clients."""
+    """Print the table for one number of clients."""
     ours = candidates[0]
     table = Table(title=f"{clients} client{'s' if clients > 1 else ''}", title_justify="left", header_style="bold")
     table.add_column("")
@@ -267,7 +267,7 @@ def show_speed(candidates: Sequence[Candidate], clients: int) -> None:
 
 
 def describe_run(serving: Environment, dali: Environment | None, images: Sequence[bytes], source: str) -> None:
-    """Prints when, where and with what the benchmark runs."""
+    """Print when, where and with what the benchmark runs."""
     size = statistics.mean(map(len, images)) / 1e3
     console.print(f"date      {datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     console.print(f"hardware  {_processor()}, {CORES} cores used, {_memory_gb():.0f} GB")
@@ -302,7 +302,7 @@ def _versions(environment: Environment, packages: Sequence[str]) -> str:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dali-env", type=Path, default=os.environ.get("PENSTOCK_DALI_ENV"), help="with nvidia-dali")
     parser.add_argument("--python-env", type=Path, help="to serve from; found as `penstock serve` does if not given")
@@ -328,7 +328,7 @@ def serving(folder: Path, environment: Environment) -> Iterator[LocalServer]:
 
 
 def main() -> None:
-    """Runs the benchmark and prints what it found."""
+    """Run the benchmark and print what it found."""
     options = parse()
     environment = find_environment(options.python_env)
     dali = describe(options.dali_env) if options.dali_env else None
@@ -348,7 +348,7 @@ def main() -> None:
 
 
 def compare(server: LocalServer, candidates: Sequence[Candidate], images: Sequence[bytes], options: Any) -> None:
-    """Measures and prints speed."""
+    """Measure and print speed."""
     for candidate in candidates:
         if candidate.model == "dali":
             steps = largest_difference(server, OURS, candidate.model, images)
@@ -367,7 +367,7 @@ def compare(server: LocalServer, candidates: Sequence[Candidate], images: Sequen
 
 
 def show_memory(found: Sequence[tuple[int, int]]) -> None:
-    """Prints how memory grew."""
+    """Print how memory grew."""
     first = found[0][1]
     for count, size in found:
         console.print(f"resident after {count:6} requests: {size / 1e6:8.1f} MB ({size / first - 1:+.2%})")

@@ -64,7 +64,7 @@ def asked(address: str, images: Sequence[bytes], clients: int, begin: float, end
 
 
 def split_cores(count: int) -> tuple[set[int], set[int]]:
-    """The cores of the server, and those of its clients; 0: all are those of both."""
+    """Return the cores of the server, and those of its clients; 0: all are those of both."""
     cores = sorted(os.sched_getaffinity(0))
     return (set(cores[:count]), set(cores[count:])) if count else (set(cores), set(cores))
 

@@ -21,7 +21,7 @@ import numpy as np
 def http_request(
     model: str, tensor: dict[str, Any], data: bytes, output: str, answer: dict[str, Any] | None = None
 ) -> bytes:
-    """An inference request with binary tensors, ready to be sent.
+    """Return an inference request with binary tensors, ready to be sent.
 
     Args:
         model: which to ask.
@@ -46,7 +46,7 @@ def http_request(
 
 
 def image_request(model: str, encoded: bytes) -> bytes:
-    """A request for one encoded image to be preprocessed."""
+    """Return a request for one encoded image to be preprocessed."""
     tensor = {"name": "encoded_image", "datatype": "BYTES", "shape": [1, 1]}
     return http_request(model, tensor, struct.pack("<I", len(encoded)) + encoded, "image")
 
@@ -104,7 +104,7 @@ def _ask_json(address: str, what: str, content: dict[str, Any]) -> None:
 
 
 def numbers_request(model: str) -> bytes:
-    """A request for four numbers to be passed on."""
+    """Return a request for four numbers to be passed on."""
     tensor = {"name": "numbers", "datatype": "FP32", "shape": [1, 4]}
     return http_request(model, tensor, np.arange(4, dtype=np.float32).tobytes(), "same")
 
@@ -119,11 +119,11 @@ class Connection:
         self._buffer = bytearray(1 << 20)
 
     def close(self) -> None:
-        """Ends the connection."""
+        """End the connection."""
         self._socket.close()
 
     def ask(self, request: bytes) -> memoryview:
-        """Sends a request and waits for the answer.
+        """Send a request and wait for the answer.
 
         Returns:
             The answer's binary part; valid until the next call.
@@ -169,7 +169,7 @@ class Measurement:
         return len(self.latencies) / self.seconds
 
     def percentile(self, percent: float) -> float:
-        """The latency in seconds that so many percent of the requests stay within."""
+        """Return the latency in seconds that so many percent of the requests stay within."""
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, math.ceil(len(ordered) * percent / 100))]
 
@@ -177,7 +177,7 @@ class Measurement:
 def put_load(
     address: str, requests: Sequence[bytes], clients: int, seconds: float = math.inf, count: int | None = None
 ) -> Measurement:
-    """Keeps a server busy: each client sends the next request when the last is answered.
+    """Keep a server busy: each client sends the next request when the last is answered.
 
     Args:
         address: host:port of HTTP.

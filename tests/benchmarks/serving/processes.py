@@ -11,7 +11,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def tree(root: int) -> list[int]:
-    """A process and all below it."""
+    """Return a process and all below it."""
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -57,7 +57,7 @@ def _cpu_seconds(process: int) -> float:
 
 
 def _stat(process: int) -> list[str]:
-    """The fields of ``/proc/<process>/stat`` behind the name: state, parent, ..."""
+    """Return the fields of ``/proc/<process>/stat`` behind the name: state, parent, ..."""
     try:
         text = (Path("/proc") / str(process) / "stat").read_text()
     except OSError:

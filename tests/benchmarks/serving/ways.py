@@ -100,7 +100,7 @@ class Case:
     medians: dict[str, list[float]] = field(default_factory=lambda: {model_host: [] for model_host in MODEL_HOSTS})
 
     def measure(self, model_host: str, server: LocalServer, seconds: float) -> None:
-        """Adds a round."""
+        """Add a round."""
         with self._ready(server) as requests:
             before = cpu_seconds(server.pid)
             load = put_load(server.http_url, requests, self.clients, seconds)
@@ -109,7 +109,7 @@ class Case:
         self.medians[model_host].append(1e3 * load.percentile(50))
 
     def warm_up(self, server: LocalServer) -> None:
-        """Sends some requests that do not count."""
+        """Send some requests that do not count."""
         with self._ready(server) as requests:
             put_load(server.http_url, requests, self.clients, 0.5)
 
@@ -176,7 +176,7 @@ def cases(images: Sequence[bytes], with_dali: bool) -> list[Case]:
 
 
 def show(found: Sequence[Case]) -> None:
-    """Prints the table."""
+    """Print the table."""
     table = Table(header_style="bold")
     for name in (
         "work",
@@ -210,7 +210,7 @@ def started(repository: Path, model_host: str) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Runs the benchmark and prints what it found."""
+    """Run the benchmark and print what it found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0)
@@ -266,7 +266,7 @@ def main() -> None:
 
 
 def grow(server: LocalServer, requests: Sequence[bytes], count: int) -> None:
-    """Prints how memory grew."""
+    """Print how memory grew."""
     first = 0
     for done in (count // 10, count):
         put_load(server.http_url, requests, 16, count=done - first)

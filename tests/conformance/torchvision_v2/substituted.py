@@ -141,7 +141,7 @@ _substitute()
 
 
 def _without_private_parts(module: Any) -> None:
-    """Leaves out, within tests, compiling and the count of calls that torchvision keeps for itself."""
+    """Leave out, within tests, compiling and the count of calls that torchvision keeps for itself."""
     for name in SCRIPTED:
         setattr(module, name, lambda *args, **kwargs: None)
     module._script = lambda scripted: scripted

@@ -72,7 +72,7 @@ def table(found: dict[str, tuple[str, str]]) -> str:
 
 
 def main() -> None:
-    """Prints the table and what failed."""
+    """Print the table and what failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sample", type=int, default=1, help="only about every N-th test")

@@ -118,7 +118,7 @@ class Campaign:
     def run(
         self, count: int, processes: int, seconds: float = 0.0, tell: Callable[[Summary], None] | None = None
     ) -> Summary:
-        """Runs the cases from 0 to ``count``, or as many as there is time for.
+        """Run the cases from 0 to ``count``, or as many as there is time for.
 
         Args:
             processes: how many run at a time.
@@ -149,7 +149,7 @@ class Campaign:
         return self.summary
 
     def _warm_up(self, count: int) -> None:
-        """Compiles what the targets need, in one process: the others find it in numba's cache."""
+        """Compile what the targets need, in one process: the others find it in numba's cache."""
         worker = Worker(self.cases, self.seeds, self._settings, fences=False)
         for name in {self.cases.target(batch) for batch in range(min(-(-count // BATCH), 500))}:
             worker.prepare(name)

@@ -63,7 +63,7 @@ class Cases:
         ]
 
     def target(self, batch: int) -> str:
-        """The name of the target of a batch's cases."""
+        """Return the name of the target of a batch's cases."""
         return Random(f"{self._seed} batch {batch}").choices(self._names, self._target_weights)[0]
 
     def rng(self, batch: int) -> Random:
@@ -71,7 +71,7 @@ class Cases:
         return Random(f"{self._seed} run {batch}")
 
     def case(self, number: int) -> Case:
-        """The case of that number."""
+        """Return the case of that number."""
         rng = Random((self._seed << 44) | number)
         formats = self._formats[self.target(number // BATCH)]
         format = rng.choices(formats, [_WEIGHTS.get(format, 1.0) for format in formats])[0]
@@ -95,6 +95,6 @@ _KINDS = {
 
 
 def _mutated_set(rng: Random, files: dict[str, bytes], others: Sequence[bytes]) -> dict[str, bytes]:
-    """A data set with one file mutated."""
+    """Return a data set with one file mutated."""
     name = rng.choice(list(files))
     return {**files, name: mutated(rng, _KINDS.get(name.rpartition(".")[2], "record"), files[name], others)}

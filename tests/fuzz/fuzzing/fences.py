@@ -33,7 +33,7 @@ def fenced(size: int) -> np.ndarray:
 
 
 def fenced_copy(array: np.ndarray) -> np.ndarray:
-    """An array with the same values between fences."""
+    """Return an array with the same values between fences."""
     copy = fenced(array.nbytes).view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy

@@ -37,7 +37,7 @@ def image_seeds() -> Iterator[Seed]:
 
 
 def _saved(format: str, pixels: np.ndarray | Any, mode: str | None = None, **options: Any) -> bytes | None:
-    """The file that Pillow writes; None where this build of it does not."""
+    """Return the file that Pillow writes; None where this build of it does not."""
     from PIL import Image
 
     image = Image.fromarray(pixels) if isinstance(pixels, np.ndarray) else pixels
@@ -52,7 +52,7 @@ def _saved(format: str, pixels: np.ndarray | Any, mode: str | None = None, **opt
 
 
 def _written(extension: str, pixels: np.ndarray, *flags: int) -> bytes | None:
-    """The file that OpenCV writes, or None."""
+    """Return the file that OpenCV writes, or None."""
     try:
         import cv2
 
@@ -117,12 +117,12 @@ def _pillow(pixels: np.ndarray) -> Any:
 
 
 def png_chunk(kind: bytes, data: bytes) -> bytes:
-    """A chunk of a PNG file, with its checksum."""
+    """Return a chunk of a PNG file, with its checksum."""
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def interlaced_png(pixels: np.ndarray, colour_type: int) -> bytes:
-    """A PNG of seven passes, which no library here writes."""
+    """Return a PNG of seven passes, which no library here writes."""
     height, width = pixels.shape[:2]
     lines = bytearray()
     for top, left, down, across in (
@@ -189,7 +189,7 @@ def _tiffs() -> Iterator[Seed]:
 
 
 def hand_made_tiff(pixels: np.ndarray, order: str, planar: bool, tiled: bool) -> bytes:
-    """A TIFF without compression in layouts that Pillow does not write."""
+    """Return a TIFF without compression in layouts that Pillow does not write."""
     height, width, channels = pixels.shape
     side = 16
     planes = [pixels[..., c : c + 1] for c in range(channels)] if planar else [pixels]

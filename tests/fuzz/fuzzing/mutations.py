@@ -22,7 +22,7 @@ Mutation = Callable[[Random, bytearray], None]
 
 
 def mutated(rng: Random, format: str, seed: bytes, others: Sequence[bytes]) -> bytes:
-    """A seed with one to some mutations, of any bytes and of its format's fields.
+    """Return a seed with one to some mutations, of any bytes and of its format's fields.
 
     Args:
         format: of the seed.
@@ -47,7 +47,7 @@ def mutated(rng: Random, format: str, seed: bytes, others: Sequence[bytes]) -> b
 
 
 def _place(rng: Random, data: bytearray) -> int:
-    """A place in the data: headers are short, and hit as often as all the rest."""
+    """Return a place in the data: headers are short, and hit as often as all the rest."""
     size = len(data)
     return rng.randrange(min(size, rng.choice((32, 128, 512, size, size, size))))
 
@@ -67,7 +67,7 @@ def _set_number(rng: Random, data: bytearray) -> None:
 
 
 def put_number(rng: Random, data: bytearray, place: int, size: int, order: str) -> None:
-    """Writes a number that is likely to be at a boundary, or near the present one."""
+    """Write a number that is likely to be at a boundary, or near the present one."""
     if place + size > len(data):
         return
     byte_order = "little" if order == "<" else "big"
@@ -123,7 +123,7 @@ _ANYWHERE: tuple[Mutation, ...] = (
 
 
 def _splice(rng: Random, data: bytearray, other: bytes) -> None:
-    """Goes on with another file, or has a part of it inside."""
+    """Go on with another file, or has a part of it inside."""
     if not other:
         return
     start = rng.randrange(len(other))
@@ -217,7 +217,7 @@ def _png_chunks(data: bytearray) -> list[Chunk]:
 
 
 def _mutate_png(rng: Random, data: bytearray) -> None:
-    """Changes chunks with their checksums put right, for most readers go no further otherwise."""
+    """Change chunks with their checksums put right, for most readers go no further otherwise."""
     chunks = _png_chunks(data)
     number = _edit_chunks(rng, data, chunks)
     if number is None:
@@ -234,7 +234,7 @@ def _mutate_png(rng: Random, data: bytearray) -> None:
 
 
 def _change_packed(rng: Random, body: bytearray) -> None:
-    """Changes what is packed by zlib, and packs it again."""
+    """Change what is packed by zlib, and pack it again."""
     try:
         lines = bytearray(zlib.decompress(body))
     except zlib.error:
@@ -272,7 +272,7 @@ def _mutate_chunks(rng: Random, data: bytearray, chunks: list[Chunk], size_at: i
 
 
 def _boxes(data: bytearray, start: int = 0, end: int | None = None, depth: int = 0) -> list[Chunk]:
-    """The boxes of ISO media files (MP4, AVIF, JP2), with those inside of them."""
+    """Return the boxes of ISO media files (MP4, AVIF, JP2), with those inside of them."""
     chunks: list[Chunk] = []
     end = len(data) if end is None else end
     while start + 8 <= end and len(chunks) < 200:

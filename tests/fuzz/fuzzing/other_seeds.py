@@ -16,7 +16,7 @@ from fuzzing.image_seeds import Seed, image_seeds, picture
 
 
 def audio_seeds() -> Iterator[Seed]:
-    """Sounds of the formats that libsndfile writes."""
+    """Sound of the formats that libsndfile writes."""
     try:
         import soundfile
     except ImportError:
@@ -56,7 +56,7 @@ _CLIPS = (
 
 
 def video_seeds() -> Iterator[Seed]:
-    """Clips of six frames in the containers that FFmpeg writes."""
+    """Clip of six frames in the containers that FFmpeg writes."""
     try:
         import av
     except ImportError:
@@ -149,7 +149,7 @@ def data_sets() -> Iterator[tuple[str, Files]]:
 
 
 def varint(number: int) -> bytes:
-    """A number in protobuf's encoding."""
+    """Return a number in protobuf's encoding."""
     parts = bytearray()
     while True:
         parts.append(number & 0x7F | (0x80 if number > 0x7F else 0))
@@ -159,7 +159,7 @@ def varint(number: int) -> bytes:
 
 
 def field(number: int, content: bytes | int) -> bytes:
-    """A field of a protobuf message."""
+    """Return a field of a protobuf message."""
     if isinstance(content, int):
         return varint(number << 3) + varint(content)
     return varint(number << 3 | 2) + varint(len(content)) + content
@@ -221,7 +221,7 @@ def _coco(image: bytes) -> Files:
 
 
 def _datums(images: list[bytes]) -> Files:
-    """Records of an LMDB database, by key: a reader's files are written there."""
+    """Record of an LMDB database, by key: a reader's files are written there."""
     records = [field(1, 3) + field(4, image[:300]) + field(5, number) for number, image in enumerate(images)]
     return {f"{number:08d}": record for number, record in enumerate(records)}
 

@@ -35,7 +35,7 @@ _OURS = str(Path(penstock.__file__).parent)
 
 
 def of_error(error: BaseException, os_errors: bool = False) -> Outcome:
-    """The outcome for a sample that failed.
+    """Return the outcome for a sample that failed.
 
     Args:
         os_errors: what the operating system says of files is an answer.
@@ -52,7 +52,9 @@ def of_error(error: BaseException, os_errors: bool = False) -> Outcome:
 
 
 def _is_ours(cause: BaseException) -> bool:
-    """Whether it is an error of ours: by its class, or raised by a statement of ours as one of those that users catch."""
+    """Return whether it is an error of ours: by its class, or raised by a statement of ours as one of those that users
+    catch.
+    """
     if isinstance(cause, PenstockError):
         return True
     if not isinstance(cause, (ValueError, OSError, NotImplementedError, RuntimeError, TypeError)):
@@ -65,13 +67,13 @@ def _is_ours(cause: BaseException) -> bool:
 
 
 def _place(cause: BaseException) -> str:
-    """The innermost lines of an error's traceback."""
+    """Return the innermost lines of an error's traceback."""
     frames = reversed(_frames(cause)[-4:])
     return " < ".join(f"{path.rpartition('/')[2]}:{line} {function}" for path, line, function in frames)
 
 
 def _frames(cause: BaseException) -> list[tuple[str, int, str]]:
-    """The files, lines and functions of an error's traceback, which is text where the error was kept."""
+    """Return the files, lines and functions of an error's traceback, which is text where the error was kept."""
     last: BaseException | None = cause
     while last is not None and not isinstance(last, RaisedAt):
         last = last.__cause__

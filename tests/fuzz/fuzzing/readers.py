@@ -129,7 +129,7 @@ class RunningReader:
         self._expected = self._first_sample([str(self._good)])
 
     def close(self) -> None:
-        """Removes the files."""
+        """Remove the files."""
         shutil.rmtree(self._root, ignore_errors=True)
 
     def _written(self, files: Files) -> Path:
@@ -161,7 +161,7 @@ class RunningReader:
         return first
 
     def run(self, rng: Random, sets: Sequence[Files]) -> list[Outcome]:
-        """Reads mutated data sets, one after the other."""
+        """Read mutated data sets, one after the other."""
         return [self._outcome(files) for files in sets]
 
     def _outcome(self, files: Files) -> Outcome:
@@ -233,7 +233,7 @@ class RunningInput:
         return frames
 
     def run(self, rng: Random, clips: Sequence[bytes]) -> list[Outcome]:
-        """Feeds mutated clips, a good one behind each."""
+        """Feed mutated clips, a good one behind each."""
         outcomes = []
         for clip in clips:
             try:

@@ -56,7 +56,7 @@ def _normalized(encoded: Any) -> Any:
 
 
 def _in_chunks(encoded: Any) -> Any:
-    """The first bytes of a sample tell where its chunks begin."""
+    """Return the first bytes of a sample tell where its chunks begin."""
     numbers = fn.reinterpret(fn.slice(encoded, 0, 8, axes=[0], out_of_bounds_policy="pad"), dtype=types.INT32)
     return fn.decoders.inflate(encoded, shape=[INFLATED], chunk_offsets=numbers, check_output_size=True)
 
@@ -125,7 +125,7 @@ class Running:
         return self.target.define(fn.external_source(name="encoded", device="cpu", ndim=1, dtype=types.UINT8))
 
     def _decodable(self, seeds: Sequence[Seed]) -> list[_Good]:
-        """The seeds that are decoded, with the outputs that they have alone."""
+        """Return the seeds that are decoded, with the outputs that they have alone."""
         good = []
         for data in _spread([data for format, data in seeds if format in self.target.formats]):
             try:
@@ -142,7 +142,7 @@ class Running:
         return self._runner.run({"encoded": TensorListCPU.of_samples(samples, "")}, len(files))
 
     def run(self, rng: Random, files: Sequence[bytes]) -> list[Outcome]:
-        """Decodes mutated files in one batch with good ones; the outcome of each of them."""
+        """Decode mutated files in one batch with good ones; the outcome of each of them."""
         neighbours = [rng.choice(self._good) for _ in range(_NEIGHBOURS)]
         places = sorted(rng.sample(range(len(files) + _NEIGHBOURS), _NEIGHBOURS))
         batch = list(files)
@@ -164,7 +164,7 @@ class Running:
         return outcomes
 
     def _one_by_one(self, files: Sequence[bytes], neighbours: Sequence[_Good], refusal: Exception) -> list[Outcome]:
-        """The outcomes where a batch was refused as a whole: then the server runs requests one by one."""
+        """Return the outcomes where a batch was refused as a whole: then the server runs requests one by one."""
         refused = of_error(refusal)
         if refused.kind == UNTYPED:
             return [refused] * len(files)
@@ -201,14 +201,14 @@ def _spread(files: list[bytes], most: int = 40) -> list[bytes]:
 
 
 def _read(result: Any, index: int) -> Outcome:
-    """Reads what a file was decoded to: whoever serves it would."""
+    """Read what a file was decoded to: whoever serves it would."""
     for batch in result.outputs:
         np.asarray(batch.samples[index]).tobytes()[-1:]
     return Outcome(OK)
 
 
 def running(name: str, seeds: Seeds, settings: Settings, fences: bool) -> Running | RunningInput | RunningReader:
-    """The target of that name, ready to run.
+    """Return the target of that name, ready to run.
 
     Args:
         fences: files are given between fences.

@@ -64,7 +64,7 @@ class Worker:
         self._running: dict[str, Any] = {}
 
     def prepare(self, name: str) -> Any:
-        """The running target of that name."""
+        """Return the running target of that name."""
         if name not in self._running:
             self._running[name] = running(name, self._seeds, self._settings, self._fences)
         return self._running[name]
@@ -86,7 +86,7 @@ class Worker:
 
 
 def _forget_peak() -> None:
-    """Lets the kernel count the most memory held anew, where it allows that."""
+    """Let the kernel count the most memory held anew, where it allows that."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -99,7 +99,7 @@ def _peak() -> int:
 
 
 def serve(connection: Connection, log: Path, cases: Cases, seeds: Seeds, settings: Settings, fences: bool) -> None:
-    """Runs the jobs that come over a connection, until there are no more."""
+    """Run the jobs that come over a connection, until there are no more."""
     quiet(log)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     worker = Worker(cases, seeds, settings, fences)
@@ -114,7 +114,7 @@ def serve(connection: Connection, log: Path, cases: Cases, seeds: Seeds, setting
 
 
 def quiet(log: Path) -> None:
-    """Sends to a file what libraries print, and the stack where the process dies."""
+    """Send to a file what libraries print, and the stack where the process dies."""
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)

@@ -16,7 +16,7 @@ PLAIN = feed(images([(5, 4, 3)] * 3))
 
 
 def numbers(*shape: int, dtype: Any = np.float32) -> Any:
-    """The same numbers for each sample."""
+    """Return the same numbers for each sample."""
     return feed([np.arange(np.prod(shape)).reshape(shape).astype(dtype)] * 3)
 
 

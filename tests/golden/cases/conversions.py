@@ -33,7 +33,7 @@ CORNERS = {
 
 
 def per_sample(*samples: Any, dtype: Any = np.float32) -> Any:
-    """A tensor of one value for each sample."""
+    """Return a tensor of one value for each sample."""
     return feed([np.array(sample, dtype) for sample in samples])
 
 

@@ -30,7 +30,7 @@ def cases() -> list[dict[str, Any]]:
 
 
 def labels_of_shards(dali: Any, case: dict[str, Any], files: list[str]) -> list[list[int]]:
-    """The labels that each shard reads after the checkpoint; ``dali``: the module of DALI, or ours."""
+    """Return the labels that each shard reads after the checkpoint; ``dali``: the module of DALI, or ours."""
 
     def pipeline(shard: int, shards: int, checkpoint: Any) -> Any:
         made = dali.Pipeline(

@@ -67,7 +67,7 @@ def trace(iterator: Callable[..., Any], pipeline: Callable[..., Any], policies: 
 
 
 def _members(iterator: Any) -> list[Any]:
-    """The values of the members, or None where an iterator has none."""
+    """Return the values of the members, or None where an iterator has none."""
     values = [getattr(iterator, name, None) for name in _MEMBERS]
     flags = [bool(value) if name in _FLAGS else value for name, value in zip(_MEMBERS, values)]
     return [np.asarray(value).tolist() for value in flags]

@@ -60,22 +60,22 @@ class PngKind(NamedTuple):
 
 
 def chunk(name: bytes, data: bytes) -> bytes:
-    """A chunk with its checksum."""
+    """Return a chunk with its checksum."""
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 
 def file_of(chunks: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """A file of these chunks."""
+    """Return a file of these chunks."""
     return SIGNATURE + b"".join(itertools.starmap(chunk, chunks))
 
 
 def png(kind: PngKind, seed: int = 0) -> bytes:
-    """A file of a kind, with random smooth pixels."""
+    """Return a file of a kind, with random smooth pixels."""
     return file_of(png_chunks(kind, seed))
 
 
 def png_chunks(kind: PngKind, seed: int = 0) -> list[tuple[bytes, bytes]]:
-    """The chunks of a file of a kind."""
+    """Return the chunks of a file of a kind."""
     rng = np.random.default_rng(seed)
     data = zlib.compress(filtered(kind, rng))
     starts = np.linspace(0, len(data), kind.parts + 1).astype(int)
@@ -87,7 +87,7 @@ def png_chunks(kind: PngKind, seed: int = 0) -> list[tuple[bytes, bytes]]:
 
 
 def filtered(kind: PngKind, rng: np.random.Generator) -> bytes:
-    """The filtered rows of a random image, as they are compressed."""
+    """Return the filtered rows of a random image, as they are compressed."""
     channels = CHANNELS[kind.colour_type]
     steps = rng.integers(-9, 10, (kind.height, kind.width, channels))
     values = (np.cumsum(steps, axis=1) + np.cumsum(steps, axis=0)) * (1 << kind.bits) // 100 % (1 << kind.bits)
@@ -97,7 +97,7 @@ def filtered(kind: PngKind, rng: np.random.Generator) -> bytes:
 
 
 def _packed(values: np.ndarray, bits: int) -> np.ndarray:
-    """The bytes of each row."""
+    """Return the bytes of each row."""
     rows = values.reshape(len(values), -1)
     if bits >= 8:
         return rows.astype(f">u{bits // 8}").view(np.uint8)

@@ -15,7 +15,7 @@ from penstock.kernels.windows import Region
 
 
 def bmp(height: int, width: int, bits: int = 24, header: int = 40, gap: int = 0, compression: int = 0) -> bytes:
-    """A file of random pixels; a negative height: from the top."""
+    """Return a file of random pixels; a negative height: from the top."""
     rng = np.random.default_rng(abs(height) * width)
     row_bytes = (width * bits + 31) // 32 * 4
     pixels = rng.integers(0, 256, row_bytes * abs(height), np.uint8).tobytes()
@@ -26,7 +26,7 @@ def bmp(height: int, width: int, bits: int = 24, header: int = 40, gap: int = 0,
 
 
 def check_equal(file: bytes, *arguments: Any) -> Outcome:
-    """Compares with the other decoders; returns what they have in common."""
+    """Compare with the other decoders; return what they have in common."""
     ours = outcome(file, *arguments)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_codec, "_copy_plain", lambda *arguments: False)

@@ -68,7 +68,7 @@ def tables_of(encoded: np.ndarray) -> list[tuple[int, int]]:
 
 
 def altered(encoded: np.ndarray, alter: Callable[[np.ndarray, np.ndarray], None], table: int) -> np.ndarray:
-    """The file with one of its tables altered: the lengths of the codes, and their symbols."""
+    """Return the file with one of its tables altered: the lengths of the codes, and their symbols."""
     file = encoded.copy()
     start, end = tables_of(file)[table]
     alter(file[start : start + 16], file[start + 16 : end])

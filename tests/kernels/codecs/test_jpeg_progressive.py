@@ -25,7 +25,7 @@ WINDOW = Region((10, 20), (30, 40))
 def jpeg(
     seed: int, height: int = 75, width: int = 101, noise: float = 10, mode: str = "RGB", **options: Any
 ) -> np.ndarray:
-    """A progressive JPEG of smooth colours with noise."""
+    """Return a progressive JPEG of smooth colours with noise."""
     rng = np.random.default_rng(seed)
     coarse = rng.integers(0, 256, (height // 8 + 1, width // 8 + 1, 3)).astype(np.uint8)
     smooth = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
@@ -56,7 +56,7 @@ def by_pillow(encoded: np.ndarray, kind: DALIImageType = DALIImageType.RGB) -> n
 
 
 def regions(rng: np.random.Generator, height: int, width: int) -> list[Region]:
-    """The whole, and others."""
+    """Return the whole, and others."""
     some = [Region((0, 0), (height, width))]
     for _ in range(4):
         rows, columns = int(rng.integers(1, height + 1)), int(rng.integers(32, width + 1))
@@ -66,7 +66,7 @@ def regions(rng: np.random.Generator, height: int, width: int) -> list[Region]:
 
 
 def check(encoded: np.ndarray, kind: DALIImageType = DALIImageType.RGB, seed: int = 0) -> None:
-    """Compares regions with those of the image that Pillow decodes."""
+    """Compare regions with those of the image that Pillow decodes."""
     expected = by_pillow(encoded, kind)
     for region in regions(np.random.default_rng(seed), *expected.shape[:2]):
         np.testing.assert_array_equal(region_of(encoded, region, kind), expected[region.overlap(expected.shape)[0]])
@@ -260,7 +260,7 @@ FRAMES = {0xC3: "lossless", 0xC5: "differential", 0xC9: "arithmetic codes", 0xCA
 
 
 def with_frame(encoded: np.ndarray, marker: int, bits: int) -> np.ndarray:
-    """The file with another kind of frame."""
+    """Return the file with another kind of frame."""
     data = bytearray(encoded.tobytes())
     frame = data.index(b"\xff\xc2")
     data[frame + 1], data[frame + 4] = marker, bits

@@ -102,7 +102,7 @@ def test_colours_in_reverse_and_luma_alone() -> None:
 
 
 def means(pixels: np.ndarray, scale: int) -> np.ndarray:
-    """The means of ``scale`` x ``scale`` pixels, one by one."""
+    """Return the means of ``scale`` x ``scale`` pixels, one by one."""
     rows, columns = reduced_extents(pixels.shape[:2], scale)
     result = np.empty((rows, columns, pixels.shape[2]))
     for y, x in np.ndindex(rows, columns):

@@ -41,7 +41,7 @@ def core_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 def outcome(
     file: bytes, output_type: DALIImageType = DALIImageType.RGB, dtype: object = np.uint8, region: Region | None = None
 ) -> Outcome:
-    """The pixels of a file, or its error."""
+    """Return the pixels of a file, or its error."""
     encoded = np.frombuffer(file, np.uint8)
     try:
         header = read_header(encoded)
@@ -54,14 +54,14 @@ def outcome(
 
 
 def former(file: bytes, *arguments: object) -> Outcome:
-    """The same without the core's decoder."""
+    """Return the same without the core's decoder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_codec, "libdeflate", lambda: None)
         return outcome(file, *arguments)
 
 
 def check_equal(file: bytes, *arguments: object) -> Outcome:
-    """Compares both; returns what they have in common."""
+    """Compare both; return what they have in common."""
     ours, theirs = outcome(file, *arguments), former(file, *arguments)
     if _is_grey_with_alpha_of_16_bits(file) and DALIImageType.ANY_DATA in arguments:
         return ours  # The others fail.

@@ -18,7 +18,7 @@ _MODES = ("L", "LA", "P", "RGB", "RGBA")
 
 
 def encoded(mode: str = "RGB", size: tuple[int, int] = (30, 20), **options: object) -> bytes:
-    """A PNG of ``size`` (width, height)."""
+    """Return a PNG of ``size`` (width, height)."""
     file = io.BytesIO()
     image = Image.new(mode, size, 1)
     if mode == "P":

@@ -21,7 +21,7 @@ TAGS = {254: 0, 256: 5, 257: 7, 258: (8, 8, 8), 259: 1, 262: 2, 273: 0, 277: 3, 
 
 
 def tiff(order: str = "<", gap: int = 0, following: int = 0, **changes: Any) -> bytes:
-    """A file of 7 x 5 random pixels; ``changes``: values of tags by their numbers, after a letter."""
+    """Return a file of 7 x 5 random pixels; ``changes``: values of tags by their numbers, after a letter."""
     pixels = np.random.default_rng(1).integers(0, 256, 105, np.uint8).tobytes()
     tags = dict(sorted((TAGS | {int(name[1:]): value for name, value in changes.items()}).items()))
     tags = {tag: value for tag, value in tags.items() if value is not None}
@@ -42,7 +42,7 @@ def tiff(order: str = "<", gap: int = 0, following: int = 0, **changes: Any) -> 
 
 
 def check_equal(file: bytes, *arguments: Any) -> Outcome:
-    """Compares with the other decoders; returns what they have in common."""
+    """Compare with the other decoders; return what they have in common."""
     ours = outcome(file, *arguments)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_codec, "_copy_plain", lambda *arguments: False)

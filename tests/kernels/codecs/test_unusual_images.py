@@ -46,7 +46,7 @@ def test_all_of_them_were_decoded() -> None:
 
 
 def _tiff(tags: dict[int, tuple[int, int]], data: bytes) -> bytes:
-    """A TIFF with a strip of data; tags have a type and a value."""
+    """Return a TIFF with a strip of data; tags have a type and a value."""
     entries = b"".join(struct.pack("<HHII", tag, kind, 1, value) for tag, (kind, value) in sorted(tags.items()))
     return b"II*\0" + struct.pack("<I", 8 + len(data)) + data + struct.pack("<H", len(tags)) + entries + bytes(4)
 

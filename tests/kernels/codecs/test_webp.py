@@ -48,14 +48,14 @@ FILES = {
 
 
 def former(file: bytes, *arguments: Any) -> Outcome:
-    """The outcome without libwebp."""
+    """Return the outcome without libwebp."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_codec, "libwebp", lambda: None)
         return outcome(file, *arguments)
 
 
 def check_equal(file: bytes, *arguments: Any) -> Outcome:
-    """Compares both; returns what they have in common."""
+    """Compare both; return what they have in common."""
     ours, theirs = outcome(file, *arguments), former(file, *arguments)
     assert type(ours) is type(theirs)
     if isinstance(ours, np.ndarray):

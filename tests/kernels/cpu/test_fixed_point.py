@@ -15,7 +15,7 @@ LARGEST = {"two bytes": byte_products.MOST_WEIGHT, "16 bits": (1 << 15) - 1, "mo
 
 
 def table(outputs: int, taps: int, size: int, largest: int, seed: int) -> ReferenceTaps:
-    """A filter of random weights, one of which is the largest and one the least."""
+    """Return a filter of random weights, one of which is the largest and one the least."""
     rng = np.random.default_rng(seed)
     weights = rng.integers(-largest // 8, largest // 8, (outputs, taps)).astype(np.int32)
     weights[0, 0], weights[-1, -1] = largest, -largest - 1
@@ -24,7 +24,7 @@ def table(outputs: int, taps: int, size: int, largest: int, seed: int) -> Refere
 
 
 def by_definition(rows: np.ndarray, taps: ReferenceTaps) -> np.ndarray:
-    """The filter applied to the first axis, rounded and cut off."""
+    """Return the filter applied to the first axis, rounded and cut off."""
     sums = np.full((len(taps.starts), *rows.shape[1:]), 1 << (taps.bits - 1), np.int64)
     for y, (start, weights) in enumerate(zip(taps.starts, taps.weights)):
         part = rows[start : start + len(weights)].astype(np.int64)

@@ -54,7 +54,9 @@ AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if o
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder that everyone may enter, unlike pytest's, with a module of kernels, an empty cache and a temporary folder."""
+    """Yield a folder that everyone may enter, unlike pytest's, with a module of kernels, an empty cache and a temporary
+    folder.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)

@@ -57,7 +57,7 @@ print(built.compiled, built.kept, built.failures)
 
 
 def build(folder: Path, signatures: list[tuple[str, str, str]]) -> str:
-    """Builds a library in a process of its own, as this one calls kernels."""
+    """Build a library in a process of its own, as this one calls kernels."""
     listed = folder / "signatures.txt"
     recording.write(
         [Signature(Kind(kind), f"compiled_ahead:{name}", types) for kind, name, types in signatures], listed
@@ -77,7 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def kernels(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The module of kernels, as a new process has it with this library."""
+    """Yield the module of kernels, as a new process has it with this library."""
     library = libraries.KernelLibrary(folder / "library.so", checks_sources=True)
     monkeypatch.setattr(libraries, "library", lambda: library)
     monkeypatch.syspath_prepend(str(HERE))
@@ -87,7 +87,7 @@ def kernels(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def compiled_here(kernel: Any) -> bool:
-    """Whether numba was asked for a kernel."""
+    """Return whether numba was asked for a kernel."""
     return "dispatcher" in vars(kernel)
 
 

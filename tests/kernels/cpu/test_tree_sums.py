@@ -13,7 +13,7 @@ RNG = np.random.default_rng(3)
 
 
 def summed(terms: np.ndarray, group: int = 32) -> np.float32:
-    """The sum of float32 terms."""
+    """Return the sum of float32 terms."""
     if len(terms) > group:
         half = len(terms) // 2
         return summed(terms[:half], group) + summed(terms[half:], group)

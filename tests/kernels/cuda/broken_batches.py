@@ -45,7 +45,7 @@ def good() -> list[np.ndarray]:
 
 
 def _changed(place: bytes, offset: int, values: Sequence[int]) -> np.ndarray:
-    """A JPEG with other bytes some way behind a marker."""
+    """Return a JPEG with other bytes some way behind a marker."""
     image = saved().copy()
     first = image.tobytes().find(place) + offset
     image[first : first + len(values)] = values
@@ -95,7 +95,7 @@ def mixtures(seed: int = 0) -> Iterator[list[str | int]]:
 
 
 def running(device_id: int, define: Callable[[Any], Any] = lambda images: images) -> Any:
-    """A pipeline that decodes ``encoded`` on the GPU, within a limit."""
+    """Return a pipeline that decodes ``encoded`` on the GPU, within a limit."""
 
     @pipeline_def(batch_size=8, num_threads=2, device_id=device_id, exec_async=False, exec_pipelined=False)
     def pipeline() -> Any:
@@ -113,7 +113,7 @@ def _result_of(pipe: Any, encoded: list[np.ndarray]) -> Any:
 
 
 def check_broken_batches(device_id: int, gpu_memory: Callable[[], int], batches: int = BATCHES) -> None:
-    """Runs batches; the broken images' errors, the other images and the memory that is kept must all be right.
+    """Run batches; the broken images' errors, the other images and the memory that is kept must all be right.
 
     Args:
         device_id: of the GPU.

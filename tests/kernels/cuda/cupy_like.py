@@ -10,10 +10,10 @@ import numpy as np
 
 
 def put(array: Any) -> emulation.DeviceArray:
-    """A copy of a host array."""
+    """Return a copy of a host array."""
     return np.array(array).view(emulation.DeviceArray)
 
 
 def empty(shape: Sequence[int], dtype: Any = np.uint8) -> emulation.DeviceArray:
-    """An array of undefined contents."""
+    """Return an array of undefined contents."""
     return emulation.empty(tuple(shape), dtype)

@@ -30,7 +30,7 @@ _FLAGS = ("-std=gnu++17", "-O1", "-fPIC", "-ffp-contract=off", "-march=native", 
 
 
 def can_emulate() -> bool:
-    """Whether there is a g++ that knows halves."""
+    """Return whether there is a g++ that knows halves."""
     if not shutil.which("g++"):
         return False
     version = subprocess.run(["g++", "-dumpversion"], capture_output=True, text=True, check=True).stdout
@@ -142,7 +142,7 @@ def _key(code: str) -> str:
 
 @functools.cache
 def _precompiled_header(folder: Path) -> Path:
-    """The header, with what the compiler has made of it beside it: that takes longer than most kernels do."""
+    """Return the header, with what the compiler has made of it beside it: that takes longer than most kernels do."""
     text = _HEADER.read_text()
     header = folder / f"{_key(text)}.hpp"
     compiled = header.with_suffix(".hpp.gch")
@@ -194,7 +194,7 @@ class RawModule:
 
 
 def _driver_function(function: Callable[..., None]) -> Any:
-    """A function of the driver, as C calls it: with eleven words, of which it has the first ones."""
+    """Return a function of the driver, as C calls it: with eleven words, of which it has the first ones."""
     count = function.__code__.co_argcount
 
     def call(*words: int) -> int:

@@ -69,7 +69,7 @@ def _compiled() -> FailingCodec:
 
 
 def failing_codec(monkeypatch: pytest.MonkeyPatch) -> FailingCodec:
-    """The library, which decoders have from now on."""
+    """Return the library, which decoders have from now on."""
     codec = _compiled()
     monkeypatch.setattr(decoder, "instance", lambda: codec.instance)
     return codec

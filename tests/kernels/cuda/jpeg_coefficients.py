@@ -119,7 +119,7 @@ def _is_safe(coefficients: np.ndarray, blocks: int, quantizers: np.ndarray) -> b
 def _sum_of_sizes(
     values: types.CPointer, start: int, factors: types.CPointer, own: int, step: int, count: int
 ) -> np.int32:
-    """The sum of dequantized coefficients without their signs."""
+    """Return the sum of dequantized coefficients without their signs."""
     total = np.int32(0)
     for k in range(count):
         size = np.int32(at(values, start + k * step)) * np.int32(at(factors, own + k * step))

@@ -12,7 +12,7 @@ from penstock.kernels.cuda.structs import blank_records
 
 
 def read_codes(scans: JpegScans, data: Located, targets: np.ndarray, expected: np.ndarray) -> Located:
-    """Reads the coefficients of a batch to ``targets``; the state of each image, which were ``expected``."""
+    """Read the coefficients of a batch to ``targets``; the state of each image, which were ``expected``."""
     count = len(scans)
     states, turns = upload([expected, np.zeros_like(expected)])
     rows, blocks = blank_records(jpeg_codes._JpegScan, count), np.empty(count, np.int64)
@@ -32,7 +32,7 @@ def make_pixels(
     reverse: bool = False,
     smooth: bool = True,
 ) -> None:
-    """Makes windows of images from coefficients.
+    """Make windows of images from coefficients.
 
     Args:
         addresses: of the coefficients, of room for samples, and of pixels.

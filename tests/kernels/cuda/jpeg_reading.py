@@ -59,7 +59,7 @@ def _segments(file: bytes) -> Iterator[tuple[int, bytes, int]]:
 
 
 def _code_table(body: bytes) -> tuple[dict[str, int], int]:
-    """The symbols by their codes, and how many bytes they took."""
+    """Return the symbols by their codes, and how many bytes they took."""
     table: dict[str, int] = {}
     code, place = 0, 16
     for length in range(1, 17):
@@ -92,7 +92,7 @@ def _intervals(data: bytes) -> list[_Interval]:
 
 
 def read_jpeg(file: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The coefficients, int16 of shape (blocks, 64), and which of them are of which component.
+    """Return the coefficients, int16 of shape (blocks, 64), and which of them are of which component.
 
     Raises:
         Damaged: the file ends early, or has what is no code, more coefficients than a block, or other bytes than it needs.

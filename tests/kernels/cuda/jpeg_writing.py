@@ -22,7 +22,7 @@ def grid_of(size: tuple[int, int], factors: Sequence[tuple[int, int]]) -> tuple[
 
 
 def blocks_of(factors: Sequence[tuple[int, int]]) -> list[int]:
-    """The component of each block of a unit."""
+    """Return the component of each block of a unit."""
     if len(factors) == 1:
         return [0]
     return [c for c, (across, down) in enumerate(factors) for _ in range(across * down)]
@@ -35,7 +35,7 @@ def write_jpeg(
     quantizers: np.ndarray,
     interval: int = 0,
 ) -> np.ndarray:
-    """A file.
+    """Return a file.
 
     Args:
         coefficients: int16 of shape (units, blocks of a unit, 64), in rows.
@@ -96,7 +96,7 @@ def _scan(units: np.ndarray, components: Sequence[int], interval: int) -> bytes:
 
 
 def _coded(value: int) -> tuple[int, str]:
-    """The number of bits of a value, and those."""
+    """Return the number of bits of a value, and those."""
     size = abs(value).bit_length()
     return size, f"{value if value > 0 else value + (1 << size) - 1:0{size}b}" if size else ""
 

@@ -40,7 +40,7 @@ Token = tuple[int | None, str]
 
 
 def write(height: int, width: int, planes: Sequence[Plane], script: Sequence[ScanOf], interval: int = 0) -> np.ndarray:
-    """The file; quantizers are all 3, and restarts come after ``interval`` units."""
+    """Return the file; quantizers are all 3, and restarts come after ``interval`` units."""
     parts = [b"\xff\xd8", _segment(0xE0, b"JFIF\0\1\1\0\0\1\0\1\0\0"), _segment(0xDB, bytes([0] + [3] * 64))]
     frame = b"".join(bytes([c + 1, plane.across << 4 | plane.down, 0]) for c, plane in enumerate(planes))
     size = height.to_bytes(2, "big") + width.to_bytes(2, "big")
@@ -83,7 +83,7 @@ def _codes(symbols: list[int]) -> tuple[dict[int, str], bytes]:
 def _units(
     height: int, width: int, planes: Sequence[Plane], components: tuple[int, ...]
 ) -> Iterator[list[tuple[int, int, int]]]:
-    """The blocks of each unit of a scan: component, row and column."""
+    """Yield the blocks of each unit of a scan: component, row and column."""
     across, down = max(plane.across for plane in planes), max(plane.down for plane in planes)
     if len(components) == 1:
         plane = planes[components[0]]
@@ -123,7 +123,7 @@ def _direct(scan: ScanOf, blocks: list[tuple[int, list[int]]]) -> list[Token]:
 
 
 def _value(value: int) -> str:
-    """The bits of a value, of which a negative one is told by its complement."""
+    """Return the bits of a value, of which a negative one is told by its complement."""
     size = abs(value).bit_length()
     return f"{value if value > 0 else value + (1 << size) - 1:0{size}b}" if size else ""
 

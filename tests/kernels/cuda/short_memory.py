@@ -31,7 +31,7 @@ Decode = Callable[..., Any]
 def answers(
     decode: Decode, batches: Sequence[list[np.ndarray]], batch_size: int, device_id: int = 0, **options: Any
 ) -> list[Any]:
-    """The samples of each batch, or the error with which it failed."""
+    """Return the samples of each batch, or the error with which it failed."""
 
     @pipeline_def(batch_size=batch_size, num_threads=2, device_id=device_id, exec_async=False, exec_pipelined=False)
     def pipeline() -> Any:
@@ -50,7 +50,7 @@ def answers(
 
 
 def check_same(ours: list[Any], theirs: list[Any]) -> int:
-    """Compares answers that are no errors; returns how many these are."""
+    """Compare answers that are no errors; return how many these are."""
     checked = 0
     for batch, expected in zip(ours, theirs, strict=True):
         if not isinstance(batch, MemoryError):

@@ -33,7 +33,7 @@ def _expected(space: str, structs: tuple[Struct, ...]) -> dict[str, int]:
 
 
 def _measuring(spaces: dict[str, tuple[Struct, ...]]) -> str:
-    """A kernel that writes the same numbers, as its compiler has them."""
+    """Return a kernel that writes the same numbers, as its compiler has them."""
     text = "".join(f"namespace {space} {{\n{declarations(structs)}}}\n" for space, structs in spaces.items())
     lines = []
     for space, structs in spaces.items():

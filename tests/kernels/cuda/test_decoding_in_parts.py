@@ -159,7 +159,7 @@ def slow_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_slowly(pipe: Any) -> list[np.ndarray]:
-    """A batch, taken when the next one is decoded."""
+    """Return a batch, taken when the next one is decoded."""
     outputs = [np.array(sample) for sample in pipe.run()[0].as_cpu()]
     waiting = [started for started in pipe._queue._queue._started if isinstance(started, Batch)]
     deadline = time.monotonic() + 20
@@ -251,12 +251,12 @@ def test_parts_of_any_size(monkeypatch: pytest.MonkeyPatch, followed: list[bool]
 
 
 def damaged(file: np.ndarray) -> np.ndarray:
-    """A file without some of the codes, as shows when they are read."""
+    """Return a file without some of the codes, as shows when they are read."""
     return np.concatenate([file[: -len(file) // 8], file[-2:]])
 
 
 def unsafe() -> np.ndarray:
-    """A file that our kernels leave to the CPU, as decoders may differ about its pixels."""
+    """Return a file that our kernels leave to the CPU, as decoders may differ about its pixels."""
     black_and_white = np.where(RNG.integers(0, 2, (48, 64, 1)) > 0, np.uint8(255), np.uint8(0)).repeat(3, 2)
     file = np.frombuffer(simplejpeg.encode_jpeg(black_and_white, 100), np.uint8).copy()
     for place in np.flatnonzero((file[:-1] == 0xFF) & (file[1:] == 0xDB)).tolist():

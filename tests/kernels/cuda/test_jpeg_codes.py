@@ -57,7 +57,9 @@ def encoded(pixels: np.ndarray, **settings: Any) -> np.ndarray:
 def gathered(
     scans: JpegScans, places: np.ndarray, sizes: np.ndarray, order: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The pinned memory of files, some of which are gathered after others; and their numbers of restart intervals."""
+    """Return the pinned memory of files, some of which are gathered after others; and their numbers of restart
+    intervals.
+    """
     pinned, states = np.full(scans.size + 64, 0xAB, np.uint8), np.full(len(places), NOT_TAKEN, np.int32)
     pinned = pinned[-pinned.ctypes.data % 64 :][: scans.size]
     rows = np.flatnonzero(scans.taken)
@@ -321,7 +323,7 @@ def mutated(file: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def fuzz(rng: np.random.Generator, count: int) -> tuple[int, int]:
-    """Damages files, and checks that the GPU takes those that the CPU takes; returns how many of them, and of others."""
+    """Damage files, and check that the GPU takes those that the CPU takes; return how many of them, and of others."""
     kinds = {"quality": 30}, {"quality": 95}, {"optimize": True}, {"restart_marker_blocks": 2}, {"quality": 2}
     whole = [encoded(make(33, 47), **HALVED, **kind) for make in (picture, noise) for kind in kinds]
     files = [mutated(whole[k % len(whole)], rng) for k in range(count)]

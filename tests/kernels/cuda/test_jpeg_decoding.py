@@ -40,7 +40,7 @@ def noise(height: int, width: int, rng: np.random.Generator = RNG) -> np.ndarray
 
 
 def damaged_noise() -> tuple[np.ndarray, np.ndarray]:
-    """A JPEG, and the same with damage that every decoder sees."""
+    """Return a JPEG, and the same with damage that every decoder sees."""
     # Of one noise in six, none sees it: this one does not depend on the tests that ran before.
     whole = encoded(noise(100, 120, np.random.default_rng(77)), quality=90)
     damaged = whole.copy()
@@ -237,7 +237,7 @@ _SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 @cfunc("int64", "int32")
 def spin(place: Any) -> Any:
-    """Runs until somebody writes to the place."""
+    """Run until somebody writes to the place."""
     while word_at(place) == 0:
         counted_at(place + 8)
         call(_SLEEP, (1000,))
@@ -246,7 +246,7 @@ def spin(place: Any) -> Any:
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> JpegDecoder:
-    """A decoder whose threads gather and launch even small batches."""
+    """Return a decoder whose threads gather and launch even small batches."""
     monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
     return decoder(threads=3)
 
@@ -370,7 +370,7 @@ def test_a_launch_that_fails_is_told_where_its_batch_is_waited_for(
 
 
 def gathering_threads() -> set[str]:
-    """The threads of this process that gather data."""
+    """Return the threads of this process that gather data."""
     tasks = Path("/proc/self/task").iterdir()
     return {task.name for task in tasks if (task / "comm").read_text().strip() == "penstock-jpegs"}
 

@@ -130,7 +130,7 @@ def test_an_empty_image_is_left_to_the_steps(planned: list[bool]) -> None:
 
 
 def rules_of(resize: dict[str, Any], normalize: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> AlikeRules:
-    """The rules by which a pipeline has its images planned."""
+    """Return the rules by which a pipeline has its images planned."""
     seen: list[AlikeRules] = []
     original = AlikeImages.planned
 

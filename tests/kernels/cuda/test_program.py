@@ -46,7 +46,7 @@ class Place:
 
 
 def run(programs: Programs, work: Any, arrays: Sequence[np.ndarray], contiguous: bool = True) -> list[np.ndarray]:
-    """The doubled samples, as an operator would run them."""
+    """Return the doubled samples, as an operator would run them."""
     samples = [xp.put(array) for array in arrays]
     batch = TensorListGPU(samples, contiguous=contiguous)
     workspace = Workspace(inputs=[batch], batch_size=len(arrays), device="gpu")

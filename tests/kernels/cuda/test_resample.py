@@ -28,7 +28,7 @@ def axis(size_in: int, size_out: int, kind: DALIInterpType = INTERP_LINEAR) -> T
 
 
 def matrix(table: Taps, size: int) -> np.ndarray:
-    """The table as a matrix (outputs, inputs)."""
+    """Return the table as a matrix (outputs, inputs)."""
     dense = np.zeros((len(table.starts), size + table.weights.shape[1]))
     for row, (start, weights) in enumerate(zip(table.starts, table.weights)):
         dense[row, start : start + len(weights)] += weights
@@ -41,7 +41,7 @@ def expected(source: np.ndarray, vertical: Taps, horizontal: Taps) -> np.ndarray
 
 
 def resample_images(jobs: Sequence[ImageResampling], between: np.dtype | None = None) -> None:
-    """Resamples images that have nothing in common."""
+    """Resample images that have nothing in common."""
     places = [[locate(array) for array in arrays] for arrays in zip(*((job.source, job.target) for job in jobs))]
     resample_grouped(*places, jobs, lambda job, *_: job, between)
 

@@ -56,7 +56,7 @@ class Strips:
     def compare(
         self, batch: list[np.ndarray], resize: dict[str, Any], normalize: dict[str, Any] | None, fewest: int = 1
     ) -> bool:
-        """Whether the batch was made in strips; it must be what it is without them."""
+        """Return whether the batch was made in strips; it must be what it is without them."""
         expected = self.run(batch, NEVER, resize, normalize)
         assert not any(self.used)
         found = self.run(batch, fewest, resize, normalize)

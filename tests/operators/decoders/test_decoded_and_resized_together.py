@@ -56,7 +56,7 @@ def values(configuration: dict[str, Any], files: list[np.ndarray], threads: int 
 
 
 def step_by_step(configuration: dict[str, Any], files: list[np.ndarray]) -> list[np.ndarray]:
-    """The same of pixels that Pillow decodes."""
+    """Return the same of pixels that Pillow decodes."""
     pixels = [np.asarray(Image.open(io.BytesIO(file.tobytes())).convert("RGB")) for file in files]
     (output,) = preset(configuration, batch_size=len(files), encoded=False).run(images=pixels)
     return [np.array(sample) for sample in output]

@@ -82,7 +82,7 @@ def decoded(define: Callable[[Any], Any], data: Sequence[np.ndarray], **settings
 
 
 def failures(define: Callable[[Any], Any], data: Sequence[np.ndarray], **settings: Any) -> dict[int, OperatorError]:
-    """The errors by sample of a run that puts failing samples aside."""
+    """Return the errors by sample of a run that puts failing samples aside."""
     pipe = made(define, len(data), **settings)
     pipe.feed_input("data", list(data))
     failed = pipe.executor.run_once(isolate=True).failures

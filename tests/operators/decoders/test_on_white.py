@@ -25,7 +25,7 @@ def file_of(image: Image.Image, kind: str, **options: object) -> bytes:
 
 
 def deep(kind: str, *channels: int) -> bytes:
-    """An image of 16 bits, which Pillow does not write in colour."""
+    """Return an image of 16 bits, which Pillow does not write in colour."""
     return bytes(cv2.imencode(kind, RNG.integers(0, 600, (20, 30, *channels), np.uint16) ** 2 // 6)[1])
 
 

@@ -16,7 +16,7 @@ FRAMES, HEIGHT, WIDTH = 12, 32, 48
 
 @pytest.fixture(scope="module", params=["vp9.webm", "h264.mp4"])
 def clip(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A clip of plain frames, each brighter than the one before; key frames at every fifth."""
+    """Return a clip of plain frames, each brighter than the one before; key frames at every fifth."""
     path = tmp_path_factory.mktemp("clips") / request.param
     with av.open(str(path), "w") as file:
         stream = file.add_stream("libvpx-vp9" if path.suffix == ".webm" else "libx264", rate=25)
@@ -33,7 +33,7 @@ def _shade(number: int) -> int:
 
 
 def _run(define: Any, batch_size: int = 1, runs: int = 1) -> list[list[np.ndarray]]:
-    """The outputs of the last run."""
+    """Return the outputs of the last run."""
 
     @pipeline_def(batch_size=batch_size, num_threads=2, device_id=None)
     def pipeline() -> Any:

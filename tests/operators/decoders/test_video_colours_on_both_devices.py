@@ -52,7 +52,7 @@ def clip(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def results(define: Any, batch_size: int = 2, batches: int = 2) -> list[list[np.ndarray]]:
-    """The outputs of some batches, one after the other."""
+    """Return the outputs of some batches, one after the other."""
 
     @pipeline_def(batch_size=batch_size, num_threads=2, device_id=0)
     def pipeline() -> Any:

@@ -47,13 +47,13 @@ OPTIONS = {
 
 @functools.cache
 def picture(number: int) -> np.ndarray:
-    """A frame unlike all others: (H, W, 3)."""
+    """Return a frame unlike all others: (H, W, 3)."""
     coarse = np.random.default_rng(number).integers(20, 236, (HEIGHT // 16, WIDTH // 16, 3), np.uint8)
     return coarse.repeat(16, 0).repeat(16, 1)
 
 
 def write(path: Path, codec: str, container: str, times: list[int] | None = None) -> str:
-    """Writes a video; ``times`` are in milliseconds."""
+    """Write a video; ``times`` are in milliseconds."""
     with av.open(str(path), "w", format=container) as file:
         stream = file.add_stream(codec, rate=RATE, options=OPTIONS.get(codec, {}))
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuvj420p" if codec == "mjpeg" else "yuv420p"
@@ -100,7 +100,7 @@ def test_frames_in_any_order(video: str) -> None:
 
 
 def _analyses(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether FFmpeg analyses each file that is opened from now on."""
+    """Return whether FFmpeg analyses each file that is opened from now on."""
     seen: list[bool] = []
     opened = Video._opened
 
@@ -186,7 +186,7 @@ def doubled(plane: np.ndarray, axis: int) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def uneven(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A video of frames every 20 ms, with a pause of half a second before each tenth."""
+    """Return a video of frames every 20 ms, with a pause of half a second before each tenth."""
     times = [20 * number + 480 * (number // 10) for number in range(FRAMES)]
     return write(tmp_path_factory.mktemp("uneven") / "a.mkv", "libx264", "matroska", times)
 

@@ -29,14 +29,14 @@ EXACT = ("flac.mkv", "pcm.avi", "pcm.mov")
 
 
 def tone(rate: int, channels: int = 2) -> np.ndarray:
-    """A sweep, other in each channel, as long as the pictures and a little longer: (time, channels)."""
+    """Return a sweep, other in each channel, as long as the pictures and a little longer: (time, channels)."""
     times = np.arange(round((FRAMES / RATE + 0.3) * rate)) / rate
     phases = 2 * np.pi * (200 * times[:, None] * np.arange(1, channels + 1) + 150 * times[:, None] ** 2)
     return (0.5 * np.sin(phases)).astype(np.float32)
 
 
 def write(path: Path, pictures: str, sound: str | None, rate: int = 48000, delay: float = 0.0) -> str:
-    """Writes a video whose sound begins ``delay`` seconds after the first picture."""
+    """Write a video whose sound begins ``delay`` seconds after the first picture."""
     with av.open(str(path), "w") as file:
         video = file.add_stream(pictures, rate=RATE)
         video.width, video.height, video.pix_fmt = SIDE, SIDE, "yuv420p"
@@ -70,7 +70,7 @@ def run(define: Callable[[], Any], **settings: Any) -> list[list[np.ndarray]]:
 
 
 def check_heard(name: str, heard: np.ndarray, start: float) -> None:
-    """Raises AssertionError unless this is the tone from ``start`` seconds on."""
+    """Raise AssertionError unless this is the tone from ``start`` seconds on."""
     _, _, rate, slack = FILES[name]
     whole = tone(rate)
     first = round(start * rate)

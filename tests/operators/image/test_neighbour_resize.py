@@ -27,7 +27,7 @@ def noise(height: int, width: int) -> np.ndarray:
 
 
 def interpolated(image: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """The image between its pixels, in double precision."""
+    """Return the image between its pixels, in double precision."""
     for axis, places in enumerate((rows, columns)):
         below = np.clip(np.floor(places).astype(int), 0, image.shape[axis] - 1)
         above = np.minimum(below + 1, image.shape[axis] - 1)

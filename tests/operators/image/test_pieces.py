@@ -154,7 +154,7 @@ def test_patches_are_padded() -> None:
 
 
 def patches_of(image: np.ndarray, patch: int) -> np.ndarray:
-    """The patches of an image, of shape (patches, patch, patch, C), row by row."""
+    """Return the patches of an image, of shape (patches, patch, patch, C), row by row."""
     rows, columns = image.shape[0] // patch, image.shape[1] // patch
     cut = normal(image).reshape(rows, patch, columns, patch, 3).transpose(0, 2, 1, 3, 4)
     return cut.reshape(-1, patch, patch, 3)
@@ -166,7 +166,7 @@ def tiles_of(image: np.ndarray, tile: tuple[int, int], stride: tuple[int, int]) 
 
 
 def with_whole(work: Callable[..., Any], image: np.ndarray, whole: np.ndarray) -> list[np.ndarray]:
-    """The outputs for an image and a picture of the whole, which are given side by side."""
+    """Return the outputs for an image and a picture of the whole, which are given side by side."""
     both = np.zeros((max(len(image), len(whole)), image.shape[1] + whole.shape[1], 3), np.uint8)
     both[: len(image), : image.shape[1]], both[: len(whole), image.shape[1] :] = image, whole
 

@@ -19,5 +19,5 @@ import networks
 
 @pytest.fixture
 def write_network(tmp_path: Path) -> Callable[..., Path]:
-    """Writes networks to a temporary folder."""
+    """Write networks to a temporary folder."""
     return functools.partial(networks.write_network, folder=tmp_path)

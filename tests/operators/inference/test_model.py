@@ -47,7 +47,7 @@ def counting(write_network: WriteNetwork) -> Path:
 
 
 def run(define: Callable[[Any], Any], samples: list[np.ndarray], **settings: Any) -> list[list[np.ndarray]]:
-    """The outputs of a pipeline for one batch."""
+    """Return the outputs of a pipeline for one batch."""
 
     @pipeline_def(batch_size=max(len(samples), 1), num_threads=2, device_id=None, prefetch_queue_depth=1, **settings)
     def pipe() -> Any:
@@ -275,7 +275,7 @@ def test_a_gpu_without_its_provider_is_refused(doubling: Path, with_gpu: None) -
 
 @pytest.fixture
 def outside(write_network: WriteNetwork, tmp_path: Path) -> Path:
-    """A network beside the folder `inside`."""
+    """Return a network beside the folder `inside`."""
     (tmp_path / "inside").mkdir()
     return write_network([("Neg", ["x"], ["y"])], {"x": ["n", 1]}, {"y": ["n", 1]}, name="outside.onnx")
 

@@ -59,7 +59,7 @@ def source(device: str, name: str = "images", layout: str = "HWC") -> Any:
 
 
 def check_equal(define: Callable[[str], Any], on_gpu: Sequence[bool], **inputs: Any) -> None:
-    """Raises AssertionError unless both devices give the same; ``on_gpu``: which outputs lie on the GPU if images do."""
+    """Raise AssertionError unless both devices give the same; ``on_gpu``: which outputs lie on the GPU if images do."""
     results = {}
     for device in ("cpu", "gpu"):
         pipeline = built(define, device)

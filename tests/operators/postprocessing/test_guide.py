@@ -17,7 +17,7 @@ GUIDE = Path(__file__).parents[3] / "docs" / "answers.md"
 
 
 def of_guide(name: str) -> Callable[[], Pipeline]:
-    """A pipeline of the guide, by the name of its definition."""
+    """Return a pipeline of the guide, by the name of its definition."""
     code = next(
         own for own in re.findall(r"```python\n(.*?)```", GUIDE.read_text("utf-8"), re.S) if f"def {name}(" in own
     )

@@ -60,7 +60,7 @@ def test_caffe(tmp_path: Path) -> None:
 
 
 def _tensor(extents: bytes, field: int, content: bytes) -> bytes:
-    """A TensorProto in a TensorProtos, of lengths below 128."""
+    """Return a TensorProto in a TensorProtos, of lengths below 128."""
     body = b"".join(bytes([1 << 3, extent]) for extent in extents) + bytes([field << 3 | 2, len(content)]) + content
     return bytes([1 << 3 | 2, len(body)]) + body
 
@@ -136,7 +136,7 @@ def test_sky(tmp_path: Path) -> None:
 
 
 def _annotations(folder: Path, **changes: Any) -> dict[str, str]:
-    """A data set of one image with one object; changes are of the image, or of the object."""
+    """Return a data set of one image with one object; changes are of the image, or of the object."""
     (folder / "a.jpg").write_bytes(b"a")
     image = {"id": 1, "file_name": "a.jpg", "height": 20, "width": 30}
     thing = {"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "segmentation": [[1, 1, 5, 1, 5, 5]]}
@@ -329,7 +329,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, reader: str) -> No
 
 @pytest.fixture
 def shared_folder() -> Iterator[Path]:
-    """A folder that other users reach, too: those above `tmp_path` are its owner's alone."""
+    """Yield a folder that other users reach, too: those above `tmp_path` are its owner's alone."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
@@ -346,7 +346,7 @@ def unprivileged() -> Iterator[None]:
 
 
 def _reading_from(folder: Path, reader: str) -> Pipeline:
-    """Reads the file `classes/a.bin`, which is written."""
+    """Read the file `classes/a.bin`, which is written."""
     data, index = folder / "classes" / "a.bin", folder / "a.idx"
     data.parent.mkdir(parents=True)
     write_records(reader, data, index, 1000)

@@ -15,7 +15,7 @@ FRAMES, HEIGHT, WIDTH = 10, 32, 48
 
 
 def _encoded(frames: int) -> np.ndarray:
-    """A clip of plain frames, each brighter than the one before."""
+    """Return a clip of plain frames, each brighter than the one before."""
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="webm") as file:
         stream = file.add_stream("libvpx-vp9", rate=25)

@@ -25,7 +25,7 @@ def left() -> list[str]:
 
 
 def destroy_and_tell(group: torch.distributed.ProcessGroup | None = None) -> None:
-    """Destroys a process group, and tells which threads are left."""
+    """Destroy a process group, and tell which threads are left."""
     destroy(group)
     until = time.monotonic() + PATIENCE
     while left() and time.monotonic() < until:

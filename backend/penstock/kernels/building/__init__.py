@@ -82,7 +82,7 @@ class _Job(NamedTuple):
 
 
 def build_here(processes: int = 2, first: bool = False) -> Built:
-    """Compiles for this machine, into the checkout.
+    """Compile for this machine, into the checkout.
 
     Args:
         processes: that compile at once.
@@ -99,7 +99,7 @@ def build_here(processes: int = 2, first: bool = False) -> Built:
 
 
 def build_levels(architecture: str, processes: int = 2) -> Built:
-    """Compiles for all levels of an architecture's processors, into the checkout, from where wheels take them.
+    """Compile for all levels of an architecture's processors, into the checkout, from where wheels take them.
 
     Args:
         architecture: the wheel's: ``x86_64`` or ``aarch64``.
@@ -123,7 +123,7 @@ def build_levels(architecture: str, processes: int = 2) -> Built:
 
 
 def build_cuda_here(threads: int = 2) -> int:
-    """Compiles the CUDA kernels for all GPUs, into the checkout, from where it and wheels take them.
+    """Compile the CUDA kernels for all GPUs, into the checkout, from where it and wheels take them.
 
     Args:
         threads: that compile at once.
@@ -151,7 +151,7 @@ def build_library(
     processes: int = 2,
     wanted: frozenset[Signature] | None = None,
 ) -> Built:
-    """Compiles kernels into a library; objects that have not changed since the last time are taken from its folder.
+    """Compile kernels into a library; objects that have not changed since the last time are taken from its folder.
 
     Args:
         signatures: of the kernels.
@@ -199,7 +199,9 @@ def _jobs(signatures: Iterable[Signature], folder: Path, target: Target, failure
 
 
 def _compile_all(jobs: Sequence[_Job], processes: int) -> Iterable[str]:
-    """Compiles all, and yields what failed. Kernels of a module share functions, so that a process compiles several of these."""
+    """Compile all, and yield what failed. Kernels of a module share functions, so that a process compiles several of
+    these.
+    """
     modules = defaultdict[str, list[_Job]](list)
     for job in jobs:
         modules[job.signature.name.partition(":")[0]].append(job)
@@ -219,7 +221,7 @@ def _compile_all(jobs: Sequence[_Job], processes: int) -> Iterable[str]:
 
 
 def _compile_part(jobs: Sequence[_Job]) -> list[str]:
-    """Compiles some kernels; returns what failed."""
+    """Compile some kernels; return what failed."""
     from penstock.kernels.building.objects import compile_object
 
     failures = []
@@ -248,6 +250,8 @@ def _index(jobs: Sequence[_Job], target: Target) -> dict[str, object]:
 
 
 def _contents(library: Path) -> str:
-    """A digest of what a library was linked from; empty if there is none. It may be one for another architecture, so it is not loaded."""
+    """Return a digest of what a library was linked from; empty if there is none. It may be one for another
+    architecture, so it is not loaded.
+    """
     found = re.search(rb'"contents":"([0-9a-f]+)"', library.read_bytes()) if library.is_file() else None
     return found[1].decode() if found else ""

@@ -15,7 +15,7 @@ from penstock.kernels.building import build_cuda_here, build_here, build_levels
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command; returns its status: 1 if something that is listed cannot be compiled."""
+    """Run the command; return its status: 1 if something that is listed cannot be compiled."""
     parser = argparse.ArgumentParser(prog="python -m penstock.kernels.building", description=__doc__)
     parser.add_argument(
         "--levels", metavar="ARCHITECTURE", help="compile for all levels of x86_64 or aarch64 processors, for wheels"

@@ -33,7 +33,7 @@ class NvrtcError(PenstockError):
 
 
 def build_cuda(kernels: Iterable[CudaKernel], archive: Path, threads: int = 2) -> int:
-    """Compiles the kernels that an archive lacks, and leaves out what is in it besides.
+    """Compile the kernels that an archive lacks, and leave out what is in it besides.
 
     Args:
         kernels: which.
@@ -67,7 +67,7 @@ def build_cuda(kernels: Iterable[CudaKernel], archive: Path, threads: int = 2) -
 
 
 def _compiled(archive: Path) -> dict[str, dict[str, Binary]]:
-    """The kernels in an archive that are there for all architectures, by digest and architecture."""
+    """Return the kernels in an archive that are there for all architectures, by digest and architecture."""
     if not archive.is_file():
         return {}
     with zipfile.ZipFile(archive) as file:
@@ -85,14 +85,14 @@ def _digest(kernel: CudaKernel) -> str:
 
 @functools.cache
 def _text(kernel: CudaKernel) -> str:
-    """The complete source of a kernel."""
+    """Return the complete source of a kernel."""
     module = ".".join((_PACKAGE, *Path(kernel.source).with_suffix("").parts))
     source: KernelSource = importlib.import_module(module).SOURCE
     return source.text(kernel.preamble)
 
 
 def _compile(kernel: CudaKernel, architecture: str) -> Binary:
-    """Compiles a kernel for an architecture."""
+    """Compile a kernel for an architecture."""
     nvrtc, program = _nvrtc(), c_void_p()
     text, instance = _text(kernel).encode(), kernel.instance.encode()
     _check(nvrtc.nvrtcCreateProgram(byref(program), text, kernel.source.encode(), 0, None, None))

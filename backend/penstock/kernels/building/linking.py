@@ -23,7 +23,7 @@ MEMORY = NativeLibrary("libpenstock_kernels_memory.so", "kernels", ("-std=c++20"
 def link(
     objects: Sequence[Path], index: Mapping[str, object], target: Target, library: Path, compiler: Sequence[str]
 ) -> None:
-    """Links objects, and writes the library at once, so that no process loads a part of it.
+    """Link objects, and write the library at once, so that no process loads a part of it.
 
     Args:
         objects: of kernels.
@@ -59,7 +59,7 @@ def link(
 
 
 def _index_object(text: str, target: Target) -> bytes:
-    """An object with the index of a library."""
+    """Return an object with the index of a library."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     data = bytearray(text.encode() + b"\0")

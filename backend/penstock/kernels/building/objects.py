@@ -102,7 +102,7 @@ def _codegen(target: Target) -> _Codegen:
 
 
 def _executable(library: CodeLibrary, description: FunctionDescriptor, environment: object) -> object:
-    """A function of Python without code: it is never called, but numba knows compiled functions by theirs."""
+    """Return a function of Python without code: it is never called, but numba knows compiled functions by theirs."""
     library.finalize()
     return _dynfunc.make_function(
         description.lookup_module(), description.qualname.rpartition(".")[2], "", 0, environment, (library,)
@@ -110,7 +110,7 @@ def _executable(library: CodeLibrary, description: FunctionDescriptor, environme
 
 
 def find_kernel(name: str) -> Compiled:
-    """The kernel of a name.
+    """Return the kernel of a name.
 
     Raises:
         LookupError: there is none.
@@ -126,7 +126,7 @@ def find_kernel(name: str) -> Compiled:
 
 
 def compile_object(signature: Signature, symbol: str, target: Target) -> CompiledObject:
-    """Compiles a kernel for a target.
+    """Compile a kernel for a target.
 
     Args:
         signature: which, and for which types.
@@ -177,7 +177,7 @@ def _remove_what_is_not_used(module: llvm.ModuleRef, codegen: _Codegen) -> None:
 
 
 def _declared(compiled: CompileResult) -> tuple[ir.Module, ir.Function]:
-    """A module with the declaration of a compiled function."""
+    """Return a module with the declaration of a compiled function."""
     context, description = cpu_target.target_context, compiled.fndesc
     module = context.codegen()._create_empty_module("entry")
     kind = context.call_conv.get_function_type(description.restype, description.argtypes)
@@ -185,7 +185,9 @@ def _declared(compiled: CompileResult) -> tuple[ir.Module, ir.Function]:
 
 
 def _entry_for_words(compiled: CompileResult, symbol: str) -> str:
-    """A function of the words of arguments, of room for those of results, and of where an error goes: it returns a status."""
+    """Return a function of the words of arguments, of room for those of results, and of where an error goes: it returns
+    a status.
+    """
     module, function = _declared(compiled)
     given = ir.FunctionType(_INT32, [_WORD.as_pointer(), _WORD.as_pointer(), _ADDRESS.as_pointer()])
     entry = ir.Function(module, given, symbol)
@@ -206,7 +208,7 @@ def _entry_for_words(compiled: CompileResult, symbol: str) -> str:
 
 
 def _values(builder: ir.IRBuilder, value: Value) -> Iterator[Value]:
-    """The numbers and addresses of a value, in order."""
+    """Yield the numbers and addresses of a value, in order."""
     if isinstance(value.type, (ir.LiteralStructType, ir.ArrayType)):
         for index in range(
             len(value.type.elements) if isinstance(value.type, ir.LiteralStructType) else value.type.count
@@ -217,7 +219,7 @@ def _values(builder: ir.IRBuilder, value: Value) -> Iterator[Value]:
 
 
 def _entry_for_c(compiled: CompileResult, symbol: str) -> str:
-    """A function of C's, of the arguments, which returns the result."""
+    """Return a function of C's, of the arguments, which returns the result."""
     module, function = _declared(compiled)
     result, failure, *kinds = (argument.type for argument in function.args)
     entry = ir.Function(module, ir.FunctionType(result.pointee, kinds), symbol)

@@ -38,7 +38,7 @@ _TRIPLES = {architecture: f"{architecture}-unknown-linux-gnu" for architecture i
 
 
 def this_machine() -> Target:
-    """The processor of this machine, as numba compiles for it."""
+    """Return the processor of this machine, as numba compiles for it."""
     from llvmlite import binding
     from numba.core.codegen import get_host_cpu_features
 
@@ -48,7 +48,7 @@ def this_machine() -> Target:
 
 
 def levels(architecture: str) -> list[Target]:
-    """The levels that a wheel has a library for.
+    """Return the levels that a wheel has a library for.
 
     Args:
         architecture: the wheel's: ``x86_64`` or ``aarch64``, whatever this machine's is.

@@ -36,11 +36,11 @@ class Recording(Protocol):
     rate: int
 
     def read_into(self, output: np.ndarray) -> None:
-        """Fills (frames, channels) of int16, int32 or float32, and closes the file; missing data becomes silence."""
+        """Fill (frames, channels) of int16, int32 or float32, and close the file; missing data becomes silence."""
 
 
 def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recording:
-    """Reads the header of a recording.
+    """Read the header of a recording.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,).
@@ -74,7 +74,7 @@ class _Flac:
 
     @classmethod
     def of(cls, encoded: np.ndarray) -> _Flac | None:
-        """The recording, if it is FLAC of the usual kind."""
+        """Return the recording, if it is FLAC of the usual kind."""
         if bytes(encoded[:4]) != b"fLaC":
             return None
         start, last = 4, False
@@ -126,7 +126,7 @@ class _InProcess:
         output[read:] = 0
 
     def _read_blocks(self, output: np.ndarray) -> int:
-        """Fills an array of shape (frames, channels) with what the file has of it; returns the number of frames."""
+        """Fill an array of shape (frames, channels) with what the file has of it; return the number of frames."""
         frames, channels = output.shape
         block = max(_MAX_BLOCK_VALUES // max(channels, 1), 1)
         for start in range(0, frames, block):
@@ -162,7 +162,7 @@ class _Isolated:
 
 
 def read_header_in_worker(data: np.ndarray, output: None) -> list[int]:
-    """The worker's part of opening."""
+    """Return the worker's part of opening."""
     recording = _InProcess(data)
     return [recording.frames, recording.channels, recording.rate]
 

@@ -37,7 +37,7 @@ class PixelCost(NamedTuple):
     fixed: int = 0
 
     def of(self, image: Declared) -> int:
-        """The bytes that decoding such an image takes."""
+        """Return the bytes that decoding such an image takes."""
         value = -(-image.bits // 8)
         pixel = (
             self.copies * max(image.channels, _MIN_CHANNELS) * value + self.per_channel * image.channels + self.fixed
@@ -80,7 +80,7 @@ _JPEG_IN_PLACE, _JPEG_BY_LIBRARY, _JPEG_CMYK = 1, 7, 20
 def image_memory(
     header: ImageHeader, encoded: np.ndarray, output_type: DALIImageType, dtype: np.dtype, adjust_orientation: bool
 ) -> int:
-    """The bytes that :func:`~penstock.kernels.codecs.image_codec.decode` takes besides the result.
+    """Return the bytes that :func:`~penstock.kernels.codecs.image_codec.decode` takes besides the result.
 
     Args:
         header, encoded, output_type, adjust_orientation: as for ``decode``; the whole image is decoded.
@@ -117,10 +117,10 @@ _VIDEO_FRAMES, _VIDEO_BYTES_PER_PIXEL = 20, 1.5
 
 
 def video_bytes(height: int, width: int) -> int:
-    """The bytes that a decoder of video takes for frames of this size."""
+    """Return the bytes that a decoder of video takes for frames of this size."""
     return int(_VIDEO_FRAMES * _VIDEO_BYTES_PER_PIXEL * height * width)
 
 
 def recording_bytes(encoded: int) -> int:
-    """The bytes that decoding a recording of ``encoded`` bytes takes: libsndfile reads a copy, and in blocks."""
+    """Return the bytes that decoding a recording of ``encoded`` bytes takes: libsndfile reads a copy, and in blocks."""
     return encoded + BASE_BYTES

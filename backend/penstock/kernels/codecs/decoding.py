@@ -36,7 +36,7 @@ class Decoding:
         return cls(limits, isolate, DecoderPool(num_threads))
 
     def pool_for(self, trusted: bool, crash_prone: bool = False) -> DecoderPool | None:
-        """The worker processes if the data is to be decoded there, otherwise None.
+        """Return the worker processes if the data is to be decoded there, otherwise None.
 
         Args:
             trusted: whether the format's decoders are trusted.
@@ -46,7 +46,7 @@ class Decoding:
         return self.pool if apart else None
 
     def close(self) -> None:
-        """Ends the worker processes."""
+        """End the worker processes."""
         if self.pool is not None:
             self.pool.close()
 

@@ -34,7 +34,7 @@ class ImageCache:
 
     @classmethod
     def from_arguments(cls, arguments: dict[str, Any]) -> ImageCache:
-        """The cache for a decoder's ``cache_*`` arguments; raises ValueError for an unknown ``cache_type``."""
+        """Return the cache for a decoder's ``cache_*`` arguments; raise ValueError for an unknown ``cache_type``."""
         kind = arguments.get("cache_type", "")
         if kind not in ("", "threshold", "largest"):
             raise ValueError(f"Unknown cache_type '{kind}': use `threshold` or `largest`")
@@ -44,11 +44,11 @@ class ImageCache:
         )
 
     def find(self, name: str) -> object:
-        """The image of that name, or None."""
+        """Return the image of that name, or None."""
         return self._images.get(name)
 
     def offer(self, name: str, image: Any) -> None:
-        """Caches the image if it has a name and fits."""
+        """Cache the image if it has a name and fits."""
         size = int(image.nbytes)
         if not name or name in self._images or not max(self._threshold, 1) <= size <= self.capacity:
             return
@@ -59,7 +59,7 @@ class ImageCache:
         self._used += size
 
     def _drop_smaller(self, size: int) -> bool:
-        """Makes room for an image by dropping smaller ones; returns False, dropping nothing, if that does not suffice."""
+        """Make room for an image by dropping smaller ones; return False, dropping nothing, if that does not suffice."""
         free, dropped = self.capacity - self._used, []
         for name, image in sorted(self._images.items(), key=lambda item: int(item[1].nbytes)):
             if free >= size or image.nbytes >= size:

@@ -59,7 +59,7 @@ def decode(
     decoding: Decoding = FREELY,
     smooth: bool = True,
 ) -> None:
-    """Decodes an image, or a region of it, into ``output``.
+    """Decode an image, or a region of it, into ``output``.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
@@ -146,7 +146,7 @@ def decode_to_scratch(
     adjust_orientation: bool = True,
     fast_idct: bool = False,
 ) -> np.ndarray | None:
-    """A region of an image as uint8, in scratch memory that this thread's next call overwrites.
+    """Return a region of an image as uint8, in scratch memory that this thread's next call overwrites.
 
     Saves the copy that :func:`decode` makes. None for images that cannot be decoded in place: those whose regions do not
     decode exactly, those that need rotation or conversion, and those that are decoded in a worker process.
@@ -165,7 +165,9 @@ def decode_to_scratch(
 
 
 def reduced_extents(extents: Sequence[int], scale: int) -> tuple[int, ...]:
-    """The rows and columns of an image at one out of ``scale`` rows and columns; the last ones may cover fewer pixels."""
+    """Return the rows and columns of an image at one out of ``scale`` rows and columns; the last ones may cover fewer
+    pixels.
+    """
     return tuple(-(-extent // scale) for extent in extents)
 
 
@@ -216,7 +218,9 @@ def decode_reduced(
 
 
 def _averaged(image: np.ndarray, scale: int, region: Region) -> np.ndarray:
-    """The means of ``scale`` x ``scale`` pixels, of those in a region; the last rows and columns are repeated to complete them."""
+    """Return the means of ``scale`` x ``scale`` pixels, of those in a region; the last rows and columns are repeated to
+    complete them.
+    """
     (top, left), (rows, columns) = region.anchor, region.extents
     part = image[top * scale : (top + rows) * scale, left * scale : (left + columns) * scale]
     missing = ((0, rows * scale - part.shape[0]), (0, columns * scale - part.shape[1]), (0, 0))
@@ -252,7 +256,7 @@ def decode_jpegs(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Decodes many JPEGs at once, as :func:`decode` does one by one, to RGB, BGR or grey of uint8.
+    """Decode many JPEGs at once, as :func:`decode` does one by one, to RGB, BGR or grey of uint8.
 
     Args:
         files: the files.
@@ -306,13 +310,13 @@ def decode_jpegs_for(
 
 
 def _largest_first(files: EncodedFiles, headers: JpegHeaders, upright: bool) -> np.ndarray:
-    """The files to decode, the largest first; ``upright``: none that has to be turned."""
+    """Return the files to decode, the largest first; ``upright``: none that has to be turned."""
     order = np.argsort(-files.sizes, kind="stable")
     return order[~headers.turned[order]] if upright else order
 
 
 def _unwritable(encoded: np.ndarray) -> np.ndarray:
-    """A read-only view: numba would compile kernels again for writable arrays."""
+    """Return a read-only view: numba would compile kernels again for writable arrays."""
     view = encoded.view()
     view.flags.writeable = False
     return view
@@ -322,7 +326,7 @@ _SCAN = np.uint8(0xDA)
 
 
 def _check_scans(encoded: np.ndarray) -> None:
-    """Raises CorruptImageError for a JPEG whose many scans can only be meant to exhaust the decoder.
+    """Raise CorruptImageError for a JPEG whose many scans can only be meant to exhaust the decoder.
 
     The limit is DALI's, with its environment variable.
     """
@@ -361,7 +365,7 @@ def _decode_jpeg(
     region: Region | None,
     smooth: bool = True,
 ) -> bool:
-    """Decodes a JPEG, or a region of it, into a contiguous array; returns False if another decoder is needed."""
+    """Decode a JPEG, or a region of it, into a contiguous array; return False if another decoder is needed."""
     if not smooth:
         return _decode_repeated(encoded, header, space, output, fast_idct, region)
     if region is not None:
@@ -441,7 +445,7 @@ _WEBP_DECODERS = {DALIImageType.RGB: "WebPDecodeRGBInto", DALIImageType.BGR: "We
 
 
 def _decode_webp(encoded: np.ndarray, output_type: DALIImageType, region: Region | None, output: np.ndarray) -> bool:
-    """Decodes a WebP that is no animation; returns False if another decoder is needed."""
+    """Decode a WebP that is no animation; return False if another decoder is needed."""
     library = libwebp()
     if library is None or region is not None or output_type not in _WEBP_DECODERS or webp.is_animated(encoded):
         return False
@@ -465,7 +469,7 @@ _PLAIN_ROWS = {"bmp": (bmp.plain_rows, DALIImageType.BGR), "tiff": (tiff.plain_r
 def _copy_plain(
     encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType, region: Region | None, output: np.ndarray
 ) -> bool:
-    """Copies the pixels of a BMP or TIFF of 24 bits that is not compressed; returns False if another decoder is needed."""
+    """Copy the pixels of a BMP or TIFF of 24 bits that is not compressed; return False if another decoder is needed."""
     if (
         output.dtype != np.uint8
         or not output.flags.c_contiguous
@@ -502,7 +506,7 @@ def _decode_stored(
     region: Region | None,
     smooth: bool = True,
 ) -> tuple[np.ndarray, float]:
-    """The pixels (H, W, C) as stored (not rotated), and the value of full intensity.
+    """Return the pixels (H, W, C) as stored (not rotated), and the value of full intensity.
 
     YCbCr is returned as RGB.
     """
@@ -542,18 +546,18 @@ def _decode_stored(
 
 
 def nvimgcodec_region(region: Region) -> Any:
-    """The region as nvImageCodec's."""
+    """Return the region as nvImageCodec's."""
     return nvimgcodec().Region(*corners(region))
 
 
 def corners(region: Region) -> tuple[int, int, int, int]:
-    """A region's top, left, bottom and right."""
+    """Return a region's top, left, bottom and right."""
     (top, left), (height, width) = region.anchor, region.extents
     return top, left, top + height, left + width
 
 
 def full_intensity(dtype: np.dtype, precision: int) -> float:
-    """The value of full intensity in decoded images of a type, with ``precision`` significant bits."""
+    """Return the value of full intensity in decoded images of a type, with ``precision`` significant bits."""
     if dtype.kind == "f":
         return 1.0
     # Images of fewer than 8 bits are scaled to 8 when decoded.
@@ -565,17 +569,17 @@ _VETTED_BY_PILLOW = ("jpeg2k", "tiff")
 
 
 def _is_unknown_to_pillow(encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Whether Pillow can't read this kind of image; pipelines decode such files in worker processes."""
+    """Return whether Pillow can't read this kind of image; pipelines decode such files in worker processes."""
     return header.format == "tiff" and not header.by_pillow and tiff.check_tiff(encoded.data).crash_prone
 
 
 def _pillow_is_right(codec: ModuleType, encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Whether Pillow loses nothing of such a file: at most 8 bits, and not CMYK."""
+    """Return whether Pillow loses nothing of such a file: at most 8 bits, and not CMYK."""
     return not header.cmyk and codec.CodeStream(encoded).precision <= 8
 
 
 def _pillow_cuts_depth(codec: ModuleType, encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Whether it is a TIFF with alpha and more than 8 bits, which Pillow would reduce to 8."""
+    """Return whether it is a TIFF with alpha and more than 8 bits, which Pillow would reduce to 8."""
     return (
         header.format == "tiff"
         and header.channels == 4
@@ -585,7 +589,7 @@ def _pillow_cuts_depth(codec: ModuleType, encoded: np.ndarray, header: ImageHead
 
 
 def _holds_real_colours(codec: ModuleType, encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Whether it is a floating-point colour TIFF, which Pillow can't read."""
+    """Return whether it is a floating-point colour TIFF, which Pillow can't read."""
     return (
         header.format == "tiff"
         and header.channels == 3
@@ -597,7 +601,7 @@ def _holds_real_colours(codec: ModuleType, encoded: np.ndarray, header: ImageHea
 def _decode_with_opencv(
     encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType, region: Region | None
 ) -> np.ndarray:
-    """The pixels of an image with three channels, as stored."""
+    """Return the pixels of an image with three channels, as stored."""
     cv2 = opencv()
     # OpenCV rotates some kinds of images and not others; DALI does not rotate these.
     pixels = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED) if header.orientation == UPRIGHT else None
@@ -611,12 +615,12 @@ def _decode_with_opencv(
 
 
 def gray_via_rgb(header: ImageHeader, output_type: DALIImageType) -> bool:
-    """Whether the image (a CMYK JPEG) is converted to gray via RGB."""
+    """Return whether the image (a CMYK JPEG) is converted to gray via RGB."""
     return header.format == "jpeg" and header.channels == 4 and output_type == DALIImageType.GRAY
 
 
 def taken_by_nvimgcodec(header: ImageHeader, output_type: DALIImageType) -> bool:
-    """Whether nvImageCodec decodes such images correctly.
+    """Return whether nvImageCodec decodes such images correctly.
 
     It reads fewer formats than Pillow, alters the channels of some, and multiplies the colours of TIFFs by alpha.
     """
@@ -645,7 +649,7 @@ def decode_parameters(output_type: DALIImageType) -> Any:
 
 
 def _decode_error(encoded: np.ndarray, header: ImageHeader) -> ImageError:
-    """The error for an image with a valid header and damaged data."""
+    """Return the error for an image with a valid header and damaged data."""
     what = f"the {header.format.upper()} image of {header.height}x{header.width} pixels ({encoded.size} bytes)"
     if header.format == "jpeg" and simplejpeg() is not None:
         try:
@@ -677,7 +681,9 @@ def _decode_with_pillow(
 
 
 def _as_mode(image: Any, output_type: DALIImageType) -> object:
-    """The image in the mode of an output type; those with more than 8 bits keep their depth and a single channel."""
+    """Return the image in the mode of an output type; those with more than 8 bits keep their depth and a single
+    channel.
+    """
     if image.mode.startswith(("I", "F")):
         return image
     if output_type == DALIImageType.ANY_DATA:
@@ -698,7 +704,7 @@ _MAX_CONVERTED_VALUES = 1 << 18
 def _write_upright(
     pixels: np.ndarray, maximum: float, to_ycbcr: bool, orientation: Orientation, output: np.ndarray
 ) -> None:
-    """Fills ``output`` with stored pixels, with ``maximum`` as full intensity, converted and made upright."""
+    """Fill ``output`` with stored pixels, with ``maximum`` as full intensity, converted and made upright."""
     if not to_ycbcr and _has_range(pixels, maximum, output.dtype):
         _copy_pixels(orientation.upright(pixels), output)
         return
@@ -718,7 +724,7 @@ def _write_upright(
 
 
 def _has_range(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> bool:
-    """Whether pixels are of ``dtype``, with its greatest value as full intensity."""
+    """Return whether pixels are of ``dtype``, with its greatest value as full intensity."""
     return bool(pixels.dtype == dtype and maximum == (1.0 if dtype.kind == "f" else np.iinfo(dtype).max))
 
 
@@ -737,7 +743,7 @@ _MAX_TABULATED = 2
 
 @functools.lru_cache(maxsize=32)
 def _scaling_table(source: np.dtype, maximum: float, target: np.dtype) -> np.ndarray:
-    """The scaled value for every value of ``source``, an unsigned type of 8 or 16 bits."""
+    """Return the scaled value for every value of ``source``, an unsigned type of 8 or 16 bits."""
     return _scaled(np.arange(np.iinfo(source).max + 1, dtype=np.float32), maximum, target)
 
 
@@ -764,7 +770,7 @@ _BAND = 64
 
 
 def _copy_pixels(source: np.ndarray, output: np.ndarray) -> None:
-    """Copies an image whose rows and columns may be reversed or swapped.
+    """Copy an image whose rows and columns may be reversed or swapped.
 
     Whole pixels are copied, band by band, which is 2 to 3 times faster than numpy's copy of single values.
     """

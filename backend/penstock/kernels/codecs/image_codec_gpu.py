@@ -156,7 +156,7 @@ class GpuImageDecoder:
         return self._cupy.empty((0, 0, 0), numpy_dtype(dtype))
 
     def begin(self, jobs: Jobs) -> Begun:
-        """Begins to decode images, in the order of CuPy's current stream."""
+        """Begin to decode images, in the order of CuPy's current stream."""
         begun = Begun(jobs, [self._cache.find(name) for name in jobs.names] or [None] * len(jobs))
         missing = [index for index, result in enumerate(begun.results) if result is None]
         taken = self._decoded_early(jobs, missing)
@@ -173,7 +173,8 @@ class GpuImageDecoder:
         return begun
 
     def read_jpegs(self, files: EncodedFiles, decoding: Decoding = FREELY) -> JpegsRead | None:
-        """Reads the headers of files that are all ordinary JPEGs, whole, and stored upright, without Python looking at each.
+        """Read the headers of files that are all ordinary JPEGs, whole, and stored upright, without Python looking at
+        each.
 
         None if one of them is of another kind, or decoded elsewhere, or if something about the decoder needs a look at each:
         :meth:`begin` then takes them. Threads begin to read what our kernels are to know.
@@ -193,7 +194,7 @@ class GpuImageDecoder:
         return JpegsRead(files, pixels, images, headers, shapes, room, total, reading)
 
     def begin_jpegs(self, read: JpegsRead, following_for: FollowingFor | None = None) -> Begun | None:
-        """Begins to decode files without Python looking at each; None if :meth:`begin` is to take them.
+        """Begin to decode files without Python looking at each; None if :meth:`begin` is to take them.
 
         Args:
             following_for: asked if our kernels decode them.
@@ -233,7 +234,7 @@ class GpuImageDecoder:
         return Begun(jobs, [None] * count, [Part(batch, range(count), places, True, joined)])
 
     def _begin_followed(self, read: JpegsRead, following_for: FollowingFor) -> Begun | None:
-        """Begins to decode windows of ordinary JPEGs whose pixels are followed; None if that is not possible.
+        """Begin to decode windows of ordinary JPEGs whose pixels are followed; None if that is not possible.
 
         The pixels of those that our kernels take are in memory for a while only; the others are followed when they are decoded.
         """
@@ -263,13 +264,17 @@ class GpuImageDecoder:
         return begun
 
     def _own_turn(self, count: int, pixels: int) -> Streams:
-        """The streams for our kernels to decode ``count`` images of so many pixels together, after what the current one was told."""
+        """Return the streams for our kernels to decode ``count`` images of so many pixels together, after what the
+        current one was told.
+        """
         turn = self._own_turns.next(count, pixels)
         self.batches_ahead = self._own_turns.idle
         return Streams(self._own_streams[turn], self._cupy.cuda.get_current_stream(), self._event)
 
     def _engine_turn(self, turns: Turns, count: int, pixels: int) -> tuple[BatchDecoder, Streams]:
-        """The decoder of nvImageCodec for these, and the streams, of which the one to decode on now follows the current one."""
+        """Return the decoder of nvImageCodec for these, and the streams, of which the one to decode on now follows the
+        current one.
+        """
         decoder, stream, event = turns.next(count, pixels)
         self.batches_ahead = turns.idle
         streams = Streams(stream, self._cupy.cuda.get_current_stream(), event)
@@ -287,7 +292,7 @@ class GpuImageDecoder:
     def finish(
         self, begun: Begun, parallel: Parallel, decoding: Decoding = FREELY, pool: HostPool | None = None
     ) -> Sequence[Any]:
-        """Waits for images, as far as the host has to, and decodes those that could not be begun.
+        """Wait for images, as far as the host has to, and decode those that could not be begun.
 
         Args:
             begun: what was begun.
@@ -316,7 +321,7 @@ class GpuImageDecoder:
         return results
 
     def _joined(self, part: Part, begun: Begun) -> Sequence[int]:
-        """Waits for a part, as far as the host has to; for each image, whether it is decoded.
+        """Wait for a part, as far as the host has to; for each image, whether it is decoded.
 
         Those that the JPEG engine failed at are decoded by our kernels, to where they would lie.
         """
@@ -349,7 +354,7 @@ class GpuImageDecoder:
         return JpegDecoder(pixels.channels, pixels is BGR, self._smooth, min(self._num_threads, _GATHERING))
 
     def _take(self, part: Part, states: Sequence[int], begun: Begun) -> None:
-        """Takes the images of a part that are decoded."""
+        """Take the images of a part that are decoded."""
         jobs = begun.jobs
         for index, place, state in zip(part.taken, part.places, states):
             if state:
@@ -381,7 +386,7 @@ class GpuImageDecoder:
     # -- without Python ----------------------------------------------------------------------------------------------
 
     def _decoded_early(self, jobs: Jobs, missing: list[int]) -> list[int]:
-        """The jobs that may be decoded without Python.
+        """Return the jobs that may be decoded without Python.
 
         nvJPEG fills in what is missing at a file's end, so such damaged files are judged by the CPU's decoder.
         """
@@ -409,7 +414,7 @@ class GpuImageDecoder:
         taken: Sequence[int],
         scans: JpegScans | None = None,
     ) -> None:
-        """Begins to decode some of the images: with ``scans`` by our kernels, without by nvImageCodec."""
+        """Begin to decode some of the images: with ``scans`` by our kernels, without by nvImageCodec."""
         pixels, jobs = _FORMATS[self._output_type], begun.jobs
         headers, sizes = jobs.headers, self._stored_sizes(jobs, taken)
         if isinstance(headers, JpegHeaders):
@@ -475,7 +480,7 @@ class GpuImageDecoder:
         return parts, np.array([0 if part is None else part.ptr for part in parts], np.int64)
 
     def _stored_regions(self, jobs: Jobs, taken: Sequence[int]) -> np.ndarray:
-        """The regions to decode, as in :class:`EncodedImages`."""
+        """Return the regions to decode, as in :class:`EncodedImages`."""
         if jobs.regions is None:
             return np.zeros((len(taken), 4), np.int64)
         anchors, extents = (column[taken] for column in jobs.regions)
@@ -500,7 +505,7 @@ class GpuImageDecoder:
     # -- by the Python API -------------------------------------------------------------------------------------------
 
     def _decode_others(self, begun: Begun) -> None:
-        """Decodes what the C API was not asked for and the GPU takes."""
+        """Decode what the C API was not asked for and the GPU takes."""
         taken_early = {index for part in begun.parts for index in part.taken}
         taken = [
             index
@@ -523,7 +528,7 @@ class GpuImageDecoder:
         return taken_by_nvimgcodec(header, self._output_type)
 
     def _finished(self, header: ImageHeader, shape: tuple[int, ...], place: Any, precision: int) -> Any:
-        """The image turned upright and converted; None if its shape differs from the header's."""
+        """Return the image turned upright and converted; None if its shape differs from the header's."""
         cupy = self._cupy
         orientation = header.placed(self._adjust)
         if self._upright_bytes and orientation is UPRIGHT and place.dtype == np.uint8:
@@ -548,7 +553,7 @@ class GpuImageDecoder:
         return Located(interface["data"][0], interface["shape"], np.dtype(interface["typestr"]), image)
 
     def _decode_rest(self, begun: Begun, parallel: Parallel, decoding: Decoding, pool: HostPool | None) -> None:
-        """Decodes images that are in no part, while the GPU is at work on those that are."""
+        """Decode images that are in no part, while the GPU is at work on those that are."""
         if sum([len(part.taken) for part in begun.parts]) < len(begun.results):
             self._decode_others(begun)
             taken = {index for part in begun.parts for index in part.taken}
@@ -558,7 +563,7 @@ class GpuImageDecoder:
     def _decode_on_cpu(
         self, begun: Begun, indices: Sequence[int], parallel: Parallel, decoding: Decoding, pool: HostPool | None
     ) -> None:
-        """Decodes images on the CPU, into one block of memory, which is then copied to the GPU at once."""
+        """Decode images on the CPU, into one block of memory, which is then copied to the GPU at once."""
         if not indices:
             return
         jobs, results = begun.jobs, begun.results
@@ -596,12 +601,12 @@ def _divided(indices: Sequence[int], chosen: np.ndarray) -> tuple[list[int], lis
 
 
 def as_array(image: Any) -> Any:
-    """An image that :meth:`GpuImageDecoder.decode` gave as an array."""
+    """Return an image that :meth:`GpuImageDecoder.decode` gave as an array."""
     return image.array() if isinstance(image, Located) else image
 
 
 def _ycbcr(cupy: ModuleType, pixels: Any, maximum: float, matrix: Any, dtype: np.dtype) -> tuple[Any, float]:
-    """The same as on the CPU."""
+    """Return the same as on the CPU."""
     normalized = pixels.astype(cupy.float32) * np.float32(1 / maximum) @ matrix
     if dtype == np.uint8:
         offset = cupy.asarray(YCBCR_OFFSET + 0.5, cupy.float32)
@@ -610,7 +615,7 @@ def _ycbcr(cupy: ModuleType, pixels: Any, maximum: float, matrix: Any, dtype: np
 
 
 def _converted(cupy: ModuleType, pixels: Any, maximum: float, dtype: np.dtype) -> Any:
-    """The same as on the CPU."""
+    """Return the same as on the CPU."""
     if pixels.dtype == dtype and maximum == (1.0 if dtype.kind == "f" else np.iinfo(dtype).max):
         return pixels
     normalized = pixels.astype(cupy.float32) * np.float32(1 / maximum)

@@ -69,21 +69,21 @@ class Orientation:
     flip_x: bool = False
 
     def size(self, height: int, width: int) -> tuple[int, int]:
-        """The upright size (height, width) of an image stored as ``height`` x ``width``."""
+        """Return the upright size (height, width) of an image stored as ``height`` x ``width``."""
         return (width, height) if self.transposed else (height, width)
 
     def upright(self, stored: np.ndarray) -> np.ndarray:
-        """The upright view of a stored image of shape (H, W, ...), without a copy."""
+        """Return the upright view of a stored image of shape (H, W, ...), without a copy."""
         image = stored.swapaxes(0, 1) if self.transposed else stored
         return image[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
 
     def stored(self, upright: np.ndarray) -> np.ndarray:
-        """The stored view of an upright image of shape (H, W, ...); the inverse of :meth:`upright`."""
+        """Return the stored view of an upright image of shape (H, W, ...); the inverse of :meth:`upright`."""
         image = upright[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
         return image.swapaxes(0, 1) if self.transposed else image
 
     def stored_region(self, region: Region, height: int, width: int) -> Region:
-        """The stored position of a region (in H, W) of the upright ``height`` x ``width`` image."""
+        """Return the stored position of a region (in H, W) of the upright ``height`` x ``width`` image."""
         (y, x), (rows, columns) = region.anchor, region.extents
         if self.flip_y:
             y = height - y - rows
@@ -132,11 +132,11 @@ class ImageHeader(NamedTuple):
     memory: int = 0
 
     def placed(self, adjust_orientation: bool) -> Orientation:
-        """The orientation to apply."""
+        """Return the orientation to apply."""
         return self.orientation if adjust_orientation else UPRIGHT
 
     def shape(self, output_type: DALIImageType, adjust_orientation: bool = True) -> tuple[int, int, int]:
-        """The shape (H, W, C) of the image decoded as ``output_type``."""
+        """Return the shape (H, W, C) of the image decoded as ``output_type``."""
         height, width = self.placed(adjust_orientation).size(self.height, self.width)
         return height, width, output_channels(output_type, self.channels)
 
@@ -175,7 +175,7 @@ class JpegHeaders(Sequence[ImageHeader]):
         return ImageHeader("jpeg", height, width, channels, BY_EXIF.get(orientation, UPRIGHT), isolated=self.isolated)
 
     def have_at_most(self, pixels: int) -> bool:
-        """Whether none of them has more pixels."""
+        """Return whether none of them has more pixels."""
         return all(height * width <= pixels for height, width in self.sizes.tolist())
 
     @property
@@ -195,7 +195,7 @@ class JpegHeaders(Sequence[ImageHeader]):
 
 
 def output_channels(output_type: DALIImageType, stored: int) -> int:
-    """The number of channels of an image of ``stored`` channels decoded as ``output_type``."""
+    """Return the number of channels of an image of ``stored`` channels decoded as ``output_type``."""
     if output_type == DALIImageType.ANY_DATA:
         return stored
     return 1 if output_type == DALIImageType.GRAY else 3

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader:
-    """The header of an encoded image.
+    """Return the header of an encoded image.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous; zeros after the image are ignored.
@@ -83,7 +83,7 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
 
 
 def read_jpeg_headers(files: EncodedFiles, decoding: Decoding = FREELY) -> Sequence[ImageHeader | None]:
-    """The headers of ordinary JPEGs, read together; None for each file that :func:`read_header` has to read."""
+    """Return the headers of ordinary JPEGs, read together; None for each file that :func:`read_header` has to read."""
     found = codecs.read_jpeg_headers(files.places, files.sizes)
     isolated, most = decoding.pool_for(trusted=True) is not None, decoding.limits.pixels
     taken = found["channels"] > 0
@@ -123,7 +123,7 @@ _LARGE, _DENSEST = 1 << 28, 10_000
 
 
 def parse_header(encoded: np.ndarray) -> ImageHeader:
-    """The header of an image other than a JPEG, parsed by the libraries, which must be trusted with it."""
+    """Return the header of an image other than a JPEG, parsed by the libraries, which must be trusted with it."""
     codec = nvimgcodec()
     if codec is not None:
         try:
@@ -182,7 +182,7 @@ _ORIENTATION_TAG, _TIFF_WIDTH, _TIFF_HEIGHT = 0x0112, 256, 257
 
 
 def _exif_orientation(tiff: memoryview | None) -> Orientation:
-    """The orientation in a TIFF structure (a file, or an EXIF block); upright if there is none."""
+    """Return the orientation in a TIFF structure (a file, or an EXIF block); upright if there is none."""
     if tiff is None:
         return UPRIGHT
     order = {b"II": "<", b"MM": ">"}.get(bytes(tiff[:2]))

@@ -55,7 +55,7 @@ class Jobs:
         return len(self.files)
 
     def shapes_of(self, indices: Sequence[int]) -> Sequence[tuple[int, ...]]:
-        """The shapes of some of the results."""
+        """Return the shapes of some of the results."""
         return self.shapes if len(indices) == len(self) else [self.shapes[index] for index in indices]
 
     def __getitem__(self, index: int) -> Job:
@@ -76,7 +76,9 @@ class Submitted(Protocol):
         """Whether :meth:`wait` would not wait."""
 
     def wait(self) -> Sequence[int]:
-        """Waits until the pixels are there, or until later work on the stream sees them; for each image, whether it is decoded."""
+        """Wait until the pixels are there, or until later work on the stream sees them; for each image, whether it is
+        decoded.
+        """
 
 
 class Followed(NamedTuple):
@@ -118,7 +120,7 @@ class Part:
     streams: Streams | None
 
     def join(self) -> Sequence[int]:
-        """Waits for the images, as far as the host has to; for each, whether it is decoded."""
+        """Wait for the images, as far as the host has to; for each, whether it is decoded."""
         states = self.batch.wait()
         if self.streams is not None:
             follow(self.streams.using, self.streams.decoding, self.streams.event)
@@ -143,7 +145,7 @@ class Begun:
     _apart: tuple[Streams, Callable[[], object]] | None = None
 
     def is_joined(self) -> None:
-        """Notes that images are used in the order of the work that follows them."""
+        """Note that images are used in the order of the work that follows them."""
         self._apart = None
 
     def __del__(self) -> None:
@@ -162,7 +164,7 @@ class Begun:
 def followed(
     jobs: Jobs, part: Part, following: PlannedResampling, streams: Streams, settle: Callable[[], object]
 ) -> Begun:
-    """A batch whose images something follows.
+    """Return a batch whose images something follows.
 
     Args:
         part: the images that are in memory for a while only.

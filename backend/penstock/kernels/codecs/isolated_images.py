@@ -48,7 +48,7 @@ def decode_isolated(
 
 
 def header_fields(header: ImageHeader) -> list[object]:
-    """A header in the form sent between processes."""
+    """Return a header in the form sent between processes."""
     turned = header.orientation
     return [
         *(header.format, header.height, header.width, header.channels),
@@ -58,7 +58,7 @@ def header_fields(header: ImageHeader) -> list[object]:
 
 
 def header_of(fields: Sequence[Any]) -> ImageHeader:
-    """The header that a worker sent; raises CorruptImageError if it is not valid."""
+    """Return the header that a worker sent; raise CorruptImageError if it is not valid."""
     try:
         name, height, width, channels, transposed, flip_y, flip_x, cmyk, by_pillow = fields
         orientation = Orientation(bool(transposed), bool(flip_y), bool(flip_x))

@@ -29,7 +29,7 @@ _scans = ThreadBuffers()
 def decode_region(
     encoded: np.ndarray, header: ImageHeader, region: Region, output: np.ndarray, reverse: bool, scale: int = 1
 ) -> bool:
-    """Decodes a region of a JPEG into ``output``; returns False, leaving ``output`` undefined, if it is not supported.
+    """Decode a region of a JPEG into ``output``; return False, leaving ``output`` undefined, if it is not supported.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
@@ -59,7 +59,7 @@ def decode_together(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Decodes regions of JPEGs on all threads, each of which takes the next file without asking Python.
+    """Decode regions of JPEGs on all threads, each of which takes the next file without asking Python.
 
     Args:
         files: the files.
@@ -98,7 +98,7 @@ _MIN_PIXELS_OF_PART = 1 << 19
 
 
 def _split_by_restarts(files: Files, channels: int, num_threads: int) -> tuple[Files, np.ndarray]:
-    """Cuts large images whose scans have restarts into parts, of whole rows, for threads that would have nothing to do.
+    """Cut large images whose scans have restarts into parts, of whole rows, for threads that would have nothing to do.
 
     Returns:
         The parts, and the number of each one's file.

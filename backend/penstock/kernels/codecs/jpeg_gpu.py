@@ -90,7 +90,7 @@ class JpegDecoder:
         keep: object = None,
         after: Stream | None = None,
     ) -> JpegBatch:
-        """Begins to decode those of a batch that are taken.
+        """Begin to decode those of a batch that are taken.
 
         Threads gather the data of a large batch and launch its kernels, without Python; what a small one needs is done at once.
 
@@ -113,7 +113,7 @@ class JpegDecoder:
         return batch
 
     def settle(self, stream: Stream) -> None:
-        """Waits until all kernels of the batch that was last begun in the order of a stream are launched.
+        """Wait until all kernels of the batch that was last begun in the order of a stream are launched.
 
         So the next one is launched after it, and may have its memory.
         """
@@ -169,7 +169,7 @@ class JpegBatch:
             self.work.follow(calls, launches.kept)
 
     def _gathering(self, files: EncodedFiles, pinned: Pinned) -> SharedWork:
-        """Copies the coded data to pinned memory, several shares at a time; a single one is copied at once."""
+        """Copy the coded data to pinned memory, several shares at a time; a single one is copied at once."""
         shares = max(min(self._scans.size // _WORTH_SHARING, self._decoder.threads), 1)
         places = pinned.address + self._begin, pinned.address
         place, kept = gathering(self._scans, files.places, files.sizes, *places, NOT_TAKEN, shares)
@@ -177,7 +177,7 @@ class JpegBatch:
         return SharedWork(gather_share.address, place, shares, (kept, files, pinned), threads)
 
     def _launch(self, launches: LaunchList, pinned: Pinned, stream: Stream) -> None:
-        """Lists what decodes the images; those for which there is no memory stay undecoded."""
+        """List what decodes the images; those for which there is no memory stay undecoded."""
         size, decoder, targets = self._begin + self._scans.size, self._decoder, self._targets
         alloc, beforehand = decoder.cuda.alloc, size >= _WORTH_A_STREAM
         pixels, rows = (_NO_ROWS, targets.rows) if isinstance(targets, Followed) else (targets.view(np.int64), _NO_ROWS)
@@ -213,7 +213,7 @@ class JpegBatch:
         return self.work.is_done and bool(self._done.done)
 
     def wait(self) -> list[bool]:
-        """Waits until the pixels are there; for each image that was taken, whether it is decoded."""
+        """Wait until the pixels are there; for each image that was taken, whether it is decoded."""
         status = self.work.wait()
         if status:
             raise driver_error(status)
@@ -225,7 +225,7 @@ class JpegBatch:
         return decoded
 
     def __del__(self) -> None:
-        """Leaves the memory of a batch that nobody waited for to others.
+        """Leave the memory of a batch that nobody waited for to others.
 
         Pinned memory is another's only when the GPU is done, and so is what another stream copied to.
         """

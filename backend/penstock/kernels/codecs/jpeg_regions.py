@@ -17,7 +17,7 @@ _RESTARTS, _FILL = range(0xD0, 0xD8), 0xFF
 
 
 def decodes_alone(encoded: np.ndarray, header: ImageHeader, stored: Region) -> bool:
-    """Whether decoding only a region on the CPU is exact.
+    """Return whether decoding only a region on the CPU is exact.
 
     It is if nothing but one scan follows, up to the end of the image: then a decoder that stops early misses no error.
     Damage to the scan's own data is not an error, and affects the pixels in the same way.
@@ -33,7 +33,7 @@ def decodes_alone(encoded: np.ndarray, header: ImageHeader, stored: Region) -> b
 
 
 def _has_single_scan(encoded: np.ndarray) -> bool:
-    """Whether a JPEG has one sequential scan followed by its end; its header must be valid."""
+    """Return whether a JPEG has one sequential scan followed by its end; its header must be valid."""
     data = encoded.data
     position, sequential = 2, False
     while position + 4 <= len(data) and data[position] == 0xFF:
@@ -51,7 +51,7 @@ def _has_single_scan(encoded: np.ndarray) -> bool:
 
 
 def _first_marker(scan: np.ndarray) -> int:
-    """The first marker that ends a scan's data, or -1."""
+    """Return the first marker that ends a scan's data, or -1."""
     from penstock.kernels.cpu.jpeg.markers import first_marker
 
     return int(first_marker(scan))

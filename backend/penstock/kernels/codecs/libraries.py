@@ -39,7 +39,7 @@ def nvimgcodec() -> Any:
 
 @contextlib.contextmanager
 def _without_advice_on_gpus() -> Iterator[None]:
-    """Suppresses nvImageCodec's messages on stderr about CUDA libraries, on machines without a GPU driver."""
+    """Suppress nvImageCodec's messages on stderr about CUDA libraries, on machines without a GPU driver."""
     if _has_driver():
         yield
         return
@@ -102,7 +102,7 @@ def libdeflate() -> Libdeflate | None:
 
 @functools.cache
 def libwebp() -> ctypes.CDLL | None:
-    """The library in Pillow's wheel, or None: WebPs are then decoded by nvImageCodec or Pillow.
+    """Return the library in Pillow's wheel, or None: WebPs are then decoded by nvImageCodec or Pillow.
 
     It decodes directly into the output: 8.4 ms, compared to 10.4 for nvImageCodec and a copy (1.1 megapixels, one thread), with the same
     pixels.
@@ -125,7 +125,7 @@ def libwebp() -> ctypes.CDLL | None:
 
 @functools.cache
 def pillow_image() -> ModuleType:
-    """The module ``PIL.Image``; raises ImportError, with the reason it is needed, if Pillow is not installed."""
+    """Return the module ``PIL.Image``; raise ImportError, with the reason it is needed, if Pillow is not installed."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -135,7 +135,7 @@ def pillow_image() -> ModuleType:
 
 @functools.cache
 def add_heif_to_pillow() -> None:
-    """Lets Pillow read HEIC; raises ImportError, with the reason it is needed, if pillow-heif is not installed."""
+    """Let Pillow read HEIC; raise ImportError, with the reason it is needed, if pillow-heif is not installed."""
     try:
         from pillow_heif import register_heif_opener
     except ImportError as error:
@@ -144,7 +144,7 @@ def add_heif_to_pillow() -> None:
 
 
 def decode_on_cpu(stream: object, parameters: object, fast_idct: bool, smooth: bool) -> np.ndarray | None:
-    """The pixels of nvImageCodec's stream, in memory that this thread reuses; None if decoding fails.
+    """Return the pixels of nvImageCodec's stream, in memory that this thread reuses; None if decoding fails.
 
     Args:
         fast_idct, smooth: as for :func:`~penstock.kernels.codecs.image_codec.decode`.

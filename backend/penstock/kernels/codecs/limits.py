@@ -31,27 +31,27 @@ class Limits:
     frames: int | None = None
 
     def tightened(self, other: Limits) -> Limits:
-        """The stricter of both limits."""
+        """Return the stricter of both limits."""
         pairs = [(getattr(self, item.name), getattr(other, item.name)) for item in fields(self)]
         return Limits(*(min((limit for limit in pair if limit is not None), default=None) for pair in pairs))
 
     def check_pixels(self, height: int, width: int, what: str = "image") -> None:
-        """Raises LimitError for an image (or frame) of that size."""
+        """Raise LimitError for an image (or frame) of that size."""
         if self.pixels is not None and height * width > self.pixels:
             _refuse(f"The {what} has {height}x{width} = {height * width} pixels", "max_pixels", self.pixels)
 
     def check_image(self, shape: tuple[int, int, int], itemsize: int) -> None:
-        """Raises LimitError for an image of the shape (H, W, C) that takes too many bytes."""
+        """Raise LimitError for an image of the shape (H, W, C) that takes too many bytes."""
         if self.bytes is not None:
             self.check_bytes(math.prod(shape) * itemsize, f"The image of {shape[0]}x{shape[1]} pixels")
 
     def check_bytes(self, size: int, what: str) -> None:
-        """Raises LimitError if ``size`` bytes are too many; ``what`` names the data."""
+        """Raise LimitError if ``size`` bytes are too many; ``what`` names the data."""
         if self.bytes is not None and size > self.bytes:
             _refuse(f"{what} decodes to {size} bytes", "max_bytes", self.bytes)
 
     def check_video(self, frames: int, shape: tuple[int, int, int]) -> None:
-        """Raises LimitError if this many frames (H, W, C) of uint8 exceed the limits."""
+        """Raise LimitError if this many frames (H, W, C) of uint8 exceed the limits."""
         height, width, channels = shape
         self.check_pixels(height, width, "video")
         if self.frames is not None and frames > self.frames:
@@ -59,7 +59,7 @@ class Limits:
         self.check_bytes(frames * height * width * channels, f"The video ({frames} frames of {height}x{width} pixels)")
 
     def check_audio(self, moments: int, channels: int, itemsize: int) -> None:
-        """Raises LimitError if a recording of this many frames, each with ``itemsize`` bytes per channel, exceeds them."""
+        """Raise LimitError if a recording of this many frames, each with ``itemsize`` bytes per channel, exceeds them."""
         values = moments * channels
         if self.frames is not None and values > self.frames:
             _refuse(f"The recording has {moments} x {channels} = {values} samples", "max_frames", self.frames)

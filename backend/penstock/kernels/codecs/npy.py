@@ -20,7 +20,7 @@ _MAX_DIMENSIONS, _LARGEST_EXTENT = 32, 2**31 - 1
 
 
 def view_npy(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
-    """The array in an NPY file, as a view of its bytes.
+    """Return the array in an NPY file, as a view of its bytes.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous; what follows the array is ignored.
@@ -64,7 +64,7 @@ class NpyHeader(NamedTuple):
 
 
 def read_npy_header(encoded: np.ndarray, available: int) -> NpyHeader:
-    """Reads the header of a file of ``available`` bytes; raises ValueError like :func:`view_npy`."""
+    """Read the header of a file of ``available`` bytes; raise ValueError like :func:`view_npy`."""
     if encoded.size == 0:
         raise ValueError("Expected an NPY file, got no data (0 bytes)")
     header = _parsed(_header_bytes(encoded, available), available)
@@ -77,7 +77,7 @@ def read_npy_header(encoded: np.ndarray, available: int) -> NpyHeader:
 
 
 def _header_bytes(encoded: np.ndarray, available: int) -> bytes:
-    """The magic, the version and the header."""
+    """Return the magic, the version and the header."""
     start = encoded[:_SHORTEST].tobytes()
     if not start.startswith(_MAGIC):
         raise ValueError(
@@ -91,7 +91,7 @@ def _header_bytes(encoded: np.ndarray, available: int) -> bytes:
 
 @functools.lru_cache(maxsize=256)
 def _parsed(content: bytes, available: int) -> NpyHeader:
-    """Parses a header; cached, because the arrays of a data set tend to have the same one."""
+    """Parse a header; cached, because the arrays of a data set tend to have the same one."""
     try:
         header = io.BytesIO(content)
         version = np.lib.format.read_magic(header)

@@ -31,7 +31,7 @@ class Messages:
         self._classes: dict[str, type[Message]] = {}
 
     def new(self, name: str) -> Message:
-        """An empty message; raises ImportError where protobuf is not installed."""
+        """Return an empty message; raise ImportError where protobuf is not installed."""
         kind = self._classes.get(name)
         if kind is None:
             described = self._pool.FindMessageTypeByName(f"{self._package}.{name}")
@@ -41,7 +41,7 @@ class Messages:
         return kind()
 
     def parse(self, name: str, data: bytes | memoryview) -> Message:
-        """The message in ``data``; fields that are not declared are ignored, required ones may be absent.
+        """Return the message in ``data``; fields that are not declared are ignored, required ones may be absent.
 
         Raises:
             ValueError: the bytes are not such a message.

@@ -79,7 +79,7 @@ class Feature:
 
 
 def record_data(record: np.ndarray) -> memoryview:
-    """The message in a record as stored, with length and checksums around it."""
+    """Return the message in a record as stored, with length and checksums around it."""
     size = int.from_bytes(record[:8].tobytes(), "little")
     if size > record.size - _HEADER - _FOOTER:
         raise ValueError(f"Damaged TFRecord: {size} bytes are announced, {record.size - _HEADER - _FOOTER} are there")
@@ -87,7 +87,7 @@ def record_data(record: np.ndarray) -> memoryview:
 
 
 def parse_example(message: memoryview) -> dict[str, Message]:
-    """The features of a ``tf.train.Example``, by name.
+    """Return the features of a ``tf.train.Example``, by name.
 
     Raises:
         ValueError: the message is damaged.
@@ -101,7 +101,7 @@ def parse_example(message: memoryview) -> dict[str, Message]:
 
 
 def _kind(name: str, held: Message) -> int | None:
-    """The kind of a feature's values, None if it is empty; raises ValueError if it has several."""
+    """Return the kind of a feature's values, None if it is empty; raise ValueError if it has several."""
     kinds = [kind for kind, (_, field) in _LISTS.items() if held.HasField(field)]
     if len(kinds) > 1:
         raise ValueError(f"Damaged TFRecord: the feature '{name}' is of {len(kinds)} kinds")
@@ -109,12 +109,12 @@ def _kind(name: str, held: Message) -> int | None:
 
 
 def has_values(name: str, found: Mapping[str, Message]) -> bool:
-    """Whether a record has the feature, even of another kind."""
+    """Return whether a record has the feature, even of another kind."""
     return name in found and _kind(name, found[name]) is not None
 
 
 def take(feature: Feature, name: str, found: Mapping[str, Message]) -> np.ndarray:
-    """The array of one feature.
+    """Return the array of one feature.
 
     Strings are vectors of bytes: the first one if there are several. Missing values are the default.
 
@@ -153,7 +153,7 @@ def take(feature: Feature, name: str, found: Mapping[str, Message]) -> np.ndarra
 
 
 def _floats(encoded: bytes) -> np.ndarray:
-    """The numbers of a FloatList.
+    """Return the numbers of a FloatList.
 
     Protobuf returns numbers one by one; packed ones, which is all that TensorFlow writes, are read as raw bytes: 40
     times faster for long lists.

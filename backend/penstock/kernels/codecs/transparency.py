@@ -35,7 +35,9 @@ class Conversion:
 
 
 def asks_pillow(header: ImageHeader, encoded: np.ndarray, drops_alpha: bool) -> bool:
-    """Whether :func:`decode_as_pillow` has to look closer: files that may be transparent, CMYK, or of more than 8 bits."""
+    """Return whether :func:`decode_as_pillow` has to look closer: files that may be transparent, CMYK, or of more than
+    8 bits.
+    """
     if header.cmyk or (header.format == "jpeg" and header.channels == _CMYK):
         return True
     if not drops_alpha:
@@ -46,7 +48,7 @@ def asks_pillow(header: ImageHeader, encoded: np.ndarray, drops_alpha: bool) -> 
 def decode_as_pillow(
     encoded: np.ndarray, output: np.ndarray, conversion: Conversion, decoding: Decoding = FREELY
 ) -> bool:
-    """Decodes an image that Pillow converts to RGB otherwise than decoders: a transparent one, CMYK, or one of 16 bits.
+    """Decode an image that Pillow converts to RGB otherwise than decoders: a transparent one, CMYK, or one of 16 bits.
 
     Args:
         encoded: a file that was decoded before, so that its header is valid and its size allowed.
@@ -87,7 +89,7 @@ def decode_as_pillow_in_process(encoded: np.ndarray, output: np.ndarray, drops_a
 
 
 def _is_deep(image: Any, encoded: np.ndarray) -> bool:
-    """Whether a file has more bits a sample than RGB has."""
+    """Return whether a file has more bits a sample than RGB has."""
     if image.format == "PNG":
         return _has_deep_png_samples(encoded)
     return image.format == "TIFF" and max(image.tag_v2.get(_TIFF_DEPTHS, (1,))) > _BITS

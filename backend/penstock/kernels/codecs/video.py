@@ -70,17 +70,17 @@ class Clip(Protocol):
         """The sound's format; None: there is none, or none that FFmpeg can decode."""
 
     def fill_sound(self, start: float, output: np.ndarray) -> None:
-        """Decodes what is heard from a time on, in seconds from the first frame, to float32 of shape (time, channels)."""
+        """Decode what is heard from a time on, in seconds from the first frame, to float32 of shape (time, channels)."""
 
     def fill(self, indices: Sequence[int], output: np.ndarray, image_type: DALIImageType = RGB) -> None:
-        """Decodes the given frames to uint8 of shape (n, H, W, C)."""
+        """Decode the given frames to uint8 of shape (n, H, W, C)."""
 
     def frames(self, indices: Sequence[int], image_type: DALIImageType = RGB) -> np.ndarray:
         """The given frames: uint8 of shape (n, H, W, C)."""
 
 
 def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
-    """Opens the contents of a video file.
+    """Open the contents of a video file.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,).
@@ -103,7 +103,7 @@ def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
 
 
 def announced_size(encoded: np.ndarray) -> tuple[int, int] | None:
-    """The height and width in a video's header; None if they are known only when it is opened.
+    """Return the height and width in a video's header; None if they are known only when it is opened.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,).
@@ -134,7 +134,7 @@ class VideoIndex:
     tells_all: bool = False
 
     def key_before(self, index: int) -> int:
-        """The frame to begin with, to decode the one at ``index``."""
+        """Return the frame to begin with, to decode the one at ``index``."""
         return self.keys[max(bisect_right(self.keys, index) - 1, 0)]
 
 
@@ -158,7 +158,7 @@ class Video:
         index: VideoIndex | None = None,
         device: int | None = None,
     ) -> None:
-        """Opens a file, or the contents of one.
+        """Open a file, or the contents of one.
 
         Args:
             source: the file's path, or its contents.
@@ -199,7 +199,7 @@ class Video:
 
     @contextlib.contextmanager
     def _reporting(self, action: str) -> Iterator[None]:
-        """Converts FFmpeg's errors."""
+        """Convert FFmpeg's errors."""
         try:
             yield
         except self._av.error.FFmpegError as error:
@@ -216,7 +216,7 @@ class Video:
         return self._av.open(data, options=options | {"protocol_whitelist": ""}, **lenient)
 
     def use_engine(self, device: int) -> None:
-        """Decodes with a GPU's video engine from now on, if there is one that knows the format.
+        """Decode with a GPU's video engine from now on, if there is one that knows the format.
 
         Args:
             device: number of the GPU, the current one.
@@ -237,7 +237,7 @@ class Video:
         return self._codec is not self._stream.codec_context
 
     def _without_engine(self) -> bool:
-        """Goes on with FFmpeg's own decoder; returns whether it was not at work before."""
+        """Go on with FFmpeg's own decoder; return whether it was not at work before."""
         if not self.uses_engine:
             return False
         # Nobody else is to have it after an error.
@@ -270,7 +270,7 @@ class Video:
         return None if self._track is None else self._track.format
 
     def fill_sound(self, start: float, output: np.ndarray) -> None:
-        """Decodes what is heard from a time on, in seconds from the first frame, to float32 of shape (time, channels).
+        """Decode what is heard from a time on, in seconds from the first frame, to float32 of shape (time, channels).
 
         Raises:
             CorruptVideoError: it cannot be decoded.
@@ -297,7 +297,7 @@ class Video:
         return VideoIndex(points, times, keys, self.size, tells_all=self._tells_all())
 
     def _tells_all(self) -> bool:
-        """Whether the file's container alone tells what decoding takes, and what FFmpeg's analysis of it tells."""
+        """Return whether the file's container alone tells what decoding takes, and what FFmpeg's analysis of it tells."""
         if not isinstance(self._source, str) or self._container.format.name not in _TIMED:
             return False
         container = self._opened(self._source, is_analysed=False)
@@ -325,13 +325,13 @@ class Video:
     # -- frames ------------------------------------------------------------------------------------------------
 
     def frames(self, indices: Sequence[int], image_type: DALIImageType = RGB) -> np.ndarray:
-        """The given frames: uint8 of shape (n, H, W, C)."""
+        """Return the given frames: uint8 of shape (n, H, W, C)."""
         output = np.empty((len(indices), *self.size, channels_of(image_type)), np.uint8)
         self.fill(indices, output, image_type)
         return output
 
     def fill(self, indices: Sequence[int], output: np.ndarray, image_type: DALIImageType = RGB) -> None:
-        """Decodes the given frames to uint8 of shape (n, H, W, C)."""
+        """Decode the given frames to uint8 of shape (n, H, W, C)."""
         for (first, *others), frame in self.decoded(indices):
             with self._reporting("convert"):
                 write_pixels(frame, image_type, output[first])
@@ -339,7 +339,7 @@ class Video:
                 output[place] = output[first]
 
     def decoded(self, indices: Sequence[int]) -> Iterator[tuple[list[int], VideoFrame]]:
-        """The given frames in the order of the file, each with its places in ``indices``.
+        """Yield the given frames in the order of the file, each with its places in ``indices``.
 
         Raises:
             CorruptVideoError: one cannot be decoded, is damaged, or of another size than was announced.
@@ -373,7 +373,7 @@ class Video:
         return index - (key if following is None or not key < following <= index else following)
 
     def _frame(self, index: int) -> VideoFrame:
-        """Decodes one frame: continuing from the current position, or from its key frame if that is nearer."""
+        """Decode one frame: continuing from the current position, or from its key frame if that is nearer."""
         following = self.next_frame
         with self._reporting("decode"):
             if following is None or not self.index.key_before(index) <= following <= index:
@@ -381,7 +381,7 @@ class Video:
             return self._frame_ahead(index)
 
     def _begin_at(self, key: int) -> None:
-        """Makes a key frame the next one to decode."""
+        """Make a key frame the next one to decode."""
         self._is_damaged = False
         self.next_frame = key
         before = self.index.keys.index(key)
@@ -416,7 +416,7 @@ class Video:
         return points[0] - int(_MARGIN / (self._stream.time_base or 1))
 
     def _frame_ahead(self, index: int) -> VideoFrame:
-        """Decodes up to the given frame."""
+        """Decode up to the given frame."""
         points = self.index.points
         for frame in self._decoded:
             # Frames that depend on a damaged frame are damaged, up to the next key frame.
@@ -472,13 +472,13 @@ class _Isolated:
         return times
 
     def frames(self, indices: Sequence[int], image_type: DALIImageType = RGB) -> np.ndarray:
-        """The given frames: uint8 of shape (n, H, W, C)."""
+        """Return the given frames: uint8 of shape (n, H, W, C)."""
         output = np.empty((len(indices), *self.size, channels_of(image_type)), np.uint8)
         self.fill(indices, output, image_type)
         return output
 
     def fill(self, indices: Sequence[int], output: np.ndarray, image_type: DALIImageType = RGB) -> None:
-        """Decodes the given frames to uint8 of shape (n, H, W, C)."""
+        """Decode the given frames to uint8 of shape (n, H, W, C)."""
         arguments = self._arguments | {"indices": list(map(int, indices)), "image_type": int(image_type)}
         self._pool.run("decode_frames", "this video", self._encoded, arguments, output)
 
@@ -497,7 +497,7 @@ class _Isolated:
         return SoundFormat(rate, channels)
 
     def fill_sound(self, start: float, output: np.ndarray) -> None:
-        """Decodes what is heard from a time on, in seconds from the first frame, to float32 of shape (time, channels)."""
+        """Decode what is heard from a time on, in seconds from the first frame, to float32 of shape (time, channels)."""
         self._pool.run("decode_sound", "this video", self._encoded, self._arguments | {"start": start}, output)
 
 
@@ -509,7 +509,7 @@ _open_videos: dict[int, Video] = {}
 def open_in_worker(
     data: np.ndarray, output: None, token: int, pixels: int | None, times: bool = False
 ) -> list[int] | list[float]:
-    """Opens a video in the worker: returns the number of frames, their height and width, or the frames' times."""
+    """Open a video in the worker: returns the number of frames, their height and width, or the frames' times."""
     video = _opened(data, token, pixels)
     return video.times.tolist() if times else [len(video), *video.size]
 
@@ -517,22 +517,22 @@ def open_in_worker(
 def decode_in_worker(
     data: np.ndarray, output: np.ndarray, token: int, pixels: int | None, indices: list[int], image_type: int
 ) -> None:
-    """Decodes frames in the worker."""
+    """Decode frames in the worker."""
     _opened(data, token, pixels).fill(indices, output, DALIImageType(image_type))
 
 
 def open_sound_in_worker(data: np.ndarray, output: None, token: int, pixels: int | None) -> SoundFormat | None:
-    """The format of a video's sound."""
+    """Return the format of a video's sound."""
     return _opened(data, token, pixels).sound
 
 
 def decode_sound_in_worker(data: np.ndarray, output: np.ndarray, token: int, pixels: int | None, start: float) -> None:
-    """Decodes sound in the worker."""
+    """Decode sound in the worker."""
     _opened(data, token, pixels).fill_sound(start, output)
 
 
 def _opened(data: np.ndarray, token: int, pixels: int | None) -> Video:
-    """The video, kept open until another one is requested."""
+    """Return the video, kept open until another one is requested."""
     if token not in _open_videos:
         _open_videos.clear()
         _open_videos[token] = Video(data, Limits(pixels=pixels))
@@ -543,7 +543,7 @@ def _opened(data: np.ndarray, token: int, pixels: int | None) -> Video:
 
 
 def _frames_of(codec: VideoCodecContext, packets: Iterable[Packet[Any]]) -> Iterator[VideoFrame]:
-    """The frames in packets."""
+    """Yield the frames in packets."""
     codec.flush_buffers()
     for packet in packets:
         # Where a file ends, PyAV gives a packet without data.
@@ -572,7 +572,7 @@ def _pyav() -> ModuleType:
 
 
 def sound_shape(video: Clip, frames: Sequence[int], limits: Limits) -> tuple[int, int]:
-    """The shape (time, channels) of what is heard while frames are shown; (0, 1) if the video has no sound.
+    """Return the shape (time, channels) of what is heard while frames are shown; (0, 1) if the video has no sound.
 
     Raises:
         LimitError: it exceeds the limits.
@@ -587,13 +587,13 @@ def sound_shape(video: Clip, frames: Sequence[int], limits: Limits) -> tuple[int
 
 
 def fill_sound(video: Clip, frames: Sequence[int], output: np.ndarray) -> None:
-    """Decodes what is heard while frames are shown to float32 of the shape that :func:`sound_shape` tells."""
+    """Decode what is heard while frames are shown to float32 of the shape that :func:`sound_shape` tells."""
     if output.size:
         video.fill_sound(span_of(video.times, frames)[0], output)
 
 
 def sound_rate(video: Clip) -> float:
-    """The rate of a video's sound, in Hz; 0 if it has none."""
+    """Return the rate of a video's sound, in Hz; 0 if it has none."""
     return 0.0 if video.sound is None else float(video.sound.rate)
 
 
@@ -603,7 +603,7 @@ def sound_rate(video: Clip) -> float:
 def fill_frames(
     video: Clip, frames: list[int], fill: list[int], output: np.ndarray, image_type: DALIImageType = RGB
 ) -> None:
-    """Writes the given frames to ``output``."""
+    """Write the given frames to ``output``."""
     inside, outside = sides(frames)
     if not outside:
         video.fill(frames, output, image_type)

@@ -37,7 +37,7 @@ class IdleDecoders:
         atexit.register(self._idle.clear)
 
     def take(self, kind: DecoderKind) -> VideoCodecContext | None:
-        """A decoder that went on with other files before."""
+        """Return a decoder that went on with other files before."""
         with self._lock:
             for place in range(len(self._idle) - 1, -1, -1):
                 if self._idle[place][0] == kind:
@@ -45,7 +45,7 @@ class IdleDecoders:
         return None
 
     def give_back(self, kind: DecoderKind, decoder: VideoCodecContext) -> None:
-        """Keeps a decoder for other files."""
+        """Keep a decoder for other files."""
         with self._lock:
             self._idle.append((kind, decoder))
             dropped = self._idle[:-_MOST_IDLE]
@@ -58,7 +58,7 @@ idle_decoders = IdleDecoders()
 
 
 def engine_decoder(av: ModuleType, kind: DecoderKind) -> VideoCodecContext | None:
-    """A decoder that works on a GPU's video engine, and gives frames in its memory; None if there is none.
+    """Return a decoder that works on a GPU's video engine, and gives frames in its memory; None if there is none.
 
     Args:
         av: PyAV.

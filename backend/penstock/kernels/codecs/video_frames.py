@@ -27,7 +27,8 @@ def frames_at(times: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def frames_at_rate(times: np.ndarray, rate: float) -> np.ndarray:
-    """The frames on the screen ``rate`` times a second, int64; the last one is shown as long as the one before it.
+    """Return the frames on the screen ``rate`` times a second, int64; the last one is shown as long as the one before
+    it.
 
     Args:
         times: as for :func:`frames_at`.
@@ -104,6 +105,6 @@ def padded(frames: Sequence[int], count: int, mode: str) -> list[int]:
 
 
 def sides(frames: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The places of frames of the video, and of those filled with the fill value."""
+    """Return the places of frames of the video, and of those filled with the fill value."""
     outside = [place for place, frame in enumerate(frames) if frame == _FILL]
     return [place for place, frame in enumerate(frames) if frame != _FILL], outside

@@ -70,12 +70,12 @@ class DecodingOnGpu:
 
     @contextmanager
     def on_thread(self) -> Iterator[None]:
-        """Makes the device and the stream the current ones of a worker thread while it lasts."""
+        """Make the device and the stream the current ones of a worker thread while it lasts."""
         with self._cuda.Device(self.device), self._cuda.Stream.null:
             yield
 
     def finish(self) -> None:
-        """Makes the pipeline's stream wait for all that was launched."""
+        """Make the pipeline's stream wait for all that was launched."""
         self._outer.wait_event(self._recorded(self._cuda.Stream.null))
 
 
@@ -87,7 +87,7 @@ def fill_on_gpu(
     image_type: DALIImageType = RGB,
     factor: float = 1.0,
 ) -> None:
-    """Decodes frames to memory on the GPU, on the current stream.
+    """Decode frames to memory on the GPU, on the current stream.
 
     Args:
         video: opened for this device, or in a worker process.
@@ -126,13 +126,13 @@ class _Conversion:
         self._frames: list[tuple[VideoFrame, list[int]]] = []
 
     def add(self, frame: VideoFrame, places: list[int]) -> None:
-        """Adds a frame, and where it goes in the output."""
+        """Add a frame, and where it goes in the output."""
         self._frames.append((frame, places))
         if len(self._frames) >= _TOGETHER:
             self.launch()
 
     def launch(self) -> None:
-        """Converts the frames added so far."""
+        """Convert the frames added so far."""
         frames, self._frames = self._frames, []
         described: dict[np.dtype, list[Planes]] = {}
         held = []
@@ -155,7 +155,7 @@ class _Conversion:
         return Located(self._output.address + place * math.prod(shape) * kind.itemsize, shape, kind, self._output)
 
     def _write(self, frame: VideoFrame, places: Sequence[int]) -> None:
-        """Converts a frame of any format on the CPU."""
+        """Convert a frame of any format on the CPU."""
         pixels = np.empty((frame.height, frame.width, channels_of(self._image_type)), np.uint8)
         write_pixels(frame, self._image_type, pixels)
         values = pixels if self._output.dtype == np.uint8 else pixels * np.float32(self._factor)
@@ -168,7 +168,7 @@ _Found = tuple[np.dtype, Planes, object]
 
 
 def _on_engine(frame: VideoFrame, factor: float) -> _Found | None:
-    """The planes of a frame that the engine decoded; None for others."""
+    """Return the planes of a frame that the engine decoded; None for others."""
     if frame.format.name != "cuda" or (sw_format := frame.sw_format) is None or sw_format.name not in _SURFACES:
         return None
     stored, alternates, halved = _SURFACES[sw_format.name]
@@ -196,7 +196,7 @@ def _on_engine(frame: VideoFrame, factor: float) -> _Found | None:
 
 
 def _uploaded(frame: VideoFrame, factor: float) -> _Found | None:
-    """The planes of a frame in host memory, copied to the GPU; None if they are of another kind."""
+    """Return the planes of a frame in host memory, copied to the GPU; None if they are of another kind."""
     if not has_halved_planes(frame):
         return None
     luma, u, v = upload(planes_of(frame))

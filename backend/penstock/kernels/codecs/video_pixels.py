@@ -20,28 +20,30 @@ _HALVED = {"yuv420p": 1.0, "yuvj420p": 1.0, "yuv420p10le": 1 / 4, "yuv420p12le":
 
 
 def channels_of(image_type: DALIImageType) -> int:
-    """The number of values of a pixel."""
+    """Return the number of values of a pixel."""
     return 1 if image_type == GRAY else 3
 
 
 def check_image_type(image_type: DALIImageType) -> None:
-    """Raises ValueError for colour spaces that frames are not converted to."""
+    """Raise ValueError for colour spaces that frames are not converted to."""
     if image_type not in IMAGE_TYPES:
         raise ValueError(f"Unsupported image_type: {image_type}. Frames of videos can be RGB, GRAY or YCbCr")
 
 
 def is_full_range(frame: VideoFrame) -> bool:
-    """Whether luma is from 0 to 255, not from 16 to 235 (chroma: 240)."""
+    """Return whether luma is from 0 to 255, not from 16 to 235 (chroma: 240)."""
     return frame.color_range == _FULL_RANGE or frame.format.name.startswith("yuvj")
 
 
 def has_halved_planes(frame: VideoFrame) -> bool:
-    """Whether it consists of planes of luma and halved chroma in host memory, of even sides."""
+    """Return whether it consists of planes of luma and halved chroma in host memory, of even sides."""
     return frame.format.name in _HALVED and frame.height % 2 == frame.width % 2 == 0
 
 
 def planes_of(frame: VideoFrame) -> list[np.ndarray]:
-    """The planes of luma and chroma, uint8 or uint16 of shape (rows, columns), of such a frame; in memory, rows are longer."""
+    """Return the planes of luma and chroma, uint8 or uint16 of shape (rows, columns), of such a frame; in memory, rows
+    are longer.
+    """
     kind = np.dtype(np.uint8 if unit_of(frame) == 1 else np.uint16)
     return [
         np.frombuffer(memoryview(plane), np.uint8)[: plane.line_size * plane.height]
@@ -52,12 +54,12 @@ def planes_of(frame: VideoFrame) -> list[np.ndarray]:
 
 
 def unit_of(frame: VideoFrame) -> float:
-    """The unit of the values of such a frame, on a scale to 255."""
+    """Return the unit of the values of such a frame, on a scale to 255."""
     return _HALVED[frame.format.name]
 
 
 def write_pixels(frame: VideoFrame, image_type: DALIImageType, output: np.ndarray) -> None:
-    """Converts a frame in host memory.
+    """Convert a frame in host memory.
 
     Planes of halved chroma are converted by BT.601 whatever the file says, as DALI does; FFmpeg converts other frames.
 

@@ -48,7 +48,7 @@ class SoundTrack:
         self.format = SoundFormat(codec.sample_rate, codec.channels)
 
     def fill(self, start: float, output: np.ndarray) -> None:
-        """Decodes what is heard from a time on, in seconds from the first frame; silence where there is nothing.
+        """Decode what is heard from a time on, in seconds from the first frame; silence where there is nothing.
 
         Args:
             start: in seconds.
@@ -84,13 +84,13 @@ class SoundTrack:
 
 
 def has_sound(container: Any) -> bool:
-    """Whether an open file has sound that FFmpeg can decode."""
+    """Return whether an open file has sound that FFmpeg can decode."""
     streams = container.streams.audio
     return bool(streams) and bool(streams[0].codec_context) and streams[0].codec_context.sample_rate > 0
 
 
 def _values(frame: AudioFrame) -> np.ndarray:
-    """A frame's values from -1 to 1, as float32 of shape (samples, channels)."""
+    """Return a frame's values from -1 to 1, as float32 of shape (samples, channels)."""
     stored: np.ndarray = frame.to_ndarray()
     stored = stored.T if frame.format.is_planar else stored.reshape(frame.samples, -1)
     if stored.dtype.kind == "f":

@@ -40,7 +40,7 @@ _MAX_FILES = 4
 
 
 def main(channel: int, lifeline: int) -> None:
-    """Runs tasks until the parent closes its end of the socket.
+    """Run tasks until the parent closes its end of the socket.
 
     Args:
         channel: file descriptor of the socket.
@@ -65,7 +65,7 @@ def main(channel: int, lifeline: int) -> None:
 
 
 def _end_with_parent(lifeline: int) -> None:
-    """Makes the kernel end this process with its parent, whatever it is doing."""
+    """Make the kernel end this process with its parent, whatever it is doing."""
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     if select.select([lifeline], [], [], 0)[0]:
@@ -80,7 +80,7 @@ def _give_up_privileges() -> None:
 
 
 def _failure(message: str) -> dict[str, object]:
-    """The answer of a process that cannot work, whatever the data."""
+    """Return the answer of a process that cannot work, whatever the data."""
     return {"error": WorkerStartError.__name__, "message": message}
 
 
@@ -121,7 +121,7 @@ def _function(task: str) -> Callable[..., object]:
 
 
 def _limit_memory(size: int) -> None:
-    """Makes the process, rather than the machine, run out of memory if a decoder takes ``size`` bytes more."""
+    """Make the process, rather than the machine, run out of memory if a decoder takes ``size`` bytes more."""
     used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     most = resource.getrlimit(resource.RLIMIT_DATA)[1]
     wanted = used + size

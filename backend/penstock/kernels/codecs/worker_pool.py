@@ -88,7 +88,7 @@ class DecoderPool:
         output: np.ndarray | None = None,
         memory: int | None = None,
     ) -> Any:
-        """Runs a task in a worker, and waits for it.
+        """Run a task in a worker, and wait for it.
 
         Args:
             task: its name in the worker.
@@ -135,7 +135,7 @@ class DecoderPool:
         return answer.get("result")
 
     def close(self) -> None:
-        """Ends the workers; running tasks fail."""
+        """End the workers; running tasks fail."""
         if os.getpid() != self._owner:
             return  # A forked copy of the owner: the workers are not its own.
         with self._lock:
@@ -150,7 +150,7 @@ class DecoderPool:
             worker.kill()
 
     def pids(self) -> list[int]:
-        """The running processes."""
+        """Return the running processes."""
         with self._lock:
             return [worker.pid for worker in self._all]
 
@@ -246,7 +246,7 @@ class _Worker:
         memory: int | None,
         seconds: float,
     ) -> dict[str, Any]:
-        """The worker's answer; ``output`` is filled if it succeeded."""
+        """Return the worker's answer; ``output`` is filled if it succeeded."""
         deadline = time.monotonic() + seconds
         start = -(-data.size // _ALIGNMENT) * _ALIGNMENT
         size = start + (0 if output is None else output.nbytes)
@@ -268,7 +268,7 @@ class _Worker:
         return answer
 
     def _provide(self, size: int) -> bool:
-        """Ensures memory of that size; returns whether it is new."""
+        """Ensure memory of that size; return whether it is new."""
         held = self._memory
         if held is not None and size <= held.size and not (held.size > _LARGE_MEMORY and 4 * size < held.size):
             return False
@@ -328,11 +328,11 @@ class _Worker:
         return f"its process was ended by the signal {-code}"
 
     def kill(self) -> None:
-        """Ends the process, so that whoever waits for an answer is woken."""
+        """End the process, so that whoever waits for an answer is woken."""
         self._process.kill()
 
     def close(self) -> None:
-        """Ends the process, and releases its resources."""
+        """End the process, and release its resources."""
         self.kill()
         self._socket.close()
         with contextlib.suppress(OSError):
@@ -361,13 +361,13 @@ class _SharedMemory:
             raise
 
     def close(self) -> None:
-        """Releases it; the mapping ends with its last view."""
+        """Release it; the mapping ends with its last view."""
         del self.view
         os.close(self.file)
 
 
 def _raised(kind: str, message: str) -> Exception:
-    """The error reported by a worker."""
+    """Return the error reported by a worker."""
     from penstock.errors import LimitError
     from penstock.kernels.codecs.headers.audio import CorruptRecordingError
     from penstock.kernels.codecs.headers.video import CorruptVideoError
@@ -382,13 +382,13 @@ def _raised(kind: str, message: str) -> Exception:
 
 
 def _search_path() -> list[str]:
-    """The module search path of this process, starting with this package."""
+    """Return the module search path of this process, starting with this package."""
     package = Path(__file__).parents[3]
     return [str(package), *(os.path.abspath(path) for path in sys.path)]
 
 
 def _interpreter() -> str:
-    """An interpreter of this Python's version; if Python is embedded, the running program is not one."""
+    """Return an interpreter of this Python's version; if Python is embedded, the running program is not one."""
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     if Path(sys.executable or "").name.startswith("python"):
         return sys.executable

@@ -14,7 +14,7 @@ _TO_RADIANS = np.float32(math.pi / 180)
 
 @inner
 def _cosine_sine(radians: float) -> tuple[float, float]:
-    """The cosine and sine; NaN for infinite angles."""
+    """Return the cosine and sine; NaN for infinite angles."""
     if not np.isfinite(radians):
         return np.nan, np.nan
     return math.cos(radians), math.sin(radians)
@@ -22,8 +22,7 @@ def _cosine_sine(radians: float) -> tuple[float, float]:
 
 @kernel
 def fill_rotations_2d(angles: np.ndarray, rotations: np.ndarray) -> None:
-    """Fills matrices that map output to input coordinates (x right, y down) for counter-clockwise rotations in
-    degrees."""
+    """Fill matrices that map output to input coordinates (x right, y down) for counter-clockwise rotations in degrees."""
     for row in range(len(rotations)):
         c, s = _cosine_sine(np.float64(np.float32(angles[min(row, len(angles) - 1)]) * _TO_RADIANS))
         rotations[row, 0, 0], rotations[row, 0, 1], rotations[row, 1, 0], rotations[row, 1, 1] = c, -s, s, c
@@ -49,7 +48,7 @@ def fill_rotations_3d(angles: np.ndarray, axes: np.ndarray, rotations: np.ndarra
 
 @kernel
 def fill_canvases(sizes: np.ndarray, rotations: np.ndarray, enclosing: np.ndarray, canvases: np.ndarray) -> bool:
-    """Fills the least extents that hold the rotated images, and the canvases; returns whether all rotations are finite.
+    """Fill the least extents that hold the rotated images, and the canvases; return whether all rotations are finite.
 
     A canvas has the parity of the input extent that contributes most to it, which keeps centres on or between pixels.
     """
@@ -74,7 +73,7 @@ def fill_canvases(sizes: np.ndarray, rotations: np.ndarray, enclosing: np.ndarra
 
 @kernel
 def fill_about_centres(linear: np.ndarray, sizes_in: np.ndarray, sizes_out: np.ndarray, matrices: np.ndarray) -> None:
-    """Fills the matrices [R|t], float32, that map the centres of outputs to the centres of inputs."""
+    """Fill the matrices [R|t], float32, that map the centres of outputs to the centres of inputs."""
     half = np.float32(0.5)
     for row in range(len(matrices)):
         matrix = matrices[row]

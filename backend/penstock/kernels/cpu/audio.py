@@ -70,7 +70,7 @@ COLUMNS = 32
 
 @njit(nogil=True)
 def used_widths(rows: int, weights: np.ndarray) -> np.ndarray:
-    """The length of each of the ``rows`` of weights up to the last nonzero one."""
+    """Return the length of each of the ``rows`` of weights up to the last nonzero one."""
     width = weights.size // rows
     used = np.zeros(rows, np.int64)
     for i in range(weights.size):
@@ -168,7 +168,7 @@ def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.n
 
 @njit(nogil=True)
 def loud_part(power: np.ndarray, threshold: np.float32) -> tuple[int, int]:
-    """The first and the last element that reach the threshold; the first is greater if none does."""
+    """Return the first and the last element that reach the threshold; the first is greater if none does."""
     first, last = 0, power.size - 1
     while first < power.size and not power[first] >= threshold:
         first += 1
@@ -182,7 +182,7 @@ TAPS_AT_A_TIME = 8
 
 
 def sinc_table(lobes: int) -> np.ndarray:
-    """A sinc function with ``lobes`` lobes on each side under a Hann window, 32 entries per lobe."""
+    """Return a sinc function with ``lobes`` lobes on each side under a Hann window, 32 entries per lobe."""
     count = lobes * 64 + 1
     center = np.float32((count - 1) * 0.5)
     offsets = np.arange(count, dtype=np.float32) - center
@@ -194,7 +194,7 @@ def sinc_table(lobes: int) -> np.ndarray:
 
 
 def sinc_phases(table: np.ndarray, lobes: int) -> np.ndarray:
-    """The entries of :func:`sinc_table` in the order in which :func:`resample` reads them.
+    """Return the entries of :func:`sinc_table` in the order in which :func:`resample` reads them.
 
     Row p holds entries p, p + 32, p + 64 and so on, then zeros; row 32 is row 0 from its second entry on.
     """
@@ -236,7 +236,7 @@ def _resample(
 
 
 def resample(source: np.ndarray, scale: float, lobes: int, phases: np.ndarray, out: np.ndarray) -> None:
-    """Resamples (time, channels), float32: output ``i`` is at input position ``i * scale``; zeros outside.
+    """Resample (time, channels), float32: output ``i`` is at input position ``i * scale``; zeros outside.
 
     The zeros of the sinc are the input's samples, even if the output has fewer.
 

@@ -35,7 +35,7 @@ RESTS = 4
 
 @kernel
 def lanczos3_value(distance: np.float32) -> np.float32:
-    """The Lanczos window of three lobes, by the C library's sine in single precision."""
+    """Return the Lanczos window of three lobes, by the C library's sine in single precision."""
     if distance >= np.float32(3):
         return np.float32(0)
     return np.float32(_sinc(distance) * _sinc(np.float32(distance / np.float32(3))))
@@ -49,7 +49,7 @@ def _sinc(x: np.float32) -> np.float32:
 
 @inner
 def _width(kind: int, widened: bool, covered: np.float32, size_out: int) -> np.float32:
-    """The extent of a filter, in input samples."""
+    """Return the extent of a filter, in input samples."""
     own = _RADIUS[kind]
     radius = np.float32(own * covered) / np.float32(size_out) if widened else own
     if kind == GAUSSIAN:
@@ -67,7 +67,7 @@ def _bounded(position: np.float32, size: int) -> np.int64:
 
 @inner
 def _fill_order(extents: np.ndarray, size_out: np.ndarray, taps: np.ndarray, order: np.ndarray) -> None:
-    """Chooses the cheapest order of passes; of several, the first. Axes are numbered from the last one."""
+    """Choose the cheapest order of passes; of several, the first. Axes are numbered from the last one."""
     axes = extents.size
     least = np.float32(np.inf)
     orders = _ORDERS_OF_TWO if axes == 2 else _ORDERS_OF_THREE
@@ -100,7 +100,7 @@ def fill_passes(
     singles: np.ndarray,
     wholes: np.ndarray,
 ) -> None:
-    """Describes the passes of an image of two or three axes.
+    """Describe the passes of an image of two or three axes.
 
     Args:
         size_in, size_out: extents in samples.
@@ -159,13 +159,13 @@ def fill_passes(
 
 @inner
 def window_start(output: int, origin: np.float32, step: np.float32, offset: int) -> np.int64:
-    """The first position of the window of an output position; it may lie outside the input."""
+    """Return the first position of the window of an output position; it may lie outside the input."""
     return np.int64(np.ceil(np.float32(np.float32(np.float32(output) * step) + origin))) + offset
 
 
 @inner
 def _value(place: np.float32, table: np.ndarray) -> np.float32:
-    """A filter's value at a place in its table, between whose entries it is interpolated."""
+    """Return a filter's value at a place in its table, between whose entries it is interpolated."""
     if not (place > -_ONE and place < np.float32(table.size)):
         return np.float32(0)
     entry = np.int64(np.floor(place))
@@ -177,7 +177,7 @@ def _value(place: np.float32, table: np.ndarray) -> np.float32:
 
 @inner
 def _nearest(output: int, singles: np.ndarray, wholes: np.ndarray) -> np.int64:
-    """The input column nearest to an output column, which may lie beyond the edges."""
+    """Return the input column nearest to an output column, which may lie beyond the edges."""
     origin, step = singles[ORIGIN], singles[STEP]
     if step == _ONE:
         return np.int64(np.floor(np.float32(origin + _HALF))) + output + wholes[OFFSET]
@@ -189,7 +189,7 @@ def _nearest(output: int, singles: np.ndarray, wholes: np.ndarray) -> np.int64:
 def read_span(
     singles: np.ndarray, wholes: np.ndarray, kind: int, is_width: bool, first: int, count: int
 ) -> tuple[np.int64, np.int64]:
-    """The first input position that some output positions depend on, and the one after the last.
+    """Return the first input position that some output positions depend on, and the one after the last.
 
     Args:
         singles, wholes: the description of the axis's pass.
@@ -222,7 +222,7 @@ def read_span(
 def fill_taps(
     singles: np.ndarray, wholes: np.ndarray, table: np.ndarray, first: int, starts: np.ndarray, weights: np.ndarray
 ) -> None:
-    """Fills the taps of some output positions of an axis.
+    """Fill the taps of some output positions of an axis.
 
     Args:
         singles, wholes: the description of its pass.
@@ -248,7 +248,7 @@ def fill_taps(
 
 @kernel
 def fill_nearest(singles: np.ndarray, wholes: np.ndarray, is_width: bool, first: int, positions: np.ndarray) -> None:
-    """Fills the input positions nearest to some output positions.
+    """Fill the input positions nearest to some output positions.
 
     Args:
         singles, wholes: the description of the axis's pass.
@@ -271,14 +271,14 @@ def fill_nearest(singles: np.ndarray, wholes: np.ndarray, is_width: bool, first:
 
 @inner
 def _rest_of(begin: int, end: int, lanes: int, rest: np.ndarray) -> int:
-    """Fills in what is left of a range after groups of ``lanes``; returns where the next range begins."""
+    """Fill in what is left of a range after groups of ``lanes``; return where the next range begins."""
     rest[0], rest[1] = begin + max(end - begin, 0) // lanes * lanes, end
     return max(begin, end)
 
 
 @inner
 def _fill_rests_of_columns(singles: np.ndarray, wholes: np.ndarray, width: int, lanes: int, rests: np.ndarray) -> None:
-    """Fills in the ranges of columns that are left over where DALI resamples columns in groups of ``lanes``.
+    """Fill in the ranges of columns that are left over where DALI resamples columns in groups of ``lanes``.
 
     Columns whose windows lie inside the input are grouped apart from those to the left and to the right.
     """
@@ -313,7 +313,8 @@ def fill_rests(
     lanes: int,
     rests: np.ndarray,
 ) -> None:
-    """Fills in which values of a line DALI rounds one by one, halves away from zero; elsewhere it rounds several at a time, halves to even.
+    """Fill in which values of a line DALI rounds one by one, halves away from zero; elsewhere it rounds several at a
+    time, halves to even.
 
     Args:
         order, kinds, singles, wholes: the passes, as in :func:`fill_passes`.

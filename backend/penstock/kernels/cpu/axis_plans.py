@@ -22,7 +22,7 @@ HALF_AWAY, TRUNCATED, CEILED = range(3)
 
 @kernel
 def _single(value: float) -> np.float64:
-    """The value in single precision, which decides ties: halving a size, the nearest pixel."""
+    """Return the value in single precision, which decides ties: halving a size, the nearest pixel."""
     return np.float64(np.float32(value))
 
 
@@ -76,7 +76,7 @@ def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: n
 def _region(
     row: int, axis: int, size: int, region_starts: np.ndarray, region_ends: np.ndarray, relative: bool
 ) -> tuple[float, float]:
-    """The bounds of the region of one axis of one image."""
+    """Return the bounds of the region of one axis of one image."""
     if len(region_starts) == 0:
         return 0.0, np.float64(size)
     start = region_starts[min(row, len(region_starts) - 1), axis]
@@ -91,7 +91,7 @@ def _region(
 
 @inner
 def _is_empty(shape: np.ndarray) -> bool:
-    """Whether an image has no pixels."""
+    """Return whether an image has no pixels."""
     product = 1
     for axis in range(shape.size):
         product *= shape[axis]
@@ -129,7 +129,7 @@ def fill_axis_plans(
     ends: np.ndarray,
     rounded: np.ndarray,
 ) -> float:
-    """Works out sizes and regions of images; arrays have one row for each image.
+    """Work out sizes and regions of images; arrays have one row for each image.
 
     Args:
         shapes: the input's extents.
@@ -195,8 +195,7 @@ def fill_filters(
     growing: np.ndarray,
     filters: np.ndarray,
 ) -> None:
-    """Chooses the filter of each axis, one row for each image; ``shrinking`` and ``growing`` may have one row for
-    all."""
+    """Choose the filter of each axis, one row for each image; ``shrinking`` and ``growing`` may have one row for all."""
     images, axes = sizes.shape
     for image in range(images):
         for axis in range(axes):
@@ -214,7 +213,7 @@ def fill_windows(
     starts: np.ndarray,
     ends: np.ndarray,
 ) -> None:
-    """Narrows regions, one row for each image, to those of windows of the outputs.
+    """Narrow regions, one row for each image, to those of windows of the outputs.
 
     Windows may reach outside the output, where the edge is repeated.
 

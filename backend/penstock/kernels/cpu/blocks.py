@@ -77,7 +77,7 @@ def _copy(blocks: np.ndarray, first: int, end: int) -> None:
 
 
 def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1) -> None:
-    """Copies blocks, on several threads if they are large.
+    """Copy blocks, on several threads if they are large.
 
     Args:
         threads: such as those of a workspace.
@@ -100,7 +100,7 @@ def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1) -> None:
 
 
 def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Sequence[int], target: int) -> bool:
-    """Copies the data of arrays to memory; returns whether it did, which it does not if one of them is not contiguous.
+    """Copy the data of arrays to memory; return whether it did, which it does not if one of them is not contiguous.
 
     Args:
         arrays: of any types.
@@ -120,7 +120,7 @@ def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Seq
 
 
 def join_samples(batch: Batch, axis: int) -> bool:
-    """Lays the inputs' elements from an axis on one after the other; whether it could, as their samples are contiguous."""
+    """Lay the inputs' elements from an axis on one after the other; whether it could, as their samples are contiguous."""
     output = batch.outputs[0]
     places = [] if batch.failures or not batch.batch_size else list(map(places_of_samples, [*batch.inputs, output]))
     known = [own for own in places if own is not None]
@@ -137,7 +137,9 @@ def join_samples(batch: Batch, axis: int) -> bool:
 
 
 def volumes(shapes: Sequence[tuple[int, ...]], first: int, end: int | None = None) -> np.ndarray | int:
-    """The number of elements in some of the samples' dimensions: for each sample, or for all if their shapes are equal."""
+    """Return the number of elements in some of the samples' dimensions: for each sample, or for all if their shapes are
+    equal.
+    """
     if shapes.count(shapes[0]) == len(shapes):
         return math.prod(shapes[0][first:end])
     return np.fromiter((math.prod(shape[first:end]) for shape in shapes), np.int64, len(shapes))

@@ -32,7 +32,9 @@ _NEEDED = ("avx512bw", "avx512vnni")
 
 @intrinsic
 def are_supported(_context: TypingContext) -> Intrinsic:
-    """Whether the kernel is compiled for a machine that has the instructions; where it is not, the functions below do nothing."""
+    """Return whether the kernel is compiled for a machine that has the instructions; where it is not, the functions
+    below do nothing.
+    """
 
     def generate(context: TargetContext, _builder: IRBuilder, _signature: Signature, _args: Sequence[Value]) -> Value:
         return ir.Constant(ir.IntType(1), has_features(context, *_NEEDED))
@@ -42,13 +44,13 @@ def are_supported(_context: TypingContext) -> Intrinsic:
 
 @njit(inline="always", **OPTIONS)
 def high_byte(weight: int) -> np.int32:
-    """The part of a weight that counts 256 times, as an unsigned byte."""
+    """Return the part of a weight that counts 256 times, as an unsigned byte."""
     return np.int32(((np.int64(weight) + 128) >> 8) & 0xFF)
 
 
 @njit(inline="always", **OPTIONS)
 def low_byte(weight: int) -> np.int32:
-    """The rest of a weight, as an unsigned byte."""
+    """Return the rest of a weight, as an unsigned byte."""
     return np.int32(np.int64(weight) & 0xFF)
 
 
@@ -74,7 +76,7 @@ def _store(builder: IRBuilder, place: Value, values: Value) -> None:
 
 
 def _woven(builder: IRBuilder, first: Value, second: Value, kind: ir.VectorType, high: bool) -> Value:
-    """The lower or upper half of each 128 bits of two vectors of ``kind``, lane by lane in turns."""
+    """Return the lower or upper half of each 128 bits of two vectors of ``kind``, lane by lane in turns."""
     part = kind.count // 4
     half = part // 2
     lanes = [
@@ -95,7 +97,7 @@ def transpose_quads(
     target: types.Array,
     place: types.Integer,
 ) -> Intrinsic:
-    """Transposes four pixels of three bytes in each of 16 rows, of contiguous arrays of uint8.
+    """Transpose four pixels of three bytes in each of 16 rows, of contiguous arrays of uint8.
 
     ``target[place + (c * 16 + y) * 4 + x] = source[index + y * stride + x * 3 + c]``. Four bytes after the pixels are read, too.
     """
@@ -145,7 +147,7 @@ class _Sums:
         ]
 
     def add(self, number: int, values: Value, weights: Sequence[Value]) -> None:
-        """Adds the products of four bytes in each lane with as many weights, given as their high and their low bytes."""
+        """Add the products of four bytes in each lane with as many weights, given as their high and their low bytes."""
         builder = self._builder
         for part, factor in zip(self._parts[number], weights):
             product = _called(
@@ -159,7 +161,7 @@ class _Sums:
             builder.store(product, part)
 
     def shifted(self, bits: Value) -> list[Value]:
-        """The sums without their fractional bits."""
+        """Return the sums without their fractional bits."""
         builder, sums = self._builder, []
         eight, shift = (llvm.spread_lanes(builder, value, llvm.WORDS) for value in (ir.Constant(llvm.INT32, 8), bits))
         for high, low in ([builder.load(part) for part in parts] for parts in self._parts):
@@ -168,7 +170,7 @@ class _Sums:
 
 
 def _weights_at(builder: IRBuilder, weights: Value, index: Value) -> list[Value]:
-    """The weights of four bytes: their high and low bytes, in all lanes."""
+    """Return the weights of four bytes: their high and low bytes, in all lanes."""
     places = [builder.gep(weights, [builder.add(index, ir.Constant(llvm.INT64, k))]) for k in (0, 1)]
     return [llvm.spread_lanes(builder, builder.load(place), llvm.WORDS) for place in places]
 
@@ -190,7 +192,8 @@ def sum_quads(
     target: types.Array,
     end: types.Integer,
 ) -> Intrinsic:
-    """A pixel of three channels in each of 16 rows, as a weighted sum of pixels that :func:`transpose_quads` left.
+    """Return a pixel of three channels in each of 16 rows, as a weighted sum of pixels that :func:`transpose_quads`
+    left.
 
     Args:
         columns: ``count`` groups of four pixels from ``place`` on.

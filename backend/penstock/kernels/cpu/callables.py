@@ -101,7 +101,8 @@ class Kernel(Compiled):
         return list(self._codes) or list(vars(self)["dispatcher"].signatures if "dispatcher" in vars(self) else [])
 
     def address(self, types: str) -> int:
-        """The address of its code for some types of arguments, by numba's convention: it may neither raise nor allocate.
+        """Return the address of its code for some types of arguments, by numba's convention: it may neither raise nor
+        allocate.
 
         Args:
             types: as :mod:`penstock.kernels.cpu.signatures` writes them.
@@ -125,7 +126,7 @@ class Kernel(Compiled):
         return self._call(*arguments)
 
     def _resolve(self, *arguments: object) -> object:
-        """Finds or compiles the code for arguments of types that have not been seen yet, and calls it."""
+        """Find or compile the code for arguments of types that have not been seen yet, and call it."""
         given = [_plain(argument) for argument in arguments]
         if any(one is not other for one, other in zip(given, arguments)):
             return self._call(*given)
@@ -165,5 +166,5 @@ class Callback(Compiled):
 
 
 def _plain(value: object) -> object:
-    """A value without a class of its own, such as that of mapped files, which kernels do not see."""
+    """Return a value without a class of its own, such as that of mapped files, which kernels do not see."""
     return value.view(np.ndarray) if isinstance(value, np.ndarray) and type(value) is not np.ndarray else value

@@ -53,7 +53,7 @@ class Caller:
         self.call: Function = _functions().penstock_calls_create(miss, functools.partial(_fail, name))
 
     def add(self, count: int, arguments: Program, code: NativeCode | Function, keeps_gil: bool) -> None:
-        """Adds what is called for some types of arguments.
+        """Add what is called for some types of arguments.
 
         Args:
             count: how many arguments there are.
@@ -82,7 +82,7 @@ def _words(program: Program) -> ctypes.Array[c_int64]:
 
 
 def _fail(name: str, status: int, error: int) -> None:
-    """Raises what a kernel did, from numba's ``{pickled, size, ...}``."""
+    """Raise what a kernel did, from numba's ``{pickled, size, ...}``."""
     if status == 1 and error:
         text = ctypes.string_at(c_void_p.from_address(error).value or 0, c_int32.from_address(error + 8).value)
         kind, arguments, _ = pickle.loads(text)

@@ -88,7 +88,9 @@ class Vector(Protocol):
 
 
 def intrinsic(function: Callable[..., Intrinsic]) -> Callable[..., Any]:
-    """Decorates a function that maps the types of arguments to a signature and a code generator; kernels call the result."""
+    """Decorate a function that maps the types of arguments to a signature and a code generator; kernels call the
+    result.
+    """
     return DeferredIntrinsic(function)
 
 
@@ -98,13 +100,13 @@ def literal_intrinsic(function: Callable[..., Intrinsic]) -> Callable[..., Any]:
 
 
 def is_for_x86(context: TargetContext) -> bool:
-    """Whether code is generated for x86-64."""
+    """Return whether code is generated for x86-64."""
     triple, _, _ = cast("CPUContext", context).codegen().magic_tuple()
     return bool(triple.startswith("x86_64"))
 
 
 def has_features(context: TargetContext, *names: str) -> bool:
-    """Whether code is generated for a machine that has these features, as LLVM names them."""
+    """Return whether code is generated for a machine that has these features, as LLVM names them."""
     codegen = cast("CPUContext", context).codegen()
     _, _, features = codegen.magic_tuple()
     return set(features.split(",")).issuperset(f"+{name}" for name in names)

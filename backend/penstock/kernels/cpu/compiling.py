@@ -37,7 +37,7 @@ def dispatcher_of(kernel: Compilable) -> Dispatcher[Function]:
 
 
 def address_of(dispatcher: Dispatcher[Function], text: str) -> int:
-    """The address of a kernel for some types of arguments, by numba's convention.
+    """Return the address of a kernel for some types of arguments, by numba's convention.
 
     Args:
         dispatcher: the kernel's.
@@ -65,7 +65,7 @@ _callbacks: list[_CachedCallback] = []
 
 
 def callback_address(function: Compilable, arguments: str, result: str) -> int:
-    """The address of a C function of a callback, which is compiled.
+    """Return the address of a C function of a callback, which is compiled.
 
     Args:
         function: the callback.

@@ -106,7 +106,7 @@ def _cast(source: np.ndarray, target: np.ndarray, like: np.generic) -> None:
 
 
 def cast(source: np.ndarray, target: np.ndarray) -> None:
-    """Converts all elements; arrays are contiguous and of the same size. float16 is converted via float32."""
+    """Convert all elements; arrays are contiguous and of the same size. float16 is converted via float32."""
     flat = source.reshape(-1)
     if flat.dtype == np.float16:
         flat = flat.astype(np.float32)

@@ -15,7 +15,7 @@ from penstock.kernels.cpu.simd import load, rounded, store, zeros
 
 @kernel
 def reflected(index: int, size: int) -> int:
-    """The position inside ``[0, size)`` that ``index`` is mirrored to."""
+    """Return the position inside ``[0, size)`` that ``index`` is mirrored to."""
     if size == 1:
         return 0
     while index < 0 or index >= size:
@@ -132,7 +132,7 @@ _SMALL_INNER = 32
 
 
 def convolve_axis(source: np.ndarray, axis: int, window: np.ndarray, target: np.ndarray) -> None:
-    """Correlates one axis of a contiguous array with an odd window; ``target`` has the same shape."""
+    """Correlate one axis of a contiguous array with an odd window; ``target`` has the same shape."""
     shape = source.shape
     folded = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
     kernel = _convolve_rows if folded[2] < _SMALL_INNER else _convolve
@@ -140,7 +140,7 @@ def convolve_axis(source: np.ndarray, axis: int, window: np.ndarray, target: np.
 
 
 def _convolve_halves(source: np.ndarray, axis: int, window: np.ndarray) -> np.ndarray:
-    """Correlates one axis of halves: each product is rounded to a half, as in DALI; sums are in single precision."""
+    """Correlate one axis of halves: each product is rounded to a half, as in DALI; sums are in single precision."""
     size, radius = source.shape[axis], window.size // 2
     places = [reflected(index, size) for index in range(-radius, size + radius)]
     total = np.zeros(source.shape, np.float32)
@@ -151,12 +151,12 @@ def _convolve_halves(source: np.ndarray, axis: int, window: np.ndarray) -> np.nd
 
 
 def _is_narrow(dtype: np.dtype) -> bool:
-    """Whether vectors of this type are loaded and stored as floats."""
+    """Return whether vectors of this type are loaded and stored as floats."""
     return dtype == np.float32 or (dtype.kind in "iu" and dtype.itemsize <= 2)
 
 
 def convolve_axes(source: np.ndarray, windows: Sequence[tuple[int, np.ndarray]], target: np.ndarray) -> None:
-    """Correlates several axes, each with its own window, from the last to the first.
+    """Correlate several axes, each with its own window, from the last to the first.
 
     Only the last pass rounds, except for halves.
     """

@@ -34,7 +34,7 @@ def _float_from_bits(bits: int) -> np.float32:
 
 @kernel
 def largest(source: np.ndarray) -> np.float32:
-    """The maximum, or 0 if no element is positive."""
+    """Return the maximum, or 0 if no element is positive."""
     maxima, last = zeros(_ABREAST), source.size - source.size % _ABREAST
     for i in range(0, last, _ABREAST):
         maxima = larger(load(source, i, _ABREAST), maxima)
@@ -51,7 +51,7 @@ def largest(source: np.ndarray) -> np.float32:
 
 @inner
 def inverse_unit(source: np.ndarray, relative: bool, reference: np.float32) -> np.float32:
-    """The scale of values: from the reference or, if ``relative``, from the maximum of the source."""
+    """Return the scale of values: from the reference or, if ``relative``, from the maximum of the source."""
     unit = largest(source) if relative else reference
     return np.float32(1) / (unit if unit != 0 or not relative else np.float32(1))
 

@@ -65,7 +65,7 @@ class DeferredFunction:
         return _type_of_value(getattr(importlib.import_module(self.__module__), self.__name__))
 
     def __call__(self, *_arguments: object) -> NoReturn:
-        """Refuses to be called from Python."""
+        """Refuse to be called from Python."""
         raise TypeError(f"{self.__module__}.{self.__name__} is for use inside of kernels")
 
     def __repr__(self) -> str:
@@ -86,7 +86,7 @@ class DeferredIntrinsic:
         _undeclared.append(self)
 
     def declare(self) -> None:
-        """Tells numba about it."""
+        """Tell numba about it."""
         from numba.extending import intrinsic
 
         self._made = intrinsic(**self.options)(self.function) if self.options else intrinsic(self.function)
@@ -96,7 +96,7 @@ class DeferredIntrinsic:
         return _type_of_value(self._made)
 
     def __call__(self, *_arguments: object) -> NoReturn:
-        """Refuses to be called from Python."""
+        """Refuse to be called from Python."""
         raise TypeError(f"{self.function.__name__} is for use inside of kernels")
 
 
@@ -116,7 +116,7 @@ class DeferredOverload:
         _undeclared.append(self)
 
     def declare(self) -> None:
-        """Tells numba about it."""
+        """Tell numba about it."""
         from numba.extending import overload
 
         overload(self.function, **cast(dict[str, Any], self._options))(self.choose)
@@ -129,7 +129,8 @@ _declaring = threading.RLock()
 
 
 def overload(function: Callable[..., object], **options: object) -> Callable[[F], F]:
-    """Decorates what maps the types of arguments to the function, in Python, that kernels get where they call ``function``.
+    """Decorate what maps the types of arguments to the function, in Python, that kernels get where they call
+    ``function``.
 
     Args:
         function: that kernels call.
@@ -144,7 +145,7 @@ def overload(function: Callable[..., object], **options: object) -> Callable[[F]
 
 
 def declare_all() -> None:
-    """Tells numba about all intrinsics and overloads that have been imported, before something is compiled."""
+    """Tell numba about all intrinsics and overloads that have been imported, before something is compiled."""
     with _declaring:
         while _undeclared:
             _undeclared.pop().declare()

@@ -88,7 +88,7 @@ def fill_rows_double(out: np.ndarray, key: Key, streams: np.ndarray, start: np.u
 
 @njit(nogil=True)
 def normal(a: np.uint64, b: np.uint64) -> np.float32:
-    """A standard normal number from two draws: the cosine branch of the Box-Muller transform."""
+    """Return a standard normal number from two draws: the cosine branch of the Box-Muller transform."""
     radius = math.sqrt(np.float32(-2) * math.log(unit(a)))
     return np.float32(radius) * np.float32(math.cos(np.float32(2 * math.pi) * unit(b)))
 
@@ -225,7 +225,7 @@ def like(value: float, real: float) -> float:
 
 @njit(nogil=True)
 def polar_normal(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray) -> tuple[float, np.uint64]:
-    """A standard normal number by Marsaglia's polar method, and the position after it.
+    """Return a standard normal number by Marsaglia's polar method, and the position after it.
 
     The method gives two numbers; ``spare`` keeps the second for the next call: [1, number], or [0, _].
     """
@@ -272,7 +272,7 @@ def gamma_above_one(
 
 @njit(nogil=True)
 def gamma(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float) -> tuple[float, np.uint64]:
-    """A number of the gamma distribution of ``shape`` and scale 1, and the position after it."""
+    """Return a number of the gamma distribution of ``shape`` and scale 1, and the position after it."""
     real = spare[0]
     if shape >= 1:
         d, v, n = gamma_above_one(key, stream, n, spare, shape)

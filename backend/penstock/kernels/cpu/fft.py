@@ -48,7 +48,7 @@ def _roots_of_unity(powers: np.ndarray, count: int) -> np.ndarray:
 
 @cache
 def _radices(size: int) -> list[int]:
-    """The radices of a transform of ``size`` complex numbers, a multiple of 4; the last one is always 4."""
+    """Return the radices of a transform of ``size`` complex numbers, a multiple of 4; the last one is always 4."""
     fives = 0
     while size % 5 == 0:
         size, fives = size // 5, fives + 1
@@ -57,14 +57,15 @@ def _radices(size: int) -> list[int]:
 
 
 def is_transformed(nfft: int) -> bool:
-    """Whether there are kernels for transforms of so many elements."""
+    """Return whether there are kernels for transforms of so many elements."""
     return nfft >= _LANES and nfft % _LANES == 0 and math.prod(_radices(nfft // 2)) == nfft // 2
 
 
 @cache
 def _twiddles(size: int) -> np.ndarray:
-    """The twiddles of each step but the last: for each ``p``, powers ``p``, ``2 p`` and ``3 p`` of its root of
-    unity."""
+    """Return the twiddles of each step but the last: for each ``p``, powers ``p``, ``2 p`` and ``3 p`` of its root of
+    unity.
+    """
     parts = []
     for radix in _radices(size)[:-1]:
         parts.append(_roots_of_unity(np.outer(np.arange(size // radix), np.arange(1, radix)), size))
@@ -81,7 +82,9 @@ def _split_twiddles(size: int) -> np.ndarray:
 
 @cache
 def _places(size: int) -> np.ndarray:
-    """The positions from which the last step reads the components of frequencies ``j``, ``j + size / 4``, and so on."""
+    """Return the positions from which the last step reads the components of frequencies ``j``, ``j + size / 4``, and so
+    on.
+    """
     order, rest, left = np.zeros(size // 4, np.int64), np.arange(size // 4), size
     for radix in _radices(size)[:-1]:
         # Each step combines the frequencies with equal remainders.
@@ -178,7 +181,7 @@ def _halve(work: np.ndarray, twiddles: np.ndarray) -> None:
 
 @inner
 def _quarter(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int:
-    """A step of radix 4 of transforms of ``stride`` elements each; their factors begin at ``t``."""
+    """Return a step of radix 4 of transforms of ``stride`` elements each; their factors begin at ``t``."""
     quarter = stride // 4
     for p in range(0, quarter, _ROW):
         w1r, w1i = spread(at(twiddles, t), _LANES), spread(at(twiddles, t + 1), _LANES)
@@ -218,7 +221,7 @@ def _quarter(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int
 
 @inner
 def _fifth(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int:
-    """A step of radix 5, as :func:`_quarter`."""
+    """Return a step of radix 5, as :func:`_quarter`."""
     fifth = stride // 5
     for p in range(0, fifth, _ROW):
         a = p
@@ -252,7 +255,7 @@ def _fifth(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int:
 
 @inner
 def _store_turned(work: np.ndarray, place: int, re: Vector, im: Vector, twiddles: np.ndarray, t: int) -> None:
-    """Stores complex numbers times a factor."""
+    """Store complex numbers times a factor."""
     wr, wi = at(twiddles, t), at(twiddles, t + 1)
     store(work, place, subtract_product(re * wr, wi, im))
     store(work, place + _LANES, add_product(re * wi, wr, im))
@@ -514,7 +517,7 @@ def band_tile(
 
 @inner
 def tile_scratch(transform: TransformFields) -> TileScratch:
-    """The scratch memory of :func:`band_tile`."""
+    """Return the scratch memory of :func:`band_tile`."""
     window, factors = transform[0], transform[6]
     size = factors[1].size * 4
     return _scratch(size, window), np.empty((size + 1) * _LANES, np.float32)
@@ -559,7 +562,7 @@ class Transform(NamedTuple):
 
 
 def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: bool, magnitude: bool) -> Transform:
-    """Transforms of ``nfft`` elements, for which there are kernels, of frames as long as the window.
+    """Transform of ``nfft`` elements, for which there are kernels, of frames as long as the window.
 
     Args:
         window: float32.

@@ -170,7 +170,9 @@ def _pair_weights(starts: np.ndarray, weights: np.ndarray, places: np.ndarray, p
 def _transpose_pixels(
     flat: np.ndarray, place: int, stride: int, count: int, columns: np.ndarray, by_four: bool
 ) -> None:
-    """Transposes ``count`` pixels of three channels in each of a block of rows, by ``transpose_pixels`` or ``transpose_quads``."""
+    """Transpose ``count`` pixels of three channels in each of a block of rows, by ``transpose_pixels`` or
+    ``transpose_quads``.
+    """
     # Four bytes more are read than the pixels have, which the last row may lack.
     whole = max(count - 2, 0) // 4 * 4
     for x in range(0, whole, 4):
@@ -195,7 +197,7 @@ def _transpose_four(flat: np.ndarray, place: int, stride: int, columns: np.ndarr
 
 @kernel
 def _transpose_columns(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, count: int) -> None:
-    """Transposes ``count`` columns, at least a block's, of a block of rows: (block, n) -> (n, block)."""
+    """Transpose ``count`` columns, at least a block's, of a block of rows: (block, n) -> (n, block)."""
     x = 0
     while x < count:
         x = min(x, count - 16)
@@ -271,7 +273,7 @@ def _are_two_bytes(weights: np.ndarray) -> bool:
 
 @inner
 def _split_weights(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The bytes of weights, four in a number: of each four the high ones, then the low ones; contiguous.
+    """Return the bytes of weights, four in a number: of each four the high ones, then the low ones; contiguous.
 
     Args:
         weights: of shape (outputs, taps).
@@ -384,7 +386,7 @@ def resample_image(
     target: np.ndarray,
     columns_first: bool = True,
 ) -> None:
-    """Resamples an image in two passes, each with a uint8 result; an axis that is only cut has none.
+    """Resample an image in two passes, each with a uint8 result; an axis that is only cut has none.
 
     Args:
         source: contiguous, of shape (H, W, C), of uint8.
@@ -451,7 +453,7 @@ def _resample_columns(rows: np.ndarray, channels: int, taps: ReferenceTaps, line
 
 
 def _padded(rows: np.ndarray, least: int) -> np.ndarray:
-    """The rows, padded to the given number of rows and to the width of a block."""
+    """Return the rows, padded to the given number of rows and to the width of a block."""
     height, width = rows.shape
     padded = np.zeros((max(height, least), max(width, BLOCK)), np.uint8)
     padded[:height, :width] = rows

@@ -23,7 +23,7 @@ _WORD = 57
 
 
 def _checksums(polynomial: int, bits: int) -> np.ndarray:
-    """The checksum of each byte that 0 to 7 zero bytes follow."""
+    """Return the checksum of each byte that 0 to 7 zero bytes follow."""
     top, table = 1 << bits - 1, np.arange(256, dtype=np.int64) << bits - 8
     for _ in range(8):
         table = np.where(table & top, table << 1 ^ polynomial, table << 1) & 2 * top - 1
@@ -59,7 +59,7 @@ def _crc_16(data: np.ndarray, start: int, end: int) -> int:
 
 @inner
 def _unsigned(data: np.ndarray, position: int, bits: int) -> int:
-    """A number of up to 57 bits at a position in bits."""
+    """Return a number of up to 57 bits at a position in bits."""
     word = load_word(data, position >> 3) << np.uint64(position & 7)
     return int(np.int64(word >> np.uint64(1) >> np.uint64(63 - bits)))
 
@@ -87,7 +87,7 @@ def _ones_after_zeros(data: np.ndarray, position: int, end: int) -> int:
 def _read_rice(
     data: np.ndarray, position: int, end: int, parameter: int, samples: np.ndarray, first: int, last: int
 ) -> int:
-    """Reads differences in Rice's code; returns the position behind them, or -1."""
+    """Read differences in Rice's code; return the position behind them, or -1."""
     shift, rest = np.uint64(parameter), np.uint64(63 - parameter)
     for i in range(first, last):
         if position >= end:
@@ -111,7 +111,7 @@ def _read_rice(
 
 @inner
 def _read_differences(data: np.ndarray, position: int, end: int, samples: np.ndarray, order: int, size: int) -> int:
-    """Reads what is added to a prediction into ``samples[_HISTORY + order:]``; returns the position behind, or -1."""
+    """Read what is added to a prediction into ``samples[_HISTORY + order:]``; return the position behind, or -1."""
     wide, partition = _unsigned(data, position, 2), _unsigned(data, position + 2, 4)
     position += 6
     if wide > 1 or size % (1 << partition) or size >> partition < order:
@@ -157,7 +157,7 @@ def _predict_fixed(samples: np.ndarray, order: int, first: int, last: int) -> No
 
 @inner
 def _predict_by_eight(samples: np.ndarray, factors: np.ndarray, shift: int, first: int, last: int) -> None:
-    """Adds the sum of the eight samples before, times ``factors``, to each; with registers only."""
+    """Add the sum of the eight samples before, times ``factors``, to each; with registers only."""
     a, b, c, d, e, f, g, h = factors[:8]
     p, q, r, s = samples[first - 1], samples[first - 2], samples[first - 3], samples[first - 4]
     t, u, v, w = samples[first - 5], samples[first - 6], samples[first - 7], samples[first - 8]
@@ -182,7 +182,7 @@ def _predict(samples: np.ndarray, factors: np.ndarray, order: int, shift: int, f
 def _read_subframe(
     data: np.ndarray, position: int, end: int, bits: int, size: int, samples: np.ndarray, factors: np.ndarray
 ) -> int:
-    """Reads a channel's block into ``samples[_HISTORY:]``; returns the position behind it, or -1."""
+    """Read a channel's block into ``samples[_HISTORY:]``; return the position behind it, or -1."""
     if position + 8 > end or _unsigned(data, position, 1):
         return -1
     kind, wasted = _unsigned(data, position + 1, 6), _unsigned(data, position + 7, 1)
@@ -239,7 +239,7 @@ def _read_subframe(
 
 @inner
 def _coded_number_size(data: np.ndarray, at: int) -> int:
-    """The bytes of a frame's or sample's number, as in UTF-8; 0 if it is none."""
+    """Return the bytes of a frame's or sample's number, as in UTF-8; 0 if it is none."""
     first, size = data[at], 0
     while size < 8 and first & 128 >> size:
         size += 1
@@ -255,7 +255,7 @@ def _coded_number_size(data: np.ndarray, at: int) -> int:
 
 @inner
 def _block_size(data: np.ndarray, code: int, at: int) -> tuple[int, int]:
-    """The samples in a block, and the bytes at ``at`` that tell it."""
+    """Return the samples in a block, and the bytes at ``at`` that tell it."""
     if code == 1:
         return 192, 0
     if 2 <= code <= 5:
@@ -292,7 +292,7 @@ def decode_flac(
     right: int,
     scale: float,
 ) -> bool:
-    """Decodes the frames of a stream; returns False if it is damaged or unusual, with ``output`` undefined.
+    """Decode the frames of a stream; return False if it is damaged or unusual, with ``output`` undefined.
 
     Args:
         data: the file, and :data:`MARGIN` bytes more: uint8, contiguous.

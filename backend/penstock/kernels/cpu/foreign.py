@@ -25,8 +25,9 @@ from penstock.kernels.cpu.code_generation import (
 
 @intrinsic
 def call(_context: TypingContext, _address: types.Integer, arguments: types.BaseTuple) -> Intrinsic:
-    """Calls the C function at an address, which returns ``int``; its arguments are pointers and integers, passed as
-    int64."""
+    """Call the C function at an address, which returns ``int``; its arguments are pointers and integers, passed as
+    int64.
+    """
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         address, given = args
@@ -39,7 +40,7 @@ def call(_context: TypingContext, _address: types.Integer, arguments: types.Base
 
 @intrinsic
 def word_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
-    """The 64-bit word at an address."""
+    """Return the 64-bit word at an address."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.load(builder.inttoptr(args[0], llvm.INT64.as_pointer()))
@@ -49,7 +50,7 @@ def word_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
 
 @intrinsic
 def byte_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
-    """The byte at an address."""
+    """Return the byte at an address."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.zext(builder.load(builder.inttoptr(args[0], llvm.BYTE.as_pointer())), llvm.INT64)
@@ -59,7 +60,7 @@ def byte_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
 
 @intrinsic
 def bytes_from(_context: TypingContext, _address: types.Integer) -> Intrinsic:
-    """A pointer to the bytes from an address on, of which ``numba.carray`` makes an array."""
+    """Return a pointer to the bytes from an address on, of which ``numba.carray`` makes an array."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.inttoptr(args[0], llvm.BYTE.as_pointer())
@@ -79,7 +80,7 @@ def words_from(_context: TypingContext, _address: types.Integer) -> Intrinsic:
 
 @intrinsic
 def counted(_context: TypingContext, count: types.Array) -> Intrinsic:
-    """The first element of an array of int64, which becomes greater by one; threads never get the same."""
+    """Return the first element of an array of int64, which becomes greater by one; threads never get the same."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         place = cgutils.create_struct_proxy(count)(context, builder, value=args[0]).data
@@ -90,7 +91,7 @@ def counted(_context: TypingContext, count: types.Array) -> Intrinsic:
 
 @intrinsic
 def counted_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
-    """The word at an address, which becomes greater by one; threads never get the same.
+    """Return the word at an address, which becomes greater by one; threads never get the same.
 
     A thread sees what those wrote that counted before it.
     """
@@ -104,7 +105,7 @@ def counted_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
 
 @intrinsic
 def set_int(_context: TypingContext, _address: types.Integer, _value: types.Integer) -> Intrinsic:
-    """Stores the lower 32 bits of a word at an address."""
+    """Store the lower 32 bits of a word at an address."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         builder.store(builder.trunc(args[1], llvm.INT32), builder.inttoptr(args[0], llvm.INT32.as_pointer()))
@@ -115,7 +116,7 @@ def set_int(_context: TypingContext, _address: types.Integer, _value: types.Inte
 
 @intrinsic
 def set_word(_context: TypingContext, _address: types.Integer, _value: types.Integer) -> Intrinsic:
-    """Stores a 64-bit word at an address."""
+    """Store a 64-bit word at an address."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         builder.store(args[1], builder.inttoptr(args[0], llvm.INT64.as_pointer()))
@@ -128,7 +129,7 @@ def set_word(_context: TypingContext, _address: types.Integer, _value: types.Int
 def copy_bytes(
     _context: TypingContext, _target: types.Integer, _source: types.Integer, _size: types.Integer
 ) -> Intrinsic:
-    """Copies bytes from one address to another; the two ranges must not overlap."""
+    """Copy bytes from one address to another; the two ranges must not overlap."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         target, source = (builder.inttoptr(address, llvm.BYTE.as_pointer()) for address in args[:2])

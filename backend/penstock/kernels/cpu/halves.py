@@ -27,7 +27,7 @@ def _round(bits: np.ndarray, target: np.ndarray) -> None:
 
 
 def rounded_to_halves(source: np.ndarray) -> np.ndarray:
-    """A float32 array as float16, ties away from zero, as DALI rounds on the CPU (NumPy and GPUs: ties to even)."""
+    """Return a float32 array as float16, ties away from zero, as DALI rounds on the CPU (NumPy and GPUs: ties to even)."""
     target = np.empty(source.shape, np.float16)
     _round(np.ascontiguousarray(source).reshape(-1).view(np.uint32), target.reshape(-1).view(np.uint16))
     return target

@@ -15,7 +15,7 @@ _TURNS = 4
 
 @inner
 def _equalizing_table(counts: np.ndarray, total: int, table: np.ndarray) -> None:
-    """Maps each value to the share of pixels not above it (without those of the minimum), scaled from 0 to 255."""
+    """Map each value to the share of pixels not above it (without those of the minimum), scaled from 0 to 255."""
     least = 0
     while counts[least] == 0:
         least += 1
@@ -33,7 +33,7 @@ def _equalizing_table(counts: np.ndarray, total: int, table: np.ndarray) -> None
 
 @kernel
 def _count(source: np.ndarray, channels: int, flat: np.ndarray) -> None:
-    """Adds an image to counters of shape (channels, _TURNS, 256), flat."""
+    """Add an image to counters of shape (channels, _TURNS, 256), flat."""
     step = _TURNS * 256
     if channels == 3:
         # In one pass over the pixels.
@@ -50,7 +50,7 @@ def _count(source: np.ndarray, channels: int, flat: np.ndarray) -> None:
 
 @inner
 def _look_up(source: np.ndarray, channels: int, table: np.ndarray, target: np.ndarray) -> None:
-    """Looks each value up in its channel's table of 256, which are contiguous."""
+    """Look each value up in its channel's table of 256, which are contiguous."""
     begin = 0
     if channels == 3:
         # Eight pixels at a time, read as three words.
@@ -69,7 +69,7 @@ def _look_up(source: np.ndarray, channels: int, table: np.ndarray, target: np.nd
 
 @kernel
 def _equalize(source: np.ndarray, channels: int, target: np.ndarray) -> None:
-    """Equalizes flat arrays of pixels with ``channels`` channels."""
+    """Equalize flat arrays of pixels with ``channels`` channels."""
     counts = np.zeros((channels, _TURNS, 256), np.int32)
     _count(source, channels, counts.ravel())
     tables = np.empty((channels, 256), np.uint8)
@@ -79,7 +79,7 @@ def _equalize(source: np.ndarray, channels: int, target: np.ndarray) -> None:
 
 
 def equalize(source: np.ndarray, target: np.ndarray) -> None:
-    """Equalizes the histogram of each channel.
+    """Equalize the histogram of each channel.
 
     Args:
         source, target: of uint8 and shape (..., channels), contiguous, not empty.
@@ -89,7 +89,7 @@ def equalize(source: np.ndarray, target: np.ndarray) -> None:
 
 @inner
 def _count_tile(source: np.ndarray, top: int, left: int, height: int, width: int, counts: np.ndarray) -> None:
-    """Adds a tile (H, W) to counters of shape (_TURNS, 256); the image is reflected beyond its borders."""
+    """Add a tile (H, W) to counters of shape (_TURNS, 256); the image is reflected beyond its borders."""
     inside = min(width, source.shape[1] - left)
     for y in range(top, top + height):
         row = source[y if y < source.shape[0] else reflected(y, source.shape[0])]
@@ -101,7 +101,7 @@ def _count_tile(source: np.ndarray, top: int, left: int, height: int, width: int
 
 @inner
 def _limited_table(counts: np.ndarray, area: int, limit: int, table: np.ndarray) -> None:
-    """Maps each value to the share of the tile's pixels not above it, counting none more often than ``limit``."""
+    """Map each value to the share of the tile's pixels not above it, counting none more often than ``limit``."""
     if limit > 0:
         excess = 0
         for value in range(256):
@@ -121,7 +121,7 @@ def _limited_table(counts: np.ndarray, area: int, limit: int, table: np.ndarray)
 
 @inner
 def _between(place: int, extent: int, tiles: int) -> tuple[int, int, np.float32]:
-    """The two tiles whose centres are around a pixel, and the weight of the second one."""
+    """Return the two tiles whose centres are around a pixel, and the weight of the second one."""
     position = np.float32(place) * (np.float32(1) / np.float32(extent)) - np.float32(0.5)
     first = int(np.floor(position))
     return max(first, 0), min(first + 1, tiles - 1), position - np.float32(first)
@@ -172,7 +172,7 @@ def _equalize_tiles(
 def equalize_tiles(
     source: np.ndarray, tiles: tuple[int, int], extents: tuple[int, int], limit: int, target: np.ndarray
 ) -> None:
-    """Equalizes the histograms of tiles, interpolating between the results of neighbouring tiles.
+    """Equalize the histograms of tiles, interpolating between the results of neighbouring tiles.
 
     Args:
         source, target: of uint8 and shape (H, W), with any strides, not empty.

@@ -17,7 +17,7 @@ _GROUP = 8
 
 @inner
 def _common_channels(shapes: np.ndarray) -> int:
-    """The channels of images that have pixels; 0 if images differ in them, or one is empty."""
+    """Return the channels of images that have pixels; 0 if images differ in them, or one is empty."""
     for image in range(len(shapes)):
         if shapes[image, 0] * shapes[image, 1] * shapes[image, 2] == 0 or shapes[image, 2] != shapes[0, 2]:
             return 0
@@ -26,7 +26,7 @@ def _common_channels(shapes: np.ndarray) -> int:
 
 @inner
 def _are_inside(sizes: np.ndarray, anchors: np.ndarray, extents: np.ndarray) -> bool:
-    """Whether all windows have pixels, and lie inside."""
+    """Return whether all windows have pixels, and lie inside."""
     for image in range(len(sizes)):
         for axis in range(2):
             start, stop = anchors[image, axis], anchors[image, axis] + extents[image, axis]
@@ -37,7 +37,7 @@ def _are_inside(sizes: np.ndarray, anchors: np.ndarray, extents: np.ndarray) -> 
 
 @inner
 def _fill_stacks(shapes: np.ndarray, stacks: np.ndarray) -> None:
-    """Makes shapes of images (H, W, C) those of stacks of one image."""
+    """Make shapes of images (H, W, C) those of stacks of one image."""
     for image in range(len(shapes)):
         stacks[image, 0] = 1
         for axis in range(3):
@@ -46,7 +46,7 @@ def _fill_stacks(shapes: np.ndarray, stacks: np.ndarray) -> None:
 
 @inner
 def _fill_windows(shapes: np.ndarray, down: np.ndarray, across: np.ndarray, windows: np.ndarray) -> None:
-    """Fills in the window of each image that resampling reads: top, left, height and width."""
+    """Fill in the window of each image that resampling reads: top, left, height and width."""
     for image in range(len(shapes)):
         top, bottom = read_range(down[min(image, len(down) - 1)])
         left, right = read_range(across[min(image, len(across) - 1)])
@@ -68,7 +68,7 @@ def _columns(
     cropped: np.ndarray,
     mirrored: bool,
 ) -> tuple[np.ndarray, ...]:
-    """The plans of one axis, as :func:`plan_tables` takes them."""
+    """Return the plans of one axis, as :func:`plan_tables` takes them."""
     return (
         extents[:, axis],
         sizes[:, axis],
@@ -143,7 +143,8 @@ def image_rules(
     copied: int,
     stacks: StackRules,
 ) -> np.ndarray:
-    """The rules of images that are resized and cropped alike, in a record: many arguments take longer than what is done with them.
+    """Return the rules of images that are resized and cropped alike, in a record: many arguments take longer than what
+    is done with them.
 
     Args:
         requested, mode, most, relative, subpixel, alignment: as in :func:`fill_axis_plans`; a row for all.
@@ -185,7 +186,7 @@ def plan_images(
     blocks: np.ndarray,
     windows: np.ndarray,
 ) -> tuple[int, int, int, int, int, int, int, int, int]:
-    """Plans images that are resized and cropped alike.
+    """Plan images that are resized and cropped alike.
 
     Args:
         shapes: of the images (H, W, C), in rows.
@@ -266,7 +267,7 @@ def plan_windows(
     stacks: np.ndarray,
     results: np.ndarray,
 ) -> tuple[int, int, int, int]:
-    """Plans images of which windows are resized.
+    """Plan images of which windows are resized.
 
     Args:
         shapes: of the images (H, W, C), in rows; none is empty.

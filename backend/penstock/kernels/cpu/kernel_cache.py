@@ -150,7 +150,7 @@ class KernelCache(_Cache):
         _warn_once(refused, "each process compiles them again")
 
     def _folders(self, find_private: Callable[[str], Path | None] = existing_private_folder) -> Iterator[_Folder]:
-        """The folders to read from, and to save to, in this order; what only reads leaves no folder behind."""
+        """Yield the folders to read from, and to save to, in this order; what only reads leaves no folder behind."""
         parent = self._source.parent
         # Sources with the same path are of the same package.
         name = f"{parent.name}_{hashlib.sha256(str(parent.absolute()).encode()).hexdigest()[:16]}"
@@ -177,7 +177,7 @@ class KernelCache(_Cache):
         return _Key(sig, codegen.magic_tuple(), numba.__version__, dumps(cells), self._digest)
 
     def _name(self, key: _Key) -> str:
-        """The name of a signature's file: the same for later versions of the function, which replace it."""
+        """Return the name of a signature's file: the same for later versions of the function, which replace it."""
         text = _ADDRESS.sub("", repr((key.signature, key.machine, key.numba, key.cells)))
         return f"{self._base}.{hashlib.sha256(text.encode()).hexdigest()[:16]}{_SUFFIX}"
 

@@ -99,7 +99,9 @@ class KernelLibrary:
         self._entries: dict[str, dict[str, list[str]]] = index["entries"]
 
     def find(self, kind: Kind, kernel: Compilable, types: str) -> Entry | None:
-        """A kernel for some types of arguments, or None. One for arrays of any order also takes those of a certain one."""
+        """Return a kernel for some types of arguments, or None. One for arrays of any order also takes those of a
+        certain one.
+        """
         own = self._entries.get(f"{kind.value} {kernel.name}", {})
         found = types if types in own else _more_general(own, types) if kind is Kind.CALL else None
         if found is None:
@@ -118,7 +120,7 @@ class KernelLibrary:
 
 
 def _more_general(compiled: Iterable[str], types: str) -> str | None:
-    """The first types of arguments, of those that a kernel was compiled for, that these can be passed as."""
+    """Return the first types of arguments, of those that a kernel was compiled for, that these can be passed as."""
     given = parsed(types)
     return next((each for each in compiled if _accept(parsed(each), given)), None)
 
@@ -128,7 +130,7 @@ def _accept(kinds: Sequence[Type], given: Sequence[Type]) -> bool:
 
 
 def _accepts(kind: Type, given: Type) -> bool:
-    """Whether code for a type of arguments takes values of another, which are passed by the same words."""
+    """Return whether code for a type of arguments takes values of another, which are passed by the same words."""
     if isinstance(kind, Array) and isinstance(given, Array):
         is_alike = (kind.element, kind.rank) == (given.element, given.rank)
         return is_alike and kind.order in ("A", given.order) and kind.read_only >= given.read_only
@@ -191,7 +193,7 @@ def _facts() -> dict[str, str]:
 
 @functools.cache
 def library() -> KernelLibrary | None:
-    """The library for this machine, or None if there is none, or none is wanted."""
+    """Return the library for this machine, or None if there is none, or none is wanted."""
     named = os.environ.get(VARIABLE, "")
     if named not in ("", "compile"):
         raise ValueError(f"{VARIABLE} is '{named}': it may be 'compile', or not be set")
@@ -211,7 +213,7 @@ def library() -> KernelLibrary | None:
 
 
 def usable_levels() -> list[str]:
-    """The levels that this machine's processor has, from the most demanding on."""
+    """Return the levels that this machine's processor has, from the most demanding on."""
     if platform.machine() != "x86_64":
         return [platform.machine()]
     flags = set(_facts().get("flags", "").split())

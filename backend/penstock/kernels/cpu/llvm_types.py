@@ -14,19 +14,19 @@ BYTES, SHORTS, WORDS = (ir.VectorType(number, 512 // number.width) for number in
 
 
 def spread_lanes(builder: IRBuilder, number: Value, kind: ir.VectorType) -> Value:
-    """A vector of ``kind`` whose lanes are all ``number``."""
+    """Return a vector of ``kind`` whose lanes are all ``number``."""
     undefined = ir.Constant(kind, ir.Undefined)
     first = builder.insert_element(undefined, number, ir.Constant(INT32, 0))
     return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(INT32, kind.count), None))
 
 
 def parts_of(builder: IRBuilder, vector: Value) -> list[Value]:
-    """The parts of an :class:`IntVector`."""
+    """Return the parts of an :class:`IntVector`."""
     return [builder.extract_value(vector, i) for i in range(vector.type.count)]
 
 
 def of_parts(builder: IRBuilder, parts: Sequence[Value]) -> Value:
-    """An :class:`IntVector` of these parts."""
+    """Return an :class:`IntVector` of these parts."""
     vector = ir.Constant(ir.ArrayType(parts[0].type, len(parts)), ir.Undefined)
     for i, part in enumerate(parts):
         vector = builder.insert_value(vector, part, i)

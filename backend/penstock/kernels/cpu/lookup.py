@@ -16,7 +16,7 @@ def _look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
 
 
 def look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
-    """Fills ``target`` with the entries of ``table`` at the indices in ``source``; others get the last entry.
+    """Fill ``target`` with the entries of ``table`` at the indices in ``source``; others get the last entry.
 
     Args:
         source: integers, contiguous.
@@ -41,7 +41,7 @@ def _mark(numbers: np.ndarray, on: np.generic, off: np.generic, count: int, inne
 
 
 def mark(numbers: np.ndarray, on: np.generic, off: np.generic, count: int, inner: int, target: np.ndarray) -> None:
-    """Fills ``target`` with ``off``, except ``on`` at the positions in ``numbers``.
+    """Fill ``target`` with ``off``, except ``on`` at the positions in ``numbers``.
 
     Args:
         numbers: contiguous; fractions are truncated, and numbers out of range ignored.

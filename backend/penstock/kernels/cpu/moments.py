@@ -25,13 +25,13 @@ _LANES = 16
 
 @kernel
 def _step(inner: int) -> int:
-    """The number of partial sums of a row: whole groups of ``inner``."""
+    """Return the number of partial sums of a row: whole groups of ``inner``."""
     return inner * ((_ABREAST + inner - 1) // inner)
 
 
 @inner
 def _fold(totals: np.ndarray, inner: int) -> None:
-    """Adds groups of ``inner`` elements to the first one, pairwise in halves."""
+    """Add groups of ``inner`` elements to the first one, pairwise in halves."""
     groups = totals.size // inner
     while groups > 1:
         half = (groups + 1) // 2
@@ -43,7 +43,7 @@ def _fold(totals: np.ndarray, inner: int) -> None:
 
 @inner
 def _repeat(values: np.ndarray, inner: int) -> None:
-    """Fills ``values`` with copies of its first ``inner`` elements."""
+    """Fill ``values`` with copies of its first ``inner`` elements."""
     for j in range(inner):
         value = values[j]
         for k in range(j, values.size, inner):
@@ -52,7 +52,7 @@ def _repeat(values: np.ndarray, inner: int) -> None:
 
 @inner
 def _row_sums(row: np.ndarray, inner: int, totals: np.ndarray) -> None:
-    """Leaves the sums in the first elements of ``totals``."""
+    """Leave the sums in the first elements of ``totals``."""
     step = totals.size
     for j in range(step):
         totals[j] = 0
@@ -216,7 +216,7 @@ def _standardize_rows(
 
 
 def around(data: np.ndarray, axes: Sequence[int]) -> tuple[int, int] | None:
-    """The volumes of the dimensions before and after the ``axes``; None if these kernels do not suit the array.
+    """Return the volumes of the dimensions before and after the ``axes``; None if these kernels do not suit the array.
 
     That is if the axes are not adjacent, if few wide rows are reduced, and for halves and booleans.
     """
@@ -231,14 +231,14 @@ def around(data: np.ndarray, axes: Sequence[int]) -> tuple[int, int] | None:
 
 
 def sums(data: np.ndarray, volumes: tuple[int, int]) -> np.ndarray:
-    """The sums of the elements in float64, with the shape of ``volumes`` (see :func:`around`)."""
+    """Return the sums of the elements in float64, with the shape of ``volumes`` (see :func:`around`)."""
     out = np.zeros(volumes, np.float64)
     _sums(np.ascontiguousarray(data).reshape(-1), *volumes, out)
     return out
 
 
 def squared_deviations(data: np.ndarray, volumes: tuple[int, int], mean: np.ndarray) -> np.ndarray:
-    """The sums of squared differences from ``mean``; squares are float32, sums float64.
+    """Return the sums of squared differences from ``mean``; squares are float32, sums float64.
 
     Args:
         data, volumes: see :func:`around`.
@@ -282,7 +282,7 @@ class Standard(NamedTuple):
 
 
 def standardize(data: np.ndarray, volumes: tuple[int, int], standard: Standard, target: np.ndarray) -> None:
-    """Normalizes by ``standard``, each row while it is in the cache.
+    """Normalize by ``standard``, each row while it is in the cache.
 
     Equals :func:`sums`, :func:`squared_deviations` and :func:`normalize` in turn, except for the order in which float64
     numbers are added.

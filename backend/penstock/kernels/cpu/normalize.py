@@ -28,7 +28,9 @@ def normalized(value: float, mean: np.float32, factor: np.float32, shift: np.flo
 
 @kernel
 def _normalize(record: np.ndarray, images: np.ndarray, like: np.generic, like_out: np.generic) -> None:
-    """Normalizes an image of any order in memory: channel by channel if rows of the result lie side by side, else pixel by pixel."""
+    """Normalize an image of any order in memory: channel by channel if rows of the result lie side by side, else pixel
+    by pixel.
+    """
     values, image = record_at(record), record_at(images)
     rows, columns, channels = image.extents[0], image.extents[1], image.extents[2]
     mean = elements_at(values.mean, channels, np.float32(0))
@@ -49,13 +51,13 @@ def _normalize(record: np.ndarray, images: np.ndarray, like: np.generic, like_ou
 
 @inner
 def _begin_of_row(first: int, stride: int, columns: int) -> int:
-    """The address of a row's element that comes first in memory."""
+    """Return the address of a row's element that comes first in memory."""
     return first + min(stride, 0) * (columns - 1)
 
 
 @kernel
 def _normalize_in_blocks(record: np.ndarray, images: np.ndarray, like: np.generic, like_out: np.generic) -> None:
-    """Normalizes an image to planes of float32, a block of pixels at a time; all else as :func:`_normalize`."""
+    """Normalize an image to planes of float32, a block of pixels at a time; all else as :func:`_normalize`."""
     values, image = record_at(record), record_at(images)
     rows, columns, channels = image.extents[0], image.extents[1], image.extents[2]
     size = np.int64(elements_at(0, 0, like).itemsize)
@@ -119,7 +121,7 @@ def _triples_to_planes(
 
 @functools.cache
 def normalizing_kernel(source: np.dtype, target: np.dtype) -> int:
-    """The address of the kernel that computes elements of one type from those of another; neither is float16."""
+    """Return the address of the kernel that computes elements of one type from those of another; neither is float16."""
     vectors = target == np.float32 and (
         source == np.float32 or (source.kind in "iu" and source.itemsize <= _MAX_BYTES_IN_VECTORS)
     )

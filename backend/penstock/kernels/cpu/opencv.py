@@ -38,13 +38,14 @@ def images(array: np.ndarray, layout: str) -> list[np.ndarray]:
 
 
 def keep(result: np.ndarray, target: np.ndarray) -> None:
-    """Copies a function's result to ``target``, unless it was written there already."""
+    """Copy a function's result to ``target``, unless it was written there already."""
     if not np.may_share_memory(result, target):
         target[...] = result.reshape(target.shape)
 
 
 def rotation(size_in: Sequence[int], size_out: Sequence[int], degrees: float) -> np.ndarray:
-    """The matrix from input to output coordinates of an image turned counter-clockwise about its centre, and moved to that of the output.
+    """Return the matrix from input to output coordinates of an image turned counter-clockwise about its centre, and
+    moved to that of the output.
 
     Args:
         size_in, size_out: width and height.

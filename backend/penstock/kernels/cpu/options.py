@@ -21,7 +21,8 @@ _INNER = {**_KERNEL, "no_cpython_wrapper": True}
 
 
 def njit(**options: object) -> Callable[[F], Kernel]:
-    """Decorates a function that is compiled for the types of its arguments: ahead of time, or by the first call with new types.
+    """Decorate a function that is compiled for the types of its arguments: ahead of time, or by the first call with new
+    types.
 
     Args:
         options: as numba's.
@@ -30,7 +31,7 @@ def njit(**options: object) -> Callable[[F], Kernel]:
 
 
 def cfunc(arguments: str, result: str, **options: object) -> Callable[[F], Callback]:
-    """Decorates a function that is called from C.
+    """Decorate a function that is called from C.
 
     Args:
         arguments: their types, as :mod:`penstock.kernels.cpu.signatures` writes them.
@@ -41,17 +42,19 @@ def cfunc(arguments: str, result: str, **options: object) -> Callable[[F], Callb
 
 
 def kernel(function: F) -> Kernel:
-    """Compiles a kernel, which Python and other kernels may call."""
+    """Compile a kernel, which Python and other kernels may call."""
     return Kernel(function, _KERNEL)
 
 
 def brief(function: F) -> Kernel:
-    """Compiles a kernel that takes some tens of microseconds for a usual batch, and keeps the GIL, which other threads could keep for long."""
+    """Compile a kernel that takes some tens of microseconds for a usual batch, and keep the GIL, which other threads
+    could keep for long.
+    """
     return Kernel(function, {**_KERNEL, "nogil": False})
 
 
 def inner(function: F) -> Kernel:
-    """Compiles a function that only kernels may call; a call from Python ends the process.
+    """Compile a function that only kernels may call; a call from Python ends the process.
 
     Without an entry for Python it compiles faster.
     """

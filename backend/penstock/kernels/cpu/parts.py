@@ -31,7 +31,7 @@ from penstock.kernels.cpu.options import inner
 
 @intrinsic
 def pointer_to(_context: TypingContext, _address: types.Integer, like: types.Type) -> Intrinsic:
-    """A pointer to elements of the type of ``like``, of which ``numba.carray`` makes an array."""
+    """Return a pointer to elements of the type of ``like``, of which ``numba.carray`` makes an array."""
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
@@ -41,13 +41,13 @@ def pointer_to(_context: TypingContext, _address: types.Integer, like: types.Typ
 
 @inner
 def elements_at(address: int, count: int, like: np.generic) -> np.ndarray:
-    """The elements from an address on, of the type of ``like``."""
+    """Return the elements from an address on, of the type of ``like``."""
     return carray(pointer_to(address, like), (count,))
 
 
 @inner
 def record_at(pointer: Any) -> Any:
-    """The record that a kernel's argument points to."""
+    """Return the record that a kernel's argument points to."""
     return carray(pointer, 1)[0]
 
 
@@ -63,7 +63,7 @@ MAPPED_REGION = (signatures.pointer_to(REGION),)
 
 @functools.cache
 def address_of(kernel: Kernel, record: np.dtype, arguments: tuple[str, ...], *elements: np.dtype) -> int:
-    """The address of a kernel, which is compiled if that has not been done before.
+    """Return the address of a kernel, which is compiled if that has not been done before.
 
     Args:
         kernel: a function of a pointer to a record, of ``arguments``, and of numbers that tell the types of elements.

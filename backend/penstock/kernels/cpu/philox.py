@@ -48,7 +48,7 @@ def _parts_of(key):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, inline="always")
 def block(key: Key, stream: np.uint64, counter: np.uint64) -> _Block:
-    """The four words of block ``counter``, as 64-bit integers."""
+    """Return the four words of block ``counter``, as 64-bit integers."""
     key, base = _parts(key)
     counter += base
     k0, k1 = key & _LOW, key >> _32
@@ -86,13 +86,13 @@ def draw(key: Key, stream: np.uint64, n: np.uint64) -> np.uint64:
 
 @njit(nogil=True)
 def draw64(key: Key, stream: np.uint64, n: np.uint64) -> np.uint64:
-    """Draws ``n`` (low) and ``n + 1`` (high) as one 64-bit number."""
+    """Draw ``n`` (low) and ``n + 1`` (high) as one 64-bit number."""
     return draw(key, stream, n) | (draw(key, stream, n + np.uint64(1)) << _32)
 
 
 @njit(nogil=True)
 def draw_below(key: Key, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _Drawn:
-    """An unbiased number in [0, bound), and the position after it."""
+    """Return an unbiased number in [0, bound), and the position after it."""
     one = np.uint64(1)
     if bound <= _LOW:
         return _draw_below_32_bits(key, stream, n, bound)
@@ -108,7 +108,7 @@ def draw_below(key: Key, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _
 
 @njit(nogil=True)
 def _draw_below_32_bits(key: Key, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _Drawn:
-    """An unbiased number in [0, bound) for bounds below 2**32 (Lemire's method), and the position after it."""
+    """Return an unbiased number in [0, bound) for bounds below 2**32 (Lemire's method), and the position after it."""
     one = np.uint64(1)
     product = draw(key, stream, n) * bound
     n += one
@@ -128,7 +128,9 @@ def unit(bits: np.uint64) -> np.float32:
 
 @njit(nogil=True, inline="always")
 def draw_of_element(key: Key, stream: np.uint64, start: np.uint64, element: int) -> np.uint64:
-    """The first draw of an element: its word is selected without branches, so that loops over elements are vectorized."""
+    """Return the first draw of an element: its word is selected without branches, so that loops over elements are
+    vectorized.
+    """
     one, two = np.uint64(1), np.uint64(2)
     place = start + np.uint64(ELEMENT_STRIDE) * np.uint64(element)
     words = block(key, stream, place >> two)
@@ -139,14 +141,14 @@ def draw_of_element(key: Key, stream: np.uint64, start: np.uint64, element: int)
 
 @njit(nogil=True)
 def fill_units(key: Key, stream: np.uint64, n: np.uint64, out: np.ndarray) -> None:
-    """Fills a float32 array with numbers in [0, 1]; the first element's draw is ``n``."""
+    """Fill a float32 array with numbers in [0, 1]; the first element's draw is ``n``."""
     for e in range(out.size):
         out[e] = unit(draw_of_element(key, stream, n, e))
 
 
 @njit(nogil=True)
 def draw_pair(key: Key, stream: np.uint64, n: np.uint64) -> _Drawn:
-    """Draws ``n`` and ``n + 1``."""
+    """Draw ``n`` and ``n + 1``."""
     counter = n >> np.uint64(2)
     words = block(key, stream, counter)
     odd, upper = n & np.uint64(1), n & np.uint64(2)
@@ -212,7 +214,7 @@ def fill_rows_of_flips(out: np.ndarray, key: Key, streams: np.ndarray, start: np
 
 @njit(nogil=True)
 def canonical(key: Key, stream: np.uint64, n: np.uint64, real: float) -> tuple[float, np.uint64]:
-    """A number in [0, 1) of the type of ``real``, and the position after it."""
+    """Return a number in [0, 1) of the type of ``real``, and the position after it."""
     if isinstance(real, np.float32):
         return min(unit(draw(key, stream, n)), np.float32(1 - 2.0**-24)), n + np.uint64(1)
     a, b = draw_pair(key, stream, n)
@@ -221,5 +223,5 @@ def canonical(key: Key, stream: np.uint64, n: np.uint64, real: float) -> tuple[f
 
 @njit(nogil=True)
 def canonical_of(low: np.uint64, high: np.uint64) -> float:
-    """A number in [0, 1) from two draws."""
+    """Return a number in [0, 1) from two draws."""
     return min((np.float64(low) + np.float64(high) * 2.0**32) / 2.0**64, 1 - 2.0**-53)

@@ -279,7 +279,7 @@ def warp(image: np.ndarray, terms: np.ndarray, kind: int, result: np.ndarray) ->
 
 
 def _reaches(terms: np.ndarray, height: int, width: int) -> bool:
-    """Whether a corner is beyond what the fixed-point numbers hold."""
+    """Return whether a corner is beyond what the fixed-point numbers hold."""
     corners = ((0, 0), (width, height), (0, height), (width, 0))
     return any(
         abs(x * a + y * b + c) >= _FIXED for x, y in corners for a, b, c in (terms[:3].tolist(), terms[3:6].tolist())

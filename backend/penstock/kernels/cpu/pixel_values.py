@@ -18,7 +18,9 @@ _BEYOND_CACHE = 1 << 21
 
 @inner
 def spread_factors(factors: np.ndarray, lanes: int) -> np.ndarray:
-    """The factors of the values of ``lanes`` pixels of three channels, in their order: three rows, of a, b and c."""
+    """Return the factors of the values of ``lanes`` pixels of three channels, in their order: three rows, of a, b and
+    c.
+    """
     row = 3 * lanes
     spread = np.empty(3 * row, np.float32)
     for k in range(3 * row):
@@ -28,13 +30,13 @@ def spread_factors(factors: np.ndarray, lanes: int) -> np.ndarray:
 
 @kernel
 def is_beyond_cache(target: np.ndarray) -> bool:
-    """Whether an output, float32, is so large that it is written past the cache, where whole lines of that are."""
+    """Return whether an output, float32, is so large that it is written past the cache, where whole lines of that are."""
     return 4 * target.size >= _BEYOND_CACHE
 
 
 @inner
 def is_written_past_cache(target: np.ndarray, width: int, stride: int) -> bool:
-    """Whether rows go to memory past the cache: they are whole lines of it, of a large output.
+    """Return whether rows go to memory past the cache: they are whole lines of it, of a large output.
 
     Args:
         target: the output, float32.

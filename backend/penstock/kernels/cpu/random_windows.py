@@ -14,7 +14,9 @@ from penstock.kernels.random_keys import Key
 
 @njit(nogil=True, error_model="numpy")
 def _whole_extent(extent: np.float32) -> int:
-    """An extent, rounded down, and at least 1; infinite ones are 1, as converted by DALI on x86, and on no other processor."""
+    """Return an extent, rounded down, and at least 1; infinite ones are 1, as converted by DALI on x86, and on no other
+    processor.
+    """
     return int(extent) if np.float32(1) <= extent < np.float32(1 << 31) else 1
 
 
@@ -29,7 +31,7 @@ def crop_window(
     ratio: tuple[np.float32, np.float32],
     attempts: int,
 ) -> tuple[int, int, int, int]:
-    """A random window (y, x, height, width) with random area, aspect ratio and position.
+    """Return a random window (y, x, height, width) with random area, aspect ratio and position.
 
     Up to ``attempts`` pairs of area and ratio are drawn; if none fits the image, the result is the largest window whose
     ratio is in range.

@@ -69,7 +69,7 @@ _STEPS = np.arange(2 * 64 + TAPS_AT_A_TIME, dtype=np.float32)
 
 
 def _a_law() -> np.ndarray:
-    """The samples of A-law's codes (ITU-T G.711), int16."""
+    """Return the samples of A-law's codes (ITU-T G.711), int16."""
     codes = np.arange(256) ^ 0x55
     exponents, mantissas = codes >> 4 & 7, (codes & 15) << 4
     sizes = np.where(exponents == 0, mantissas + 8, mantissas + 0x108 << np.maximum(exponents - 1, 0))
@@ -77,7 +77,7 @@ def _a_law() -> np.ndarray:
 
 
 def _mu_law() -> np.ndarray:
-    """The samples of mu-law's codes (ITU-T G.711), int16."""
+    """Return the samples of mu-law's codes (ITU-T G.711), int16."""
     codes = ~np.arange(256) & 0xFF
     sizes = (((codes & 15) << 3) + 0x84 << (codes >> 4 & 7)) - 0x84
     return np.where(codes & 0x80, -sizes, sizes).astype(np.int16)
@@ -124,7 +124,7 @@ def _float_number(value, like):  # type: ignore[no-untyped-def]
 
 @inner
 def _convert(encoding: int, source: int, count: int, target: np.ndarray, like: np.generic) -> None:
-    """Converts ``count`` samples from an address on."""
+    """Convert ``count`` samples from an address on."""
     bytes_there = pointer_to(source, np.uint8(0))
     if encoding == _INT16:
         shorts = pointer_to(source, np.int16(0))
@@ -188,7 +188,7 @@ def _mean(samples: np.ndarray, channels: int, target: np.ndarray) -> None:
 
 @inner
 def _store_past_cache(values: np.ndarray, target: np.ndarray, place: int) -> None:
-    """Copies floats to a target at an address, past the cache but for those beside whole vectors."""
+    """Copy floats to a target at an address, past the cache but for those beside whole vectors."""
     count = values.size
     head = min(-(place // _FLOAT_BYTES) & _LANES - 1, count) if place % _FLOAT_BYTES == 0 else count
     end = head + (count - head) // _LANES * _LANES
@@ -202,7 +202,7 @@ def _store_past_cache(values: np.ndarray, target: np.ndarray, place: int) -> Non
 
 @kernel
 def _convert_piece(record: np.ndarray, _scratch: int, like: np.generic) -> None:
-    """Converts samples; the record is a ``_PIECE``."""
+    """Convert samples; the record is a ``_PIECE``."""
     piece = record_at(record)
     first, count = piece.first * piece.channels, (piece.last - piece.first) * piece.channels
     target = elements_at(piece.target, piece.length * piece.channels, like)[first : first + count]
@@ -211,7 +211,7 @@ def _convert_piece(record: np.ndarray, _scratch: int, like: np.generic) -> None:
 
 @kernel
 def _convert_piece_past_cache(record: np.ndarray, scratch: int, like: np.float32) -> None:
-    """Does so for large outputs of floats."""
+    """Do so for large outputs of floats."""
     piece = record_at(record)
     first, end, width = piece.first * piece.channels, piece.last * piece.channels, _SAMPLE_BYTES[piece.encoding]
     for start in range(first, end, _CACHED_SAMPLES):
@@ -224,7 +224,8 @@ def _convert_piece_past_cache(record: np.ndarray, scratch: int, like: np.float32
 
 @inner
 def _load_planes(piece: Any, first: int, last: int, scratch: int) -> None:
-    """Converts frames from ``first`` on, up to ``last``, to floats, to planes of as many frames, one for each channel or for their mean.
+    """Convert frames from ``first`` on, up to ``last``, to floats, to planes of as many frames, one for each channel or
+    for their mean.
 
     Outside of the recording there is silence. The planes begin at ``scratch``; behind them is room for as many frames of all channels.
     """
@@ -252,7 +253,7 @@ def _load_planes(piece: Any, first: int, last: int, scratch: int) -> None:
 
 @kernel
 def _mix_piece(record: np.ndarray, scratch: int, like: np.generic) -> None:
-    """Replaces channels by their mean; the record is a ``_PIECE``."""
+    """Replace channels by their mean; the record is a ``_PIECE``."""
     piece = record_at(record)
     target, factor = elements_at(piece.target, piece.length, like), np.float32(piece.factor)
     for first in range(piece.first, piece.last, _WINDOW_FRAMES):
@@ -265,7 +266,7 @@ def _mix_piece(record: np.ndarray, scratch: int, like: np.generic) -> None:
 
 @kernel
 def _mix_piece_past_cache(record: np.ndarray, scratch: int, like: np.float32) -> None:
-    """Does so for large outputs of floats."""
+    """Do so for large outputs of floats."""
     piece = record_at(record)
     for first in range(piece.first, piece.last, _WINDOW_FRAMES):
         last, place = min(first + _WINDOW_FRAMES, piece.last), piece.target + _FLOAT_BYTES * first
@@ -277,7 +278,9 @@ def _mix_piece_past_cache(record: np.ndarray, scratch: int, like: np.float32) ->
 
 @kernel
 def _resample_piece(record: np.ndarray, scratch: int, like: np.generic) -> None:
-    """Resamples as :func:`~penstock.kernels.cpu.audio.resample` does; the record is a ``_PIECE`` that begins with a whole block."""
+    """Resample as :func:`~penstock.kernels.cpu.audio.resample` does; the record is a ``_PIECE`` that begins with a
+    whole block.
+    """
     piece = record_at(record)
     planes, lobes, scale = 1 if piece.downmix else piece.channels, piece.lobes, piece.scale
     target, factor = elements_at(piece.target, piece.length * planes, like), np.float32(piece.factor)
@@ -329,7 +332,7 @@ def compute_recordings(
     threads: int,
     cores: Sequence[int] | None = None,
 ) -> None:
-    """Computes the outputs of recordings, without the GIL.
+    """Compute the outputs of recordings, without the GIL.
 
     Args:
         recordings: of type :data:`~penstock.core.codecs.RECORDING`, none unusual. Someone else has to keep their data.
@@ -386,7 +389,7 @@ _KERNELS = {
 
 
 def _compute(step: _Step, pieces: np.ndarray, dtype: np.dtype, threads: int, cores: Sequence[int] | None) -> None:
-    """Computes the outputs of whole recordings, each described by a piece, by one kernel."""
+    """Compute the outputs of whole recordings, each described by a piece, by one kernel."""
     channels, lengths = pieces["channels"], pieces["length"]
     output_bytes = int(lengths @ (channels if step != _Step.MIX else np.ones_like(channels))) * dtype.itemsize
     is_large = output_bytes >= _LARGE_BYTES
@@ -399,7 +402,7 @@ def _compute(step: _Step, pieces: np.ndarray, dtype: np.dtype, threads: int, cor
 
 
 def _cut(recordings: np.ndarray) -> np.ndarray:
-    """Cuts large recordings into pieces, for threads to share."""
+    """Cut large recordings into pieces, for threads to share."""
     frames = np.maximum(_PIECE_SAMPLES // recordings["channels"] // _BLOCK_FRAMES, 1) * _BLOCK_FRAMES
     counts = -(-recordings["length"] // frames)
     pieces, frames = recordings.repeat(counts), frames.repeat(counts)

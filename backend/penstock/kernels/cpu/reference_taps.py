@@ -38,7 +38,7 @@ def _sinc(x: float) -> float:
 
 @kernel
 def _keys(x: float, a: float) -> float:
-    """The cubic convolution, as PyTorch writes it."""
+    """Return the cubic convolution, as PyTorch writes it."""
     if x < 1.0:
         return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
     if x < 2.0:
@@ -48,7 +48,7 @@ def _keys(x: float, a: float) -> float:
 
 @inner
 def _filter(number: int, x: float) -> float:
-    """The value of a filter at a distance."""
+    """Return the value of a filter at a distance."""
     if number == _BOX:
         return 1.0 if -0.5 < x <= 0.5 else 0.0
     if number == _LANCZOS:
@@ -72,7 +72,8 @@ def _filter(number: int, x: float) -> float:
 def antialiased(
     size: int, outputs: int, start: float, scale: float, number: int, support: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The first taps, and the weights, of a filter that widens when the axis shrinks; normalized to a sum of one.
+    """Return the first taps, and the weights, of a filter that widens when the axis shrinks; normalized to a sum of
+    one.
 
     Args:
         size: of the input.
@@ -102,8 +103,9 @@ def antialiased(
 
 @kernel
 def interpolated(size: int, outputs: int, number: int, support: float) -> tuple[np.ndarray, np.ndarray]:
-    """The same for interpolation between neighbours, like PyTorch's: taps beyond the edges are added to those at the
-    edges."""
+    """Return the same for interpolation between neighbours, like PyTorch's: taps beyond the edges are added to those at
+    the edges.
+    """
     scale, reach = size / outputs, int(support)
     count = 2 * reach
     starts, weights = np.empty(outputs, np.int64), np.zeros((outputs, count))
@@ -129,8 +131,7 @@ def interpolated(size: int, outputs: int, number: int, support: float) -> tuple[
 
 @kernel
 def tighten(starts: np.ndarray, weights: np.ndarray, size: int) -> int:
-    """Trims zeros at both ends, and moves all taps inside the input; returns the number of columns of ``weights`` in
-    use."""
+    """Trim zeros at both ends, and move all taps inside the input; return the number of columns of ``weights`` in use."""
     outputs, count = weights.shape
     used = 1
     for i in range(outputs):

@@ -194,7 +194,7 @@ def _ball(
 
 
 def _is_kept(source: np.ndarray, target: np.ndarray) -> bool:
-    """Whether pixels survive conversion to float32 and back unchanged."""
+    """Return whether pixels survive conversion to float32 and back unchanged."""
     return source.dtype == target.dtype and (source.dtype == np.float32 or source.itemsize <= 2)
 
 
@@ -207,7 +207,7 @@ def remap(
     target: np.ndarray,
     fill: float = 0.0,
 ) -> None:
-    """Takes the pixels of an image (H, W, C) at (mapx + shift, mapy + shift), relative to the first pixel's centre.
+    """Take the pixels of an image (H, W, C) at (mapx + shift, mapy + shift), relative to the first pixel's centre.
 
     Args:
         source, mapx, mapy: contiguous; the maps are float32 of the output's height and width.

@@ -210,7 +210,9 @@ def _sum_blocks(
 
 @inner
 def _blocks(weights: np.ndarray, channels: int, room: np.ndarray) -> np.ndarray:
-    """The weights of blocks of columns, those of a tap side by side, in ``room``; empty if columns are summed one by one."""
+    """Return the weights of blocks of columns, those of a tap side by side, in ``room``; empty if columns are summed
+    one by one.
+    """
     count, taps = weights.shape
     if channels > 4 or count < _BLOCK:
         return room[:0]
@@ -226,7 +228,7 @@ def _blocks(weights: np.ndarray, channels: int, room: np.ndarray) -> np.ndarray:
 
 @inner
 def _span(starts: np.ndarray, taps: int) -> tuple[int, int]:
-    """The first position in the filters, which may be beyond the edge, and their number."""
+    """Return the first position in the filters, which may be beyond the edge, and their number."""
     first, last = int(starts[0]), int(starts[starts.size - 1])
     return min(first, last), max(first, last) - min(first, last) + taps
 
@@ -240,7 +242,7 @@ def _inside(first: int, count: int, low: int, high: int) -> tuple[int, int]:
 
 @inner
 def _pad(row: np.ndarray, left: int, right: int, count: int, channels: int) -> None:
-    """Copies the outer pixels, from ``left`` on and before ``right``, to what lies beyond."""
+    """Copy the outer pixels, from ``left`` on and before ``right``, to what lies beyond."""
     for i in range(left * channels - 1, -1, -1):
         row[i] = row[i + channels]
     for i in range(right * channels, count * channels):
@@ -412,7 +414,7 @@ def _resample_lines(
     target_stride: int,
     like: np.generic,
 ) -> None:
-    """Resamples rows, then columns.
+    """Resample rows, then columns.
 
     Args:
         flat: the image's values, from row and column 0 on.
@@ -446,7 +448,7 @@ def _resample_row(
     row: np.ndarray,
     line: np.ndarray,
 ) -> None:
-    """Resamples the columns of a row.
+    """Resample the columns of a row.
 
     Args:
         flat: the image's values.
@@ -498,7 +500,7 @@ def _resample_columns_first(
 
 @inner
 def _gather_line(line: np.ndarray, channels: int, columns: np.ndarray, out: np.ndarray, like: np.generic) -> None:
-    """Copies pixels of a row."""
+    """Copy pixels of a row."""
     if channels == 3:
         for x in range(columns.size):
             base, place = 3 * np.int64(columns[x]), 3 * x
@@ -518,7 +520,7 @@ _ALIGNED = 16
 
 @inner
 def _piece(elements: int) -> int:
-    """The elements of a piece of scratch memory, rounded up."""
+    """Return the elements of a piece of scratch memory, rounded up."""
     return -(-elements // _ALIGNED) * _ALIGNED
 
 
@@ -532,7 +534,7 @@ def _strip_lines(taps: int, size: int) -> int:
 def _scratch_elements(
     height: int, width: int, channels: int, taps: tuple[int, int], rows: int, columns: int, columns_first: bool
 ) -> int:
-    """The elements of the scratch memory for an output, or a part of one.
+    """Return the elements of the scratch memory for an output, or a part of one.
 
     Args:
         height, width, channels: of the output.
@@ -563,7 +565,7 @@ def fill_resamplings(
     lanes: int,
     records: np.ndarray,
 ) -> tuple[int, bool, bool]:
-    """Plans images.
+    """Plan images.
 
     Args:
         size_in, size_out, start, end, kinds, antialias, entries: as in :func:`penstock.kernels.cpu.axis_passes.fill_passes`, a row for each
@@ -664,7 +666,7 @@ def _covered(record: np.ndarray, region: np.ndarray) -> None:
 
 @inner
 def _axis_of(work: np.record, axis: int, first: int, count: int, starts: int, weights: int) -> _Axis:
-    """The filter of some output positions of an axis, at the two addresses if there is none yet."""
+    """Return the filter of some output positions of an axis, at the two addresses if there is none yet."""
     taps = work.wholes[axis, TAPS]
     known = work.starts[axis] != 0
     if known:
@@ -688,13 +690,13 @@ def _fill_axis(work: np.record, axis: int, first: int, starts: np.ndarray, weigh
 
 @brief
 def fill_common_axis(record: np.ndarray, axis: int, starts: np.ndarray, weights: np.ndarray) -> None:
-    """Fills the filter of all output positions of an axis of the first of some records."""
+    """Fill the filter of all output positions of an axis of the first of some records."""
     _fill_axis(record[0], axis, 0, starts, weights)
 
 
 @inner
 def _plane_offset(plane: int, first: int, part: np.record) -> int:
-    """The bytes from the first of a part's images to another one; ``first`` dimensions number them."""
+    """Return the bytes from the first of a part's images to another one; ``first`` dimensions number them."""
     offset = 0
     for axis in range(first - 1, -1, -1):
         offset += plane % part.extents[axis] * part.strides[axis]
@@ -794,7 +796,7 @@ class ResamplingKernels(NamedTuple):
 
 @functools.cache
 def resampling_kernels(source: np.dtype, target: np.dtype) -> ResamplingKernels:
-    """The kernels for these types of elements."""
+    """Return the kernels for these types of elements."""
     return ResamplingKernels(
         address_of(_resample_part, RESAMPLING, PARTS, source, target),
         address_of(_covered, RESAMPLING, MAPPED_REGION),
@@ -846,7 +848,7 @@ def _axis(taps: EdgeTaps) -> _Axis:
 
 
 def resample_axis(source: np.ndarray, axis: int, taps: EdgeTaps, rests: np.ndarray, target: np.ndarray) -> None:
-    """Resamples one axis of a contiguous array of any rank into one of its dtype or float32.
+    """Resample one axis of a contiguous array of any rank into one of its dtype or float32.
 
     Args:
         source: the array.
@@ -861,7 +863,7 @@ def resample_axis(source: np.ndarray, axis: int, taps: EdgeTaps, rests: np.ndarr
 
 
 def resample_width(source: np.ndarray, channels: int, taps: EdgeTaps, rests: np.ndarray, target: np.ndarray) -> None:
-    """Resamples the columns of a contiguous stack of rows of pixels into one of its dtype or float32.
+    """Resample the columns of a contiguous stack of rows of pixels into one of its dtype or float32.
 
     Args:
         source: the pixels, of any shape, of ``channels`` values each.
@@ -880,6 +882,6 @@ def _folded_around(array: np.ndarray, axis: int) -> np.ndarray:
 
 
 def gather_image(source: np.ndarray, rows: np.ndarray, columns: np.ndarray, target: np.ndarray) -> None:
-    """Copies pixels (rows[y], columns[x]) of a contiguous image (H, W, C) to target (h, w, C)."""
+    """Copy pixels (rows[y], columns[x]) of a contiguous image (H, W, C) to target (h, w, C)."""
     lines = target.reshape(target.shape[0], -1)
     _gather_plane(source.reshape(source.shape[0], -1), source.shape[2], rows, columns, lines, target.dtype.type(0))

@@ -77,7 +77,7 @@ class StackRules(NamedTuple):
     rows: RowLimits
 
     def record(self) -> np.ndarray:
-        """The same for kernels: one :data:`STACK_RULES`."""
+        """Return the same for kernels: one :data:`STACK_RULES`."""
         return np.array([self], STACK_RULES)
 
 
@@ -106,7 +106,7 @@ PlannedStacks = tuple[int, int, int, int, int]
 
 @inner
 def _needed(columns: int, step: float, slack: int, size: int, channels: int, rounding: int) -> int:
-    """The most elements of an input row that neighbouring output columns depend on."""
+    """Return the most elements of an input row that neighbouring output columns depend on."""
     return min(math.ceil(step * (columns - 1)) + slack, size) * channels + rounding
 
 
@@ -140,7 +140,7 @@ def _together(row: int, address: int, itemsize: int, most: int) -> int:
 
 @inner
 def _describe(row: np.record, shape: np.ndarray, vertical: np.record, horizontal: np.record, rules: np.record) -> None:
-    """Fills in what a descriptor says of its images' shapes and tables, and of how the result is stored."""
+    """Fill in what a descriptor says of its images' shapes and tables, and of how the result is stored."""
     height, width, channels = shape[1], shape[2], shape[3]
     row.planar, row.normalize, row.shift, row["fill"] = rules.planar, rules.normalize, rules.shift, rules["fill"]
     out_channels = rules.channels if rules.channels else channels
@@ -154,7 +154,7 @@ def _describe(row: np.record, shape: np.ndarray, vertical: np.record, horizontal
 
 @inner
 def _strip_columns(count: int, step: float, taps: int, size: int, channels: int, pitch: int, most: int) -> int:
-    """The most output columns of a block that keeps ``pitch`` elements of an input row."""
+    """Return the most output columns of a block that keeps ``pitch`` elements of an input row."""
     slack = taps + 2 + (size >> 20)
     columns = int(((pitch - 6) // channels - slack) / step) + 1
     return min(count, columns, most)
@@ -233,7 +233,7 @@ def _plan_rows(
     across: np.ndarray,
     rules: np.record,
 ) -> tuple[int, int, int]:
-    """Fills the descriptors, and cuts rows into segments.
+    """Fill the descriptors, and cut rows into segments.
 
     Args:
         rows: to fill, all but ``normalization``, which is 0.
@@ -299,7 +299,7 @@ def fill_descriptors(
     across: np.ndarray,
     rules: np.record,
 ) -> PlannedStacks:
-    """Does what :func:`plan_stacks` does, by one :data:`STACK_RULES`."""
+    """Do what :func:`plan_stacks` does, by one :data:`STACK_RULES`."""
     if rules.pitch > 0:
         limits = rules.strips
         kept, strip, taps, weights = _plan_strips(rows, blocks, sources, targets, shapes, down, across, rules)
@@ -322,7 +322,7 @@ def plan_stacks(
     across: np.ndarray,
     rules: np.ndarray,
 ) -> PlannedStacks:
-    """Fills the descriptors: in strips of output rows, where that is possible, or else row by row.
+    """Fill the descriptors: in strips of output rows, where that is possible, or else row by row.
 
     Args:
         rows: to fill, all but ``normalization``, which is 0.

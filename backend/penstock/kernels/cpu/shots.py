@@ -49,7 +49,7 @@ def poisson_terms(mean: float, terms: np.ndarray) -> None:
 
 @njit(nogil=True)
 def log_factorial_of(number: float, known: np.ndarray) -> float:
-    """The logarithm of the factorial; ``known`` caches those of small numbers, NaN until computed."""
+    """Return the logarithm of the factorial; ``known`` caches those of small numbers, NaN until computed."""
     if number >= known.size:
         return math.lgamma(number + 1)
     place = int(number)
@@ -92,7 +92,7 @@ def _poisson_of_few(key: Key, stream: np.uint64, n: np.uint64, limit: float, wor
 def poisson(
     key: Key, stream: np.uint64, n: np.uint64, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray
 ) -> float:
-    """A Poisson-distributed number for the mean, at least ``_FEW``, with these :func:`poisson_terms`.
+    """Return a Poisson-distributed number for the mean, at least ``_FEW``, with these :func:`poisson_terms`.
 
     ``factorials`` is the cache of :func:`log_factorial_of`.
 

@@ -128,7 +128,7 @@ _NUMBERS: dict[type, str] = {
 
 
 def described(arguments: Sequence[object]) -> tuple[str, Program]:
-    """The types of arguments as text, and the program that recognizes exactly these.
+    """Return the types of arguments as text, and the program that recognizes exactly these.
 
     Raises:
         UnknownTypeError: an argument has a type that none of these describes.
@@ -198,12 +198,12 @@ def _struct(dtype: np.dtype) -> Struct:
 
 
 def pointer_to(dtype: np.dtype) -> str:
-    """A pointer to a struct, as text."""
+    """Return a pointer to a struct, as text."""
     return text_of(Pointer(_struct(dtype)))
 
 
 def text_of(kind: Type | Struct) -> str:
-    """A type as text."""
+    """Return a type as text."""
     if isinstance(kind, Number):
         return kind.name
     if isinstance(kind, Struct):
@@ -219,7 +219,7 @@ _TOKEN = re.compile(r"\s*(\{[^}]*\}|[\w.]+:[\w.<>]+|\w+|[\[\]()*,])")
 
 
 def parsed(text: str) -> tuple[Type, ...]:
-    """The types that a text describes.
+    """Return the types that a text describes.
 
     Raises:
         ValueError: it describes none.
@@ -277,7 +277,7 @@ def dtype_of(element: Number | Struct) -> np.dtype:
 
 
 def class_of(kind: str) -> type:
-    """The class of a tuple."""
+    """Return the class of a tuple."""
     if not kind:
         return tuple
     module, _, name = kind.partition(":")

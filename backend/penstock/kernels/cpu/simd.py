@@ -31,7 +31,7 @@ from penstock.kernels.cpu.code_generation import (
 def element_pointer(
     context: TargetContext, builder: IRBuilder, array: types.Array | types.CPointer, value: Value, index: Value
 ) -> Value:
-    """A pointer to ``array[index]``, for a contiguous array or a result of :func:`pointer`."""
+    """Return a pointer to ``array[index]``, for a contiguous array or a result of :func:`pointer`."""
     if isinstance(array, types.CPointer):
         return builder.gep(value, [index])
     data = cgutils.create_struct_proxy(array)(context, builder, value=value).data
@@ -39,12 +39,12 @@ def element_pointer(
 
 
 def element_of(array: types.Array) -> Number:
-    """The type of an array's elements, which are numbers."""
+    """Return the type of an array's elements, which are numbers."""
     return cast(Number, array.dtype)
 
 
 def _picked(builder: IRBuilder, values: Value, lanes: list[int]) -> Value:
-    """A vector of the selected lanes of ``values``."""
+    """Return a vector of the selected lanes of ``values``."""
     mask = ir.Constant(ir.VectorType(llvm.INT32, len(lanes)), lanes)
     return builder.shuffle_vector(values, ir.Constant(values.type, ir.Undefined), mask)
 
@@ -58,7 +58,7 @@ def _as_floats(builder: IRBuilder, values: Value, element: Number) -> Value:
 
 
 def interleaved(builder: IRBuilder, planes: list[Value]) -> Value:
-    """The lanes of two or three vectors, interleaved."""
+    """Return the lanes of two or three vectors, interleaved."""
     lanes = planes[0].type.count
     joined = _picked_of_two(builder, planes[0], planes[1], list(range(2 * lanes)))
     rest = planes[2] if len(planes) > 2 else planes[1]
@@ -67,13 +67,13 @@ def interleaved(builder: IRBuilder, planes: list[Value]) -> Value:
 
 
 def _picked_of_two(builder: IRBuilder, first: Value, second: Value, lanes: list[int]) -> Value:
-    """A vector of the selected lanes of two vectors; lanes of the second are numbered after those of the first."""
+    """Return a vector of the selected lanes of two vectors; lanes of the second are numbered after those of the first."""
     return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(llvm.INT32, len(lanes)), lanes))
 
 
 @intrinsic
 def pointer(_context: TypingContext, array: types.Array) -> Intrinsic:
-    """The address of a contiguous array's elements; not a reference, which numba would count in every loop."""
+    """Return the address of a contiguous array's elements; not a reference, which numba would count in every loop."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return cgutils.create_struct_proxy(array)(context, builder, value=args[0]).data
@@ -105,7 +105,7 @@ def unaligned_at(_context: TypingContext, array: types.CPointer, index: types.In
 
 @intrinsic
 def pointer_at(_context: TypingContext, array: types.CPointer, index: types.Integer) -> Intrinsic:
-    """The address of ``array[index]``, for a result of :func:`pointer`."""
+    """Return the address of ``array[index]``, for a result of :func:`pointer`."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         place = context.cast(builder, args[1], index, types.intp)
@@ -118,7 +118,9 @@ def pointer_at(_context: TypingContext, array: types.CPointer, index: types.Inte
 def part_of(
     _context: TypingContext, array: types.CPointer, index: types.Integer, start: types.Literal, size: types.Literal
 ) -> Intrinsic:
-    """The ``size`` bytes of ``array[index]`` from its byte ``start`` on, as one number; for a result of :func:`pointer`."""
+    """Return the ``size`` bytes of ``array[index]`` from its byte ``start`` on, as one number; for a result of
+    :func:`pointer`.
+    """
     kind = ir.IntType(8 * size.literal_value)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -133,7 +135,7 @@ def part_of(
 
 @literal_intrinsic
 def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
-    """A vector of zeros."""
+    """Return a vector of zeros."""
     vector = vector_types.FloatVector(lanes.literal_value)
 
     def generate(_context: TargetContext, _builder: IRBuilder, _signature: Signature, _args: Sequence[Value]) -> Value:
@@ -144,7 +146,7 @@ def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
 
 @literal_intrinsic
 def spread(_context: TypingContext, number: types.Float, lanes: types.Literal) -> Intrinsic:
-    """A vector with the float32 ``number`` in all lanes."""
+    """Return a vector with the float32 ``number`` in all lanes."""
     vector = vector_types.FloatVector(lanes.literal_value)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -229,7 +231,8 @@ def mix_pixels(
     place: types.Integer,
     lanes: types.Literal,
 ) -> Intrinsic:
-    """Sums up the channels of ``lanes`` pixels of three bytes: the weights are integers, for ``2 ** bits`` times as much.
+    """Sum up the channels of ``lanes`` pixels of three bytes: the weights are integers, for ``2 ** bits`` times as
+    much.
 
     ``target[place + x] = sum over c of source[index + x * 3 + c] * weights[c] / 2 ** bits``, halves rounded up; both
     arrays are contiguous and of uint8, and the weights a tuple of int32.
@@ -267,7 +270,7 @@ def copy_mirrored(
     lanes: types.Literal,
     width: types.Literal,
 ) -> Intrinsic:
-    """Copies ``lanes`` pixels of ``width`` elements from ``source[index]`` on to ``target[place]``, the last one first.
+    """Copy ``lanes`` pixels of ``width`` elements from ``source[index]`` on to ``target[place]``, the last one first.
 
     Both are contiguous and of one type.
     """
@@ -297,7 +300,7 @@ def copy_split(
     stride: types.Integer,
     lanes: types.Literal,
 ) -> Intrinsic:
-    """Copies ``lanes`` pixels of three elements from ``source[index]`` on to places ``stride`` apart, by channel.
+    """Copy ``lanes`` pixels of three elements from ``source[index]`` on to places ``stride`` apart, by channel.
 
     Both are contiguous and of one type: ``target[place + c * stride + x] = source[index + x * 3 + c]``.
     """
@@ -329,7 +332,7 @@ def copy_joined(
     place: types.Integer,
     lanes: types.Literal,
 ) -> Intrinsic:
-    """The reverse of :func:`copy_split`: ``target[place + x * 3 + c] = source[index + c * stride + x]``."""
+    """Return the reverse of :func:`copy_split`: ``target[place + x * 3 + c] = source[index + c * stride + x]``."""
     pixels = lanes.literal_value
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -356,7 +359,7 @@ def joined(
     third: vector_types.FloatVector,
     fourth: vector_types.FloatVector,
 ) -> Intrinsic:
-    """The lanes of four vectors of one type, one after the other."""
+    """Return the lanes of four vectors of one type, one after the other."""
     result = vector_types.FloatVector(4 * first.lanes)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -469,7 +472,7 @@ def turn_floats(
 
 @intrinsic
 def larger(_context: TypingContext, values: vector_types.FloatVector, others: vector_types.FloatVector) -> Intrinsic:
-    """The larger of each pair of lanes; the lane of ``others`` if either is NaN."""
+    """Return the larger of each pair of lanes; the lane of ``others`` if either is NaN."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.select(builder.fcmp_ordered(">", *args), *args)
@@ -478,7 +481,7 @@ def larger(_context: TypingContext, values: vector_types.FloatVector, others: ve
 
 
 def transposed_vectors(builder: IRBuilder, vectors: list[Value]) -> list[Value]:
-    """Transposes n vectors of n lanes, a power of two: lane ``i`` of vector ``k`` becomes lane ``k`` of vector ``i``.
+    """Transpose n vectors of n lanes, a power of two: lane ``i`` of vector ``k`` becomes lane ``k`` of vector ``i``.
 
     Each step swaps elements whose row and column differ in one bit, from the highest bit to the lowest.
     """
@@ -507,7 +510,8 @@ def transposed(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
 
 @intrinsic
 def rounded(_context: TypingContext, values: vector_types.FloatVector, like: types.Type) -> Intrinsic:
-    """The values rounded and saturated to the type of ``like``, like :func:`~penstock.kernels.cpu.convert.converted`.
+    """Return the values rounded and saturated to the type of ``like``, like
+    :func:`~penstock.kernels.cpu.convert.converted`.
 
     ``like`` is a float32, or an integer of at most 16 bits.
     """
@@ -565,7 +569,7 @@ def store(
 def store_pixels(
     _context: TypingContext, array: types.Array, index: types.Integer, channels: types.UniTuple
 ) -> Intrinsic:
-    """Stores pixels from ``array[index]`` on, of a vector for each of three channels, as :func:`store` does."""
+    """Store pixels from ``array[index]`` on, of a vector for each of three channels, as :func:`store` does."""
     element = element_of(array)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -617,7 +621,7 @@ def fence(_context: TypingContext) -> Intrinsic:
 
 @intrinsic
 def total(_context: TypingContext, values: vector_types.FloatVector) -> Intrinsic:
-    """The sum of the lanes, a power of two of them: halves are added until one lane is left."""
+    """Return the sum of the lanes, a power of two of them: halves are added until one lane is left."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         left = args[0]
@@ -635,6 +639,6 @@ def total(_context: TypingContext, values: vector_types.FloatVector) -> Intrinsi
 
 @intrinsic
 def widened(_context: TypingContext, values: vector_types.FloatVector) -> Intrinsic:
-    """The values as float64."""
+    """Return the values as float64."""
     vector = vector_types.FloatVector(values.lanes, types.float64)
     return vector(values), lambda _c, builder, _s, args: builder.fpext(args[0], vector.stored)

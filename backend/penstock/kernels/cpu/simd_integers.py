@@ -31,14 +31,14 @@ GROUP = 16
 
 @literal_intrinsic
 def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
-    """A vector of zeros, int32."""
+    """Return a vector of zeros, int32."""
     vector = vector_types.IntVector(lanes.literal_value, 32)
     return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.parts, None)
 
 
 @literal_intrinsic
 def zeros_short(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
-    """A vector of zeros, int16."""
+    """Return a vector of zeros, int16."""
     vector = vector_types.IntVector(lanes.literal_value, 16)
     return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.parts, None)
 
@@ -74,7 +74,7 @@ def load_alternate(
 
 @literal_intrinsic
 def halves(_context: TypingContext, first: types.Integer, second: types.Integer, lanes: types.Literal) -> Intrinsic:
-    """A vector of int16 with one number in the first half of its lanes, and another in the second."""
+    """Return a vector of int16 with one number in the first half of its lanes, and another in the second."""
     vector = vector_types.IntVector(lanes.literal_value, 16)
     half = ir.VectorType(ir.IntType(16), vector.lanes // 2)
 
@@ -141,12 +141,12 @@ def _concatenated(builder: IRBuilder, parts: list[Value]) -> Value:
 
 
 def _joined(builder: IRBuilder, vector: Value) -> Value:
-    """An :class:`vector_types.IntVector` as one of LLVM's vectors."""
+    """Return an :class:`vector_types.IntVector` as one of LLVM's vectors."""
     return _concatenated(builder, llvm.parts_of(builder, vector))
 
 
 def _groups(builder: IRBuilder, values: Value, lanes: int) -> list[Value]:
-    """A vector in groups of so many lanes."""
+    """Return a vector in groups of so many lanes."""
     starts = range(0, values.type.count, lanes)
     return [_shuffled(builder, values, values, range(start, start + lanes)) for start in starts]
 
@@ -157,14 +157,14 @@ def pair_of(first: int, second: int) -> int:
 
 
 def _two_factors(builder: IRBuilder, factors: Value, kind: ir.VectorType) -> list[Value]:
-    """The factors of a pair, each in all lanes of a vector of int32."""
+    """Return the factors of a pair, each in all lanes of a vector of int32."""
     sixteen = ir.Constant(llvm.INT32, 16)
     low = builder.ashr(builder.shl(factors, sixteen), sixteen)
     return [llvm.spread_lanes(builder, number, kind) for number in (low, builder.ashr(factors, sixteen))]
 
 
 def _multiplied(builder: IRBuilder, woven: Value, factors: Value) -> Value:
-    """The sums of products of two lanes of int16 each with a pair of factors, by AVX2."""
+    """Return the sums of products of two lanes of int16 each with a pair of factors, by AVX2."""
     half = ir.VectorType(llvm.INT32, GROUP // 2)
     weights = builder.bitcast(llvm.spread_lanes(builder, factors, half), woven.type)
     return _called(builder, "llvm.x86.avx2.pmadd.wd", half, woven, weights)
@@ -240,7 +240,7 @@ def weighted_pairs(_context: TypingContext, values: vector_types.IntVector, fact
 
 @intrinsic
 def pairs(_context: TypingContext, numbers: types.Integer) -> Intrinsic:
-    """A vector of 16 lanes of int16, which are two numbers in turns, the :func:`pair_of` them."""
+    """Return a vector of 16 lanes of int16, which are two numbers in turns, the :func:`pair_of` them."""
     vector = vector_types.IntVector(GROUP, 16)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -350,7 +350,7 @@ def load_two(
 
 
 def _rotated(builder: IRBuilder, vectors: list[Value], low: Sequence[int], high: Sequence[int]) -> list[Value]:
-    """Transposes matrices whose rows are the vectors: each step rotates the bits of an element's row and column by one.
+    """Transpose matrices whose rows are the vectors: each step rotates the bits of an element's row and column by one.
 
     ``low`` and ``high`` choose the lanes of two vectors in turns, from their lower and upper halves.
     """
@@ -363,7 +363,9 @@ def _rotated(builder: IRBuilder, vectors: list[Value], low: Sequence[int], high:
 
 @intrinsic
 def transposed_pairs(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
-    """Transposes two matrices of 4 x 4 pairs of int16 at once: four vectors that hold a row of each, one after the other."""
+    """Transpose two matrices of 4 x 4 pairs of int16 at once: four vectors that hold a row of each, one after the
+    other.
+    """
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         kind = ir.VectorType(llvm.INT32, GROUP // 2)
@@ -387,7 +389,7 @@ def transpose_pixels(
     target: types.Array,
     place: types.Integer,
 ) -> Intrinsic:
-    """Transposes four pixels of three bytes in each of 16 rows, of contiguous arrays of uint8.
+    """Transpose four pixels of three bytes in each of 16 rows, of contiguous arrays of uint8.
 
     ``target[place + ((x // 2 * 3 + c) * 16 + y) * 2 + x % 2] = source[index + y * stride + x * 3 + c]``. Four bytes after the
     pixels are read, too.
@@ -425,7 +427,8 @@ def store_transposed(
     second_stride: types.Integer,
     columns: types.UniTuple,
 ) -> Intrinsic:
-    """Stores two matrices of 8 x 8, saturated to uint8, given as eight vectors that hold a column of each, one after the other.
+    """Store two matrices of 8 x 8, saturated to uint8, given as eight vectors that hold a column of each, one after the
+    other.
 
     The rows of the first begin at ``array[first]``, and those of the second at ``array[second]``.
     """
@@ -519,7 +522,7 @@ def _store(builder: IRBuilder, pointer: Value, values: Value) -> None:
 def store_rows(
     _context: TypingContext, array: types.Array, index: types.Integer, stride: types.Integer, rows: types.UniTuple
 ) -> Intrinsic:
-    """Stores vectors, saturated, in a contiguous array of uint8, ``stride`` elements apart."""
+    """Store vectors, saturated, in a contiguous array of uint8, ``stride`` elements apart."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
@@ -539,7 +542,7 @@ _PIXELS = 32
 def store_alternate_pixels(
     _context: TypingContext, array: types.Array, index: types.Integer, channels: types.UniTuple
 ) -> Intrinsic:
-    """Stores 32 pixels of three channels, saturated, in a contiguous array of uint8.
+    """Store 32 pixels of three channels, saturated, in a contiguous array of uint8.
 
     Each channel is a vector of int16, in the order of :func:`load_alternate`.
     """
@@ -559,7 +562,7 @@ def store_alternate_pixels(
 
 
 def _store_by_blends(builder: IRBuilder, pointer: Value, planes: Sequence[Value]) -> None:
-    """Stores alternate pixels by AVX2's instructions, which permute bytes within 128 bits only: 16 pixels each."""
+    """Store alternate pixels by AVX2's instructions, which permute bytes within 128 bits only: 16 pixels each."""
     kind, half = ir.VectorType(llvm.BYTE, _PIXELS), _PIXELS // 2
     spread = []
     for c, plane in enumerate(planes):
@@ -654,7 +657,7 @@ def transpose_block(
 
 @intrinsic
 def any_lane(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
-    """The lanes joined by "or"."""
+    """Return the lanes joined by "or"."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         vector = _joined(builder, args[0])
@@ -666,7 +669,7 @@ def any_lane(_context: TypingContext, values: vector_types.IntVector) -> Intrins
 
 @intrinsic
 def load_word(_context: TypingContext, array: types.Array, index: types.Integer) -> Intrinsic:
-    """The eight bytes from ``array[index]`` on, of a contiguous array of uint8, as one big-endian number."""
+    """Return the eight bytes from ``array[index]`` on, of a contiguous array of uint8, as one big-endian number."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
@@ -708,7 +711,8 @@ def count_bits(_context: TypingContext, word: types.Integer) -> Intrinsic:
 
 @literal_intrinsic
 def gather_bits(_context: TypingContext, words: types.UniTuple, order: types.Literal) -> Intrinsic:
-    """A vector of 16 lanes of int16, of bits from words of 64: the lowest bits of lanes from the first word, and so on.
+    """Return a vector of 16 lanes of int16, of bits from words of 64: the lowest bits of lanes from the first word, and
+    so on.
 
     Args:
         words: those for the first half of the lanes, then as many for the second.
@@ -740,7 +744,7 @@ def gather_bits(_context: TypingContext, words: types.UniTuple, order: types.Lit
 def with_first_lanes(
     _context: TypingContext, values: vector_types.IntVector, first: types.Integer, second: types.Integer
 ) -> Intrinsic:
-    """A vector of int16 with other numbers in the first lane, and in the first of its second half."""
+    """Return a vector of int16 with other numbers in the first lane, and in the first of its second half."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         vector = _joined(builder, args[0])
@@ -753,7 +757,7 @@ def with_first_lanes(
 
 @intrinsic
 def rarely(_context: TypingContext, condition: types.Boolean) -> Intrinsic:
-    """The condition, whose branch is put where the code for the other does not have to jump over it."""
+    """Return the condition, whose branch is put where the code for the other does not have to jump over it."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return _called(builder, "llvm.expect.i1", args[0].type, args[0], ir.Constant(args[0].type, 0))

@@ -41,7 +41,8 @@ class Compilable(Protocol):
 
 
 def digest_of(function: Function, options: object = None) -> str:
-    """A digest of the code of a function and of the functions and constants that it refers to, by any number of steps.
+    """Return a digest of the code of a function and of the functions and constants that it refers to, by any number of
+    steps.
 
     It is the same in every process of one version of Python.
 
@@ -58,7 +59,7 @@ def digest_of(function: Function, options: object = None) -> str:
 
 
 def _visit(function: Function, found: dict[str, bytes]) -> None:
-    """Adds a function, and those that it refers to, to the digests of functions by their names."""
+    """Add a function, and those that it refers to, to the digests of functions by their names."""
     name = _name_of(function)
     if name in found:
         return
@@ -79,7 +80,7 @@ def _name_of(function: Function) -> str:
 
 @functools.cache
 def _own(function: Function) -> tuple[bytes, tuple[Function, ...]]:
-    """The digest of a function's own code and constants, and the functions that it refers to."""
+    """Return the digest of a function's own code and constants, and the functions that it refers to."""
     digest, references = hashlib.sha256(), list[Function]()
     values = [function.__defaults__, *(cell.cell_contents for cell in function.__closure__ or ())]
     for code in _codes(function.__code__):
@@ -95,7 +96,7 @@ def _own(function: Function) -> tuple[bytes, tuple[Function, ...]]:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """A function's code, and that of functions in it."""
+    """Yield a function's code, and that of functions in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -134,12 +135,12 @@ def _constant(value: object) -> tuple[bytes, list[Function]]:
 
 
 def _is_ours(function: FunctionType) -> bool:
-    """Whether a function is none of Python's or a library's; these only change with their versions."""
+    """Return whether a function is none of Python's or a library's; these only change with their versions."""
     return function.__module__.partition(".")[0] == _PACKAGE or function.__module__ == "__main__"
 
 
 @functools.cache
 def _of_module(name: str) -> bytes:
-    """A module's name; for one of this package also its file."""
+    """Return a module's name; for one of this package also its file."""
     spec = importlib.util.find_spec(name) if name.startswith(f"{_PACKAGE}.") else None
     return name.encode() if spec is None or spec.origin is None else Path(spec.origin).read_bytes()

@@ -15,7 +15,7 @@ _NEAREST, _GAUSSIAN = 0, 5
 
 @kernel
 def gaussian_window(start: float, step: float, width: float) -> tuple[np.float32, np.float32, int]:
-    """The start of the window of output position 0, the step to the next one, and the number of taps."""
+    """Return the start of the window of output position 0, the step to the next one, and the number of taps."""
     half, last = np.float32(0.5), np.float32(64)
     deviation = np.float32(np.float64(np.float32(np.float32(width) * half)) / math.sqrt(2.0))
     # Entries of the filter's table for an input sample.
@@ -35,7 +35,7 @@ def _fill_axis(
     filters: np.ndarray,
     max_support: float,
 ) -> None:
-    """Fills the descriptors of one axis, without the offsets of its tables; ``last``: this axis is the width."""
+    """Fill the descriptors of one axis, without the offsets of its tables; ``last``: this axis is the width."""
     size_in, size_out, start, end, kinds, first, count, mirrored = plans
     for i in range(len(kinds)):
         row, own = rows[i], filters[kinds[i]]
@@ -66,7 +66,7 @@ def _fill_axis(
 
 @inner
 def _are_alike(rows: np.ndarray) -> bool:
-    """Whether all have the same tables."""
+    """Return whether all have the same tables."""
     one = rows[0]
     for i in range(1, len(rows)):
         row = rows[i]
@@ -83,7 +83,7 @@ def _are_alike(rows: np.ndarray) -> bool:
 
 @kernel
 def _place(rows: np.ndarray, starts: int, weights: int) -> tuple[int, int]:
-    """Sets the offsets of consecutive tables; returns those of the next one."""
+    """Set the offsets of consecutive tables; return those of the next one."""
     for i in range(len(rows)):
         rows[i].starts, rows[i].weights = starts, weights
         starts += rows[i].outputs
@@ -119,7 +119,7 @@ def plan_tables(
     max_support: float,
     copied: int,
 ) -> tuple[int, int, int, int]:
-    """Fills the descriptors of both axes' tables. If all images are alike along an axis, they share one table.
+    """Fill the descriptors of both axes' tables. If all images are alike along an axis, they share one table.
 
     Args:
         rows: to fill: the descriptors of the heights' tables, then those of the widths'; room for two per image.

@@ -11,7 +11,7 @@ from penstock.kernels.cpu.options import kernel
 
 @kernel
 def _value(distance: float, table: np.ndarray, per_unit: float) -> float:
-    """The filter at a distance: a triangle if the table is empty, otherwise interpolated between its entries."""
+    """Return the filter at a distance: a triangle if the table is empty, otherwise interpolated between its entries."""
     if not table.size:
         return max(1.0 - distance, 0.0)
     position = min(distance * per_unit, table.size - 1.0)
@@ -34,7 +34,7 @@ def fill_taps(
     starts: np.ndarray,
     weights: np.ndarray,
 ) -> int:
-    """Fills a table of taps; those outside ``[0, size)`` are added to those at the edges.
+    """Fill a table of taps; those outside ``[0, size)`` are added to those at the edges.
 
     Args:
         start, step: of the region in the input, and from one output position to the next.

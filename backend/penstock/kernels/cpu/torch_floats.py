@@ -24,7 +24,7 @@ _ONE, _HALF = np.float32(1.0), np.float32(0.5)
 
 @inner
 def _near(x: np.float32, a: np.float32) -> np.float32:
-    """The cubic convolution up to a distance of one."""
+    """Return the cubic convolution up to a distance of one."""
     return fused(a + np.float32(2.0), x, -(a + np.float32(3.0))) * x * x + _ONE
 
 
@@ -180,7 +180,9 @@ def _turn(
     end: int,
     spacing: int,
 ) -> None:
-    """Transposes (rows, columns), which are ``stride`` apart from ``place`` on, to rows ``spacing`` apart from ``end`` on."""
+    """Transpose (rows, columns), which are ``stride`` apart from ``place`` on, to rows ``spacing`` apart from ``end``
+    on.
+    """
     whole, y = rows if min(rows, columns) >= 8 else 0, 0
     while y < whole:
         y, x = min(y, rows - 8), 0
@@ -270,8 +272,9 @@ def _taps_of(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.ndarr
 
 
 def resample_image(source: np.ndarray, target: np.ndarray, cubic: bool, antialias: bool, all_channels: int) -> None:
-    """Resamples a contiguous float32 image (H, W, C) to (h, w, C); ``all_channels``: the whole image's number of
-    channels."""
+    """Resample a contiguous float32 image (H, W, C) to (h, w, C); ``all_channels``: the whole image's number of
+    channels.
+    """
     height, width, channels = source.shape
     h, w = target.shape[:2]
     between = np.empty((height, w, channels), np.float32)
@@ -292,13 +295,13 @@ def resample_image(source: np.ndarray, target: np.ndarray, cubic: bool, antialia
 
 
 def interpolate_between_corners(source: np.ndarray, target: np.ndarray) -> None:
-    """Resizes a contiguous float32 image (H, W, C) to (h, w, C), whose outermost pixels keep their places."""
+    """Resize a contiguous float32 image (H, W, C) to (h, w, C), whose outermost pixels keep their places."""
     rows, columns = (_corner_taps(*sizes) for sizes in zip(source.shape[:2], target.shape[:2]))
     _interpolate(source, target, rows, columns, source.shape[2])
 
 
 def _corner_taps(size: int, outputs: int) -> tuple[np.ndarray, np.ndarray]:
-    """The positions of the two neighbours, and their weights, where the outermost pixels keep their places."""
+    """Return the positions of the two neighbours, and their weights, where the outermost pixels keep their places."""
     scale = np.float32((size - 1) / (outputs - 1)) if outputs > 1 else np.float32(0.0)
     places = np.arange(outputs, dtype=np.float32) * (_ONE if size == outputs else scale)
     below = np.minimum(np.floor(places).astype(np.int64), size - 1)
@@ -313,7 +316,7 @@ def _interpolate(
     columns: tuple[np.ndarray, np.ndarray],
     all_channels: int,
 ) -> None:
-    """Interpolates between two neighbours along each axis."""
+    """Interpolate between two neighbours along each axis."""
     height, _, channels = source.shape
     h, w = target.shape[:2]
     # Small images, and those with three channels, are interpolated along both axes in one step.

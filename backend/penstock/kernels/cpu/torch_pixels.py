@@ -181,7 +181,7 @@ def _resample(
     planes: np.ndarray,
     pixels: np.ndarray,
 ) -> None:
-    """Resamples the values of an image, and stores the results as planes or, rounded, as pixels.
+    """Resample the values of an image, and store the results as planes or, rounded, as pixels.
 
     Args:
         image: uint8 of shape (H, W, 3), contiguous, at least ``LEAST`` wide.
@@ -228,12 +228,12 @@ def _resample(
 
 
 def resample_to_planes(image: np.ndarray, factors: np.ndarray, cubic: bool, planes: np.ndarray) -> None:
-    """Resamples the values of an image (H, W, 3), contiguous, to float32 (3, h, w), contiguous."""
+    """Resample the values of an image (H, W, 3), contiguous, to float32 (3, h, w), contiguous."""
     rows, columns = (neighbour_taps(*extents, cubic) for extents in zip(image.shape[:2], planes.shape[1:]))
     _resample(image, factors, *rows, *columns, not cubic, planes, _NO_PIXELS)
 
 
 def resample_rounded(image: np.ndarray, cubic: bool, pixels: np.ndarray) -> None:
-    """Resamples an image (H, W, 3), contiguous, as float32, and rounds that to uint8 (h, w, 3), contiguous."""
+    """Resample an image (H, W, 3), contiguous, as float32, and round that to uint8 (h, w, 3), contiguous."""
     rows, columns = (neighbour_taps(*extents, cubic) for extents in zip(image.shape[:2], pixels.shape[:2]))
     _resample(image, _AS_THEY_ARE, *rows, *columns, not cubic, _NO_PLANES, pixels)

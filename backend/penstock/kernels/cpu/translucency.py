@@ -30,12 +30,12 @@ def _unmultiply(pixels: np.ndarray) -> None:
 
 
 def premultiplied(image: np.ndarray) -> np.ndarray:
-    """A uint8 image (H, W, C) with all channels multiplied by the last one, its alpha."""
+    """Return a uint8 image (H, W, C) with all channels multiplied by the last one, its alpha."""
     result = np.empty(image.shape, np.uint8)
     _premultiply(image.reshape(-1, image.shape[2]), result.reshape(-1, image.shape[2]))
     return result
 
 
 def unmultiply(image: np.ndarray) -> None:
-    """Divides the channels of a contiguous image by the last one, its alpha."""
+    """Divide the channels of a contiguous image by the last one, its alpha."""
     _unmultiply(image.reshape(-1, image.shape[2]))

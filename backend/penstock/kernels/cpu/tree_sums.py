@@ -27,7 +27,7 @@ _ABREAST = 64
 
 @kernel
 def _split(count: int, group: int) -> np.ndarray:
-    """The sizes of the groups, in order: a power of two of them, of which some may be empty."""
+    """Return the sizes of the groups, in order: a power of two of them, of which some may be empty."""
     sizes = np.array([count])
     while sizes.max() > group:
         halves = np.empty(2 * sizes.size, np.int64)
@@ -40,7 +40,7 @@ def _split(count: int, group: int) -> np.ndarray:
 
 @kernel
 def _join(sums: np.ndarray, inner: int, target: np.ndarray) -> None:
-    """Adds neighbouring groups until one is left: sums (groups, lanes) -> target (inner)."""
+    """Add neighbouring groups until one is left: sums (groups, lanes) -> target (inner)."""
     count = sums.shape[0]
     while count > 1:
         count >>= 1
@@ -63,7 +63,7 @@ def _term(value: np.number, terms: int, centre: np.float32) -> np.float32:
 
 @kernel
 def _sum_rows(source: np.ndarray, first: int, count: int, terms: int, centres: np.ndarray, total: np.ndarray) -> None:
-    """Sums ``count`` rows of source (rows, inner), one by one."""
+    """Sum ``count`` rows of source (rows, inner), one by one."""
     inner = source.shape[1]
     if inner <= _LANES:
         for i in range(inner):
@@ -207,7 +207,8 @@ class _Run(NamedTuple):
 def tree_sums(
     data: np.ndarray, axes: tuple[int, ...], square: bool = False, centre: np.ndarray | None = None
 ) -> np.ndarray:
-    """The sums along ``axes``, at least one, of the elements, of their squares, or of squared distances from ``centre``.
+    """Return the sums along ``axes``, at least one, of the elements, of their squares, or of squared distances from
+    ``centre``.
 
     Args:
         data: integers or float32.
@@ -248,7 +249,7 @@ def tree_sums(
 
 
 def _is_narrow(values: np.ndarray) -> bool:
-    """Whether vectors of these elements are loaded as floats."""
+    """Return whether vectors of these elements are loaded as floats."""
     return values.dtype == np.float32 or (values.dtype.kind in "iu" and values.itemsize <= 2)
 
 
@@ -285,7 +286,7 @@ def _sum_exactly(source: np.ndarray, sizes: np.ndarray, squares: bool, target: n
 
 
 def sums_of_narrow_integers(data: np.ndarray, volumes: tuple[int, int], square: bool) -> np.ndarray | None:
-    """The sums of :func:`tree_sums` of integers, in groups small enough for their sums to be exact in any order.
+    """Return the sums of :func:`tree_sums` of integers, in groups small enough for their sums to be exact in any order.
 
     Args:
         data: contiguous.

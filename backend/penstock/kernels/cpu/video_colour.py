@@ -54,7 +54,7 @@ def _upsampled(
 
 @kernel
 def _join(colours: np.ndarray, pixels: np.ndarray, first: int) -> None:
-    """Writes a row of pixels, from ``first`` on, whose colours follow each other in ``colours``."""
+    """Write a row of pixels, from ``first`` on, whose colours follow each other in ``colours``."""
     width = len(colours) // 3
     whole = width - width % _LANES
     for x in range(0, whole, _LANES):
@@ -68,7 +68,7 @@ def _join(colours: np.ndarray, pixels: np.ndarray, first: int) -> None:
 def planes_to_rgb(
     luma: np.ndarray, u: np.ndarray, v: np.ndarray, unit: np.float32, full_range: bool, output: np.ndarray
 ) -> None:
-    """Converts a frame of YCbCr 4:2:0, by BT.601 and with bilinear chroma, in float32.
+    """Convert a frame of YCbCr 4:2:0, by BT.601 and with bilinear chroma, in float32.
 
     Args:
         luma: uint8 or uint16 of shape (H, W), with even sides.

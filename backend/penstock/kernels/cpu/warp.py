@@ -67,7 +67,7 @@ def _nearest_2d(
 def _between(
     a: np.float32, b: np.float32, d: np.float32, e: np.float32, fx: np.float32, fy: np.float32, like: np.generic
 ) -> np.generic:
-    """Interpolates between four neighbours, two above and two below, with DALI's roundings."""
+    """Interpolate between four neighbours, two above and two below, with DALI's roundings."""
     rest = np.float32(1) - fx
     top = a * rest + b * fx
     low = d * rest + e * fx
@@ -215,7 +215,7 @@ def _tap_3d(source: np.ndarray, x: int, y: int, z: int, c: int, has_fill: bool, 
 def _plane_3d(
     source: np.ndarray, x: int, y: int, z: int, c: int, has_fill: bool, fill: np.float32, fx: np.float32, fy: np.float32
 ) -> np.float32:
-    """Interpolates between four neighbours of a plane, with DALI's roundings."""
+    """Interpolate between four neighbours of a plane, with DALI's roundings."""
     one = np.float32(1)
     top = _tap_3d(source, x, y, z, c, has_fill, fill) * (one - fx)
     top += _tap_3d(source, x + 1, y, z, c, has_fill, fill) * fx
@@ -328,7 +328,7 @@ class WarpKernels(NamedTuple):
 
 @functools.cache
 def warp_kernels(source: np.dtype, target: np.dtype) -> WarpKernels:
-    """The kernels for these types of elements."""
+    """Return the kernels for these types of elements."""
     return WarpKernels(
         address_of(_warp_part, WARP, PARTS, source, target),
         address_of(_covered, WARP, MAPPED_REGION),
@@ -345,7 +345,7 @@ def warp(
     first_row: int = 0,
     first_column: int = 0,
 ) -> None:
-    """Warps an image (H, W, C) or a volume (D, H, W, C), or computes a part of a warped image.
+    """Warp an image (H, W, C) or a volume (D, H, W, C), or compute a part of a warped image.
 
     Args:
         source: contiguous.

@@ -16,7 +16,7 @@ def fill_crops(
     anchors: np.ndarray,
     extents: np.ndarray,
 ) -> int:
-    """Works out windows from extents and relative positions.
+    """Work out windows from extents and relative positions.
 
     Args:
         shapes: of the samples, one row each.
@@ -57,13 +57,13 @@ def fill_crops(
 
 @inner
 def wanted_extent(extent: float) -> int:
-    """The extent without its fraction; 0 if it doesn't fit 32 bits, as for infinity and NaN."""
+    """Return the extent without its fraction; 0 if it doesn't fit 32 bits, as for infinity and NaN."""
     return int(extent) if 0 <= extent < 2**31 else 0
 
 
 @kernel
 def first_outside(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, trims: bool) -> int:
-    """The first sample whose window reaches outside, or -1; with ``trims``, windows are clipped instead."""
+    """Return the first sample whose window reaches outside, or -1; with ``trims``, windows are clipped instead."""
     count, axes = shapes.shape
     for row in range(count):
         for axis in range(axes):
@@ -80,13 +80,13 @@ def first_outside(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, 
 
 @kernel
 def _whole(value: float) -> float:
-    """The nearest integer; halves are rounded away from zero."""
+    """Return the nearest integer; halves are rounded away from zero."""
     return float(np.floor(value + 0.5) if value >= 0 else np.ceil(value - 0.5))
 
 
 @kernel
 def _part(fraction: float, size: float, in_single: bool) -> float:
-    """A fraction of an extent, in single or double precision."""
+    """Return a fraction of an extent, in single or double precision."""
     return float(np.float32(fraction) * np.float32(size)) if in_single else fraction * size
 
 
@@ -103,7 +103,7 @@ def fill_boxes(
     anchors: np.ndarray,
     extents: np.ndarray,
 ) -> tuple[float, float] | None:
-    """Works out boxes from their starts and ends.
+    """Work out boxes from their starts and end.
 
     Args:
         shapes: of the samples, one row each.

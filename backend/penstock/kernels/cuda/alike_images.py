@@ -41,7 +41,7 @@ class AlikeRules(NamedTuple):
 
     @classmethod
     def of(cls, types: tuple[np.dtype, np.dtype], channels: int, sizes: Sizes, after: Normalized) -> AlikeRules:
-        """The rules.
+        """Return the rules.
 
         Args:
             types: of the images' elements, and of the results'.

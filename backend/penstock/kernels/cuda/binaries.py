@@ -73,7 +73,7 @@ class BinaryKernel:
     def __call__(
         self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[object, ...], *, shared_mem: int = 0
     ) -> None:
-        """Launches it on the current stream."""
+        """Launch it on the current stream."""
         self.kernel(grid, block, args, shared_mem)
 
 
@@ -89,7 +89,7 @@ def digest_of(text: str, instance: str, options: tuple[str, ...]) -> str:
 
 
 def entry_of(digest: str, architecture: str) -> str:
-    """The name of a module in the archive.
+    """Return the name of a module in the archive.
 
     Args:
         digest: the kernel's.
@@ -99,7 +99,7 @@ def entry_of(digest: str, architecture: str) -> str:
 
 
 def find(digest: str, capability: str) -> Binary | None:
-    """A kernel, if it was compiled when the package was built.
+    """Return a kernel, if it was compiled when the package was built.
 
     Args:
         digest: the kernel's.

@@ -33,12 +33,12 @@ SOURCE = KernelSource(__file__, _Colour, BLOCK_PIXELS=_BLOCK_PIXELS)
 
 
 def fits(matrix: np.ndarray) -> bool:
-    """Whether the kernel supports a matrix of shape (channels out, channels in)."""
+    """Return whether the kernel supports a matrix of shape (channels out, channels in)."""
     return max(matrix.shape) <= _OFFSETS and min(matrix.shape) > 0
 
 
 def transform_colours(jobs: Sequence[tuple[OnGpu, np.ndarray, np.ndarray, OnGpu]]) -> None:
-    """Transforms ``(source, matrix, offset, target)`` for each sample; a 1x1 matrix scales all values alike.
+    """Transform ``(source, matrix, offset, target)`` for each sample; a 1x1 matrix scales all values alike.
 
     There is one launch for each shape of matrix; a batch usually has only one.
     """

@@ -76,7 +76,7 @@ class Term:
     windows: dict[int, np.ndarray]
 
     def window(self, axis: int) -> np.ndarray:
-        """The window for an axis."""
+        """Return the window for an axis."""
         return self.windows.get(axis, _NOTHING)
 
 
@@ -90,7 +90,7 @@ class Filters:
 
 
 def convolve(jobs: Sequence[Filters], axes: Sequence[int]) -> None:
-    """Fills all targets. Filters run along ``axes``, which must be consecutive, from the last to the first."""
+    """Fill all targets. Filters run along ``axes``, which must be consecutive, from the last to the first."""
     jobs = [job for job in jobs if job.target.size]
     tiles = [_tiling(job, axes) for job in jobs] if len(axes) <= 2 else [None] * len(jobs)
     by_planes = [(job, tiling) for job, tiling in zip(jobs, tiles) if tiling]
@@ -102,7 +102,7 @@ def convolve(jobs: Sequence[Filters], axes: Sequence[int]) -> None:
 
 
 def _filtered_along_other_axes(jobs: Sequence[Filters], axes: Sequence[int]) -> list[tuple[Filters, list[Located]]]:
-    """Filters each term along all axes but the first; returns the jobs with what is left to filter along that one."""
+    """Filter each term along all axes but the first; return the jobs with what is left to filter along that one."""
     if len(axes) == 1:
         return [(job, [job.source] * len(job.terms)) for job in jobs]
     shapes = [job.source.shape for job in jobs for _ in job.terms]
@@ -126,7 +126,7 @@ class _Table:
         self._size = 0
 
     def add(self, windows: Sequence[np.ndarray]) -> int:
-        """Adds a run of windows unless it is already there, and returns the offset of the first."""
+        """Add a run of windows unless it is already there, and return the offset of the first."""
         key = tuple(map(id, windows))
         if key not in self._places:
             self._places[key] = self._size
@@ -146,7 +146,7 @@ def _padded(size: int) -> int:
 
 
 def _filled(values: Sequence[_Number]) -> Sequence[_Number]:
-    """The values, padded with zeros for unused terms."""
+    """Return the values, padded with zeros for unused terms."""
     nothing: list[_Number] = [0] * (_MAX_TERMS - len(values))
     return list(values) + nothing
 
@@ -187,14 +187,16 @@ def _tiling(job: Filters, axes: Sequence[int]) -> Tiling | None:
 
 
 def _view(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, int, int, int]:
-    """The shape as (planes, height, width, inner). With a single axis, the dimensions before it count as the height."""
+    """Return the shape as (planes, height, width, inner). With a single axis, the dimensions before it count as the
+    height.
+    """
     if len(axes) == 2:
         return image_view(shape, axes[0])
     return 1, math.prod(shape[: axes[0]]), shape[axes[0]], math.prod(shape[axes[0] + 1 :])
 
 
 def _windows(job: Filters, axes: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The windows (vertical, horizontal) of each term."""
+    """Return the windows (vertical, horizontal) of each term."""
     if len(axes) == 2:
         return [(term.window(axes[0]), term.window(axes[1])) for term in job.terms]
     return [(_NOTHING, term.window(axes[0])) for term in job.terms]

@@ -10,7 +10,7 @@ from penstock.tensors.driver import context_of, driver, driver_error
 
 
 def copy_arrays(sources: np.ndarray, targets: np.ndarray, sizes: np.ndarray | int) -> None:
-    """Copies arrays, in the order of CuPy's current stream.
+    """Copy arrays, in the order of CuPy's current stream.
 
     Args:
         sources, targets: addresses on the GPU, uint64.

@@ -69,7 +69,7 @@ class Displacement:
 
 
 def displace_images(kind: str, displacements: Sequence[Displacement], linear: bool, shift: float) -> None:
-    """Fills all targets in one launch.
+    """Fill all targets in one launch.
 
     Args:
         kind: ``Given`` (by maps), ``Ball`` or ``Waves``.

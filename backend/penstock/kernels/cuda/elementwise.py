@@ -53,7 +53,7 @@ SOURCE = KernelSource(__file__, _Elementwise, DIMS=_DIMS, OPERANDS=_OPERANDS, BL
 
 @functools.cache
 def _preamble(body: str, types: tuple[np.dtype, ...], result: np.dtype, promoted: bool) -> str:
-    """The C++ function ``compute``, which loads the operands a, b and c and runs ``body``."""
+    """Return the C++ function ``compute``, which loads the operands a, b and c and runs ``body``."""
     loads = []
     for index, (name, dtype) in enumerate(zip("abc", types)):
         value = f"reinterpret_cast<const {cuda_type(dtype)} *>(operands[{index}])[offsets[{index}]]"
@@ -68,7 +68,7 @@ def _preamble(body: str, types: tuple[np.dtype, ...], result: np.dtype, promoted
 def evaluate_batch(
     body: str, jobs: Sequence[tuple[Sequence[OnGpu], OnGpu]], promoted: bool = True, dividing: bool = False
 ) -> None:
-    """Runs ``body`` for each element of all samples, in one launch.
+    """Run ``body`` for each element of all samples, in one launch.
 
     Args:
         body: C++ statements that return a ``Result`` computed from the operands ``a``, ``b`` and ``c``; ``offsets[0]``
@@ -124,7 +124,7 @@ def _broadcast_strides(shape: Sequence[int], rank: int) -> list[int]:
 
 
 def _merged(extents: Sequence[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
-    """Merges adjacent dimensions that every operand can step through as one; drops those of extent 1."""
+    """Merge adjacent dimensions that every operand can step through as one; drops those of extent 1."""
     sizes: list[int] = []
     steps: list[list[int]] = [[] for _ in strides]
     for axis, extent in enumerate(extents):

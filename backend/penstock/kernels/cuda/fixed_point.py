@@ -85,7 +85,7 @@ class _Pass(NamedTuple):
 
 
 def resample_bytes(jobs: Sequence[BytesResampling]) -> None:
-    """Fills all targets, in one launch for each pass."""
+    """Fill all targets, in one launch for each pass."""
     located = [(job, locate(job.source), locate(job.target)) for job in jobs]
     located = [entry for entry in located if entry[2].size]
     if not located:

@@ -98,12 +98,12 @@ def planes_of(source: Located, target: Located, axis: int) -> list[Plane]:
 
 
 def whole(plane: Plane) -> Tiling:
-    """A single tile, equalized so that its least value becomes 0."""
+    """Return a single tile, equalized so that its least value becomes 0."""
     return Tiling((1, 1), (plane.height, plane.width), -1)
 
 
 def equalize_planes(jobs: Iterable[tuple[Plane, Tiling]]) -> None:
-    """Equalizes all planes in three launches: counting, building the tables, looking up."""
+    """Equalize all planes in three launches: counting, building the tables, looking up."""
     jobs = [(plane, tiling) for plane, tiling in jobs if plane.height * plane.width]
     if not jobs:
         return

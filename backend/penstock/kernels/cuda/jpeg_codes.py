@@ -146,7 +146,7 @@ in the chains, for each launch.
 def describe_scans(
     memory: np.ndarray, data: int, targets: np.ndarray, words: np.ndarray, halves: np.ndarray, counts: np.ndarray
 ) -> None:
-    """Fills in descriptors, and how many blocks of threads each image has.
+    """Fill in descriptors, and how many blocks of threads each image has.
 
     Args:
         memory: of the scans.

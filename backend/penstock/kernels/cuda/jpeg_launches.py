@@ -124,7 +124,7 @@ def launch_decoding(
     memory: tuple[int, int, int, int],
     rows: np.ndarray,
 ) -> None:
-    """Lists what decodes images, and resamples them; fills the page.
+    """List what decodes images, and resample them; fills the page.
 
     Args:
         launches: to add to.
@@ -197,7 +197,7 @@ def _describe(
     functions: np.ndarray,
     arguments: np.ndarray,
 ) -> None:
-    """Writes descriptors and blocks, and describes steps, kernels and their arguments.
+    """Write descriptors and blocks, and describe steps, kernels and their arguments.
 
     The arguments are those of :func:`launch_decoding`, in parts, and what is to be filled: one :data:`_PAGE`, and rows of
     :data:`GPU_STEP`, :data:`GPU_KERNEL` and :data:`GPU_ARGUMENT`.
@@ -242,7 +242,7 @@ def _lay_out(
     copied: np.ndarray,
     followed: int,
 ) -> None:
-    """Fills in a :data:`_PAGE`: where what is uploaded begins."""
+    """Fill in a :data:`_PAGE`: where what is uploaded begins."""
     of.table_blocks = begin
     of.tables = _after(of.table_blocks, _WORD * len(tables))
     of.filters = _after(of.tables, tables.nbytes)
@@ -271,7 +271,7 @@ def _write_resampling(
     blocks: np.ndarray,
     mirrored: np.ndarray,
 ) -> None:
-    """Writes descriptors of tables and of what resamples images, as :func:`_describe` has them."""
+    """Write descriptors of tables and of what resamples images, as :func:`_describe` has them."""
     filled = carray(words_from(host + of.table_blocks), (len(tables),))
     for index in range(len(tables)):
         filled[index] = -(-np.int64(tables[index].outputs) // THREADS)
@@ -294,7 +294,7 @@ def _write_resampling(
 def _fill_kernel(
     kernel: np.record, function: int, shared: int, arguments: np.ndarray, blocks: int, descriptors: int, step: int
 ) -> None:
-    """Fills in a :data:`GPU_KERNEL`, but for where blocks lie on the GPU.
+    """Fill in a :data:`GPU_KERNEL`, but for where blocks lie on the GPU.
 
     Args:
         function: the driver's handle.
@@ -321,7 +321,7 @@ def _fill_resampling(
     copied: np.ndarray,
     mirrored: np.ndarray,
 ) -> None:
-    """Fills in the kernels that fill tables and resample, and their arguments."""
+    """Fill in the kernels that fill tables and resample, and their arguments."""
     fill, resample, shared, starts, weights = resampling[0], resampling[1], resampling[2], resampling[3], resampling[4]
     own = arguments[:_FILL_ARGUMENTS]
     own[0].value = device + of.filters
@@ -351,7 +351,7 @@ def _fill_decoding(
     kernels: np.ndarray,
     count: int,
 ) -> None:
-    """Fills in the kernels that decode, and their arguments."""
+    """Fill in the kernels that decode, and their arguments."""
     read, transform, convert, shared, reverse = kernels[0], kernels[1], kernels[2], kernels[3], kernels[4]
     first = _FILL_ARGUMENTS + _RESAMPLE_ARGUMENTS
     own = arguments[first : first + _READ_ARGUMENTS]

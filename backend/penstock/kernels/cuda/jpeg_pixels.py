@@ -116,7 +116,7 @@ def describe_images(
     descriptors: np.ndarray,
     counts: np.ndarray,
 ) -> None:
-    """Fills in descriptors, and how many blocks of threads the kernels have for each image.
+    """Fill in descriptors, and how many blocks of threads the kernels have for each image.
 
     Args:
         memory: of the scans, whose sizes and components are known.

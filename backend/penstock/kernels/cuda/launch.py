@@ -69,7 +69,7 @@ class Located:
         return math.prod(self.shape)
 
     def reshape(self, *shape: int) -> Located:
-        """The same elements in another shape."""
+        """Return the same elements in another shape."""
         return Located(self.address, shape, self.dtype, self.owner)
 
     def part(self, start: int, count: int) -> Located:
@@ -78,13 +78,13 @@ class Located:
         return Located(self.address + start * step, (count, *self.shape[1:]), self.dtype, self.owner)
 
     def array(self) -> Any:
-        """The same memory as a CuPy array."""
+        """Return the same memory as a CuPy array."""
         cuda = require_cupy().cuda
         memory = cuda.UnownedMemory(self.address, self.size * self.dtype.itemsize, self.owner)
         return require_cupy().ndarray(self.shape, self.dtype, cuda.MemoryPointer(memory, 0))
 
     def flat(self) -> Located:
-        """The same elements in one dimension."""
+        """Return the same elements in one dimension."""
         return self.reshape(self.size)
 
 
@@ -131,7 +131,7 @@ class Indexed(Protocol):
 
 
 def locate(array: OnGpu) -> Located:
-    """The location of a CuPy array, which is copied if it isn't contiguous."""
+    """Return the location of a CuPy array, which is copied if it isn't contiguous."""
     if isinstance(array, Located):
         return array
     own: DeviceArray = array if array.flags.c_contiguous else require_cupy().ascontiguousarray(array)
@@ -139,7 +139,7 @@ def locate(array: OnGpu) -> Located:
 
 
 def locate_all(batch: TensorListGPU, samples: Sequence[Indexed]) -> list[Located]:
-    """The locations of ``samples`` in a batch."""
+    """Return the locations of ``samples`` in a batch."""
     elements, places = batch.elements, batch.located
     if places is not None:
         return [places[sample.index] for sample in samples]
@@ -153,7 +153,7 @@ def locate_all(batch: TensorListGPU, samples: Sequence[Indexed]) -> list[Located
 def group_samples(
     sources: Sequence[Located], targets: Sequence[Located], plans: Sequence[object]
 ) -> tuple[list[int], list[int]]:
-    """Groups samples that differ only in their addresses: same plan object, equal shapes.
+    """Group samples that differ only in their addresses: same plan object, equal shapes.
 
     Returns:
         For each group the index of its first sample, and for each sample the number of its group.
@@ -170,14 +170,16 @@ def group_samples(
 
 
 def addresses_of(arrays: Sequence[Located]) -> np.ndarray:
-    """The addresses of the first elements, uint64."""
+    """Return the addresses of the first elements, uint64."""
     if isinstance(arrays, Places):
         return arrays.addresses
     return np.array([array.address for array in arrays], np.uint64)
 
 
 def places_of(batch: TensorListGPU) -> tuple[np.ndarray, object]:
-    """The addresses of a batch's samples, uint64, and the owner of the memory; non-contiguous samples are copied."""
+    """Return the addresses of a batch's samples, uint64, and the owner of the memory; non-contiguous samples are
+    copied.
+    """
     if batch.elements is not None:
         return batch.pointers(), batch.elements
     if batch.are_dense and batch.located is None:
@@ -208,7 +210,7 @@ def scratch(shapes: Sequence[Shape], dtype: DTypeLike, kept: bool = False) -> li
 
 
 def upload(arrays: Sequence[np.ndarray]) -> list[Located]:
-    """Copies small host arrays to the GPU in one transfer."""
+    """Copy small host arrays to the GPU in one transfer."""
     parts = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
     recorder = _recording()
     buffer, addresses = (None, list(map(recorder.table, parts))) if recorder else staging().upload(parts)
@@ -216,7 +218,7 @@ def upload(arrays: Sequence[np.ndarray]) -> list[Located]:
 
 
 def strides_of(shape: Sequence[int]) -> list[int]:
-    """The strides, in elements, of a contiguous array."""
+    """Return the strides, in elements, of a contiguous array."""
     strides, step = [0] * len(shape), 1
     for axis in range(len(shape) - 1, -1, -1):
         strides[axis] = step
@@ -226,7 +228,9 @@ def strides_of(shape: Sequence[int]) -> list[int]:
 
 @functools.lru_cache(4096)
 def division_by(extent: int) -> int:
-    """The multiplier and, in the upper 32 bits, the shift by which kernels divide numbers below 2^31 by an extent."""
+    """Return the multiplier and, in the upper 32 bits, the shift by which kernels divide numbers below 2^31 by an
+    extent.
+    """
     if not 0 < extent < 1 << 31:
         return 0
     shift = (extent - 1).bit_length()
@@ -250,7 +254,7 @@ class Staging:
         self._busy: deque[Pinned] = deque()
 
     def upload(self, parts: Sequence[np.ndarray]) -> tuple[object, list[int]]:
-        """Uploads arrays in one transfer on the current stream; returns the device buffer and each array's address."""
+        """Upload arrays in one transfer on the current stream; return the device buffer and each array's address."""
         cuda = require_cupy("a descriptor").cuda
         pinned, offsets, size = self.fill(parts)
         stream = cuda.get_current_stream()
@@ -276,7 +280,7 @@ class Staging:
         return pinned, offsets, size
 
     def give_back(self, pinned: Pinned, stream: Stream | None) -> None:
-        """Leaves memory to others, as soon as the copies are done that ``stream`` was told so far; None: at once."""
+        """Leave memory to others, as soon as the copies are done that ``stream`` was told so far; None: at once."""
         if stream is None:
             with self._lock:
                 self._free.setdefault(len(pinned.bytes), []).append(pinned)
@@ -286,7 +290,7 @@ class Staging:
             self._busy.append(pinned)
 
     def release(self) -> None:
-        """Gives memory back that nothing uses."""
+        """Give memory back that nothing uses."""
         with self._lock:
             self._free.clear()
 
@@ -328,7 +332,7 @@ class Pinned(NamedTuple):
 
 
 def staging() -> Staging:
-    """The staging memory of the current device."""
+    """Return the staging memory of the current device."""
     return _staging_for(require_cupy().cuda.Device().id)
 
 
@@ -338,7 +342,7 @@ def _staging_for(_device: int) -> Staging:
 
 
 def release_staging(device_id: int) -> None:
-    """Gives back what a device's staging memory does not use now."""
+    """Give back what a device's staging memory does not use now."""
     _staging_for(device_id).release()
 
 
@@ -391,13 +395,13 @@ _active = threading.local()
 
 
 def _recording() -> Recorder | None:
-    """The recorder active on this thread, if any."""
+    """Return the recorder active on this thread, if any."""
     return getattr(_active, "recorder", None)
 
 
 @contextlib.contextmanager
 def recording(recorder: Recorder) -> Iterator[None]:
-    """Redirects this thread's uploads, allocations and launches to ``recorder``."""
+    """Redirect this thread's uploads, allocations and launches to ``recorder``."""
     _active.recorder = recorder
     try:
         yield
@@ -447,12 +451,12 @@ def launch(
     blocks: int | None = None,
     once: bool = False,
 ) -> None:
-    """Launches a kernel over all samples; the arguments are the attributes of :class:`KernelLaunch`."""
+    """Launch a kernel over all samples; the arguments are the attributes of :class:`KernelLaunch`."""
     launch_all([KernelLaunch(function, descriptors, counts, extra, shared, blocks, once)])
 
 
 def launch_all(launches: Sequence[KernelLaunch]) -> None:
-    """Launches kernels in order, with the host data of all of them in one upload."""
+    """Launch kernels in order, with the host data of all of them in one upload."""
     recorder = _recording()
     if recorder:
         for one, starts, grid in _with_blocks(launches):
@@ -486,7 +490,7 @@ class PreparedLaunch(NamedTuple):
 
 
 def prepare(launches: Sequence[KernelLaunch]) -> tuple[list[np.ndarray], list[PreparedLaunch]]:
-    """The arrays to upload for all launches, and those that launch anything."""
+    """Return the arrays to upload for all launches, and those that launch anything."""
     uploads: list[np.ndarray] = []
     prepared: list[PreparedLaunch] = []
     for one, starts, grid in _with_blocks(launches):
@@ -513,21 +517,21 @@ def _with_blocks(launches: Sequence[KernelLaunch]) -> Iterator[tuple[KernelLaunc
 
 
 def allow_shared(kernel: Kernel, shared: int) -> None:
-    """Tells a kernel how many bytes of shared memory it is to have, where that is more than kernels usually may."""
+    """Tell a kernel how many bytes of shared memory it is to have, where that is more than kernels usually may."""
     if shared > 48 * 1024:
         # Never lowered: recorded launches of the same kernel may need more.
         kernel.max_dynamic_shared_size_bytes = max(shared, kernel.max_dynamic_shared_size_bytes)
 
 
 def plain_value(value: Extra) -> np.ndarray | np.generic | Located | None:
-    """A kernel argument as it is for all samples of this batch; what is to be uploaded is an array."""
+    """Return a kernel argument as it is for all samples of this batch; what is to be uploaded is an array."""
     if isinstance(value, RunValue):
         value = value.value
     return value.rows if isinstance(value, Records) else value
 
 
 def _argument(value: np.generic | Located | None) -> np.generic:
-    """A kernel argument in the form that CuPy expects."""
+    """Return a kernel argument in the form that CuPy expects."""
     if isinstance(value, np.generic):
         return value
     return np.uint64(0 if value is None else value.address)

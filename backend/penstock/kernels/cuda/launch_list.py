@@ -34,11 +34,11 @@ class LaunchList:
         self.kept: list[object] = []
 
     def copy_to_device(self, target: int, source: int, size: int) -> None:
-        """Copies bytes from pinned memory."""
+        """Copy bytes from pinned memory."""
         self._rows.append((self._driver.copy_to_device, target, source, size, self._stream.ptr, *_AFTER_FOUR))
 
     def copy_beforehand(self, target: int, source: int, size: int, stream: Stream, event: Event) -> None:
-        """Copies bytes from pinned memory in the order of another stream, for which this one then waits.
+        """Copy bytes from pinned memory in the order of another stream, for which this one then waits.
 
         Args:
             event: marks the end of the copy; it may be one of earlier copies in the order of that stream.
@@ -54,11 +54,11 @@ class LaunchList:
         )
 
     def copy_to_host(self, target: int, source: int, size: int) -> None:
-        """Copies bytes to pinned memory."""
+        """Copy bytes to pinned memory."""
         self._rows.append((self._driver.copy_to_host, target, source, size, self._stream.ptr, *_AFTER_FOUR))
 
     def record(self, event: Event, stream: Stream | None = None) -> None:
-        """Records an event, in the order of another stream if one is given."""
+        """Record an event, in the order of another stream if one is given."""
         self._rows.append((self._driver.record, event.ptr, (stream or self._stream).ptr, *_AFTER_TWO))
 
     def stream_record(self) -> np.ndarray:
@@ -80,10 +80,10 @@ class LaunchList:
         return self._calls[begin:end]
 
     def added(self, count: int) -> None:
-        """Notes that so many calls were filled in."""
+        """Note that so many calls were filled in."""
         self._count += count
 
     def calls(self) -> np.ndarray:
-        """The calls, as :class:`~penstock.core.threads.SharedWork` makes them; they need this list."""
+        """Return the calls, as :class:`~penstock.core.threads.SharedWork` makes them; they need this list."""
         self.room(0)
         return self._calls[: self._count]

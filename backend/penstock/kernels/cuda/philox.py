@@ -145,7 +145,7 @@ class Jitter:
 
 
 def draw_numbers(distribution: str, drawings: Sequence[Drawing], first_stream: Stream) -> None:
-    """Fills all targets, which share a data type, in one launch.
+    """Fill all targets, which share a data type, in one launch.
 
     Args:
         distribution: ``Uniform``, ``UniformDouble``, ``Normal``, ``NormalDouble``, ``Flip`` or ``Pick``.
@@ -167,7 +167,7 @@ def draw_numbers(distribution: str, drawings: Sequence[Drawing], first_stream: S
 
 
 def add_noise(distribution: str, drawings: Sequence[Drawing], first_stream: Stream) -> None:
-    """Fills all targets with the sources, of the same data type, plus noise of ``distribution``, in one launch."""
+    """Fill all targets with the sources, of the same data type, plus noise of ``distribution``, in one launch."""
     located = _located(drawings)
     if located:
         real = "double" if distribution.endswith("Double") else "float"
@@ -176,7 +176,7 @@ def add_noise(distribution: str, drawings: Sequence[Drawing], first_stream: Stre
 
 
 def replace_by_shots(drawings: Sequence[Drawing], first_stream: Stream) -> None:
-    """Fills all targets with Poisson numbers whose means are the sources, of the same data type, in one launch."""
+    """Fill all targets with Poisson numbers whose means are the sources, of the same data type, in one launch."""
     located = _located(drawings)
     if located:
         instance = f"replace_by_shots<{cuda_type(located[0][1].dtype)}>"
@@ -185,7 +185,7 @@ def replace_by_shots(drawings: Sequence[Drawing], first_stream: Stream) -> None:
 
 
 def _located(drawings: Sequence[Drawing]) -> list[tuple[Drawing, Located]]:
-    """The drawings that aren't empty, with their targets."""
+    """Return the drawings that aren't empty, with their targets."""
     located = [(drawing, locate(drawing.target)) for drawing in drawings]
     return [item for item in located if item[1].size]
 
@@ -197,7 +197,7 @@ def _entry(drawing: Drawing, target: Located) -> _Drawing:
 
 @functools.cache
 def _poisson_tables() -> tuple[Records, np.ndarray]:
-    """The constants for drawing by rejection, for means from 0 on, and the logarithms of factorials."""
+    """Return the constants for drawing by rejection, for means from 0 on, and the logarithms of factorials."""
     rejections = [_Rejection(*[0.0] * 7)] * _MIN_REJECTED
     for m in range(_MIN_REJECTED, _KNOWN_REJECTIONS):
         root, reach = math.sqrt(m), math.sqrt(2 * m * math.log(32 * m / (math.pi / 4)))
@@ -211,7 +211,7 @@ def _poisson_tables() -> tuple[Records, np.ndarray]:
 
 
 def sprinkle(sprinklings: Sequence[Sprinkling], first_stream: Stream) -> None:
-    """Replaces random pixels of all samples with salt or pepper, in one launch."""
+    """Replace random pixels of all samples with salt or pepper, in one launch."""
     located = [(s, locate(s.source), locate(s.target)) for s in sprinklings]
     located = [item for item in located if item[2].size]
     if not located:
@@ -229,7 +229,7 @@ def sprinkle(sprinklings: Sequence[Sprinkling], first_stream: Stream) -> None:
 
 
 def jitter_images(jitters: Sequence[Jitter], first_stream: Stream) -> None:
-    """Takes each target pixel from a random place near it, in one launch."""
+    """Take each target pixel from a random place near it, in one launch."""
     located = [(jitter, locate(jitter.source), locate(jitter.target)) for jitter in jitters]
     located = [item for item in located if item[2].size]
     if not located:
@@ -255,7 +255,7 @@ def jitter_images(jitters: Sequence[Jitter], first_stream: Stream) -> None:
 
 
 def _unrolled_channels(channels: Iterable[int]) -> int:
-    """The number of channels to compile the kernel for; 0: any."""
+    """Return the number of channels to compile the kernel for; 0: any."""
     numbers = set(channels)
     number = numbers.pop()
     return number if number in _UNROLLED_CHANNELS and not numbers else 0
@@ -268,7 +268,7 @@ def _run(
     *tables: np.ndarray | Records,
     counts: list[int] | None = None,
 ) -> None:
-    """Launches a kernel; ``counts`` gives each sample's blocks where they don't follow from groups."""
+    """Launch a kernel; ``counts`` gives each sample's blocks where they don't follow from groups."""
     if counts is None:
         # The first group may begin with up to three elements that aren't the sample's.
         groups = [blocks_for(entry.elements + _GROUP - 1, _GROUP) for entry in entries]

@@ -113,7 +113,7 @@ class Program:
         _Calls(recording.once, self._fixed_bases(0)).make({})
 
     def _fixed_bases(self, scratch: int) -> list[int]:
-        """The bases that don't belong to batches; the first is new in each run."""
+        """Return the bases that don't belong to batches; the first is new in each run."""
         return [scratch, self._tables[1][0], 0 if self._kept is None else self._kept.ptr]
 
     def allocate(self) -> list[TensorListGPU]:
@@ -121,7 +121,7 @@ class Program:
         return [output.allocate() for output in self._outputs]
 
     def run(self, inputs: Sequence[int], outputs: Sequence[TensorListGPU], values: RunValues) -> None:
-        """Makes all launches on the current stream.
+        """Make all launches on the current stream.
 
         Args:
             inputs: their base addresses.
@@ -144,15 +144,14 @@ class Program:
         del buffer
 
     def _placed(self, bases: list[int]) -> tuple[object, _Calls]:
-        """Uploads the descriptors for these addresses; returns the buffer, and the launches with all their
-        arguments."""
+        """Upload the descriptors for these addresses; return the buffer, and the launches with all their arguments."""
         words = self._descriptors.copy()
         words[self._places] = np.array(bases, np.int64)[self._which] + self._offsets
         buffer, (address,) = self._staging.upload([words]) if words.size else (None, [0])
         return buffer, _Calls(self._launches, [*bases, address])
 
     def _uploaded(self, values: Mapping[str, np.generic | np.ndarray]) -> tuple[Mapping[str, int], object]:
-        """The values of a run as words, arrays as their addresses; and the owner of the memory of these."""
+        """Return the values of a run as words, arrays as their addresses; and the owner of the memory of these."""
         arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
         words = {name: _word_of(value) for name, value in values.items() if isinstance(value, np.generic)}
         if not arrays:
@@ -197,7 +196,7 @@ class _Calls:
             self._calls[1 + number, : 2 + len(how)] = functions.launch, one.function.kernel.ptr, *how
 
     def make(self, words: Mapping[str, int]) -> None:
-        """Makes them, with the words of the arguments that differ from run to run."""
+        """Make them, with the words of the arguments that differ from run to run."""
         for number, place, name in self._varying:
             self._values[number, place] = words[name]
         status = make_calls(self._place, len(self._calls))
@@ -221,7 +220,7 @@ class Programs:
         self._misses = 0
 
     def run(self, workspace: Batch, values: RunValues, varying: Collection[str] = ()) -> bool:
-        """Repeats the launches recorded for this kind of batch, and sets the outputs; returns whether there were any.
+        """Repeat the launches recorded for this kind of batch, and set the outputs; return whether there were any.
 
         Args:
             workspace: of the batch.
@@ -246,7 +245,7 @@ class Programs:
         return True
 
     def record(self, workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None], values: RunValues) -> bool:
-        """Records the launches of ``compute_batch``, and makes them; returns whether that was possible."""
+        """Record the launches of ``compute_batch``, and make them; return whether that was possible."""
         if workspace.kind is None or not self._recordable or not self._recurs(workspace.kind):
             return False
         try:
@@ -264,7 +263,7 @@ class Programs:
         return True
 
     def _recurs(self, kind: object) -> bool:
-        """Whether a batch of this kind was seen before; those of random shapes or arguments never recur."""
+        """Return whether a batch of this kind was seen before; those of random shapes or arguments never recur."""
         key = hash(kind)
         if key in self._seen:
             return True
@@ -275,7 +274,7 @@ class Programs:
 
 
 def _recorded(workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None]) -> Program:
-    """The launches of ``compute_batch`` for batches like the workspace's; nothing runs.
+    """Return the launches of ``compute_batch`` for batches like the workspace's; nothing runs.
 
     Raises:
         CannotRecord: it does more than launch kernels, or doesn't fill the outputs with them.
@@ -295,7 +294,7 @@ def _recorded(workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None]) ->
 
 
 def _input_bases(workspace: Batch) -> list[int]:
-    """The base addresses of all inputs on the GPU."""
+    """Return the base addresses of all inputs on the GPU."""
     bases: list[int] = []
     for batch in workspace.inputs:
         if isinstance(batch, TensorListGPU):
@@ -304,7 +303,7 @@ def _input_bases(workspace: Batch) -> list[int]:
 
 
 def _bases_of(batch: TensorListGPU) -> list[int]:
-    """The base addresses of a batch: one if it is contiguous, otherwise one for each sample."""
+    """Return the base addresses of a batch: one if it is contiguous, otherwise one for each sample."""
     if batch.elements is not None:
         return [batch.elements.data.ptr]
     if batch.located is not None:
@@ -327,7 +326,7 @@ def _kind(workspace: Batch, bases: Sequence[int], varying: Collection[str]) -> o
 
 
 def _described(batch: TensorListGPU) -> Any:
-    """The types and shapes of a batch on the GPU; None if its samples are not laid out like the placeholders'."""
+    """Return the types and shapes of a batch on the GPU; None if its samples are not laid out like the placeholders'."""
     scattered = batch.elements is None
     are_known = batch.are_dense or batch.located is not None
     if scattered and not are_known and not all(map(_IS_CONTIGUOUS, batch.samples)):
@@ -336,7 +335,7 @@ def _described(batch: TensorListGPU) -> Any:
 
 
 def _value(batch: TensorList) -> Any:
-    """The types, shapes and contents of a batch on the CPU; None if it is too large."""
+    """Return the types, shapes and contents of a batch on the CPU; None if it is too large."""
     samples = batch.samples
     if sum(sample.nbytes for sample in samples) > _MAX_VALUE_BYTES:
         return None
@@ -344,7 +343,7 @@ def _value(batch: TensorList) -> Any:
 
 
 def _form(batch: TensorList) -> tuple[object, ...]:
-    """The types and shapes of a batch."""
+    """Return the types and shapes of a batch."""
     shapes = batch.shapes
     is_uniform = shapes and shapes.count(shapes[0]) == len(shapes)
     return batch.dtype, batch.layout(), len(shapes), shapes[0] if is_uniform else tuple(shapes)

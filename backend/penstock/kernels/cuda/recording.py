@@ -147,7 +147,7 @@ class _Parts:
         self._parts: list[np.ndarray] = []
 
     def add(self, array: np.ndarray) -> int:
-        """Adds an array; returns its offset in bytes."""
+        """Add an array; return its offset in bytes."""
         place = self.size
         self._parts.append(array)
         self.size += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
@@ -180,19 +180,19 @@ class Recorder:
     # -- called by `launch` ----------------------------------------------------------------------------------------
 
     def scratch(self, size: int) -> int:
-        """The made-up address of ``size`` bytes that are needed during a run."""
+        """Return the made-up address of ``size`` bytes that are needed during a run."""
         place = self._scratch_bytes
         self._scratch_bytes += -(-size // _WIDE_ALIGNMENT) * _WIDE_ALIGNMENT
         return _address(SCRATCH, place)
 
     def kept(self, size: int) -> int:
-        """The made-up address of ``size`` bytes whose contents live as long as the program."""
+        """Return the made-up address of ``size`` bytes whose contents live as long as the program."""
         place = self._kept_bytes
         self._kept_bytes += -(-size // _WIDE_ALIGNMENT) * _WIDE_ALIGNMENT
         return _address(KEPT, place)
 
     def table(self, array: np.ndarray) -> int:
-        """The made-up address of an array that stays on the device as long as the program lives."""
+        """Return the made-up address of an array that stays on the device as long as the program lives."""
         return _address(TABLES, self._tables.add(np.ascontiguousarray(array)))
 
     def launch(
@@ -205,7 +205,7 @@ class Recorder:
         blocks: int,
         once: bool = False,
     ) -> None:
-        """Records a launch.
+        """Record a launch.
 
         Raises:
             CannotRecord: a launch with ``once`` reads or fills a batch.
@@ -223,7 +223,7 @@ class Recorder:
         return [self._stand_in(batch) if isinstance(batch, TensorListGPU) else batch for batch in batches]
 
     def _stand_in(self, batch: TensorListGPU) -> Placeholder:
-        """A placeholder for a batch: one base if it is contiguous, otherwise one for each sample."""
+        """Return a placeholder for a batch: one base if it is contiguous, otherwise one for each sample."""
         first = self._bases
         if batch.elements is None:
             self._bases += len(batch)
@@ -269,7 +269,7 @@ class Recorder:
         return Relative(DESCRIPTORS, place)
 
     def _resolved(self, addresses: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Resolves made-up addresses: a mask of those that aren't null, and for these the base and the offset.
+        """Resolve made-up addresses: a mask of those that aren't null, and for these the base and the offset.
 
         Raises:
             CannotRecord: an address points to real memory.
@@ -283,5 +283,5 @@ class Recorder:
 
 
 def _address(base: int, offset: int = 0) -> int:
-    """A made-up address."""
+    """Return a made-up address."""
     return _FIRST + base * _APART + offset

@@ -88,7 +88,7 @@ def reduce_axes(
     value: DTypeLike = np.float32,
     total: DTypeLike = np.float64,
 ) -> None:
-    """Reduces all samples; sources share a data type, and so do targets.
+    """Reduce all samples; sources share a data type, and so do targets.
 
     This takes one launch, or two if outputs are few and elements many: parts first, which are then merged.
 
@@ -128,7 +128,7 @@ def _reduced_count(reduction: Reduction, source: Located) -> int:
 
 
 def _parts(sizes: Sequence[tuple[int, int]]) -> list[int]:
-    """The number of parts in which to reduce each output, from (outputs, elements of each) for each sample."""
+    """Return the number of parts in which to reduce each output, from (outputs, elements of each) for each sample."""
     blocks = sum(-(-outputs // (THREADS // _lanes(count))) for outputs, count in sizes)
     most = max(_BUSY_BLOCKS // blocks, 1)
     return [min(most, max(count // _MIN_PART, 1)) for _, count in sizes]
@@ -148,7 +148,7 @@ def _launch(
     value: DTypeLike,
     total: DTypeLike,
 ) -> None:
-    """Makes ``parts`` results of each output, adjacent in the targets."""
+    """Make ``parts`` results of each output, adjacent in the targets."""
     entries, counts = [], []
     for reduction, own in zip(reductions, parts):
         source, target = locate(reduction.source), locate(reduction.target)
@@ -198,7 +198,7 @@ class _Walk(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _walk(shape: tuple[int, ...], axes: tuple[int, ...]) -> _Walk:
-    """Raises RuntimeError if there are more dimensions than the kernel supports."""
+    """Raise RuntimeError if there are more dimensions than the kernel supports."""
     steps = list(enumerate(zip(shape, strides_of(shape))))
     kept = _merged([step for axis, step in steps if axis not in axes])
     reduced = _merged([step for axis, step in steps if axis in axes])

@@ -173,7 +173,7 @@ def resample_grouped(
     between: np.dtype | None = None,
     mirrored: RunValue | None = None,
 ) -> None:
-    """Fills all targets in one launch, for batches in which many samples share a plan (the same object) and shapes.
+    """Fill all targets in one launch, for batches in which many samples share a plan (the same object) and shapes.
 
     Sources share a data type, and so do targets.
 
@@ -199,7 +199,7 @@ def _resample(
     between: np.dtype | None,
     mirrored: RunValue | None = None,
 ) -> None:
-    """Resamples each source to its target, by the job of its kind."""
+    """Resample each source to its target, by the job of its kind."""
     if not jobs:
         return
     pairs = [(job, locate(job.source), locate(job.target)) for job in jobs]
@@ -388,13 +388,13 @@ class PlannedResampling:
     owner: object = None
 
     def launch(self) -> None:
-        """Computes the tables, and resamples all stacks."""
+        """Compute the tables, and resample all stacks."""
         filling = self.tables.filling(self.starts, self.weights, self.after.normalization)
         extra = self.starts, self.weights, self.after.mirrored, *map(np.int32, self.others)
         launch_all([filling, KernelLaunch(self.kernel, self.descriptors, self.blocks, extra, self.shared)])
 
     def columns(self) -> ResamplingColumns:
-        """The same as compiled code takes it."""
+        """Return the same as compiled code takes it."""
         allow_shared(self.kernel, self.shared)
         words = np.zeros(RESAMPLING_WORDS, np.int64)
         known = (
@@ -452,7 +452,7 @@ def stack_rules(after: Normalized, dtype: np.dtype, channels: int) -> StackRules
 def chosen(
     planned: PlannedStacks, source: np.dtype, after: Normalized, target: np.dtype
 ) -> tuple[Kernel, int, tuple[int, ...]]:
-    """The kernel, the shared memory and the arguments of what was planned by :func:`plan_stacks`."""
+    """Return the kernel, the shared memory and the arguments of what was planned by :func:`plan_stacks`."""
     shared, kept, rows, taps, channels = planned
     types = f"{_between(after)}, {cuda_type(target)}"
     if kept:
@@ -462,12 +462,12 @@ def chosen(
 
 
 def _between(after: Normalized) -> str:
-    """The type to which resampled values are rounded."""
+    """Return the type to which resampled values are rounded."""
     return "float" if after.between is None else cuda_type(after.between)
 
 
 def _most_together(dtype: np.dtype) -> int:
-    """The most elements of a type that are read at once."""
+    """Return the most elements of a type that are read at once."""
     return _MOST_TOGETHER if dtype.itemsize == 1 else 4
 
 
@@ -514,7 +514,7 @@ def _entry(
     segment: int,
     segments: int,
 ) -> _Resample:
-    """A descriptor without addresses; ``places`` are the offsets of the job's tables."""
+    """Return a descriptor without addresses; ``places`` are the offsets of the job's tables."""
     height, width, channels = source.shape[-3:]
     vertical, horizontal, normalization = places
     return _Resample(
@@ -545,7 +545,7 @@ def _entry(
 
 
 def resample_axes(jobs: Sequence[tuple[OnGpu, int, Taps, OnGpu]]) -> None:
-    """Resamples one axis of each source: ``(source, axis, taps, target)``, in one launch."""
+    """Resample one axis of each source: ``(source, axis, taps, target)``, in one launch."""
     located = [(locate(source), axis, taps, locate(target)) for source, axis, taps, target in jobs]
     located = [job for job in located if job[3].size]
     if not located:

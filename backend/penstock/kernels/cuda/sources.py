@@ -62,7 +62,7 @@ class KernelSource:
         self._constants = constants
 
     def kernel(self, instance: str, preamble: str = "") -> Kernel:
-        """The kernel ``instance`` (such as ``window<uint8, float>``), compiled for the current device.
+        """Return the kernel ``instance`` (such as ``window<uint8, float>``), compiled for the current device.
 
         Args:
             preamble: source to insert before the file, for generated functions.
@@ -70,7 +70,7 @@ class KernelSource:
         return _kernel_on(require_cupy("a CUDA kernel").cuda.runtime.getDevice(), self, instance, preamble)
 
     def text(self, preamble: str = "") -> str:
-        """The complete source, with includes expanded."""
+        """Return the complete source, with includes expanded."""
         own = re.sub(r'#include "(\w+\.cuh)"', lambda found: (_FOLDER / found[1]).read_text(), self.path.read_text())
         return "".join(
             [

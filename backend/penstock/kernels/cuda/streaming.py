@@ -57,7 +57,7 @@ class StreamedBatch:
         self.addresses = self._bytes.data.ptr + np.array(self._begins, np.uint64)
 
     def make_on_host(self, indices: Sequence[int]) -> None:
-        """Takes pinned memory for samples that are to be made there."""
+        """Take pinned memory for samples that are to be made there."""
         ends = list(itertools.accumulate(-(-self._sizes[index] // _ALIGNMENT) * _ALIGNMENT for index in indices))
         if not ends:
             return
@@ -72,7 +72,7 @@ class StreamedBatch:
         return self._hosts[index]
 
     def send(self, index: int) -> None:
-        """Copies a sample that is made; on any thread."""
+        """Copy a sample that is made; on any thread."""
         source, begin = self._hosts[index], self._begins[index]
         if not source.size:
             return
@@ -81,7 +81,9 @@ class StreamedBatch:
             place.copy_from_host_async(source.ctypes.data, source.nbytes, self._through.stream)
 
     def finish(self) -> TensorListGPU:
-        """The batch, in the order of the current stream, when all that is to be sent was sent, and what is made on the GPU is there."""
+        """Return the batch, in the order of the current stream, when all that is to be sent was sent, and what is made
+        on the GPU is there.
+        """
         for pinned in self._pinned:
             self._staging.give_back(pinned, self._through.stream)
         if self._pinned:

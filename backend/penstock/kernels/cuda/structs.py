@@ -60,7 +60,7 @@ CUDA_TYPES = {
 
 @functools.cache
 def cuda_type(dtype: DALIDataType | np.dtype) -> str:
-    """The name of a type in kernel sources."""
+    """Return the name of a type in kernel sources."""
     return CUDA_TYPES[from_numpy_dtype(dtype) if isinstance(dtype, np.dtype) else dtype]
 
 
@@ -158,7 +158,7 @@ class Layout:
 
 @functools.cache
 def layout_of(struct: Struct) -> Layout:
-    """The layout of a struct.
+    """Return the layout of a struct.
 
     Raises:
         TypeError: a field has a type that kernels don't support.
@@ -179,7 +179,7 @@ def layout_of(struct: Struct) -> Layout:
 
 
 def declarations(structs: Sequence[Struct]) -> str:
-    """The C declarations of structs, each after those that it contains."""
+    """Return the C declarations of structs, each after those that it contains."""
     known: dict[Struct, str] = {}
 
     def declare(struct: Struct) -> None:
@@ -213,7 +213,7 @@ class Records:
         return len(self.rows)
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """The values of one field."""
+        """Return the values of one field."""
         column: np.ndarray = self.rows[name]
         return column
 
@@ -221,11 +221,11 @@ class Records:
         self.rows[name] = values
 
     def take(self, indices: np.ndarray) -> Records:
-        """The structs at these indices, or where a mask is set."""
+        """Return the structs at these indices, or where a mask is set."""
         return Records(self.struct, self.rows[indices])
 
     def addresses(self) -> np.ndarray:
-        """The indices of addresses among the 64-bit words of all structs."""
+        """Return the indices of addresses among the 64-bit words of all structs."""
         layout = layout_of(self.struct)
         words = np.array(layout.pointers, np.int64) // 8
         return (np.arange(len(self))[:, None] * (layout.dtype.itemsize // 8) + words).reshape(-1)

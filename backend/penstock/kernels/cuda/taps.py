@@ -67,7 +67,7 @@ SOURCE = KernelSource(
 
 @functools.cache
 def _filters() -> tuple[np.ndarray, np.ndarray]:
-    """The tabulated values of all filters, concatenated; and, by filter number, their support, offset and count."""
+    """Return the tabulated values of all filters, concatenated; and, by filter number, their support, offset and count."""
     kinds = [("support", np.float64), ("values", np.int32), ("entries", np.int32)]
     known = np.zeros(max(int(kind) for kind in DALIInterpType.__members__.values()) + 1, np.dtype(kinds, align=True))
     known["support"] = 1
@@ -96,7 +96,7 @@ class FilterTables(NamedTuple):
 
     @classmethod
     def planned(cls, vertical: AxisPlans, horizontal: AxisPlans, copied: int) -> FilterTables:
-        """The tables of plans of the same number of images; ``copied``: floats to be put before the weights."""
+        """Return the tables of plans of the same number of images; ``copied``: floats to be put before the weights."""
         rows = blank_tables(len(vertical.kinds))
         antialias = vertical.antialias, horizontal.antialias
         counts = plan_tables(rows, _columns(vertical), _columns(horizontal), antialias, *known_filters(), copied)
@@ -139,12 +139,12 @@ class FilterTables(NamedTuple):
 
     @staticmethod
     def kernel() -> Kernel:
-        """The kernel that fills tables."""
+        """Return the kernel that fills tables."""
         return SOURCE.kernel("fill_taps")
 
     @staticmethod
     def values() -> np.ndarray:
-        """The values of all filters that are tabulated."""
+        """Return the values of all filters that are tabulated."""
         return _filters()[0]
 
 
@@ -154,12 +154,12 @@ def blank_tables(images: int) -> np.ndarray:
 
 
 def known_filters() -> tuple[np.ndarray, float]:
-    """The filters, as :func:`penstock.kernels.cpu.tables.plan_tables` takes them."""
+    """Return the filters, as :func:`penstock.kernels.cpu.tables.plan_tables` takes them."""
     return _filters()[1], MAX_SUPPORT
 
 
 def _columns(plans: AxisPlans) -> tuple[np.ndarray, ...]:
-    """The plans as contiguous arrays, so that one compiled function takes them all."""
+    """Return the plans as contiguous arrays, so that one compiled function takes them all."""
     columns = (
         plans.size_in,
         plans.size_out,

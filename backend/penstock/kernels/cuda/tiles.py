@@ -51,7 +51,7 @@ class Tiles(NamedTuple):
 
 
 def tile_source(module: str, *structs: Struct, **constants: int) -> KernelSource:
-    """The source of kernels that work in tiles: the `.cu` file beside ``module`` includes `tiles.cuh`."""
+    """Return the source of kernels that work in tiles: the `.cu` file beside ``module`` includes `tiles.cuh`."""
     return KernelSource(module, *structs, STRETCH=STRETCH, **constants)
 
 
@@ -101,7 +101,7 @@ def tiles_of(
     border: str,
     tiling: Tiling | None,
 ) -> Tiles:
-    """The tile descriptor of one sample.
+    """Return the tile descriptor of one sample.
 
     Args:
         source_view, target_view: as (planes, height, width, inner).
@@ -122,7 +122,7 @@ def tiles_of(
 def tiling_for(
     view: tuple[int, int, int, int], window: tuple[int, int], results: int, extra: int, between: int
 ) -> Tiling | None:
-    """The best tiles for a window; None if the window or the channels don't fit any.
+    """Return the best tiles for a window; None if the window or the channels don't fit any.
 
     Args:
         view: the target as (planes, height, width, inner).

@@ -71,7 +71,7 @@ class _Pass(NamedTuple):
 
 
 def resample_floats(jobs: Sequence[FloatResampling]) -> None:
-    """Fills all targets, in one launch for each axis, the horizontal one first."""
+    """Fill all targets, in one launch for each axis, the horizontal one first."""
     jobs = [job for job in jobs if job.target.size]
     if not jobs:
         return

@@ -70,7 +70,7 @@ SOURCE = KernelSource(
 
 
 def convert_frames(frames: Sequence[Planes], colours: Colours, stored: np.dtype, wanted: np.dtype) -> None:
-    """Converts frames on the current stream, in one launch.
+    """Convert frames on the current stream, in one launch.
 
     Args:
         frames: with their targets, of shape (H, W, 3), or (H, W, 1) for grey.

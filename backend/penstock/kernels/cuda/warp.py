@@ -59,7 +59,7 @@ SOURCE = KernelSource(__file__, _Warp, _Given, TILE=_TILE, ROWS=_ROWS)
 
 
 def warp_images(jobs: Sequence[tuple[OnGpu, np.ndarray | Located, OnGpu]], linear: bool, fill: float | None) -> None:
-    """Warps images (H, W, C) or volumes (D, H, W, C): ``(source, matrix, target)``, in one launch.
+    """Warp images (H, W, C) or volumes (D, H, W, C): ``(source, matrix, target)``, in one launch.
 
     Args:
         jobs: the matrices, 2x3 or 3x4, map output to input coordinates; host arrays, or from :func:`prepared_matrices`.
@@ -105,7 +105,7 @@ def _entry(source: Located, matrix: np.ndarray | Located, target: Located, linea
 
 
 def prepared_matrices(matrices: Sequence[OnGpu], rank: int, inverted: bool) -> list[Located]:
-    """Prepares float32 matrices on the GPU for :func:`warp_images`, in one launch.
+    """Prepare float32 matrices on the GPU for :func:`warp_images`, in one launch.
 
     Args:
         matrices: [M|t], with ``rank`` rows.
@@ -122,7 +122,7 @@ def prepared_matrices(matrices: Sequence[OnGpu], rank: int, inverted: bool) -> l
 
 
 def _rows(matrix: np.ndarray) -> list[float]:
-    """The matrix as padded rows [x, y, z, t], flattened."""
+    """Return the matrix as padded rows [x, y, z, t], flattened."""
     rows = np.zeros((3, 4), np.float32)
     rank = len(matrix)
     rows[:rank, :rank], rows[:rank, 3] = matrix[:, :-1], matrix[:, -1]

@@ -132,13 +132,13 @@ class _BoxAxis:
     is_channels: bool = False
 
     def continues(self, outer: _BoxAxis) -> bool:
-        """Whether this dimension and the next outer one can be merged, in source and target."""
+        """Return whether this dimension and the next outer one can be merged, in source and target."""
         whole = not self.anchor and self.extent == self.size and not self.mirrored and not outer.mirrored
         steps = outer.stride == self.stride * self.size and outer.target_stride == self.target_stride * self.extent
         return whole and steps and not self.is_channels and not outer.is_channels
 
     def is_one_inside(self) -> bool:
-        """Whether the only position lies inside the source, so that the dimension can be dropped."""
+        """Return whether the only position lies inside the source, so that the dimension can be dropped."""
         return self.extent == 1 and 0 <= self.anchor < self.size
 
     def first(self) -> int:
@@ -146,7 +146,7 @@ class _BoxAxis:
         return (self.anchor + (self.extent - 1 if self.mirrored else 0)) * self.stride
 
     def inside(self) -> tuple[int, int]:
-        """The range of positions inside the source, (begin, end)."""
+        """Return the range of positions inside the source, (begin, end)."""
         if self.extent == self.size and not self.anchor:
             return 0, self.extent
         before, behind = -self.anchor, self.size - self.anchor
@@ -163,7 +163,7 @@ def blank(target: OnGpu, **box: Any) -> WindowCopy:
 
 
 def copy_windows(copies: Sequence[WindowCopy]) -> None:
-    """Fills all boxes in one launch; sources share a data type, and so do targets."""
+    """Fill all boxes in one launch; sources share a data type, and so do targets."""
     sources, targets = [locate(copy.source) for copy in copies], [locate(copy.target) for copy in copies]
     _copy(copies, sources, targets, range(len(copies)))
 
@@ -186,7 +186,7 @@ def copy_grouped(
 def _copy(
     copies: Sequence[WindowCopy], sources: Sequence[Located], targets: Sequence[Located], kinds: Sequence[int]
 ) -> None:
-    """Copies each source to its target, by the copy of its kind."""
+    """Copy each source to its target, by the copy of its kind."""
     if not copies:
         return
     tables, places = packed([_values(copy) for copy in copies], np.float32)
@@ -205,20 +205,20 @@ def _copy(
 
 
 def _span(descriptors: Records) -> int:
-    """An upper bound of the distance between two elements of a box, in source or target, and of its volume."""
+    """Return an upper bound of the distance between two elements of a box, in source or target, and of its volume."""
     dims = descriptors["dims"]
     spans = [(dims["extent"] * np.abs(dims[step])).sum(axis=1).max() for step in ("step", "target_step")]
     return max(*map(int, spans), int(descriptors["volume"].max()))
 
 
 def copy_batch(source: TensorListGPU, target: TensorListGPU) -> None:
-    """Copies all samples to those of another batch of the same shapes, in one launch."""
+    """Copy all samples to those of another batch of the same shapes, in one launch."""
     pairs = zip(source.samples, target.samples)
     copy_windows([WindowCopy(locate(one).flat(), locate(other).flat()) for one, other in pairs])
 
 
 def copy_views(views: Sequence[DeviceArray], targets: Sequence[DeviceArray]) -> None:
-    """Copies arrays that need not be contiguous but share a data type, in one launch."""
+    """Copy arrays that need not be contiguous but share a data type, in one launch."""
     copies = []
     for view, target in zip(views, targets):
         bits = np.dtype(f"u{view.dtype.itemsize}")
@@ -234,7 +234,7 @@ def copy_views(views: Sequence[DeviceArray], targets: Sequence[DeviceArray]) -> 
 
 
 def join(parts: Sequence[Sequence[OnGpu]], targets: Sequence[OnGpu], axis: int) -> None:
-    """Concatenates each target's parts along ``axis``, in one launch."""
+    """Concatenate each target's parts along ``axis``, in one launch."""
     places: dict[tuple[tuple[int, ...], ...], list[list[int]]] = {}
     sources, wholes, plans = [], [], []
     for own, whole in zip(parts, targets):
@@ -249,7 +249,7 @@ def join(parts: Sequence[Sequence[OnGpu]], targets: Sequence[OnGpu], axis: int) 
 
 
 def _places(shapes: Sequence[Sequence[int]], axis: int) -> list[list[int]]:
-    """The start of each array of these shapes when concatenated along ``axis``."""
+    """Return the start of each array of these shapes when concatenated along ``axis``."""
     places, start = [], 0
     for shape in shapes:
         places.append([start if number == axis else 0 for number in range(len(shape))])
@@ -265,7 +265,7 @@ def _values(copy: WindowCopy) -> np.ndarray:
 
 
 def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> _Window:
-    """A descriptor with offsets in place of addresses."""
+    """Return a descriptor with offsets in place of addresses."""
     rank = len(target.shape)
     permutation = range(rank) if copy.permutation is None else copy.permutation
     anchor = (0,) * rank if copy.anchor is None else copy.anchor
@@ -312,7 +312,7 @@ def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> _
 
 
 def _stepped(dimension: _BoxAxis, most: int) -> _Dimension:
-    """The descriptor of a dimension; positions from ``most`` on count as outside the source."""
+    """Return the descriptor of a dimension; positions from ``most`` on count as outside the source."""
     begin, end = dimension.inside()
     if end > most:
         end = max(most, begin)
@@ -325,7 +325,7 @@ _ONE = _Dimension(1, 0, 1, 0, 0, division_by(1))
 
 
 def _is_contiguous(dimensions: Sequence[_BoxAxis]) -> bool:
-    """Whether the dimensions, innermost first, are contiguous in the target."""
+    """Return whether the dimensions, innermost first, are contiguous in the target."""
     step = 1
     for dimension in dimensions:
         if dimension.extent > 1 and dimension.target_stride != step:
@@ -335,7 +335,7 @@ def _is_contiguous(dimensions: Sequence[_BoxAxis]) -> bool:
 
 
 def _merged(dimensions: list[_BoxAxis]) -> list[_BoxAxis]:
-    """Merges the dimensions of a box that are contiguous in memory, innermost first."""
+    """Merge the dimensions of a box that are contiguous in memory, innermost first."""
     merged: list[_BoxAxis] = []
     for dimension in dimensions:
         if dimension.is_one_inside():

@@ -32,7 +32,7 @@ class SoundFormat(NamedTuple):
 
 
 def check_recording(data: memoryview) -> SoundFormat:
-    """The format of a recording; raises CorruptRecordingError for impossible header values."""
+    """Return the format of a recording; raise CorruptRecordingError for impossible header values."""
     start = bytes(data[:12])
     if start[:4] == b"RIFF" and start[8:] == b"WAVE":
         return _check_wav(data)
@@ -44,7 +44,7 @@ def check_recording(data: memoryview) -> SoundFormat:
 
 
 def check_length(frames: int, channels: int, rate: int, available: int) -> None:
-    """Raises CorruptRecordingError if a file of ``available`` bytes cannot hold what its header declares."""
+    """Raise CorruptRecordingError if a file of ``available`` bytes cannot hold what its header declares."""
     _check(0 < channels <= _MAX_CHANNELS, f"it has {channels} channels")
     _check(rate > 0, f"its sample rate is {rate} Hz")
     _check(

@@ -18,22 +18,22 @@ _DENSEST = 10_000
 
 
 def is_avif(data: memoryview) -> bool:
-    """Whether the bytes begin like an AVIF."""
+    """Return whether the bytes begin like an AVIF."""
     return bytes(data[4:8]) == NAME_OF_FIRST_BOX and bytes(data[8:12]) in _BRANDS
 
 
 def is_heic(data: memoryview) -> bool:
-    """Whether the bytes begin like an HEIC, the format of photographs on phones."""
+    """Return whether the bytes begin like an HEIC, the format of photographs on phones."""
     return bytes(data[4:8]) == NAME_OF_FIRST_BOX and bytes(data[8:12]) in _HEIC_BRANDS
 
 
 def check_heic(data: memoryview) -> Declared:
-    """The largest image of an HEIC; raises CorruptImageError for impossible header values."""
+    """Return the largest image of an HEIC; raise CorruptImageError for impossible header values."""
     return check_avif(data, "HEIC")
 
 
 def check_avif(data: memoryview, kind: str = "AVIF") -> Declared:
-    """The largest image of an AVIF; raises CorruptImageError for impossible header values."""
+    """Return the largest image of an AVIF; raise CorruptImageError for impossible header values."""
     meta = _box(data, b"meta", kind)
     # A full box begins with version and flags.
     properties = _box(_box(meta[4:], b"iprp", kind), b"ipco", kind)

@@ -22,13 +22,13 @@ _PLAIN_RATIO, _RUNS_RATIO = 4, 10_000
 
 
 def check_bmp(data: memoryview) -> Declared:
-    """A BMP's header; raises CorruptImageError for impossible values."""
+    """Return a BMP's header; raise CorruptImageError for impossible values."""
     check(len(data) >= _FILE_HEADER + _CORE, "BMP: it is cut short within its header")
     return check_bitmap(data[_FILE_HEADER:], len(data), "BMP")
 
 
 def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Declared:
-    """A bitmap's header, in a file of ``available`` bytes."""
+    """Return a bitmap's header, in a file of ``available`` bytes."""
     check(len(bitmap) >= _CORE, f"{kind}: it is cut short within its header")
     (size,) = struct.unpack_from("<I", bitmap)
     check(size == _CORE or (_INFO <= size <= 124 and len(bitmap) >= _INFO), f"{kind}: its header is of {size} bytes")
@@ -51,7 +51,8 @@ def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Declared:
 
 
 def plain_rows(encoded: np.ndarray) -> np.ndarray | None:
-    """The rows of a BMP of 24 bits that is not compressed, from the top: uint8 of shape (H, W, 3) in BGR, a view; None of others.
+    """Return the rows of a BMP of 24 bits that is not compressed, from the top: uint8 of shape (H, W, 3) in BGR, a
+    view; None of others.
 
     Args:
         encoded: a file with a valid header.

@@ -34,7 +34,7 @@ class Declared(NamedTuple):
 
 
 def check(condition: bool, what: str) -> None:
-    """Raises CorruptImageError saying ``what`` is wrong, unless the condition holds."""
+    """Raise CorruptImageError saying ``what`` is wrong, unless the condition holds."""
     if not condition:
         raise CorruptImageError(f"Damaged {what}")
 
@@ -44,7 +44,7 @@ _FEW = 1 << 24
 
 
 def check_density(declared: Declared, available: int, ratio: int, kind: str) -> None:
-    """Raises CorruptImageError if a file cannot hold the image it declares: a few bytes must not allocate gigabytes.
+    """Raise CorruptImageError if a file cannot hold the image it declares: a few bytes must not allocate gigabytes.
 
     Args:
         declared: by the header.

@@ -18,7 +18,7 @@ _LZW_RATIO = 2731
 
 
 def check_gif(data: memoryview) -> Declared:
-    """A GIF's header; raises CorruptImageError for impossible values."""
+    """Return a GIF's header; raise CorruptImageError for impossible values."""
     check(len(data) >= _SCREEN, "GIF: it is cut short within its header")
     width, height, flags = struct.unpack_from("<HHB", data, 6)
     position = _SCREEN + _colours(flags)
@@ -38,12 +38,12 @@ def check_gif(data: memoryview) -> Declared:
 
 
 def _colours(flags: int) -> int:
-    """The size of the colour table that the flags declare."""
+    """Return the size of the colour table that the flags declare."""
     return 3 << (flags & 7) + 1 if flags & 0x80 else 0
 
 
 def _skip_blocks(data: memoryview, position: int) -> int:
-    """The position after a sequence of sub-blocks."""
+    """Return the position after a sequence of sub-blocks."""
     while position < len(data) and data[position]:
         position += data[position] + 1
     return position + 1

@@ -16,7 +16,7 @@ _MAX_IMAGES = 256
 
 
 def check_ico(data: memoryview) -> Declared:
-    """The largest image of an ICO; raises CorruptImageError for impossible header values."""
+    """Return the largest image of an ICO; raise CorruptImageError for impossible header values."""
     check(len(data) >= _DIRECTORY, "ICO: it is cut short within its header")
     (count,) = struct.unpack_from("<H", data, 4)
     check(0 < count <= _MAX_IMAGES, f"ICO: it has {count} images")

@@ -53,7 +53,7 @@ _LONGEST = max(map(len, _BY_SIGNATURE))
 
 
 def image_format(data: memoryview) -> ImageFormat | None:
-    """The format of an encoded image other than JPEG; None if it is not supported."""
+    """Return the format of an encoded image other than JPEG; None if it is not supported."""
     start = bytes(data[:_LONGEST])
     for signature, found in _BY_SIGNATURE.items():
         if start.startswith(signature):

@@ -42,7 +42,7 @@ class JpegHeader(NamedTuple):
 
 
 def check_jpeg(data: memoryview) -> JpegHeader:
-    """A JPEG's header; raises CorruptImageError for impossible values."""
+    """Return a JPEG's header; raise CorruptImageError for impossible values."""
     exif: memoryview | None = None
     size: tuple[int, int, int] | None = None
     position = 2
@@ -71,7 +71,9 @@ def check_jpeg(data: memoryview) -> JpegHeader:
 
 
 def has_several_scans(data: memoryview, channels: int) -> bool:
-    """Whether decoders of a checked JPEG keep all coefficients, as it is progressive, or its first scan lacks a component."""
+    """Return whether decoders of a checked JPEG keep all coefficients, as it is progressive, or its first scan lacks a
+    component.
+    """
     position = 2
     while True:
         _, marker, length = _SEGMENT(data, position)

@@ -26,7 +26,7 @@ _DENSEST = 10_000
 
 
 def check_jpeg2000(data: memoryview) -> Declared:
-    """The header of a JPEG 2000 file or codestream; raises CorruptImageError for impossible values."""
+    """Return the header of a JPEG 2000 file or codestream; raise CorruptImageError for impossible values."""
     if bytes(data[:4]) == CODESTREAM_SIGNATURE:
         return _check_codestream(data)
     header, codestream = _find_boxes(data)
@@ -77,7 +77,7 @@ def _check_tiles(end: tuple[int, int], start: tuple[int, int], tiles: list[int],
 
 
 def _check_components(data: memoryview, position: int, count: int) -> int:
-    """The largest bit depth of a component."""
+    """Return the largest bit depth of a component."""
     most = 0
     for at in range(position, position + 3 * count, 3):
         bits = (data[at] & 0x7F) + 1
@@ -88,7 +88,7 @@ def _check_components(data: memoryview, position: int, count: int) -> int:
 
 
 def _segments(data: memoryview, position: int) -> Iterator[tuple[int, memoryview]]:
-    """The marker segments of the main header after the image's size: marker and contents."""
+    """Yield the marker segments of the main header after the image's size: marker and contents."""
     for _ in range(_MAX_SEGMENTS):
         check(position + 4 <= len(data), "JPEG 2000: it is cut short within its header")
         marker, length = struct.unpack_from(">HH", data, position)
@@ -102,7 +102,7 @@ def _segments(data: memoryview, position: int) -> Iterator[tuple[int, memoryview
 
 
 def _check_coding(marker: int, segment: memoryview, components: int) -> None:
-    """Checks the coding parameters of an image (COD) or a component (COC)."""
+    """Check the coding parameters of an image (COD) or a component (COC)."""
     if marker == _COD:
         check(len(segment) >= 10, "JPEG 2000: its coding style is cut short")
         style, progression, layers, _ = struct.unpack_from(">BBHB", segment)
@@ -134,7 +134,7 @@ def _check_coding(marker: int, segment: memoryview, components: int) -> None:
 
 
 def boxes(data: memoryview, kind: str) -> Iterator[tuple[bytes, memoryview]]:
-    """The boxes in ``data``: name and contents.
+    """Yield the boxes in ``data``: name and contents.
 
     Raises:
         CorruptImageError: one extends beyond the end, or there are too many.
@@ -158,7 +158,7 @@ def boxes(data: memoryview, kind: str) -> Iterator[tuple[bytes, memoryview]]:
 
 
 def _find_boxes(data: memoryview) -> tuple[memoryview, memoryview]:
-    """The contents of the header box, and the codestream."""
+    """Return the contents of the header box, and the codestream."""
     header = None
     for name, contents in boxes(data, "JPEG 2000"):
         if name == b"jp2h":
@@ -193,7 +193,7 @@ def _check_jp2_header(header: memoryview, declared: Declared) -> None:
 
 
 def _check_palette(palette: memoryview) -> int:
-    """The columns of a palette."""
+    """Return the columns of a palette."""
     check(len(palette) >= 4, "JPEG 2000: its palette is cut short")
     entries, columns = struct.unpack_from(">HB", palette)
     check(0 < entries <= 1024 and columns > 0, f"JPEG 2000: its palette has {entries} entries of {columns} columns")
@@ -204,7 +204,7 @@ def _check_palette(palette: memoryview) -> int:
 
 
 def _check_mapping(mapping: memoryview, components: int, columns: int) -> int:
-    """The channels that a palette maps to."""
+    """Return the channels that a palette maps to."""
     count = len(mapping) // 4
     check(count > 0, "JPEG 2000: its palette is applied to nothing")
     for component, kind, column in struct.iter_unpack(">HBB", mapping[: 4 * count]):

@@ -33,7 +33,7 @@ _ANIMATION = frozenset((b"acTL", _FRAME, b"fdAT"))
 
 
 def check_png(data: memoryview) -> Declared:
-    """A PNG's header; raises CorruptImageError for impossible values."""
+    """Return a PNG's header; raise CorruptImageError for impossible values."""
     check(len(data) >= len(SIGNATURE) + _HEADER.size, "PNG: it is cut short within its header")
     length, name, width, height, bits, colour, compression, filters, interlace = _HEADER.unpack_from(
         data, len(SIGNATURE)
@@ -63,7 +63,7 @@ def check_png(data: memoryview) -> Declared:
 
 
 def without_animation(encoded: np.ndarray) -> np.ndarray:
-    """A PNG without its animation chunks, if the rest is the animation's first frame, which is what is decoded.
+    """Return a PNG without its animation chunks, if the rest is the animation's first frame, which is what is decoded.
 
     nvImageCodec 0.9 crashes on damaged animations.
     """
@@ -76,12 +76,12 @@ def without_animation(encoded: np.ndarray) -> np.ndarray:
 
 
 def value_bits(encoded: np.ndarray) -> int:
-    """The bits of the values that a PNG with a valid header decodes to: 8 or 16."""
+    """Return the bits of the values that a PNG with a valid header decodes to: 8 or 16."""
     return max(int(encoded[_BITS_AT]), _BITS)
 
 
 def decodes_alike(encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType) -> bool:
-    """Whether the core makes the pixels that other decoders do, which are then the reference.
+    """Return whether the core makes the pixels that other decoders do, which are then the reference.
 
     Args:
         encoded: a file with a valid header.
@@ -96,7 +96,7 @@ def decodes_alike(encoded: np.ndarray, header: ImageHeader, output_type: DALIIma
 
 
 def _is_first_frame(names: list[bytes]) -> bool:
-    """Whether the image is also the first frame of an animation: its frame control precedes its data."""
+    """Return whether the image is also the first frame of an animation: its frame control precedes its data."""
     return next((name for name in names if name in (_FRAME, _DATA)), _DATA) == _FRAME
 
 

@@ -19,7 +19,7 @@ _RATIO = 4
 
 
 def check_pnm(data: memoryview) -> Declared:
-    """The header of a PBM, PGM or PPM; raises CorruptImageError for impossible values."""
+    """Return the header of a PBM, PGM or PPM; raise CorruptImageError for impossible values."""
     start = bytes(data[:_LONGEST_HEADER])
     kind, position, numbers = start[:2], 2, []
     for _ in range(2 if kind in _BITMAPS else 3):

@@ -34,7 +34,7 @@ class _Layout(NamedTuple):
 
 
 def check_tiff(data: memoryview) -> Declared:
-    """The header of a TIFF's first image; raises CorruptImageError for impossible values."""
+    """Return the header of a TIFF's first image; raise CorruptImageError for impossible values."""
     order = "<" if bytes(data[:2]) == b"II" else ">"
     big = data[2 if order == "<" else 3] == ord("+")
     layout = _Layout(order, "Q", "Q", 20) if big else _Layout(order, "H", "I", 12)
@@ -117,7 +117,8 @@ _PLAIN_TAGS = _PLAIN_REQUIRED | _PLAIN_VALUES.keys() | {_ROWS_PER_STRIP, 270, 28
 
 
 def plain_rows(encoded: np.ndarray) -> np.ndarray | None:
-    """The rows of a TIFF of RGB, 8 bits each, not compressed, whose strips follow each other: uint8 (H, W, 3), a view; None of others.
+    """Return the rows of a TIFF of RGB, 8 bits each, not compressed, whose strips follow each other: uint8 (H, W, 3), a
+    view; None of others.
 
     Args:
         encoded: a file with a valid header.
@@ -151,7 +152,7 @@ def plain_rows(encoded: np.ndarray) -> np.ndarray | None:
 
 
 def _values(data: memoryview, layout: _Layout, entry: tuple[int, int, int]) -> list[int]:
-    """The values of a tag, if they are whole numbers; otherwise none."""
+    """Return the values of a tag, if they are whole numbers; otherwise none."""
     kind, count, place = entry
     if kind not in _NUMBERS or count > len(data):
         return []
@@ -159,7 +160,7 @@ def _values(data: memoryview, layout: _Layout, entry: tuple[int, int, int]) -> l
 
 
 def _ends_after_directory(data: memoryview, layout: _Layout) -> bool:
-    """Whether there is a single image."""
+    """Return whether there is a single image."""
     (directory,) = struct.unpack_from(layout.order + layout.offset, data, 4)
     (count,) = struct.unpack_from(layout.order + layout.number, data, directory)
     (following,) = struct.unpack_from(layout.order + layout.offset, data, directory + 2 + count * layout.entry)
@@ -167,7 +168,7 @@ def _ends_after_directory(data: memoryview, layout: _Layout) -> bool:
 
 
 def _has_unvetted_samples(samples: int, bits: int, planar: bool, extra: int) -> bool:
-    """Whether Pillow can't read such pixels; ``extra``: the meaning of the first extra sample (0: unspecified)."""
+    """Return whether Pillow can't read such pixels; ``extra``: the meaning of the first extra sample (0: unspecified)."""
     if samples == 1:
         return False
     return samples not in (3, 4) or bits < 8 or (samples == 4 and (planar or not extra))

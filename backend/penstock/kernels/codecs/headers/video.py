@@ -38,7 +38,7 @@ class CorruptVideoError(PenstockError, ValueError):
 
 
 def check_video(data: memoryview) -> tuple[int, int] | None:
-    """The height and width in a video's header; None if they are known only when it is opened."""
+    """Return the height and width in a video's header; None if they are known only when it is opened."""
     start = bytes(data[:12])
     if start[4:8] in (b"ftyp", b"moov", b"mdat", b"free", b"wide", b"skip"):
         return _mp4_size(data)
@@ -68,7 +68,7 @@ def _mp4_size(data: memoryview) -> tuple[int, int] | None:
 
 
 def _entries(data: memoryview, path: tuple[bytes, ...]) -> Iterator[tuple[int, int]]:
-    """The sizes in the visual sample entries, for all boxes with that path."""
+    """Yield the sizes in the visual sample entries, for all boxes with that path."""
     for name, contents in _boxes(data):
         if name != path[0]:
             continue
@@ -159,7 +159,7 @@ def _elements(data: memoryview) -> Iterator[tuple[int, memoryview]]:
 
 
 def _variable(data: memoryview, position: int, keep_marker: bool) -> tuple[int, int]:
-    """A number whose first byte's leading zeros encode its length, and the position after it."""
+    """Return a number whose first byte's leading zeros encode its length, and the position after it."""
     width = 9 - data[position].bit_length()
     value = int.from_bytes(data[position : position + width], "big")
     if not keep_marker:

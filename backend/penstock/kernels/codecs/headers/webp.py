@@ -21,7 +21,7 @@ _ANIMATION = 0x02
 
 
 def check_webp(data: memoryview) -> Declared:
-    """A WebP's header; raises CorruptImageError for impossible values."""
+    """Return a WebP's header; raise CorruptImageError for impossible values."""
     check(len(data) >= _FIRST_CHUNK + 8 + 10, "WebP: it is cut short within its header")
     chunk, body = bytes(data[_FIRST_CHUNK : _FIRST_CHUNK + 4]), data[_FIRST_CHUNK + 8 :]
     if chunk == b"VP8 ":
@@ -44,12 +44,12 @@ def check_webp(data: memoryview) -> Declared:
 
 
 def is_animated(encoded: np.ndarray) -> bool:
-    """Whether a WebP with a valid header says that it is an animation."""
+    """Return whether a WebP with a valid header says that it is an animation."""
     return bytes(encoded[_FIRST_CHUNK : _FIRST_CHUNK + 4]) == b"VP8X" and bool(encoded[_FIRST_CHUNK + 8] & _ANIMATION)
 
 
 def _check_chunks(data: memoryview) -> None:
-    """Raises CorruptImageError for a chunk that extends beyond the file: libraries allocate what it declares.
+    """Raise CorruptImageError for a chunk that extends beyond the file: libraries allocate what it declares.
 
     They read on after the container's end, so that part is checked as well; zero padding is ignored.
     """

@@ -51,7 +51,7 @@ class EncodedImages(NamedTuple):
     outputs: np.ndarray
 
     def records(self) -> np.ndarray:
-        """An :data:`~penstock.core.codecs.ENCODED_IMAGE` for each."""
+        """Return an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each."""
         images = np.zeros(len(self.files), ENCODED_IMAGE)
         images["data"], images["size"], images["output"] = self.files.places, self.files.sizes, self.outputs
         images["height"], images["width"] = self.sizes.T
@@ -79,7 +79,7 @@ class Decoded:
         return self._job.is_done
 
     def wait(self) -> list[int]:
-        """Waits for the batch, without holding the GIL.
+        """Wait for the batch, without holding the GIL.
 
         On a GPU, work submitted to the stream afterwards sees the pixels.
 
@@ -124,7 +124,7 @@ class BatchDecoder:
         self.close = weakref.finalize(self, _close, self._thread, decoder)
 
     def decode(self, images: EncodedImages, pixels: PixelFormat, stream: int = 0, keep: object = None) -> Decoded:
-        """Starts decoding a batch.
+        """Start decoding a batch.
 
         Args:
             images: with outputs large enough for their pixels.
@@ -135,7 +135,7 @@ class BatchDecoder:
         return self.decode_records(images.records(), pixels, stream, (images, keep))
 
     def decode_records(self, images: np.ndarray, pixels: PixelFormat, stream: int, keep: object) -> Decoded:
-        """Starts decoding a batch.
+        """Start decoding a batch.
 
         Args:
             images: an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each.

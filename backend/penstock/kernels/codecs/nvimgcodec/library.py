@@ -45,14 +45,14 @@ class Share:
 
 @functools.cache
 def library() -> int | None:
-    """The address of the library, or None if it is missing or its version is not supported."""
+    """Return the address of the library, or None if it is missing or its version is not supported."""
     module = nvimgcodec()
     return None if module is None else load_codec(str(Path(module.__file__).with_name("libnvimgcodec.so.0")))
 
 
 @functools.cache
 def instance() -> int:
-    """The address of the library's instance, which all threads share."""
+    """Return the address of the library's instance, which all threads share."""
     loaded = library()
     assert loaded is not None
     return start_codec(loaded)

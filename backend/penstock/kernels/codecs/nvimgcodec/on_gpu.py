@@ -60,7 +60,7 @@ class Turns:
         return self._turns.idle
 
     def next(self, count: int, pixels: int) -> tuple[BatchDecoder, Stream, Event]:
-        """The decoder for ``count`` images of so many pixels together, its stream, and its event."""
+        """Return the decoder for ``count`` images of so many pixels together, its stream, and its event."""
         turn = self._turns.next(count, pixels)
         decoder = self._decoders[turn]
         if decoder is None:
@@ -80,7 +80,9 @@ class PythonApi:
     def decode(
         self, images: Sequence[tuple[np.ndarray, Region | None]], output_type: DALIImageType, stream: int
     ) -> list[Any]:
-        """The library's images, as they are stored, of regions of encoded ones; None for those that it does not take."""
+        """Return the library's images, as they are stored, of regions of encoded ones; None for those that it does not
+        take.
+        """
         codec = nvimgcodec()
         if codec is None or not images:
             return [None] * len(images)
@@ -102,7 +104,7 @@ class PythonApi:
 
 
 def options_of(arguments: dict[str, Any]) -> str:
-    """The decoders' options, in the library's syntax, of the arguments of an operator."""
+    """Return the decoders' options, in the library's syntax, of the arguments of an operator."""
     fancy = int(arguments["jpeg_fancy_upsampling"])
     options = [
         f":fancy_upsampling={fancy}",

@@ -107,7 +107,7 @@ _WORDS = _NUMBERS + _COMPONENTS + _PLACES + _SINGLE
 
 @kernel
 def columns_of(memory: np.ndarray, count: int) -> ScanColumns:
-    """The columns of images in memory of as many words as :func:`_words_for` says."""
+    """Return the columns of images in memory of as many words as :func:`_words_for` says."""
     components, places = count * _NUMBERS, count * (_NUMBERS + _COMPONENTS)
     single = places + count * _PLACES
     bytes_left = memory[single + _SINGLE * count + 1 :].view(np.uint8)
@@ -226,7 +226,9 @@ class ScansBeingRead:
 
 @brief
 def _place(memory: np.ndarray, count: int) -> tuple[int, int]:
-    """Fills in where each image's part of the pinned memory begins; returns how many images are taken, and where the parts end."""
+    """Fill in where each image's part of the pinned memory begins; return how many images are taken, and where the
+    parts end.
+    """
     scans = columns_of(memory, count)
     taken, scans.begins[0] = 0, 0
     for index in range(count):
@@ -237,7 +239,7 @@ def _place(memory: np.ndarray, count: int) -> tuple[int, int]:
 
 @brief
 def _take(memory: np.ndarray, count: int, rows: np.ndarray, target: np.ndarray) -> int:
-    """Copies some of the images to other memory; returns how many of them are taken."""
+    """Copy some of the images to other memory; return how many of them are taken."""
     scans, chosen, taken = columns_of(memory, count), columns_of(target, len(rows)), 0
     for index in range(len(rows)):
         row = rows[index]
@@ -266,7 +268,7 @@ def _read_scans(
     segments: Segments,
     scans: ScanColumns,
 ) -> None:
-    """Reads some of the files, and leaves the size of each one's part of the pinned memory where the next begins."""
+    """Read some of the files, and leave the size of each one's part of the pinned memory where the next begins."""
     for index in range(first, last):
         size = 0
         known = 4 < sizes[index] < _LARGEST
@@ -284,7 +286,7 @@ _MEMORY, _MEMORY_WORDS, _COUNT, _FILES, _SIZES, _EXTENTS, _EXPECTED, _SHARES, _R
 def _describe_reading(
     memory: np.ndarray, places: np.ndarray, sizes: np.ndarray, extents: np.ndarray, shares: int, words: np.ndarray
 ) -> int:
-    """Fills in the argument of :func:`read_share`; returns its address."""
+    """Fill in the argument of :func:`read_share`; return its address."""
     words[_MEMORY], words[_MEMORY_WORDS], words[_COUNT] = memory.ctypes.data, len(memory), len(places)
     words[_FILES], words[_SIZES], words[_EXTENTS] = places.ctypes.data, sizes.ctypes.data, extents.ctypes.data
     words[_EXPECTED], words[_SHARES] = len(extents), shares
@@ -293,7 +295,7 @@ def _describe_reading(
 
 @inner
 def _makes_pixels(scans: ScanColumns, index: int, extents: np.ndarray) -> bool:
-    """Whether pixels of an image can be made, and are as many as expected.
+    """Return whether pixels of an image can be made, and are as many as expected.
 
     Its factors are those of a unit afterwards, and zeros of components that are not there.
     """
@@ -316,7 +318,7 @@ def _makes_pixels(scans: ScanColumns, index: int, extents: np.ndarray) -> bool:
 
 @inner
 def _describe(segments: Segments, size: int, scans: ScanColumns, index: int) -> int:
-    """Describes a file; returns the size of its part of the pinned memory, or 0 if it is not taken."""
+    """Describe a file; return the size of its part of the pinned memory, or 0 if it is not taken."""
     numbers, components = segments.numbers, segments.components
     count = numbers[COMPONENTS]
     across, down, unit_blocks, parts = 1, 1, 1, 0
@@ -352,7 +354,7 @@ def _describe(segments: Segments, size: int, scans: ScanColumns, index: int) -> 
 
 @inner
 def _copy(target: np.ndarray, source: np.ndarray) -> None:
-    """Copies an array's memory: an assignment would first look whether shapes fit and places overlap."""
+    """Copy an array's memory: an assignment would first look whether shapes fit and places overlap."""
     copy_bytes(target.ctypes.data, source.ctypes.data, source.size * source.itemsize)
 
 
@@ -363,7 +365,7 @@ def _aligned(size: int) -> int:
 
 @inner
 def _choose_tables(segments: Segments, scans: ScanColumns, index: int) -> bool:
-    """Copies the code tables in use; returns whether there are few enough, and components that differ.
+    """Copy the code tables in use; return whether there are few enough, and components that differ.
 
     Where all components have the same, a decoder that begins anywhere does not find out which block of a unit it is at.
     """
@@ -396,7 +398,7 @@ _FILE, _BYTES, _SCAN, _PART, _ROWS, _DATA, _END, _INTERVALS, _CODES, _FACTORS, _
 def gathering(
     scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: int, states: int, state: int, shares: int
 ) -> tuple[int, object]:
-    """The argument of :func:`gather_share`, an address, and what it needs.
+    """Return the argument of :func:`gather_share`, an address, and what it needs.
 
     Args:
         scans: of these files, all of which are taken.
@@ -422,7 +424,8 @@ def _describe_gathering(
     rows: np.ndarray,
     words: np.ndarray,
 ) -> int:
-    """Fills in the rows of images, and the words: the address of the rows, where shares begin, and where the last one ends.
+    """Fill in the rows of images, and the words: the address of the rows, where shares begin, and where the last one
+    ends.
 
     Returns:
         The address of the words.
@@ -475,7 +478,7 @@ def _gather_image(row: np.ndarray) -> None:
 
 @cfunc("int64, int64", "int32")
 def gather_share(gathering: int, share: int) -> int:
-    """Fills the parts of a share of the images, and their states; returns 0."""
+    """Fill the parts of a share of the images, and their states; return 0."""
     first, last = word_at(gathering + 8 * (share + 1)), word_at(gathering + 8 * (share + 2))
     for index in range(first, last):
         _gather_image(carray(words_from(word_at(gathering) + 8 * _GATHERING_COLUMNS * index), (_GATHERING_COLUMNS,)))
@@ -484,7 +487,7 @@ def gather_share(gathering: int, share: int) -> int:
 
 @cfunc("int64, int64", "int32")
 def read_share(reading: int, share: int) -> int:
-    """Reads a share of the files; returns 0."""
+    """Read a share of the files; return 0."""
     count, shares = word_at(reading + 8 * _COUNT), word_at(reading + 8 * _SHARES)
     memory = carray(words_from(word_at(reading + 8 * _MEMORY)), (word_at(reading + 8 * _MEMORY_WORDS),))
     places = carray(words_from(word_at(reading + 8 * _FILES)), (count,))

@@ -99,7 +99,7 @@ _Words = tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]
 
 @njit(inline="always", **OPTIONS)
 def _corrected(values: types.CPointer, start: int, words: _Words, bits: int) -> Vector:
-    """A vector of the coefficients of a pair of blocks, to which corrections are added, apart from their signs."""
+    """Return a vector of the coefficients of a pair of blocks, to which corrections are added, apart from their signs."""
     first = load(values, start, LANES)
     signs = first >> 15
     return first + ((gather_bits(words, bits) ^ signs) - signs)
@@ -118,7 +118,7 @@ def transform_row(
     nowhere: int,
     size: int,
 ) -> Vector:
-    """Computes the samples of those blocks in a row of a component that are kept.
+    """Compute the samples of those blocks in a row of a component that are kept.
 
     Args:
         row: of blocks.

@@ -80,7 +80,7 @@ def _repeat_ends(sums: types.CPointer, width: int) -> None:
 
 @njit(inline="always", **OPTIONS)
 def _doubled(sums: types.CPointer, x: int, rounding: Vector) -> Vector:
-    """The chroma of ``LANES`` pixels from ``x`` on, less 128, from sums of rows: every other pixel first.
+    """Return the chroma of ``LANES`` pixels from ``x`` on, less 128, from sums of rows: every other pixel first.
 
     An even pixel is nearest to the chroma at half its place, and next to the one before; an odd one to the one behind.
     """
@@ -93,7 +93,7 @@ def _doubled(sums: types.CPointer, x: int, rounding: Vector) -> Vector:
 
 @njit(inline="always", **OPTIONS)
 def _store_colours(luma: Vector, blue: Vector, red: Vector, output: types.CPointer, place: int, reverse: bool) -> None:
-    """Converts ``LANES`` pixels, every other one first, and stores them; chroma are less 128."""
+    """Convert ``LANES`` pixels, every other one first, and store them; chroma are less 128."""
     reds = luma + rounded_product(red + red, _RED_OF_CR)
     blues = luma + rounded_product(blue + blue, _BLUE_OF_CB)
     greens = luma + packed((pair_products(blue, red, _GREEN) + (1 << (_GREEN_BITS - 1))) >> _GREEN_BITS)
@@ -142,7 +142,7 @@ def convert_doubled_row(
     place: int,
     reverse: bool,
 ) -> None:
-    """Converts a row of ``width`` pixels, at least ``LANES``, from YCbCr, with chroma of half as many columns, to RGB.
+    """Convert a row of ``width`` pixels, at least ``LANES``, from YCbCr, with chroma of half as many columns, to RGB.
 
     Args:
         luma: a pointer to uint8, after which the row begins at ``y``.
@@ -172,7 +172,7 @@ def convert_row(
     place: int,
     reverse: bool,
 ) -> None:
-    """Converts a row of ``width`` pixels, at least ``LANES``, from YCbCr to RGB.
+    """Convert a row of ``width`` pixels, at least ``LANES``, from YCbCr to RGB.
 
     Args:
         planes: a pointer to uint8, after which the rows of the components begin at ``luma``, ``blue`` and ``red``.

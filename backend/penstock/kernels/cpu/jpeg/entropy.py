@@ -25,7 +25,7 @@ FULL, ENDED = 64, 128
 
 
 def _zig_zag(place: int) -> tuple[int, int]:
-    """The sort key of positions in a block: diagonals, every other one upwards."""
+    """Return the sort key of positions in a block: diagonals, every other one upwards."""
     row, column = divmod(place, 8)
     return row + column, row if (row + column) % 2 else column
 
@@ -35,7 +35,7 @@ NATURAL_ORDER = np.array(sorted(range(FULL), key=_zig_zag), np.uint8)
 
 
 def order_of(places: np.ndarray, nowhere: int) -> np.ndarray:
-    """The order for :func:`decode_block`: where it puts coefficients, and what is none.
+    """Return the order for :func:`decode_block`: where it puts coefficients, and what is none.
 
     Args:
         places: of coefficients in rows.
@@ -79,7 +79,7 @@ _VALUES = _values()
 
 @njit(inline="always", **OPTIONS)
 def _single(steps: int, length: int, size: int) -> int:
-    """The entry of a single code."""
+    """Return the entry of a single code."""
     bits = length + size
     mask = (1 << size) - 1
     return bits | (_WORD - bits) << 8 * _REST | steps << 8 * _STEPS | steps << 8 * _ALL_STEPS | mask << 8 * _MASK
@@ -87,7 +87,7 @@ def _single(steps: int, length: int, size: int) -> int:
 
 @inner
 def are_codes(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, is_progressive: bool) -> bool:
-    """Whether these are codes of an image.
+    """Return whether these are codes of an image.
 
     Args:
         lengths: the number of codes of 1 to 16 bits; uint8 of shape (16,).
@@ -116,7 +116,7 @@ def are_codes(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, is_progress
 
 @inner
 def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np.ndarray) -> None:
-    """Fills a code table; the arguments are those of :func:`are_codes`, and ``table`` of shape (TABLE,), uint64."""
+    """Fill a code table; the arguments are those of :func:`are_codes`, and ``table`` of shape (TABLE,), uint64."""
     table[:] = 0
     table[_INVALID] = _single(FULL, 17, 0)
     code, known = 0, 0
@@ -141,7 +141,7 @@ def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np
 
 @inner
 def pair_codes(table: np.ndarray) -> None:
-    """Adds the second code to entries of a table of AC codes whose bits hold two codes with their values."""
+    """Add the second code to entries of a table of AC codes whose bits hold two codes with their values."""
     for looked in range(_CODES):
         first = np.int64(table[looked])
         bits, steps = _WORD - ((first >> 8 * _REST) & 255), (first >> 8 * _STEPS) & 255
@@ -162,7 +162,7 @@ def pair_codes(table: np.ndarray) -> None:
 
 @inner
 def _long_entry(table: types.CPointer, bits: np.uint64) -> np.uint64:
-    """The position of the entry of a code with more than ``_LOOKUP`` bits."""
+    """Return the position of the entry of a code with more than ``_LOOKUP`` bits."""
     first = np.int64(bits >> np.uint64(48))
     length = np.int64(_LOOKUP + 1)
     # No loop that ends early: how often it runs could not be predicted.
@@ -176,7 +176,7 @@ def _long_entry(table: types.CPointer, bits: np.uint64) -> np.uint64:
 def refilled(
     scan: types.CPointer, place: np.uint64, bits: np.uint64, count: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """Refills the reader to at least 56 bits."""
+    """Refill the reader to at least 56 bits."""
     bits |= load_word(scan, place) >> count
     place += (np.uint64(63) - count) >> np.uint64(3)
     return place, bits, count | np.uint64(56)
@@ -184,13 +184,13 @@ def refilled(
 
 @njit(forceinline=True, **OPTIONS)
 def looked_up(bits: np.uint64) -> np.uint64:
-    """The first bits, by which an entry is looked up."""
+    """Return the first bits, by which an entry is looked up."""
     return bits >> np.uint64(_WORD - _LOOKUP)
 
 
 @njit(forceinline=True, **OPTIONS)
 def read_code(table: types.CPointer, entry: np.uint64, bits: np.uint64) -> tuple[np.uint64, np.uint64, np.int64]:
-    """The position of the entry of the next bits, how many it stands for, and the value after its first code.
+    """Return the position of the entry of the next bits, how many it stands for, and the value after its first code.
 
     Args:
         entry: the first of the bits, by which it is looked up.
@@ -212,7 +212,7 @@ def put_values(
     order: types.CPointer,
     level: int,
 ) -> np.uint64:
-    """Puts the values of an entry, shifted by ``level``, into a block; returns where they end."""
+    """Put the values of an entry, shifted by ``level``, into a block; return where they end."""
     ends = reached + part_of(table, entry, _ALL_STEPS, 1)
     # The second first: where there is none, the first replaces it.
     put(block, at(order, ends), part_of(table, entry, _SECOND, 2) << np.uint64(level))
@@ -242,7 +242,7 @@ def decode_block(
     start: int,
     order: types.CPointer,
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.int64, np.uint64]:
-    """Decodes a block: returns the reader, the DC coefficient, and where the coefficients ended.
+    """Decode a block: returns the reader, the DC coefficient, and where the coefficients ended.
 
     The end is 63 if the last coefficient was decoded, or ``ENDED`` beyond the last before an end-of-block code. The bit
     ``FULL`` is set if the block is invalid.

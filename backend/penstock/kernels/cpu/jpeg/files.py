@@ -144,7 +144,9 @@ def read_scan(
 
 @inner
 def _sizes_of_blocks(across: int, down: int, scale: int) -> tuple[int, int]:
-    """The rows and columns of samples for each block of luma, and of chroma, whose blocks are reduced less where they are fewer."""
+    """Return the rows and columns of samples for each block of luma, and of chroma, whose blocks are reduced less where
+    they are fewer.
+    """
     size = FULL_SIZE // scale
     chroma = size
     while chroma < FULL_SIZE and across * size % (2 * chroma) == 0 and down * size % (2 * chroma) == 0:
@@ -156,7 +158,7 @@ def _sizes_of_blocks(across: int, down: int, scale: int) -> tuple[int, int]:
 def _fill_planes(
     planes: np.ndarray, segments: Segments, across: int, down: int, scale: int, region: tuple[int, int, int, int]
 ) -> int:
-    """Describes the planes of a progressive image, in which the coefficients are kept that a region needs.
+    """Describe the planes of a progressive image, in which the coefficients are kept that a region needs.
 
     Returns:
         The number of blocks that hold pixels.
@@ -195,7 +197,7 @@ def decode_file(
     reverse: bool,
     bench: Bench,
 ) -> bool:
-    """Decodes a region of a file; returns False, with ``output`` undefined, if that is left to the libraries.
+    """Decode a region of a file; return False, with ``output`` undefined, if that is left to the libraries.
 
     Args:
         place, size, height, width, scale: as for :func:`read_scan`.
@@ -220,7 +222,7 @@ def decode_files(
     decoded: np.ndarray,
     bench: Bench,
 ) -> None:
-    """Decodes files that no other thread has taken, until none is left.
+    """Decode files that no other thread has taken, until none is left.
 
     Args:
         files: all of them.
@@ -247,14 +249,14 @@ def _decode_numbered(files: Files, number: int, channels: int, reverse: bool, mo
 
 @brief
 def has_restarts(place: int, size: int, segments: Segments) -> bool:
-    """Whether a file is baseline, and has restarts."""
+    """Return whether a file is baseline, and has restarts."""
     known = read_segments(carray(bytes_from(place), (size,)), segments)
     return known and segments.numbers[INTERVAL] > 0 and not segments.numbers[PROGRESSIVE]
 
 
 @kernel
 def read_numbered(files: Files, number: int, most_scans: int, bench: Bench) -> tuple[bool, Scan]:
-    """The scan of one of a batch's files, and whether it and the region are supported."""
+    """Return the scan of one of a batch's files, and whether it and the region are supported."""
     place, size = files.places[number], files.sizes[number]
     height, width = files.headers[number, 0], files.headers[number, 1]
     wanted = files.regions[number]

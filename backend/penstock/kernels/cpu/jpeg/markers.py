@@ -13,13 +13,13 @@ _PREFIX = np.uint8(0xFF)
 
 @njit(inline="always", **OPTIONS)
 def _ends_scan(code: np.uint8) -> np.bool_:
-    """Whether a byte after the prefix is a marker that ends a scan: not stuffing, fill or a restart."""
+    """Return whether a byte after the prefix is a marker that ends a scan: not stuffing, fill or a restart."""
     return (code != np.uint8(0)) & (code != _PREFIX) & (np.uint8(np.uint8(code) - np.uint8(0xD0)) > np.uint8(7))
 
 
 @kernel
 def count_markers(data: np.ndarray, marker: int) -> int:
-    """The number of occurrences of the prefix followed by ``marker``, a uint8."""
+    """Return the number of occurrences of the prefix followed by ``marker``, a uint8."""
     last = data.size - 1
     whole = max(last, 0) // _BLOCK * _BLOCK
     count = 0
@@ -36,7 +36,7 @@ def count_markers(data: np.ndarray, marker: int) -> int:
 
 @kernel
 def first_marker(scan: np.ndarray) -> np.int64:
-    """The first marker that ends a scan's data; -1 if there is none."""
+    """Return the first marker that ends a scan's data; -1 if there is none."""
     last = scan.size - 1
     whole = max(last, 0) // _BLOCK * _BLOCK
     begin = whole

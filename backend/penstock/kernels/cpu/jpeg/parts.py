@@ -14,7 +14,7 @@ _ALIGNMENT = 256
 
 @kernel
 def fill_sizes(blocks: np.ndarray, windows: np.ndarray, channels: int, sizes: np.ndarray, samples: np.ndarray) -> None:
-    """Fills in how many bytes coefficients and samples of images take.
+    """Fill in how many bytes coefficients and samples of images take.
 
     Args:
         blocks: of each image.
@@ -30,7 +30,7 @@ def fill_sizes(blocks: np.ndarray, windows: np.ndarray, channels: int, sizes: np
 
 @kernel
 def cut(sizes: np.ndarray, first: int, last: int, most: int, shares: np.ndarray) -> int:
-    """Cuts things of these sizes, from ``first`` to ``last``, into about equal shares, of ``most`` at most.
+    """Cut things of these sizes, from ``first`` to ``last``, into about equal shares, of ``most`` at most.
 
     Shares may be larger if a single thing takes more than half of that.
 
@@ -71,7 +71,7 @@ def lay_out(
     rooms: np.ndarray,
     groups: np.ndarray,
 ) -> int:
-    """Lays out parts of a batch, which have the same memory one after the other; samples follow coefficients there.
+    """Lay out parts of a batch, which have the same memory one after the other; samples follow coefficients there.
 
     Args:
         sizes: bytes of the images' coefficients; int64.
@@ -120,7 +120,7 @@ def plan_parts(
     parts: np.ndarray,
     groups: np.ndarray,
 ) -> tuple[int, int, int]:
-    """Cuts a batch into parts, of which coefficients take ``most`` bytes, and lays them out.
+    """Cut a batch into parts, of which coefficients take ``most`` bytes, and lay them out.
 
     Args:
         memory: of the scans.
@@ -141,7 +141,7 @@ def plan_parts(
 def fill_steps(
     parts: np.ndarray, groups: np.ndarray, before: int, of_groups: int, of_parts: int, steps: np.ndarray
 ) -> int:
-    """Fills in what is launched for parts one after the other; returns how many steps there are.
+    """Fill in what is launched for parts one after the other; return how many steps there are.
 
     Args:
         parts, groups: as for :func:`lay_out`.

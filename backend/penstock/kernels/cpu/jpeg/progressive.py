@@ -95,7 +95,7 @@ class _Pass(NamedTuple):
 
 @inner
 def read_coefficients(encoded: np.ndarray, segments: Segments, data: np.ndarray, coefficients: Coefficients) -> int:
-    """Reads all scans; returns where the image ends, or 0 for damaged data and what is left to the libraries.
+    """Read all scans; return where the image ends, or 0 for damaged data and what is left to the libraries.
 
     Args:
         encoded: the file; uint8.
@@ -151,7 +151,7 @@ def read_coefficients(encoded: np.ndarray, segments: Segments, data: np.ndarray,
 
 @inner
 def _choose_components(header: np.ndarray, segments: Segments, components: np.ndarray) -> int:
-    """Fills in which components a scan has, in the order of the image; returns how many, or 0 if that is not valid."""
+    """Fill in which components a scan has, in the order of the image; return how many, or 0 if that is not valid."""
     if header.size < 6:
         return 0
     count, known = int(np.int64(header[0])), segments.numbers[COMPONENTS]
@@ -170,7 +170,7 @@ def _choose_components(header: np.ndarray, segments: Segments, components: np.nd
 
 @inner
 def _advance(levels: np.ndarray, components: np.ndarray, first: int, last: int, before: int, level: int) -> bool:
-    """Enters what a scan tells; returns whether it is what is to be told next."""
+    """Enter what a scan tells; return whether it is what is to be told next."""
     if first > last or last >= FULL or (first == 0) != (last == 0) or (first > 0 and components.size != 1):
         return False
     if level > (LEVELS if first > 0 else _MAX_DC_LEVEL) or (before != 0 and before != level + 1):
@@ -207,13 +207,13 @@ def _units_of_image(segments: Segments) -> tuple[int, int]:
 
 @njit(inline="always", **OPTIONS)
 def _consumed(place: np.uint64, count: np.uint64) -> np.int64:
-    """The number of bytes read, including a partial one."""
+    """Return the number of bytes read, including a partial one."""
     return np.int64(place - (count >> np.uint64(3)))
 
 
 @inner
 def _read_direct(scan: _Pass, segments: Segments, coefficients: Coefficients) -> bool:
-    """Reads a scan of DC coefficients, or of one bit of each; returns False for damaged data."""
+    """Read a scan of DC coefficients, or of one bit of each; return False for damaged data."""
     direct, tables, data = pointer(coefficients.direct), pointer(segments.tables), pointer(scan.data)
     predicted = np.zeros(MAX_COMPONENTS, np.int64)
     together = scan.components.size > 1
@@ -286,7 +286,7 @@ def _read_run(bits: np.uint64, size: np.uint64) -> np.int64:
 
 @inner
 def _read_band(scan: _Pass, all_tables: np.ndarray, coefficients: Coefficients) -> bool:
-    """Reads a scan that first tells AC coefficients; returns False for damaged data."""
+    """Read a scan that first tells AC coefficients; return False for damaged data."""
     plane, order = coefficients.planes[scan.components[0]], _order_up_to(scan.last)
     dropped = np.full_like(order, _NOWHERE)
     data, codes = pointer(scan.data), pointer_at(pointer(all_tables), scan.tables[0])
@@ -363,7 +363,7 @@ def _told(codes: types.CPointer, entry: np.uint64, reached: np.uint64, ends: np.
 
 @inner
 def _read_corrections(scan: _Pass, all_tables: np.ndarray, coefficients: Coefficients) -> bool:
-    """Reads a scan that refines AC coefficients; returns False for damaged data."""
+    """Read a scan that refines AC coefficients; return False for damaged data."""
     plane = coefficients.planes[scan.components[0]]
     data, codes = pointer(scan.data), pointer_at(pointer(all_tables), scan.tables[0])
     values, nonzero, order = pointer(coefficients.values), pointer(coefficients.nonzero), pointer(_ORDER)
@@ -432,7 +432,9 @@ _MOST_BITS = 56
 def _read_bits(
     data: types.CPointer, place: np.uint64, bits: np.uint64, count: np.uint64, wanted: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Reads a bit for each one in a word, from the lowest on; returns the reader, and the word with those bits in place of its own."""
+    """Read a bit for each one in a word, from the lowest on; return the reader, and the word with those bits in place
+    of its own.
+    """
     told, left = np.uint64(0), wanted
     while left != np.uint64(0):
         place, bits, count = refilled(data, place, bits, count)

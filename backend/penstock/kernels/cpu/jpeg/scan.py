@@ -34,7 +34,7 @@ _CHUNK = 32
 
 @kernel
 def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) -> int:
-    """Copies a scan's data without stuffing and markers, up to the end of the image.
+    """Copy a scan's data without stuffing and markers, up to the end of the image.
 
     Args:
         data: the file; uint8.
@@ -83,7 +83,7 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
 
 @inner
 def ends_image(data: np.ndarray, place: int) -> bool:
-    """Whether the marker at a place ends the image."""
+    """Return whether the marker at a place ends the image."""
     return data[place + 1] == _END_OF_IMAGE
 
 
@@ -250,7 +250,7 @@ class Strips(NamedTuple):
 
 @kernel
 def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndarray, reverse: bool) -> bool:
-    """Decodes a region of an image from its scan; returns False for damaged data.
+    """Decode a region of an image from its scan; return False for damaged data.
 
     Args:
         scan: a :class:`Scan`.
@@ -271,7 +271,7 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
 
 @njit(inline="always", **OPTIONS)
 def units_of_region(start: int, count: int, size: int, unit: int, sampling: int) -> tuple[int, int]:
-    """The first and the last unit that a region needs in one dimension: smooth chroma needs one pixel around it.
+    """Return the first and the last unit that a region needs in one dimension: smooth chroma needs one pixel around it.
 
     Args:
         start, count: of the region's pixels.
@@ -289,7 +289,7 @@ def is_progressive(scan: Scan) -> bool:
 
 @inner
 def begin_strips(scan: Scan, memory: Memory, top: int, left: int, rows: int, columns: int, channels: int) -> Strips:
-    """Prepares to decode a region, strip by strip: see :func:`decode_strip`."""
+    """Prepare to decode a region, strip by strip: see :func:`decode_strip`."""
     unit_height, unit_width, chroma_size = scan.size * scan.down, scan.size * scan.across, scan.chroma_size
     across, down = unit_width // chroma_size, unit_height // chroma_size
     first_column, last_column = units_of_region(left, columns, scan.width, unit_width, across)
@@ -330,7 +330,9 @@ def begin_strips(scan: Scan, memory: Memory, top: int, left: int, rows: int, col
 
 @inner
 def decode_strip(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
-    """Decodes a row of units, of which none from the first to the last one may be left out; returns False for damaged data."""
+    """Decode a row of units, of which none from the first to the last one may be left out; return False for damaged
+    data.
+    """
     if is_progressive(scan):
         return _transform_units(scan, memory, strips, row)
     return _decode_units(scan, memory, strips.strip, strips.blocks, strips.used if row >= strips.first else 0)
@@ -340,7 +342,7 @@ def decode_strip(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
 def convert_strip(
     scan: Scan, memory: Memory, strips: Strips, row: int, done: int, pixels: np.ndarray, begin: int, reverse: bool
 ) -> int:
-    """Converts those rows of the region that a row of units completes; returns how many rows are done then.
+    """Convert those rows of the region that a row of units completes; return how many rows are done then.
 
     Args:
         done: how many were before.
@@ -365,7 +367,7 @@ def convert_strip(
 
 @inner
 def is_complete(scan: Scan, memory: Memory, strips: Strips) -> bool:
-    """Whether an interval that ends with the last row of units that was read has no more data."""
+    """Return whether an interval that ends with the last row of units that was read has no more data."""
     is_last = strips.last == (scan.height - 1) // strips.strip.unit_height
     if is_progressive(scan) or not (is_last or memory.reader[_LEFT] == 0):
         return True
@@ -387,7 +389,7 @@ def begin_reading(scan: Scan, memory: Memory, restarts: int) -> None:
 def begin_unit(
     data: types.CPointer, ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer
 ) -> bool:
-    """Restarts where a unit is the first of an interval; returns False if the one before does not end there."""
+    """Restart where a unit is the first of an interval; return False if the one before does not end there."""
     if at(reader, _LEFT) == 0 and not _restart(data, ends, interval, reader, predicted):
         return False
     put(reader, _LEFT, at(reader, _LEFT) - np.uint64(1))
@@ -396,19 +398,19 @@ def begin_unit(
 
 @njit(inline="always", **OPTIONS)
 def is_beyond(ends: types.CPointer, reader: types.CPointer) -> bool:
-    """Whether more was read than the interval has."""
+    """Return whether more was read than the interval has."""
     return _consumed(reader) > at(ends, at(reader, _RESTARTS))
 
 
 @njit(inline="always", **OPTIONS)
 def at_end(scan: Scan, memory: Memory) -> bool:
-    """Whether all of the scan was read."""
+    """Return whether all of the scan was read."""
     return _consumed(memory.reader) == scan.ends[scan.ends.size - 1]
 
 
 @njit(inline="always", **OPTIONS)
 def _consumed(reader: np.ndarray | types.CPointer) -> np.int64:
-    """The number of bytes read, including a partial one."""
+    """Return the number of bytes read, including a partial one."""
     return np.int64(at(reader, PLACE) - (at(reader, COUNT) >> np.uint64(3)))
 
 
@@ -421,7 +423,7 @@ def put_reader(reader: types.CPointer, place: np.uint64, bits: np.uint64, count:
 
 @njit(inline="always", **OPTIONS)
 def _read_from(data: types.CPointer, place: np.uint64, reader: types.CPointer) -> None:
-    """Puts the reader at a byte of the data, of which the first bits are read at once."""
+    """Put the reader at a byte of the data, of which the first bits are read at once."""
     after, bits, count = refilled(data, place, np.uint64(0), np.uint64(0))
     put_reader(reader, after, bits, count)
 
@@ -430,7 +432,7 @@ def _read_from(data: types.CPointer, place: np.uint64, reader: types.CPointer) -
 def _restart(
     data: types.CPointer, ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer
 ) -> bool:
-    """Continues with the next interval; returns False if this one does not end here."""
+    """Continue with the next interval; return False if this one does not end here."""
     restarts = np.int64(at(reader, _RESTARTS))
     if _consumed(reader) != at(ends, restarts):
         return False
@@ -450,8 +452,9 @@ def _known(reached: np.uint64) -> np.int64:
 
 @inner
 def _lay_out(scan: Scan, memory: Memory, strip: _Strip, channels: int) -> tuple[int, int]:
-    """Describes the blocks of a unit, a row for each: its component and code tables, where its coefficients begin, where in
-    the strip its samples begin in the first unit, how far it is from unit to unit, and from row to row, and how many rows there are.
+    """Describe the blocks of a unit, a row for each: its component and code tables, where its coefficients begin, where
+    in the strip its samples begin in the first unit, how far it is from unit to unit, and from row to row, and how many
+    rows there are.
 
     Blocks of a pair have the same size.
 
@@ -484,14 +487,14 @@ def _lay_out(scan: Scan, memory: Memory, strip: _Strip, channels: int) -> tuple[
 
 @njit(inline="always", **OPTIONS)
 def _order_quantizer(scan: Scan, memory: Memory, c: int, pair: int, other: int) -> None:
-    """Orders a component's quantizer as the coefficients of a block in a pair are."""
+    """Order a component's quantizer as the coefficients of a block in a pair are."""
     for k in range(FULL):
         memory.quantizers[pair * PAIR + other + PLACES[k]] = scan.quantizers[c * FULL + k]
 
 
 @inner
 def _transform_units(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
-    """Computes the samples of a row of units from coefficients; returns False for damaged data."""
+    """Compute the samples of a row of units from coefficients; return False for damaged data."""
     strip, sizes = strips.strip, zeros_short(16)
     planes, quantizers = pointer(memory.planes), pointer(memory.quantizers)
     nowhere = memory.planes.size - _SPARE
@@ -518,7 +521,7 @@ def _transform_units(scan: Scan, memory: Memory, strips: Strips, row: int) -> bo
 
 @inner
 def _decode_units(scan: Scan, memory: Memory, strip: _Strip, blocks: int, used: int) -> bool:
-    """Decodes a row of units, and computes the samples of the strip's units; returns False for damaged data.
+    """Decode a row of units, and compute the samples of the strip's units; return False for damaged data.
 
     Args:
         blocks: of a unit.
@@ -589,7 +592,7 @@ def _convert_row(
     target: int,
     reverse: bool,
 ) -> None:
-    """Converts row ``y`` of the image, from column ``left`` on, which is in the current strip.
+    """Convert row ``y`` of the image, from column ``left`` on, which is in the current strip.
 
     Args:
         target: position of its first pixel.
@@ -644,6 +647,6 @@ def _convert_row(
 
 @njit(inline="always", **OPTIONS)
 def _keep_last_row(planes: types.CPointer, begin: int, height: int, stride: int) -> None:
-    """Keeps the last row of a plane as the one above the next strip."""
+    """Keep the last row of a plane as the one above the next strip."""
     for x in range(stride):
         put(planes, begin + x, at(planes, begin + height * stride + x))

@@ -79,7 +79,7 @@ def memory_for_segments() -> Segments:
 
 @kernel
 def read_segments(data: np.ndarray, segments: Segments) -> bool:
-    """Reads a file's segments up to its first scan; returns False if it is neither baseline nor progressive, or damaged.
+    """Read a file's segments up to its first scan; return False if it is neither baseline nor progressive, or damaged.
 
     Args:
         data: the file; uint8.
@@ -94,7 +94,7 @@ def read_segments(data: np.ndarray, segments: Segments) -> bool:
 
 @kernel
 def read_more_segments(data: np.ndarray, position: int, segments: Segments) -> bool:
-    """Reads the segments from ``position`` up to the next scan, like :func:`read_segments`."""
+    """Read the segments from ``position`` up to the next scan, like :func:`read_segments`."""
     numbers = segments.numbers
     while position + 4 <= data.size and data[position] == _PREFIX:
         marker = data[position + 1]
@@ -138,7 +138,7 @@ def _two_bytes(data: np.ndarray, place: int) -> np.int64:
 
 @njit(inline="always", **OPTIONS)
 def _begins(body: np.ndarray, letters: tuple[int, int, int, int, int], shortest: int) -> bool:
-    """Whether a segment has at least ``shortest`` bytes and begins with five letters."""
+    """Return whether a segment has at least ``shortest`` bytes and begins with five letters."""
     begins = body.size >= shortest
     for i in range(min(5, body.size)):
         begins &= body[i] == letters[i]
@@ -179,7 +179,9 @@ def _read_quantizers(body: np.ndarray, segments: Segments) -> bool:
 
 @njit(inline="always", **OPTIONS)
 def _are_same(codes: np.ndarray, given: np.ndarray) -> bool:
-    """Whether these are the codes of a table, which are good, as none are; what follows them there depends on their number."""
+    """Return whether these are the codes of a table, which are good, as none are; what follows them there depends on
+    their number.
+    """
     different = np.uint8(0)
     for i in range(min(codes.size, given.size)):
         different |= codes[np.uint64(i)] ^ given[np.uint64(i)]
@@ -239,7 +241,7 @@ def _read_scan(body: np.ndarray, segments: Segments) -> bool:
 
 @kernel
 def build_tables(segments: Segments) -> None:
-    """Makes the code tables that the scan needs, unless they were made before, from the same codes."""
+    """Make the code tables that the scan needs, unless they were made before, from the same codes."""
     for c in range(segments.numbers[COMPONENTS]):
         for start in (segments.dc_tables[c], segments.ac_tables[c]):
             _build_table(segments, start // TABLE)
@@ -300,7 +302,7 @@ def take_quantizers(segments: Segments) -> bool:
 
 @inner
 def has_quantizers(segments: Segments) -> np.bool_:
-    """Whether quantizers were read since those of the components were taken."""
+    """Return whether quantizers were read since those of the components were taken."""
     return segments.known[:_TABLES_OF_A_CLASS].any()
 
 
@@ -310,7 +312,7 @@ _NARROWEST = 6
 
 @kernel
 def find_sampling(segments: Segments) -> tuple[int, int]:
-    """The horizontal and vertical subsampling of chroma; 0, 0 if this is not decoded.
+    """Return the horizontal and vertical subsampling of chroma; 0, 0 if this is not decoded.
 
     Supported are grey, and YCbCr to three channels or luma, with chroma subsampled by up to 2 in each direction, or by 4
     horizontally.

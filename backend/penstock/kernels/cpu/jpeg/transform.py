@@ -107,7 +107,7 @@ _Eight = tuple[Vector, Vector, Vector, Vector, Vector, Vector, Vector, Vector]
 
 @njit(inline="always", **OPTIONS)
 def _joined(e: _Four, o: _Four, shift: int) -> _Eight:
-    """Combines the even and odd parts of the transform, shifted."""
+    """Combine the even and odd parts of the transform, shifted."""
     return (
         (e[0] + o[3]) >> shift,
         (e[1] + o[2]) >> shift,
@@ -122,7 +122,7 @@ def _joined(e: _Four, o: _Four, shift: int) -> _Eight:
 
 @njit(inline="always", **OPTIONS)
 def _transformed(p: _Four, half: int, shift: int) -> _Eight:
-    """The transform of four vectors of pairs, plus ``half``, shifted.
+    """Return the transform of four vectors of pairs, plus ``half``, shifted.
 
     Args:
         p: the numbers 0 and 2, 1 and 3, 4 and 6, 5 and 7.
@@ -144,7 +144,7 @@ def _transformed(p: _Four, half: int, shift: int) -> _Eight:
 
 @njit(inline="always", **OPTIONS)
 def _transformed_few(p: _Two, half: int, shift: int) -> _Eight:
-    """The same where the numbers from 4 on are zeros."""
+    """Return the same where the numbers from 4 on are zeros."""
     e = (
         weighted_pairs(p[0], _E02[0]) + half,
         weighted_pairs(p[0], _E02[1]) + half,
@@ -196,7 +196,7 @@ def _to_two(p: _Four, half: int, shift: int) -> _Two:
 
 @njit(inline="always", **OPTIONS)
 def _packed(first: _Eight, second: _Eight) -> _Eight:
-    """Joins what was computed of the first and the last four of eight numbers."""
+    """Join what was computed of the first and the last four of eight numbers."""
     return (
         packed_halves(first[0], second[0]),
         packed_halves(first[1], second[1]),
@@ -211,7 +211,7 @@ def _packed(first: _Eight, second: _Eight) -> _Eight:
 
 @njit(inline="always", **OPTIONS)
 def _moved(rows: _Eight) -> Vector:
-    """The bits set in any of eight vectors, shifted by the safe ones: negative if one is out of range.
+    """Return the bits set in any of eight vectors, shifted by the safe ones: negative if one is out of range.
 
     Of what the first pass returns, that tells about the coefficients, too: the sum of squares is 128 times as large as theirs.
     """
@@ -222,7 +222,7 @@ def _moved(rows: _Eight) -> Vector:
 
 @njit(inline="always", **OPTIONS)
 def _coefficients(blocks: types.CPointer, start: int, quantizers: types.CPointer, base: int) -> Vector:
-    """A vector of dequantized coefficients, truncated to 16 bits."""
+    """Return a vector of dequantized coefficients, truncated to 16 bits."""
     return load(blocks, start, LANES) * load(quantizers, base, LANES)
 
 
@@ -248,7 +248,7 @@ def transform_low(
 def transform_all(
     c: _Eight, plane: types.CPointer, place: int, stride: int, other_place: int, other_stride: int
 ) -> Vector:
-    """Transforms two blocks into eight rows of eight pixels each.
+    """Transform two blocks into eight rows of eight pixels each.
 
     Args:
         c: their dequantized coefficients, as ``PLACES`` tells.
@@ -323,7 +323,7 @@ def transform_pair(
     other_stride: int,
     size: np.int64,
 ) -> Vector:
-    """Dequantizes and transforms two blocks, as :func:`transform_all` does, and clears them.
+    """Dequantize and transform two blocks, as :func:`transform_all` does, and clear them.
 
     Args:
         size: the rows and columns of pixels for each block: 8, 4, 2 or 1.
