@@ -97,7 +97,7 @@ def _left_out(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def _together(name: str) -> str:
-    """All cases in one group."""
+    """Return all cases in one group."""
     return ""
 
 
@@ -114,7 +114,7 @@ def _beyond(cases: list[pytest.Item], count: int, by: Callable[[str], str]) -> I
 
 @pytest.fixture
 def with_gpu(request: pytest.FixtureRequest) -> Iterator[None]:
-    """There is a GPU: a real one, or else an emulated one."""
+    """Provide a GPU: a real one, or else an emulated one."""
     from emulation import emulated_gpu
 
     folder = request.config.cache.mkdir("emulated_kernels")

@@ -82,7 +82,7 @@ class Page:
 
 
 def lines_of_text(count: int, seed: int = 0) -> list[str]:
-    """Lines of words, numbers and punctuation."""
+    """Return lines of words, numbers and punctuation."""
     rng = np.random.default_rng(seed)
     lines = []
     for number in range(count):
@@ -95,7 +95,7 @@ def lines_of_text(count: int, seed: int = 0) -> list[str]:
 
 
 def pages(count: int, photographed: bool) -> list[Page]:
-    """Pages of four lines each: as rendered, or tilted, blurred, unevenly lit and noisy as photographs are."""
+    """Return pages of four lines each: as rendered, or tilted, blurred, unevenly lit and noisy as photographs are."""
     texts = lines_of_text(count * LINES_PER_PAGE)
     made = []
     for number in range(count):
@@ -124,7 +124,7 @@ def pages(count: int, photographed: bool) -> list[Page]:
 
 
 def edit_distance(a: Sequence[object], b: Sequence[object]) -> int:
-    """How many characters or words must be inserted, removed or replaced to make one of the other."""
+    """Return how many characters or words must be inserted, removed or replaced to make one of the other."""
     row = list(range(len(b) + 1))
     for i, own in enumerate(a, 1):
         before, row[0] = row[0], i

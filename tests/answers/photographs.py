@@ -75,7 +75,7 @@ def pictures(folders: Sequence[Path], quarters: bool = True) -> dict[str, np.nda
 
 
 def _size(picture: np.ndarray) -> tuple[int, int]:
-    """Height and width whose shorter one is 256, as torchvision rounds them."""
+    """Return height and width whose shorter one is 256, as torchvision rounds them."""
     height, width = picture.shape[:2]
     short = min(height, width)
     return (int(SHORTER * height / short), int(SHORTER * width / short))
@@ -169,7 +169,7 @@ class Classifier:
 
 
 def compare(classifier: Classifier, given: Mapping[str, np.ndarray], folder: Path) -> dict[str, Outcome]:
-    """What the network answers after each library's resizing, by the library; the reference is first."""
+    """Return what the network answers after each library's resizing, by the library; the reference is first."""
     arrays = list(given.values())
     resized: dict[str, list[np.ndarray] | None] = {
         name: [resize(array) for array in arrays] for name, resize in LIBRARIES.items()

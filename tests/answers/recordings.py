@@ -156,7 +156,7 @@ class Reference:
 
 
 def silero(temporary: Path) -> ModuleType:
-    """Silero's own module, whose network is put into a folder."""
+    """Return Silero's own module, whose network is put into a folder."""
     (package,) = [own for own in load_example("speech").packages if own.name == "silero-vad"]
     module = ModuleType("silero_utils")
     with package.download(temporary) as wheel:
@@ -168,7 +168,9 @@ def silero(temporary: Path) -> ModuleType:
 
 
 def log_mel(signal: torch.Tensor) -> torch.Tensor:
-    """Whisper's features of up to 30 seconds, in its own steps and PyTorch's Fourier transform in single precision."""
+    """Return Whisper's features of up to 30 seconds, in its own steps and PyTorch's Fourier transform in single
+    precision.
+    """
     filled = torch.nn.functional.pad(signal[:_MAX_SAMPLES], (0, max(_MAX_SAMPLES - len(signal), 0)))
     spectrum = torch.stft(filled, 400, 160, window=torch.hann_window(400), return_complex=True)
     bands = torch.from_numpy(_mel_filters()) @ (spectrum[..., :-1].abs() ** 2)
@@ -177,7 +179,7 @@ def log_mel(signal: torch.Tensor) -> torch.Tensor:
 
 
 def _mel_filters() -> np.ndarray:
-    """Slaney's mel filters, float32 of shape (80, 201)."""
+    """Return Slaney's mel filters, float32 of shape (80, 201)."""
     step, knee = 200 / 3, np.log(6.4) / 27
 
     def mels(hertz: float) -> float:
@@ -219,7 +221,7 @@ class Comparison:
 
 
 def compare(given: Sequence[Recording], folder: Path, temporary: Path) -> Comparison:
-    """Transcribe recordings with our pipeline and with the reference, in turn."""
+    """Return transcribe recordings with our pipeline and with the reference, in turn."""
     ours, reference = Ours(folder), Reference(folder, temporary)
     both: tuple[Any, Any] = ours, reference
     times: tuple[list[float], list[float]] = [], []

@@ -27,7 +27,7 @@ BATCH = 32
 
 
 def twenty(face: Any, images: Any) -> Any:
-    """Twenty small operators, of `fn` or of dynamic mode."""
+    """Return twenty small operators, of `fn` or of dynamic mode."""
     flipped = face.flip(images, horizontal=1)
     padded = face.pad(face.crop(flipped, crop=(7, 7)), axes=[0], shape=[9])
     window = face.slice(padded, start=[1, 1], shape=[6, 6], axes=[0, 1])
@@ -52,7 +52,7 @@ def pipeline(data: TensorListCPU, work: Any, **settings: Any) -> Pipeline:
 
 
 def steps(rounds: int, seconds: float) -> dict[str, float]:
-    """Milliseconds for a step of twenty operators."""
+    """Return milliseconds for a step of twenty operators."""
     rng = np.random.default_rng(0)
     data = TensorListCPU.of_samples([rng.integers(0, 255, (8, 8, 3), np.uint8) for _ in range(BATCH)], "HWC")
     batch = dynamic.as_batch(data)
@@ -69,7 +69,7 @@ def steps(rounds: int, seconds: float) -> dict[str, float]:
 
 
 def resize(rounds: int) -> dict[str, float]:
-    """Milliseconds for one resize of a 1080p image, and of these in its kernel."""
+    """Return milliseconds for one resize of a 1080p image, and of these in its kernel."""
     image = dynamic.as_tensor(np.random.default_rng(0).integers(0, 255, (1080, 1920, 3), np.uint8), layout="HWC")
     kind = operator_class("Resize")
     compute, inside = kind.compute, [0.0]

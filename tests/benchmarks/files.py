@@ -109,7 +109,7 @@ def _reduced_by_pillow(file: np.ndarray) -> Any:
 
 
 def image_rows(folder: Path) -> list[Row]:
-    """Rows of images, cut from the photographs of a folder."""
+    """Return rows of images, cut from the photographs of a folder."""
     photographs = [Image.open(path).convert("RGB") for path in sorted(folder.glob("*.jp*g"))]
 
     def part(number: int, side: int = 0) -> Image.Image:
@@ -200,7 +200,7 @@ def _frames_by_av(file: np.ndarray) -> Any:
 
 
 def sound_rows() -> list[Row]:
-    """Rows of recordings."""
+    """Return rows of recordings."""
 
     def written(kind: str, subtype: str) -> Callable[[int], bytes]:
         def make(number: int) -> bytes:
@@ -248,7 +248,7 @@ def _batches(files: Sequence[np.ndarray], size: int) -> Callable[[], list[np.nda
 
 
 def candidates(row: Row) -> dict[str, Run]:
-    """All that decode the files of a row."""
+    """Return all that decode the files of a row."""
     files = [np.frombuffer(row.make(number), np.uint8) for number in range(row.count)]
     runs: dict[str, Run] = {}
     for name, module in MODULES.items():

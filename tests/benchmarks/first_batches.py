@@ -26,7 +26,7 @@ BATCH = 32
 
 
 def encoded(width: int, height: int, count: int) -> list[Any]:
-    """JPEGs of noise, unlike one another in size."""
+    """Return JPEGs of noise, unlike one another in size."""
     import numpy as np
     from PIL import Image
 
@@ -40,7 +40,7 @@ def encoded(width: int, height: int, count: int) -> list[Any]:
 
 
 def pipeline_of(name: str) -> tuple[Callable[[], Any], dict[str, Any]]:
-    """What makes a pipeline, and what this is fed."""
+    """Return what makes a pipeline, and what this is fed."""
     import numpy as np
 
     from penstock import fn, pipeline_def
@@ -97,7 +97,7 @@ NAMES = ("A", "B", "C", "D", "E", "digits", "imagenet", "detection", *PRESETS)
 
 
 def measured(name: str, batches: int) -> dict[str, Any]:
-    """What this process, which has just begun, waits for."""
+    """Return what this process, which has just begun, waits for."""
     begin = time.perf_counter()
     import penstock.fn
 

@@ -32,7 +32,7 @@ Point = tuple[list[np.ndarray], Work, int]
 
 
 def image(megapixels: float) -> np.ndarray:
-    """Pixels of an image of aspect ratio 4:3."""
+    """Return pixels of an image of aspect ratio 4:3."""
     height = round((megapixels * 1e6 * 3 / 4) ** 0.5)
     return np.random.default_rng(0).integers(0, 255, (height, round(height * 4 / 3), 3), np.uint8)
 
@@ -85,7 +85,7 @@ def held_mebibytes(name: str, series: str, value: float) -> float:
 
 
 def measured(series: str, rounds: int, seconds: float) -> list[dict[str, Any]]:
-    """One row for each value of a series."""
+    """Return one row for each value of a series."""
     values, point_of = SERIES[series]
     rows = []
     for value in values:

@@ -111,7 +111,7 @@ def _module(made: ModuleType) -> Any:
 
 @contextmanager
 def without_gpu() -> Iterator[None]:
-    """While it lasts, pipelines run on a GPU that does nothing, and all images are decoded."""
+    """Run pipelines on a GPU that does nothing and decodes all images, inside the context."""
     wait, make = jpeg_gpu.JpegBatch.wait, emulation._module
 
     def decoded(self: jpeg_gpu.JpegBatch) -> list[bool]:
@@ -146,7 +146,7 @@ def rows(folder: Path) -> list[Pipeline]:
 
 
 def running(row: Pipeline) -> Callable[[], None]:
-    """What runs a batch."""
+    """Return what runs a batch."""
 
     @pipeline_def(batch_size=len(row.batch), num_threads=1, device_id=0, prefetch_queue_depth=2)
     def pipeline() -> Any:
@@ -163,7 +163,7 @@ def running(row: Pipeline) -> Callable[[], None]:
 
 
 def best_of(run: Callable[[], None], seconds: float) -> float:
-    """Microseconds of this thread for a batch, at the best of many times."""
+    """Return microseconds of this thread for a batch, at the best of many times."""
     for _ in range(WARM_UP):
         run()
     best, end = math.inf, time.monotonic() + seconds

@@ -88,7 +88,7 @@ def per_sample(shape: tuple[int, ...], parallel: bool) -> Callable[[Any], Callab
 
 
 def loops() -> list[Loop]:
-    """All rows."""
+    """Return all rows."""
     return [
         Loop(f"building a pipeline of {OPERATORS} operators", building),
         Loop("an empty run at batch 1", empty, 1),

@@ -120,13 +120,13 @@ class Batches:
         self.inputs: Inputs = []
 
     def renewed(self) -> Inputs:
-        """Another batch."""
+        """Return another batch."""
         numbers = range(self._made, self._made + self.size)
         self._made += self.size
         return [[source.make(self._rng, number) for number in numbers] for source in self._sources]
 
     def source(self, number: int) -> Callable[[], list[np.ndarray]]:
-        """What gives the current samples of an input."""
+        """Return what gives the current samples of an input."""
         return lambda: self.inputs[number]
 
 
@@ -187,7 +187,7 @@ _REASONS = {
 
 
 def cases() -> Iterator[Case]:
-    """All rows: the declared ones of each operator, or the one generated from its schema."""
+    """Yield all rows: the declared ones of each operator, or the one generated from its schema."""
     for case in _cases():
         yield case if case.reason else replace(case, reason=_REASONS.get(case.operator, _UNTRIED))
 
@@ -205,7 +205,7 @@ def _cases() -> Iterator[Case]:
 
 
 def why_unmeasured(schema: Schema) -> str:
-    """Why an operator without declared cases has no row; empty if it has one."""
+    """Return why an operator without declared cases has no row; empty if it has one."""
     if "cpu" not in schema.devices:
         return "it runs on GPUs alone"
     if schema.touches_files:
@@ -227,7 +227,7 @@ def unmeasured() -> dict[str, str]:
 
 @cache
 def _canvas() -> np.ndarray:
-    """Smooth colours with some noise, from which pictures are cut."""
+    """Return smooth colours with some noise, from which pictures are cut."""
     rng = np.random.default_rng(0)
     size = 2400
     places = np.arange(size, dtype=np.float32)[:, None] / 37
@@ -248,7 +248,7 @@ def _picture(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
 
 
 def pictures(height: int, width: int, channels: int = 3) -> Source:
-    """Pictures of about a size."""
+    """Return pictures of about a size."""
 
     def make(rng: np.random.Generator, number: int) -> np.ndarray:
         picture = _picture(rng, _about(rng, height), _about(rng, width))
@@ -292,7 +292,7 @@ def _wav(sound: np.ndarray) -> bytes:
 
 
 def _random(*shape: int, layout: str = "", scale: float = 1) -> Source:
-    """Random floats; the last dimension is about as long as given."""
+    """Return random floats; the last dimension is about as long as given."""
 
     def make(rng: np.random.Generator, number: int) -> np.ndarray:
         return rng.random((*shape[:-1], _about(rng, shape[-1])), np.float32) * np.float32(scale)
@@ -1334,7 +1334,7 @@ def _answers() -> Iterator[Case]:
 
 
 def _pipelines() -> Iterator[Case]:
-    """Several operators in a row, as augmentations are used."""
+    """Yield several operators in a row, as augmentations are used."""
 
     def letterboxed(lib: Libraries, x: np.ndarray) -> np.ndarray:
         scale = min(640 / x.shape[0], 640 / x.shape[1])

@@ -77,7 +77,7 @@ _CONVERSIONS = {"PIL": _image} | dict.fromkeys(TENSOR_LIBRARIES, _tensor)
 
 
 def measured(case: Case, options: argparse.Namespace) -> tuple[dict[str, float], dict[str, str]]:
-    """Milliseconds for each sample by candidate, and why others do not run it."""
+    """Return milliseconds for each sample by candidate, and why others do not run it."""
     batches = Batches(case, options.batch)
     batches.inputs = batches.renewed()
     makers: dict[str, Callable[[], Pipeline | Calls]] = {
@@ -119,7 +119,7 @@ def _medians(candidates: dict[str, Pipeline | Calls], batches: Batches, rounds: 
 
 
 def _times(candidate: Pipeline | Calls, batches: Batches, turn: Sequence[Inputs]) -> list[int]:
-    """Nanoseconds of processor time for each batch."""
+    """Return nanoseconds of processor time for each batch."""
     times = []
     for inputs in turn:
         batches.inputs = inputs

@@ -58,7 +58,7 @@ class Pipeline:
 
 
 def photographs(folder: Path, count: int) -> list[np.ndarray]:
-    """Encoded JPEG images: from a folder, or made up."""
+    """Return encoded JPEG images: from a folder, or made up."""
     files = sorted(folder.glob("*.jp*g")) if folder.is_dir() else []
     if files:
         return [np.frombuffer(files[i % len(files)].read_bytes(), np.uint8) for i in range(count)]
@@ -139,7 +139,7 @@ def nothing(m: Any, data: Any) -> Any:
 
 
 def pillow(batch: Sequence[np.ndarray], threads: int) -> Callable[[], Any]:
-    """What many write by hand: Pillow and numpy, over a pool of threads."""
+    """Return what many write by hand: Pillow and numpy, over a pool of threads."""
     pool = ThreadPoolExecutor(threads)
     mean, scale = np.array(MEAN, np.float32), 1 / np.array(STD, np.float32)
 
@@ -155,7 +155,7 @@ def pillow(batch: Sequence[np.ndarray], threads: int) -> Callable[[], Any]:
 
 
 def turbo(batch: Sequence[np.ndarray]) -> Callable[[], Any]:
-    """libjpeg-turbo, on one thread."""
+    """Return libjpeg-turbo, on one thread."""
     import simplejpeg
 
     return lambda: [simplejpeg.decode_jpeg(data, "RGB") for data in batch]
@@ -211,7 +211,7 @@ def rows(folder: Path, threads: int, gpu: bool) -> list[Pipeline]:
 
 
 def by_engine(batch: list[np.ndarray], threads: int) -> dict[str, Callable[[], Run]]:
-    """Decoding by nothing but the GPU's JPEG engine, which our own kernels otherwise replace."""
+    """Return decoding by nothing but the GPU's JPEG engine, which our own kernels otherwise replace."""
 
     def make() -> Run:
         return prepared(MODULES["Penstock"], lambda m, data: decoded(m, data, True, 1.0), [batch], threads, gpu=True)
@@ -220,7 +220,7 @@ def by_engine(batch: list[np.ndarray], threads: int) -> dict[str, Callable[[], R
 
 
 def at_best_load(batch: list[np.ndarray], threads: int) -> dict[str, Callable[[], Run]]:
-    """Both with the part of each batch that DALI's JPEG engine does best with; its default is 0.65."""
+    """Give both the part of each batch that DALI's JPEG engine does best with; its default is 0.65."""
 
     def maker(module: Any) -> Callable[[], Run]:
         return lambda: prepared(module, a(True, BEST_LOAD), [batch], threads, gpu=True)
@@ -250,7 +250,7 @@ def placed(batch: list[np.ndarray], on_gpu: bool) -> list[Any]:
 
 
 def measured(row: Pipeline, threads: int, gpu: bool, rounds: int, seconds: float) -> dict[str, Any]:
-    """Milliseconds for each sample, by candidate."""
+    """Return milliseconds for each sample, by candidate."""
     batch = placed(row.batch, gpu and row.on_gpu)
     candidates = both(row.work, [batch], threads, gpu, row.layout)
     candidates |= {name: make() for name, make in (row.others or {}).items()}

@@ -51,7 +51,9 @@ _SHAPE = (853, 1280, 3)
 
 
 def photographs(folder: Path | None, count: int) -> list[bytes]:
-    """Files 1280 wide from a folder, again and again, or made up: smooth, with some noise, as large as photographs are."""
+    """Return files 1280 wide from a folder, again and again, or made up: smooth, with some noise, as large as
+    photographs are.
+    """
     found = []
     for path in sorted(folder.rglob("*.jpg")) if folder else ():
         with Image.open(path) as image:
@@ -72,7 +74,7 @@ def _made_up() -> list[bytes]:
 
 
 def candidates(name: str, files: list[bytes]) -> dict[str, Run]:
-    """Ours, and the class by its libraries."""
+    """Return ours, and the class by its libraries."""
     configuration = CONFIGURATIONS[name]
     pipeline = preset(configuration, batch_size=COUNT)
     arrays = [np.frombuffer(file, np.uint8) for file in files]
@@ -105,7 +107,9 @@ def _decoded(file: bytes) -> Image.Image:
 
 
 def candidates_on_gpu(name: str, files: list[bytes], processes: Pool) -> dict[str, Run]:
-    """Ours on the GPU, of which a batch is decoded while the one before is computed, and the class in its three ways."""
+    """Return ours on the GPU, of which a batch is decoded while the one before is computed, and the class in its three
+    ways.
+    """
     import torch
 
     torch.set_num_threads(CORES)
@@ -139,7 +143,7 @@ def candidates_on_gpu(name: str, files: list[bytes], processes: Pool) -> dict[st
 
 
 def _process_share(given: tuple[str, Sequence[bytes]]) -> None:
-    """What a process of several does of a batch."""
+    """Process one process's share of a batch."""
     name, files = given
     _held_processor(name)([_decoded(file) for file in files], return_tensors="pt")
 
@@ -151,7 +155,7 @@ def _held_processor(name: str) -> Callable[..., Any]:
 
 
 def speech() -> dict[str, Run]:
-    """Whisper's features of 30 seconds, as often as there are images."""
+    """Return Whisper's features of 30 seconds, as often as there are images."""
     import transformers
 
     sound = np.random.default_rng(0).normal(0, 0.1, 480_000).astype(np.float32)
@@ -230,7 +234,7 @@ def page_table() -> str:
 
 
 def _ratios(ms: Mapping[str, float]) -> list[str]:
-    """How many times faster ours is on a GPU than the class on all cores, in the quicker way, and on the GPU."""
+    """Return how many times faster ours is on a GPU than the class on all cores, in the quicker way, and on the GPU."""
     all_cores = min(ms["one process"], ms["processes"])
     return [f"{theirs / ms['Penstock']:.1f}" for theirs in (all_cores, ms["its GPU path"])]
 

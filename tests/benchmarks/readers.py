@@ -98,7 +98,7 @@ def _images(module: Any, folder: str) -> Any:
 
 
 def readings() -> list[Reading]:
-    """All rows."""
+    """Return all rows."""
     return [
         Reading("file", lambda m, f: tuple(m.fn.readers.file(files=_files(f, "bin")))),
         Reading(

@@ -224,7 +224,7 @@ def put_load(load: Load) -> list[float]:
 
 
 def statistics_of(server: LocalServer, model: str) -> dict[str, float]:
-    """Triton's counts of a model: nanoseconds of its steps, requests, images and batches."""
+    """Return Triton's counts of a model: nanoseconds of its steps, requests, images and batches."""
     with urllib.request.urlopen(f"http://{server.http_url}/v2/models/{model}/stats", timeout=10) as answer:
         (stats,) = json.load(answer)["model_stats"]
     steps = ("queue", "compute_infer", "compute_output")
@@ -262,7 +262,7 @@ def measure(server: LocalServer, pool: Pool, processes: int, row: dict[str, Any]
 
 
 def rows() -> list[dict[str, Any]]:
-    """What is asked."""
+    """Return the requests that are measured."""
     found = [
         {"model": model, "protocol": protocol, "images": 1, "clients": clients}
         for model in (FLOAT, BYTES)
@@ -353,7 +353,7 @@ def check(server: LocalServer, requests: int, clients: int = 64) -> Counter[str]
 
 
 def main() -> None:
-    """Measures, checks, and prints the figures."""
+    """Measure, check, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3.0, help="of a row")
     parser.add_argument("--processes", type=int, default=min(8, len(os.sched_getaffinity(0))), help="of clients")

@@ -28,7 +28,7 @@ COUNTS = (1, 2)
 
 
 def measured(name: str, arrays: list[np.ndarray], rounds: int) -> dict[str, Any]:
-    """Time and processor time for an image, by how many threads there are."""
+    """Return time and processor time for an image, by how many threads there are."""
     pipelines = [preset(CONFIGURATIONS[name], batch_size=BATCH, num_threads=count) for count in COUNTS]
     times: dict[int, list[tuple[float, float]]] = {count: [] for count in COUNTS}
     for _ in range(rounds):

@@ -42,7 +42,7 @@ def constant(batch: int) -> Iterator[Any]:
 
 
 def training(given: Iterator[Any], batch: int) -> Run:
-    """One step of training on the next of these batches."""
+    """Return one step of training on the next of these batches."""
     from torchvision.models import resnet18
 
     model = resnet18().cuda().to(memory_format=torch.channels_last)

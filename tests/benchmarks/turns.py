@@ -44,7 +44,7 @@ Run = Callable[[], Any]
 
 
 def cpu_ms(run: Run, seconds: float) -> float:
-    """Milliseconds of processor time, of all threads, for one run."""
+    """Return milliseconds of processor time, of all threads, for one run."""
     count, cpu, wall = 0, time.process_time(), time.perf_counter()
     while time.perf_counter() - wall < seconds:
         run()
@@ -53,7 +53,7 @@ def cpu_ms(run: Run, seconds: float) -> float:
 
 
 def wall_ms(run: Run, seconds: float) -> float:
-    """Milliseconds of time for one run."""
+    """Return milliseconds of time for one run."""
     count, begin = 0, time.perf_counter()
     while time.perf_counter() - begin < seconds:
         run()
@@ -62,8 +62,9 @@ def wall_ms(run: Run, seconds: float) -> float:
 
 
 def gpu_ms(run: Run, seconds: float, before: int = 4) -> float:
-    """Milliseconds of time for one run of work on a GPU, whose queues are full at the beginning, after so many runs, and at
-    the end."""
+    """Return milliseconds of time for one run of work on a GPU, whose queues are full at the beginning, after this many
+    runs, and at the end.
+    """
     import cupy
 
     for _ in range(before):
@@ -84,7 +85,7 @@ def in_turns(
     seconds: float,
     summary: Callable[[list[float]], float] = statistics.median,
 ) -> dict[str, float]:
-    """Milliseconds for one run of each candidate: the medians of the rounds, or another summary of them."""
+    """Return milliseconds for one run of each candidate: the medians of the rounds, or another summary of them."""
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for run in candidates.values():
         run()
@@ -96,7 +97,7 @@ def in_turns(
 
 
 def surroundings() -> dict[str, Any]:
-    """When, where and with what a benchmark ran."""
+    """Return when, where and with what a benchmark ran."""
     versions = {}
     for package in PACKAGES:
         try:

@@ -27,7 +27,7 @@ BATCH = 64
 
 
 def in_one_loop(runs: Sequence[Run], seconds: float) -> float:
-    """Batches a second of all."""
+    """Return batches a second of all."""
     count, begin = 0, time.perf_counter()
     while time.perf_counter() - begin < seconds:
         for run in runs:
@@ -37,7 +37,7 @@ def in_one_loop(runs: Sequence[Run], seconds: float) -> float:
 
 
 def in_threads(runs: Sequence[Run], seconds: float) -> float:
-    """Batches a second of all."""
+    """Return batches a second of all."""
     rates = [0.0] * len(runs)
 
     def work(number: int) -> None:
@@ -52,7 +52,7 @@ def in_threads(runs: Sequence[Run], seconds: float) -> float:
 
 
 def measured(module: Any, batch: Sequence[np.ndarray], threads: int, seconds: float) -> dict[str, float]:
-    """Images a second with one GPU and with two."""
+    """Return images a second with one GPU and with two."""
     runs = [prepared(module, a(True), [batch], threads, gpu=True, device_id=device) for device in (0, 1)]
     for run in runs * 5:
         run()

@@ -64,7 +64,7 @@ def made(make: Callable[[int], np.ndarray]) -> list[np.ndarray]:
 
 
 def picture(number: int, height: int, width: int) -> Image.Image:
-    """Something as smooth as a photograph, of about this size."""
+    """Return something as smooth as a photograph, of about this size."""
     rng = np.random.default_rng(number)
     small = Image.fromarray(rng.integers(0, 255, (height // 20, width // 20, 3), np.uint8))
     size = width + int(rng.integers(-40, 40)), height + int(rng.integers(-40, 40))
@@ -83,7 +83,7 @@ def encoded(kind: str, height: int = 853, width: int = 1280, **options: Any) -> 
 
 
 def mixed_formats(number: int) -> np.ndarray:
-    """Files of four formats, in turns."""
+    """Return files of four formats, in turns."""
     kinds: list[tuple[str, dict[str, Any]]] = [("JPEG", {}), ("PNG", {}), ("WEBP", {}), ("BMP", {})]
     kind, options = kinds[number % len(kinds)]
     return encoded(kind, **options)(number)
@@ -142,7 +142,7 @@ def on_host(outputs: Any) -> object:
 
 
 def rows() -> Iterator[Row]:
-    """All rows."""
+    """Yield all rows."""
     frames: Callable[[], list[np.ndarray]] = lambda: made(frame)  # noqa: E731
     resized: Work = lambda m, x: normalized(m, m.fn.resize(x.gpu(), size=224))  # noqa: E731
     yield Row(
@@ -176,7 +176,7 @@ def _from_wav(m: Any, data: Any) -> Any:
 
 
 def candidates(row: Row, names: Sequence[str], threads: int) -> dict[str, Run]:
-    """What runs a batch of the row, by candidate."""
+    """Return what runs a batch of the row, by candidate."""
     store, runs = row.store(), dict[str, Run]()
     for name in names:
         run = prepared(MODULES[name], row.work, [drawn(store)], threads, True, row.layout, batch_size=BATCH)

@@ -90,7 +90,7 @@ def _decode(file: str, module: Any, folder: str, device: str) -> Any:
 
 
 def decodings() -> list[Decoding]:
-    """All rows."""
+    """Return all rows."""
     short = [f"short{number}.mp4" for number in range(SHORT_FILES)]
     return [
         Decoding("readers.video, H.264, 1920x1080", partial(_read_on_gpu, ["h264.mp4"])),

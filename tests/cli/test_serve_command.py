@@ -59,7 +59,7 @@ def wait(condition: Callable[[], bool]) -> None:
 
 
 def descendants(pid: int) -> list[tuple[int, str]]:
-    """Process ids and names of a process's children and their children."""
+    """Return process ids and names of a process's children and their children."""
     found = []
     # Of all its threads: one that is not the main one starts Triton.
     lists = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]

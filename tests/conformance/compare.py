@@ -28,7 +28,7 @@ class Tally:
         self.different: list[tuple[str, str]] = []
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Called by pytest for each phase of each case."""
+        """Count the outcome of a case; pytest calls this for each phase of each case."""
         if report.when == "call" and report.passed:
             self._count(report, "equal")
         elif hasattr(report, "wasxfail"):

@@ -127,7 +127,7 @@ def random_call(operators: Sequence[Schema], seed: int, number: int) -> RandomCa
 
 
 def _cut(draw: random.Random, sample: np.ndarray, layout: str) -> np.ndarray:
-    """At times, a part of a sample: of all dimensions but channels."""
+    """Return at times a part of a sample: of all dimensions but channels."""
     if not sample.ndim or draw.random() < 0.5:
         return sample
     kept = [
@@ -170,7 +170,7 @@ def _random_element(draw: random.Random, argument: Argument, kind: str) -> objec
 
 
 def run_alone(calls: Sequence[T], compare: Callable[[T], str], run_in_penstock: Callable[[T], object]) -> Iterator[str]:
-    """What ``compare`` tells of each of the calls, in processes of their own.
+    """Yield what ``compare`` tells of each of the calls, in processes of their own.
 
     Where DALI ends the process, Penstock must not, and the answer is empty.
     """

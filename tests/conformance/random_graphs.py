@@ -125,7 +125,7 @@ class Node:
     arguments: Mapping[str, object] = field(default_factory=dict)
 
     def define(self, module: Any, outputs: Sequence[Any]) -> list[Any]:
-        """What the call gives in ``nvidia.dali`` or ``penstock``, where the earlier nodes gave these outputs."""
+        """Return what the call gives in ``nvidia.dali`` or ``penstock``, where the earlier nodes gave these outputs."""
         inputs = [each.define(module) if isinstance(each, Source) else outputs[each] for each in self.inputs]
         given = {name: in_module(module, value) for name, value in self.arguments.items()}
         if self.path in _BINARY:
@@ -168,7 +168,7 @@ class Graph:
         return True
 
     def define(self, module: Any, count: int | None = None) -> list[Any]:
-        """All outputs of the first ``count`` nodes."""
+        """Return all outputs of the first ``count`` nodes."""
         outputs: list[Any] = []
         for node in self.nodes[:count]:
             outputs += node.define(module, outputs)
@@ -244,7 +244,7 @@ def _random_node(draw: random.Random, graph: Graph) -> Node:
 
 
 def _recent(draw: random.Random, numbers: Sequence[int]) -> int:
-    """One of the numbers, more often a high one, so that graphs become deep."""
+    """Return one of the numbers, more often a high one, so that graphs become deep."""
     return max(draw.choice(numbers), draw.choice(numbers))
 
 
@@ -328,7 +328,7 @@ def compare(graph: Graph) -> Verdict:
 
 
 def _run_dali(graph: Graph, verdict: Verdict) -> list[_Batch]:
-    """DALI's outputs, up to the first node at which it raises an error, which is a difference."""
+    """Return DALI's outputs, up to the first node at which it raises an error, which is a difference."""
     outcome = run(dali, lambda module: tuple(graph.define(module)), _BATCH_SIZE, 1, **_OPTIONS)
     if outcome.error is None:
         return outcome.outputs[0]
@@ -408,7 +408,7 @@ def _short(error: BaseException) -> str:
 
 
 def _reason(text: str) -> str:
-    """Why a difference stays; empty if that is not known."""
+    """Return why a difference stays; empty if that is not known."""
     return next((reason for pattern, reason in _REASONS if re.search(pattern, text)), "")
 
 
@@ -434,7 +434,7 @@ def _answers_of_process(seed: int, numbers: Sequence[int]) -> list[tuple[int, st
 
 
 def _answers(seed: int, numbers: range, jobs: int) -> Iterator[tuple[int, str]]:
-    """Each graph's number, and its verdict as JSON, another text, or nothing if DALI ends the process."""
+    """Yield each graph's number, and its verdict as JSON, another text, or nothing if DALI ends the process."""
     _shown()  # in this process, once for all that are forked
     chunks = [numbers[start : start + _GRAPHS_OF_PROCESS] for start in range(0, len(numbers), _GRAPHS_OF_PROCESS)]
     with multiprocessing.get_context("fork").Pool(jobs) as workers:

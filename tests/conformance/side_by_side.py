@@ -50,7 +50,7 @@ def difference(
     exact: bool = False,
     **options: Any,
 ) -> str:
-    """How Penstock differs from DALI; empty where it does not.
+    """Return how Penstock differs from DALI; empty where it does not.
 
     Integers may differ by 1 and floating point by ``tolerance`` of the output's range, unless ``exact``. Where DALI
     raises, Penstock must raise an error of the same built-in type.
@@ -85,7 +85,9 @@ def _short(error: BaseException) -> str:
 
 
 def batch_difference(theirs: Sequence[Any], ours: Sequence[Any], tolerance: float, step: int) -> str:
-    """How a batch differs from another: floating point beyond ``tolerance`` of its range, integers by more than ``step``."""
+    """Return how a batch differs from another: floating point beyond ``tolerance`` of its range, integers by more than
+    ``step``.
+    """
     (samples_a, layout_a, type_a), (samples_b, layout_b, type_b) = theirs, ours
     if type_a != type_b:
         return f"type {type_b} instead of {type_a}"

@@ -30,7 +30,7 @@ UNARY = ("sqrt", "exp", "log", "floor", "ceil", "abs", "fabs", "sin", "cbrt", "r
 
 
 def values(rng: np.random.Generator, shape: tuple[int, ...], kind: str) -> np.ndarray:
-    """Numbers of a type, small enough for powers, none of them 0."""
+    """Return numbers of a type, small enough for powers, none of them 0."""
     if kind == "bool":
         return rng.random(shape) < 0.5
     if kind.startswith("float"):
@@ -46,7 +46,9 @@ def shape_of(rng: np.random.Generator, rank: int, most: int = 6) -> tuple[int, .
 
 
 def broadcast(shapes: list[tuple[int, ...]], rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """Smaller shapes, the same dimensions of each sample: where samples differ in that, DALI reads beyond their ends."""
+    """Return smaller shapes, the same dimensions of each sample: where samples differ in that, DALI reads beyond their
+    ends.
+    """
     first, ones = int(rng.integers(0, len(shapes[0]) + 1)), rng.random(len(shapes[0])) < 0.3
     return [tuple(1 if one else extent for extent, one in zip(shape, ones))[first:] for shape in shapes]
 

@@ -17,7 +17,7 @@ SEEDS = range(12)
 
 
 def samples(draw: Draw, layout: str, dtype: str, channels: int = 3, equal: bool = False) -> list[np.ndarray]:
-    """Three samples of smooth content, of random shapes."""
+    """Return three samples of smooth content, of random shapes."""
     made = []
     extents: dict[str, int] = {}
     for _ in range(3):

@@ -74,7 +74,7 @@ def known_module(name: str) -> str:
 
 
 def named_in(node: ast.AST) -> list[str]:
-    """What an import statement names of this package."""
+    """Return what an import statement names of this package."""
     if isinstance(node, ast.ImportFrom):
         assert node.level == 0, "relative imports are not looked at here"
         names = [f"{node.module}.{alias.name}" for alias in node.names]

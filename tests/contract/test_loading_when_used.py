@@ -49,7 +49,7 @@ class {name}(Operator):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the package lies as a build leaves it: with an index of its operators."""
+    """Return where the package lies as a build leaves it: with an index of its operators."""
     folder = tmp_path_factory.mktemp("built")
     own = folder / "penstock" / "operators"
     own.mkdir(parents=True)

@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _copy_context(context: Path) -> None:
-    """What the Dockerfile copies, where it copies it."""
+    """Copy what the Dockerfile copies, to the same paths."""
     context.mkdir()
     for name, text in instructions():
         if name != "COPY" or text.startswith("--from="):

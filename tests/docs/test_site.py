@@ -91,7 +91,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium of playwright, or the one that CHROMIUM names."""
+    """Yield Playwright's Chromium, or the one that CHROMIUM names."""
     with sync_playwright() as playwright:
         program = os.environ.get("CHROMIUM")
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 def functions() -> dict[str, Any]:
-    """Dynamic mode's operators, by the names of their schemas."""
+    """Return dynamic mode's operators, by the names of their schemas."""
     return {function._op_class._face.schema.name: function for function in dynamic.ops.all_functions()}
 
 

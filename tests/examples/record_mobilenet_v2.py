@@ -61,7 +61,7 @@ class MobileNetV2(nn.Module):
 
 
 def images() -> np.ndarray:
-    """Two inputs of the network."""
+    """Return two inputs of the network."""
     return np.random.default_rng(0).normal(0, 1, (2, 3, 224, 224)).astype(np.float32)
 
 

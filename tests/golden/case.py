@@ -48,7 +48,7 @@ class Family:
         self.cases: list[Case] = []
 
     def add(self, name: str, define: Define, **settings: Any) -> None:
-        """One more case."""
+        """Add one more case."""
         if self.exact_on_cpu:
             settings = {"exact": True, "exact_on_gpu": False} | settings
         self.cases.append(Case(name, define, **settings))
@@ -56,7 +56,7 @@ class Family:
     def each(
         self, operator: str, inputs: dict[str, Define], arguments: Sequence[dict[str, Any]], **settings: Any
     ) -> None:
-        """A case for each input with each set of arguments; enumeration values are given as ``"types.NAME"``."""
+        """Add a case for each input with each set of arguments; enumeration values are given as ``"types.NAME"``."""
         for input_name, source in inputs.items():
             for given in arguments:
                 text = ", ".join(
@@ -96,7 +96,7 @@ def placed(module: Any, node: Any) -> Any:
 
 
 def resolved(module: Any, value: Any) -> Any:
-    """``"types.NAME"`` as the module's enumeration value; functions are called with the module."""
+    """Return ``"types.NAME"`` as the module's enumeration value; functions are called with the module."""
     if isinstance(value, str) and value.startswith("types."):
         return getattr(module.types, value.removeprefix("types."))
     return value(module) if callable(value) else value
@@ -114,7 +114,7 @@ def feed_here(samples: Sequence[np.ndarray], layout: str | None = None) -> Defin
 
 
 def images(shapes: Sequence[Sequence[int]], dtype: Any = np.uint8, seed: int = 0) -> list[np.ndarray]:
-    """Smooth images with some noise, the same at each call."""
+    """Return smooth images with some noise, the same at each call."""
     rng = np.random.default_rng(seed)
     made = []
     for shape in shapes:

@@ -37,7 +37,7 @@ def message(error: BaseException) -> str:
 
 
 def difference(theirs: list[list[Batch]], ours: list[list[Batch]], case: Case) -> str:
-    """How two outcomes differ; empty where they agree."""
+    """Return how two outcomes differ; empty where they agree."""
     for iteration, (expected, received) in enumerate(zip(theirs, ours)):
         if len(expected) != len(received):
             return f"{len(received)} outputs instead of {len(expected)}"

@@ -29,7 +29,7 @@ MODULES = (
 
 
 def interface() -> dict[str, Any]:
-    """By dotted path: the parameters of a function (name, kind, default as text), or the public members of a class."""
+    """Return, by dotted path, a function's parameters (name, kind, default as text), or a class's public members."""
     found: dict[str, Any] = {}
     for name in MODULES:
         _visit(name, importlib.import_module(f"nvidia.dali.{name}"), found)
@@ -61,7 +61,7 @@ def _is_own(value: Any) -> bool:
 
 
 def _parameters(function: Any) -> list[list[str | None]] | None:
-    """None where Python cannot tell them."""
+    """Return the parameters, or None where Python cannot tell them."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (AttributeError, TypeError, ValueError):  # the first from comparing DALI's types of dynamic mode

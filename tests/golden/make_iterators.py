@@ -38,7 +38,7 @@ class LabelIterator(_DaliBaseIterator):
 
 
 def record(case: dict[str, Any], files: list[str]) -> dict[str, Any]:
-    """What the iterator gives in each epoch, and what it says of its length."""
+    """Return what the iterator gives in each epoch, and what it says of its length."""
     pipelines = []
     for shard in case["pipelines"]:
         pipe = dali.Pipeline(case["batch_size"], 1, None)
@@ -69,7 +69,7 @@ def record(case: dict[str, Any], files: list[str]) -> dict[str, Any]:
 
 
 def record_members(files: list[str]) -> list[Any]:
-    """What iterators hold, batch by batch."""
+    """Return what iterators hold, batch by batch."""
 
     def pipeline(shard: int, shards: int, pad: bool, stick: bool) -> dali.Pipeline:
         made = dali.Pipeline(BATCH, 1, None)

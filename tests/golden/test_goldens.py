@@ -30,7 +30,7 @@ ALL = [pytest.param(family.name, case, id=f"{family.name}: {case.name}") for fam
 
 
 def operator(name: str) -> str:
-    """What the names of an operator's cases begin with."""
+    """Return what the names of an operator's cases begin with."""
     return re.split(r"[(, ]", name.partition(": ")[2])[0]
 
 

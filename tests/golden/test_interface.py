@@ -45,7 +45,7 @@ def own() -> Iterator[dict[str, Any]]:
 
 
 def differences(path: str, theirs: Any, ours: Any) -> list[str]:
-    """What DALI has and we lack, or have otherwise; what only we have is no difference."""
+    """Return what DALI has and we lack, or have otherwise; what only we have is no difference."""
     if theirs is None:  # Python could not tell
         return []
     if ours is None:

@@ -11,5 +11,5 @@ def device() -> int:
 
 
 def choose(number: int) -> None:
-    """Has all tests run on this GPU."""
+    """Make all tests run on this GPU."""
     _devices.append(number)

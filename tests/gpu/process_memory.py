@@ -11,7 +11,9 @@ import tested_gpu
 
 
 def taken_by_us() -> int:
-    """Bytes that this process has on its GPUs; where the driver does not tell, those that all processes have on the one tested."""
+    """Return bytes that this process has on its GPUs; where the driver does not tell, those that all processes have on
+    the one tested.
+    """
     with cupy.cuda.Device(tested_gpu.device()) as device:
         device.synchronize()
         free, total = cupy.cuda.runtime.memGetInfo()

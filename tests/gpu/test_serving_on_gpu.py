@@ -195,7 +195,7 @@ def test_outputs_on_the_gpu_reach_a_client_on_the_host(server: LocalServer) -> N
 
 @contextmanager
 def shared(client: Any, name: str, size: int) -> Iterator[cupy.ndarray]:
-    """Memory on the GPU that the server knows by a name, filled with nonsense."""
+    """Register memory on the GPU with the server by a name, filled with nonsense."""
     address = cupy.cuda.runtime.malloc(size)
     try:
         memory = cupy.cuda.UnownedMemory(address, size, None, 0)

@@ -19,7 +19,7 @@ BATCHES = 300
 
 @contextmanager
 def short_memory() -> Iterator[list[int]]:
-    """While it lasts, a tenth of what is asked of CuPy's pool is not there; counts these."""
+    """Refuse a tenth of the requests to CuPy's pool inside the context; count the refusals."""
     pool, refused = cupy.get_default_memory_pool(), [0]
 
     def allocate(size: int) -> Any:

@@ -19,7 +19,9 @@ def _picture() -> np.ndarray:
 
 
 def _graph(on: str) -> Any:
-    """Decoding, arithmetic, an operator with two outputs and an argument out of the graph, on a GPU or on the CPU."""
+    """Return decoding, arithmetic, an operator with two outputs and an argument out of the graph, on a GPU or on the
+    CPU.
+    """
     encoded = fn.external_source(name="encoded", dtype=types.UINT8, ndim=1)
     flipped = fn.external_source(name="flip", dtype=types.INT32, ndim=0)
     images = fn.decoders.image(encoded, device="mixed" if on == "gpu" else "cpu")

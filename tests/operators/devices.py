@@ -25,12 +25,12 @@ def given(samples: list[np.ndarray], device: str) -> Any:
 
 
 def images(device: str) -> Any:
-    """Three images of different sizes."""
+    """Return three images of different sizes."""
     return given(IMAGES, device)
 
 
 def frames(device: str) -> Any:
-    """Sequences of two frames."""
+    """Return sequences of two frames."""
     return fn.stack(images(device), fn.flip(images(device)), axis_name="F")
 
 

@@ -18,7 +18,7 @@ _COUNT, _MOST, _SHAPE = 3, 90, (50, 60)
 
 
 def forms(tensor: Callable[[np.ndarray], Any]) -> dict[str, Any]:
-    """Images as they are given, by a word for each form; `tensor` makes a tensor of an array, or leaves it."""
+    """Return images as they are given, by a word for each form; `tensor` makes a tensor of an array, or leaves it."""
     images = [picture.image for picture in pictures(_COUNT, _MOST)]
     arrays = [np.asarray(image) for image in images]
     batch = np.stack([np.asarray(image.resize(_SHAPE)) for image in images])
@@ -87,7 +87,7 @@ def _calls(tensor: Callable[[np.ndarray], Any]) -> list[tuple[str, Any, Mapping[
 
 
 def recorded_calls(name: str, backend: str) -> str:
-    """What the class gives for each call, in their order."""
+    """Return what the class gives for each call, in their order."""
     import torch
 
     def result(images: Any, arguments: Mapping[str, object], assigned: Mapping[str, object]) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Row(NamedTuple):
 
 
 def main() -> None:
-    """Compares, prints a line for each class and the table, and, with --write, keeps both."""
+    """Compare, print a line for each class and the table, and, with --write, keep both."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="keep the table, in the docs, and the names of classes")
     parser.add_argument("--only", action="append", help="classes whose names begin so")
@@ -162,13 +162,13 @@ def is_followed(name: str, key: str) -> bool:
 
 
 def compared(each: Class) -> Row:
-    """What is found of a class."""
+    """Return what is found of a class."""
     verdict, why = _verdict(each)
     return Row(each.name, each.kind, len(each.types), verdict, why)
 
 
 def saved_configuration(processor: Any, key: str) -> dict[str, Any]:
-    """What the class writes by `save_pretrained`; of timm's wrapper, which writes nothing, what it is made with."""
+    """Return what the class writes by `save_pretrained`; of timm's wrapper, which writes nothing, what it is made with."""
     name = type(processor).__name__
     with tempfile.TemporaryDirectory() as folder:
         processor.save_pretrained(folder)
@@ -214,7 +214,7 @@ def _verdict(each: Class) -> tuple[str, str]:
 
 
 def results_of_cases(processor: Any, kind: str, tensors: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What a processor gives in each case; what it refuses is left out."""
+    """Yield what a processor gives in each case; what it refuses is left out."""
     for what, given, call in CASES[kind](processor):
         np.random.seed(0)
         try:
@@ -226,7 +226,7 @@ def results_of_cases(processor: Any, kind: str, tensors: str) -> Iterator[tuple[
 
 
 def arguments_of(processor: Any, call: Mapping[str, object]) -> dict[str, object]:
-    """Those of a call that a class takes."""
+    """Return the arguments of a call that a class takes."""
     parameters = inspect.signature(processor.__call__).parameters.values()
     names = {each.name for each in parameters}
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)

@@ -27,7 +27,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "same-pixels.md"
 
 
 def main() -> int:
-    """Compares; the number of cases that differ is the exit status."""
+    """Compare; the number of cases that differ is the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000, help="for all libraries that resize together")
     parser.add_argument("--most", type=int, default=4000, help="pixels of a side")
@@ -93,7 +93,7 @@ def _what(case: Case) -> str:
 
 
 def _processed(count: int, seed: int, folder: Path | None, only: Sequence[str]) -> Iterator[Comparison]:
-    """Presets against the processors that they stand for."""
+    """Compare presets with the processors that they stand for."""
     made = list(pictures(count, 900, seed, slender=True))
     given = list(photographs(folder, count, seed)) if folder else []
     for name, configuration in CONFIGURATIONS.items():
@@ -129,7 +129,7 @@ def _or_refused(compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def _functions(count: int, seed: int) -> Iterator[Comparison]:
-    """Functions of images against Pillow's."""
+    """Compare functions of images with Pillow's."""
     from pillow_functions import COMPARED, calls
 
     for name in COMPARED:
@@ -140,7 +140,7 @@ def _functions(count: int, seed: int) -> Iterator[Comparison]:
 
 
 def _opencv_functions(count: int, seed: int) -> Iterator[Comparison]:
-    """Operators against OpenCV's functions."""
+    """Compare operators with OpenCV's functions."""
     from opencv_functions import COMPARED, compared
 
     for name in COMPARED:

@@ -48,14 +48,14 @@ class Distances(NamedTuple):
 
 
 def results(processor: Any, tensors: str) -> dict[str, dict[str, Any]]:
-    """What a processor gives in each case; what it refuses is left out."""
+    """Return what a processor gives in each case; what it refuses is left out."""
     from classes import results_of_cases
 
     return dict(results_of_cases(processor, "sounds", tensors))
 
 
 def distances(each: Any) -> Distances:
-    """Those of a class, a :class:`classes.Class`."""
+    """Return the distances of a class, a :class:`classes.Class`."""
     from classes import made, preset_of
     from double import in_double
 
@@ -85,7 +85,9 @@ def _difference(one: Any, other: np.ndarray) -> float:
 
 
 def _of_older_processors(names: Sequence[str]) -> dict[str, Results]:
-    """What classes give with the instructions of older processors, which PyTorch and MKL are told when they are loaded."""
+    """Return what classes give with the instructions of older processors, which PyTorch and MKL are told when they are
+    loaded.
+    """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "results"
         command = [

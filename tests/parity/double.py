@@ -34,7 +34,7 @@ def _wider(value: Any) -> Any:
 
 @contextmanager
 def in_double() -> Iterator[None]:
-    """Within it, PyTorch computes in double precision what a program computes in single precision."""
+    """Make PyTorch compute in double precision what a program computes in single precision, inside the context."""
     torch.set_default_dtype(torch.float64)
     try:
         with _InDouble():

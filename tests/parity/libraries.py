@@ -18,13 +18,13 @@ VERSIONED = {
 
 
 def versions(library: str) -> str:
-    """Which release of a library is installed, and of what it computes with."""
+    """Return which release of a library is installed, and of what it computes with."""
     return ", ".join(f"{name} {version(name)}" for name in VERSIONED[library])
 
 
 @functools.cache
 def torchvision_functional() -> Any:
-    """`torchvision.transforms.v2.functional`."""
+    """Return `torchvision.transforms.v2.functional`."""
     import torch
 
     try:

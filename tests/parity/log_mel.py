@@ -20,14 +20,16 @@ RATE = 16000
 
 
 def sound() -> np.ndarray:
-    """Half a second of a rising tone, with noise."""
+    """Return half a second of a rising tone, with noise."""
     times = np.arange(8000) / RATE
     tone = 0.3 * np.sin(2 * np.pi * (200 + 900 * times) * times)
     return (tone + np.random.default_rng(6).normal(0, 0.02, len(times))).astype(np.float32)
 
 
 def like_librosa(audio: DataNode) -> DataNode:
-    """`librosa.power_to_db(librosa.feature.melspectrogram(y=audio, sr=16000, n_fft=512, hop_length=160), top_db=None)`."""
+    """Return `librosa.power_to_db(librosa.feature.melspectrogram(y=audio, sr=16000, n_fft=512, hop_length=160),
+    top_db=None)`.
+    """
     return fn.mel_features(
         audio,
         sample_rate=16000.0,
@@ -43,7 +45,7 @@ def like_librosa(audio: DataNode) -> DataNode:
 
 
 def like_torchaudio(audio: DataNode) -> DataNode:
-    """`AmplitudeToDB()(MelSpectrogram(16000, n_fft=512, win_length=400, hop_length=160, n_mels=80)(audio))`."""
+    """Return `AmplitudeToDB()(MelSpectrogram(16000, n_fft=512, win_length=400, hop_length=160, n_mels=80)(audio))`."""
     return fn.mel_features(
         audio,
         sample_rate=16000.0,

@@ -27,7 +27,7 @@ Release = Mapping[str, Mapping[str, list[str]]]
 
 
 def release(found: Mapping[str, Class]) -> dict[str, dict[str, list[str]]]:
-    """What the installed release has."""
+    """Return what the installed release has."""
     return {name: {"types": list(each.types), "settings": settings_of(each)} for name, each in found.items()}
 
 

@@ -25,7 +25,7 @@ _OTHERS: tuple[dict[str, Any], ...] = ({}, {"fill_color": 90, "mean": 0.5, "std"
 
 
 def configurations() -> Iterator[dict[str, Any]]:
-    """What `open_clip_config.json` may hold."""
+    """Yield what `open_clip_config.json` may hold."""
     modes, filters = (None, "shortest", "longest", "squash"), (None, "bicubic", "bilinear", "random")
     for mode, interpolation, size, others in itertools.product(modes, filters, _SIZES, _OTHERS):
         settings = {"resize_mode": mode, "interpolation": interpolation, **others}
@@ -33,7 +33,7 @@ def configurations() -> Iterator[dict[str, Any]]:
 
 
 def images() -> list[Any]:
-    """Pictures, of which some are slender, and one is grey."""
+    """Return pictures, of which some are slender, and one is grey."""
     return [picture.image for picture in pictures(10, 120, 3, slender=True)]
 
 

@@ -73,7 +73,7 @@ def _with_channels(image: np.ndarray) -> np.ndarray:
 
 
 def _image(rng: np.random.Generator, kinds: tuple[type, ...], most: int, channels: tuple[int, ...]) -> np.ndarray:
-    """Noise, or patches, of sides that are rather short."""
+    """Return noise, or patches, of sides that are rather short."""
     height, width = (int(np.exp(rng.uniform(0, np.log(most + 1)))) for _ in range(2))
     shape, kind = (height, width, int(rng.choice(channels))), np.dtype(kinds[rng.integers(len(kinds))])
     if kind.kind == "f":
@@ -259,7 +259,7 @@ def random_calls(name: str, count: int, seed: int = 0, most: int = MOST) -> Iter
 
 
 def _results(calls: list[Call], device: str) -> list[np.ndarray]:
-    """Ours, as (H, W, C)."""
+    """Return ours, as (H, W, C)."""
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=0 if device == "gpu" else None, prefetch_queue_depth=1)
     def calling() -> Any:
@@ -276,7 +276,7 @@ def _results(calls: list[Call], device: str) -> list[np.ndarray]:
 def compared(
     name: str, count: int, seed: int = 0, device: str = "cpu", most: int = MOST
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """So many results of ours, and of OpenCV's, for random images and arguments."""
+    """Yield this many results of ours, and of OpenCV's, for random images and arguments."""
     calls = list(random_calls(name, count, seed, most))
     for begin in range(0, count, _TOGETHER):
         some = calls[begin : begin + _TOGETHER]

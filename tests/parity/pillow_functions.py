@@ -129,7 +129,7 @@ COMPARED: dict[str, tuple[tuple[int, ...], Compare]] = {
 
 
 def calls(name: str, count: int, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """So many results of ours, and of Pillow's, for random images and arguments."""
+    """Yield this many results of ours, and of Pillow's, for random images and arguments."""
     rng = np.random.default_rng([seed, len(name)])
     channels, compare = COMPARED[name]
     for case in range(count):

@@ -20,7 +20,7 @@ BACKENDS = ("torchvision", "pil")
 
 
 def backends_of(name: str) -> tuple[str, ...]:
-    """Those for which a configuration is followed: all but those of which there is no class, and Chameleon's factor."""
+    """Return the backends for which a configuration is followed: all that have a class, except for Chameleon's factor."""
     family = read_configuration(CONFIGURATIONS[name])
     return tuple(backend for backend in BACKENDS if _is_followed(family, backend))
 
@@ -34,14 +34,14 @@ def _is_followed(family: Family, backend: str) -> bool:
 
 
 def videos() -> list[np.ndarray]:
-    """Frames of noise: so many, of such heights and widths."""
+    """Return frames of noise: this many, of such heights and widths."""
     rng = np.random.default_rng(4)
     shapes = (2, 30, 41), (5, 60, 33), (4, 90, 100)
     return [rng.integers(0, 256, (*shape, 3), np.uint8) for shape in shapes]
 
 
 def by_video_processor(configuration: Mapping[str, object], given: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """What the class gives of videos in one call."""
+    """Return what the class gives of videos in one call."""
     from libraries import torchvision_functional
 
     torchvision_functional()
@@ -55,7 +55,7 @@ def by_video_processor(configuration: Mapping[str, object], given: list[np.ndarr
 
 
 def sounds() -> list[np.ndarray]:
-    """Signals of noise: of so many samples."""
+    """Return signals of noise: of this many samples."""
     rng = np.random.default_rng(6)
     return [rng.uniform(-1, 1, samples).astype(np.float32) for samples in (1, 640, 990, 991, 2500)]
 
@@ -75,7 +75,7 @@ SOUND_CALLS: tuple[dict[str, Any], ...] = (
 def by_feature_extractor(
     configuration: Mapping[str, object], given: list[np.ndarray], **call: Any
 ) -> dict[str, np.ndarray]:
-    """What the class gives of sounds in one call.
+    """Return what the class gives of sounds in one call.
 
     Raises:
         ValueError: they do not fit into one tensor, or are refused.
@@ -98,7 +98,7 @@ def by_feature_extractor(
 
 
 def frame_cases() -> Iterator[tuple[dict[str, object], int, float | None, float | None]]:
-    """Settings that tell which frames are taken, and videos: frames, frames per second, and seconds.
+    """Yield settings that tell which frames are taken, and videos: frames, frames per second, and seconds.
 
     The seconds are unknown, as decoders compute them from the others, or as containers state them.
     """
@@ -131,7 +131,7 @@ def frames_by_class(configuration: Mapping[str, object]) -> list[str]:
 
 
 def frames_digest(taken: Callable[..., list[int]], *case: Any) -> str:
-    """Of the frames that are taken in a case, or that the video is refused."""
+    """Return a digest of the frames that are taken in a case, or that the video is refused."""
     try:
         frames = taken(*case)
     except (ValueError, TypeError, ZeroDivisionError):
@@ -148,7 +148,7 @@ class Picture:
 
 
 def pictures(count: int, most: int, seed: int = 0, slender: bool = False) -> Iterator[Picture]:
-    """JPEGs and PNGs of noise upon a gradient, of sides from 20 to ``most`` pixels, some of them gray.
+    """Yield JPEGs and PNGs of noise upon a gradient, of sides from 20 to ``most`` pixels, some of them gray.
 
     With ``slender``, some have a side of 1 to 12 pixels.
     """
@@ -173,7 +173,7 @@ def picture_of(data: bytes) -> Picture:
 
 
 def strange_files() -> dict[str, bytes]:
-    """Files of which little is left, or whose colours are stored otherwise, all without transparency."""
+    """Return files of which little is left, or whose colours are stored otherwise, all without transparency."""
     import cv2
 
     rng = np.random.default_rng(9)
@@ -229,7 +229,7 @@ def _arrays(value: Any) -> Iterator[np.ndarray]:
 
 
 def photographs(folder: Path, count: int, seed: int = 0) -> Iterator[Picture]:
-    """As many pictures of different shapes, made of the photographs of 8 bits in a folder.
+    """Yield as many pictures of different shapes, made of the photographs of 8 bits in a folder.
 
     Parts of them, of a side of 40 to 1280 pixels and ratios of up to 6 to 1, turned or mirrored, in color or gray, as JPEG of
     several kinds or PNG.
@@ -270,7 +270,7 @@ def _is_photograph(path: Path) -> bool:
 
 
 def ours(pipeline: Any, family: Any, given: list[np.ndarray]) -> dict[str, Any]:
-    """What a preset gives of files, or of videos, joined as its processor does."""
+    """Return what a preset gives of files, or of videos, joined as its processor does."""
     outputs = [list(map(np.array, batch)) for batch in pipeline.run(**{family.kind: given})]
     return family.joined([dict(zip(family.outputs, values)) for values in zip(*outputs)])
 
@@ -306,14 +306,14 @@ def class_of(configuration: Mapping[str, object], backend: str) -> Any:
 
 
 def by_transformers(configuration: Mapping[str, object], backend: str, images: list[Any]) -> dict[str, Any]:
-    """What the class gives of images in one call; bfloat16 as float32."""
+    """Return what the class gives of images in one call; bfloat16 as float32."""
     # Some classes change what they are given.
     held = copy.deepcopy({key: value for key, value in configuration.items() if not key.endswith("_type")})
     return as_arrays(class_of(configuration, backend).from_dict(held)(images, return_tensors="pt"))
 
 
 def as_arrays(given: Any) -> dict[str, Any]:
-    """What a class gave, which may be a tensor without a name."""
+    """Return what a class gave, which may be a tensor without a name."""
     return plain(given if isinstance(given, Mapping) else {"pixel_values": given})
 
 
@@ -334,7 +334,7 @@ def difference(expected: Mapping[str, Any], given: Mapping[str, Any], tolerance:
 
 
 def plain(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a class gave, as arrays; bfloat16 as float32."""
+    """Return what a class gave, as arrays; bfloat16 as float32."""
     import torch
 
     def arrays(value: Any) -> Any:

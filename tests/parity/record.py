@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def _record_arrays() -> None:
-    """The files of arrays."""
+    """Write the files of arrays."""
     results = {str(k): expected(case, case.image()) for k, case in enumerate(cases("torchvision", CASES, MOST, SEED))}
     np.savez_compressed(RECORDED, versions=np.array(versions("torchvision")), **results)
     processed = {
@@ -79,7 +79,7 @@ def _record_arrays() -> None:
 
 
 def digest_of(value: Any) -> dict[str, Any]:
-    """A result as it is recorded: type, shape, a digest of its bytes, and where it begins."""
+    """Return a result as it is recorded: type, shape, a digest of its bytes, and its first values."""
     array = np.ascontiguousarray(value)
     begin = [each if isinstance(each, str) else float(each) for each in array.reshape(-1)[:4].tolist()]
     digest = hashlib.blake2b(array.tobytes(), digest_size=12).hexdigest()
@@ -87,7 +87,7 @@ def digest_of(value: Any) -> dict[str, Any]:
 
 
 def _digests(compute: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
-    """Of each result, or None where the images do not fit into one tensor."""
+    """Return the digest of each result, or None where the images do not fit into one tensor."""
     try:
         return {key: digest_of(value) for key, value in compute().items()}
     except (ValueError, RuntimeError, IndexError):
@@ -100,14 +100,14 @@ def by_line(told: Mapping[str, Any]) -> str:
 
 
 def _of_each(record: Callable[[str, str], Any], held: Mapping[str, Any]) -> dict[str, Any]:
-    """For each configuration and library; those that are held are not recorded."""
+    """Record each configuration and library, except those that are held back."""
     names = [(name, backend) for name in (*SMALL, *FAMILIES) for backend in backends_of(name)]
     keys = {f"{name} {backend}": (name, backend) for name, backend in names}
     return {key: held[key] if key in held else record(*of) for key, of in keys.items()}
 
 
 def _families(held: Mapping[str, Any]) -> dict[str, Any]:
-    """For each configuration and library, what the class gives of all pictures in one call, or of each."""
+    """Return, for each configuration and library, the class's outputs for all pictures in one call, or for each."""
     told: dict[str, Any] = {"versions": versions("transformers")}
 
     def record(key: str, compute: Callable[[], Any]) -> None:
@@ -130,7 +130,8 @@ def _families(held: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _saved(held: Mapping[str, Any]) -> dict[str, Any]:
-    """What each class writes by `save_pretrained`, made with its own settings and those that it needs, and what it gives.
+    """Return what each class writes by `save_pretrained`, made with its own settings and those that it needs, and what
+    it gives.
 
     Of classes that need a library that is not installed, it is what is held.
     """
@@ -152,7 +153,7 @@ def _saved(held: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _published() -> dict[str, Any]:
-    """Configurations that were published with models, by where they are, and what their classes give."""
+    """Return configurations that were published with models, by where they are, and what their classes give."""
     held = json.loads(PUBLISHED_RECORDED.read_text())
     return {
         where: {"configuration": each["configuration"], "results": results_of_class(each["configuration"])}
@@ -161,7 +162,7 @@ def _published() -> dict[str, Any]:
 
 
 def _of_images(name: str, backend: str, given: list[Any]) -> list[dict[str, Any] | None]:
-    """Of each image alone, and of all in one call."""
+    """Return digests of each image alone, and of all in one call."""
     calls = *([image] for image in given), given
     return [_digests(partial(by_transformers, CONFIGURATIONS[name], backend, images)) for images in calls]
 
@@ -174,13 +175,13 @@ def _of_strange(name: str, backend: str, given: Mapping[str, Any]) -> dict[str, 
 
 
 def _of_videos(configuration: Mapping[str, object]) -> list[dict[str, Any] | None]:
-    """Of each video alone, and of all in one call."""
+    """Return digests of each video alone, and of all in one call."""
     calls = *([video] for video in videos()), videos()
     return [_digests(partial(by_video_processor, configuration, each)) for each in calls]
 
 
 def _of_sounds(configuration: Mapping[str, object]) -> list[dict[str, Any] | None]:
-    """Of each sound alone, and of all in each call."""
+    """Return digests of each sound alone, and of all in each call."""
     alone = [_digests(partial(by_feature_extractor, configuration, [sound])) for sound in sounds()]
     return alone + [_digests(partial(by_feature_extractor, configuration, sounds(), **call)) for call in SOUND_CALLS]
 

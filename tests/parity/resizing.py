@@ -44,12 +44,12 @@ class Case:
     asked: dict[str, Any] = field(default_factory=dict)
 
     def image(self) -> np.ndarray:
-        """Of the case's type."""
+        """Return an image of the case's type."""
         image = self._image()
         return image.astype(np.float32) / np.float32(255) if self.floats else image
 
     def _image(self) -> np.ndarray:
-        """Noise, or patches that are alike, whose edges overshoot."""
+        """Return noise, or patches that are alike, whose edges overshoot."""
         rng = np.random.default_rng(math.prod(self.shape))
         if self.shape[0] % 2:
             return rng.integers(0, 256, self.shape, np.uint8)
@@ -63,7 +63,7 @@ def _extent(rng: np.random.Generator, most: int) -> int:
 
 
 def cases(library: str, count: int, most: int, seed: int = 0) -> Iterator[Case]:
-    """So many cases of images whose sides have at most so many pixels."""
+    """Yield this many cases of images whose sides have at most this many pixels."""
     rng = np.random.default_rng(seed)
     while count:
         case = _case(library, rng, most)
@@ -130,7 +130,7 @@ def _one_side(rng: np.random.Generator, height: int, width: int, extent: int) ->
 
 
 def resized(case: Case, image: np.ndarray) -> np.ndarray:
-    """Ours, as (H, W, C)."""
+    """Return ours, as (H, W, C)."""
     given = np.ascontiguousarray(image.transpose(2, 0, 1)) if case.planar else image
     layout = "CHW" if case.planar else "HWC"
 
@@ -208,7 +208,7 @@ _LIBRARIES = {"pil": _by_pil, "opencv": _by_opencv, "torchvision": _by_torchvisi
 
 
 def different(case: Case, expected_result: np.ndarray | None = None) -> tuple[int, int]:
-    """How many values are compared, and how many of them differ; all do where shapes differ."""
+    """Return how many values are compared, and how many of them differ; all do where shapes differ."""
     image = case.image()
     wanted = expected(case, image) if expected_result is None else expected_result
     got = resized(case, image)

@@ -29,7 +29,7 @@ FAILED = "failed"
 
 
 def results_of_class(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """What the class gives in each case."""
+    """Return what the class gives in each case."""
     held = {key: value for key, value in configuration.items() if not key.endswith("_type")}
     return _results(configuration, _class_of(configuration).from_dict(copy.deepcopy(held)), "pt")
 
@@ -43,7 +43,7 @@ def _class_of(configuration: Mapping[str, Any]) -> Any:
 
 
 def results_of_preset(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """What the preset gives in each case."""
+    """Return what the preset gives in each case."""
     _, processor = _KINDS[read_configuration(configuration).kind]
     return _results(configuration, processor(configuration), "np")
 
@@ -84,7 +84,7 @@ def _result(processor: Any, given: Any, call: Mapping[str, Any], exact: bool) ->
 
 
 def _summary(array: np.ndarray) -> dict[str, Any]:
-    """Type, shape, and values from the whole of an array."""
+    """Return type, shape, and values from the whole of an array."""
     places = np.linspace(0, max(array.size - 1, 0), _VALUES).astype(int)
     values = array.reshape(-1)[places].astype(np.float64) if array.size else np.zeros(0)
     return {"dtype": str(array.dtype), "shape": list(array.shape), "values": values.round(7).tolist()}

@@ -54,7 +54,7 @@ def _plain(value: Any) -> Any:
 
 
 def variations(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
-    """Settings to change, derived from what a class takes."""
+    """Yield settings to change, derived from what a class takes."""
     for together in _TOGETHER:
         if together.keys() <= settings.keys():
             yield together
@@ -64,7 +64,7 @@ def variations(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
 
 
 def _others(key: str, value: Any) -> Sequence[object]:
-    """Values that a setting does not have."""
+    """Return values that a setting does not have."""
     if isinstance(value, bool) or (value is None and not key.endswith(("_size", "_length", "_pixels", "size"))):
         return (not value,)
     if isinstance(value, Mapping) or key in ("size", "crop_size", "pad_size"):
@@ -81,7 +81,7 @@ def _others(key: str, value: Any) -> Sequence[object]:
 
 
 def picture() -> Any:
-    """What all are tried with."""
+    """Return what all are tried with."""
     return next(iter(pictures(1, 90)))
 
 
@@ -114,7 +114,7 @@ def digest(compute: Callable[[], Mapping[str, Any]]) -> str:
 
 
 def wrong(name: str, backend: str, held: Mapping[str, Any]) -> list[str]:
-    """Where a preset gives something else than the class did: settings that it ignores, or follows otherwise."""
+    """Return where a preset gives something else than the class did: settings that it ignores, or follows otherwise."""
     file = np.array(picture().file)
     told = []
     for changed, result in zip(variations(held["settings"]), held["results"].split(" "), strict=True):

@@ -30,7 +30,7 @@ _CODEC = {"feature_extractor_type": "DacFeatureExtractor", "hop_length": 320}
 
 
 def given(device: str, pipeline: Pipeline, samples: Sequence[np.ndarray], batches: int = 1) -> list[list[np.ndarray]]:
-    """What all outputs hold after some batches, by name; on a GPU, all of them lie there."""
+    """Return what all outputs hold after some batches, by name; on a GPU, all of them lie there."""
     (name,) = (node.name for node in pipeline.graph.operators[0].outputs)
     for _ in range(batches):
         outputs = pipeline.run(**{name: list(samples)})

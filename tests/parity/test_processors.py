@@ -377,7 +377,7 @@ def sound(samples: int) -> np.ndarray:
 
 
 def log_mel(signal: np.ndarray, filters: int) -> np.ndarray:
-    """Whisper's features by their definition, in double precision."""
+    """Return Whisper's features by their definition, in double precision."""
     padded = np.zeros(480000)
     padded[: min(len(signal), 480000)] = signal[:480000]
     reflected = np.pad(padded, 200, mode="reflect")
@@ -389,7 +389,7 @@ def log_mel(signal: np.ndarray, filters: int) -> np.ndarray:
 
 
 def _slaney(frequencies: np.ndarray, filters: int) -> np.ndarray:
-    """Triangular filters of equal area, linear up to 1000 Hz and logarithmic above."""
+    """Return triangular filters of equal area, linear up to 1000 Hz and logarithmic above."""
     step = np.log(6.4) / 27
     highest = 15 + np.log(8000 / 1000) / step
     mels = np.linspace(0, highest, filters + 2)

@@ -32,7 +32,7 @@ def configuration_of(data: str) -> dict[str, Any]:
 
 
 def digest_of(values: np.ndarray) -> str:
-    """Of an array of float32."""
+    """Return the digest of an array of float32."""
     return hashlib.blake2b(f"{values.dtype} {values.shape}".encode() + values.tobytes(), digest_size=8).hexdigest()
 
 

@@ -84,7 +84,9 @@ NAMED = {"first": "penstock.fn.crop", "last": "penstock.fn.crop_mirror_normalize
 
 @pipeline_def(batch_size=5, num_threads=2, prefetch_queue_depth=1, enable_conditionals=True)
 def failing(bad: dict[int, str], branched: bool) -> Any:
-    """Of five samples, some fail in the first step of three, or in the last one: their windows are higher than the images."""
+    """Return five samples, of which some fail in the first of three steps, or in the last: their windows exceed the
+    images.
+    """
     image = fn.external_source(lambda: [RNG.integers(0, 255, (40, 60, 3), np.uint8) for _ in range(5)], layout="HWC")
 
     def heights(step: str) -> Any:
@@ -221,7 +223,7 @@ def test_tiles_are_cut_from_what_was_just_resized(arguments: dict[str, Any]) -> 
 
 
 def photographs() -> list[np.ndarray]:
-    """JPEGs of which a crop keeps a small part, some of which are decoded region by region."""
+    """Return JPEGs of which a crop keeps a small part, some of which are decoded region by region."""
     encoded = []
     kinds: list[dict[str, Any]] = [
         *({"subsampling": number} for number in range(3)),

@@ -16,7 +16,7 @@ Chain = Callable[[Any], Any]
 
 
 def data_of(dtype: Any) -> list[np.ndarray]:
-    """Samples of more than one piece, of one, of few elements, and of none."""
+    """Return samples of more than one piece, of one, of few elements, and of none."""
     shapes = [(300, 301, 3), (90, 80, 3), (2, 3, 3), (0, 5, 3)]
     if np.dtype(dtype).kind == "f":
         samples = [RNG.normal(0, 1e4, shape).astype(dtype) for shape in shapes]

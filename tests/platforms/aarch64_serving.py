@@ -82,7 +82,7 @@ def inside(command: str) -> list[str]:
 
 @contextmanager
 def emulated_server() -> Iterator[str]:
-    """A server in the system; yields its address."""
+    """Run a server in the system; yield its address."""
     flags = " ".join(f"--{kind}-port {port}" for kind, port in zip(("http", "grpc", "metrics"), PORTS, strict=True))
     command = inside(f"exec venv/bin/penstock serve models {flags} --timeout {READY_TIMEOUT_SECONDS}")
     with tempfile.TemporaryFile("w+") as told:
@@ -113,7 +113,7 @@ def is_ready(address: str, model: str) -> bool:
 
 
 def answers(address: str, images: Sequence[bytes]) -> list[np.ndarray]:
-    """What a server makes of the images, with each of the models."""
+    """Return what a server makes of the images, with each of the models."""
     with tritonclient.http.InferenceServerClient(address, network_timeout=120) as client:
         found = []
         for model in MODELS:

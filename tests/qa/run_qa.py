@@ -60,7 +60,7 @@ class Suite:
 
 
 def _videos(folder: Path) -> None:
-    """Stand-ins for DALI_extra's videos: a few of each kind of codec that every FFmpeg has."""
+    """Write stand-ins for DALI_extra's videos: a few of each kind of codec that every FFmpeg has."""
     for number, (name, frames) in enumerate(
         (("cfr/test_1_mjpeg", 12), ("cfr/test_2_mjpeg", 20), ("vfr/test_1_mjpeg", 7))
     ):
@@ -85,7 +85,7 @@ def _video(path: Path, frames: int, seed: int) -> None:
 
 
 def _maps(folder: Path) -> None:
-    """Stand-ins for the maps of a lens, around the picture's middle."""
+    """Write stand-ins for the maps of a lens, around the picture's middle."""
     y, x = np.mgrid[:1080, :1920].astype(np.float32)
     np.savez(folder / "remap.npz", remap_x=x - 960, remap_y=y - 540)
 

@@ -17,7 +17,7 @@ _PATIENCE = 20
 
 
 def _in_a_cycle(ahead: Callable[[], Any]) -> Executor:
-    """What runs a pipeline, now garbage, of which all batches but the first do this on the prefetching thread."""
+    """Return what runs a pipeline, now garbage, of which all batches but the first do this on the prefetching thread."""
     iterations = 0
 
     def function() -> np.ndarray:

@@ -230,7 +230,7 @@ class Halves(Operator):
 
 
 def sequences(bright: int | None = None, low: int | None = None) -> list[Any]:
-    """Three sequences of two frames each, in one of which the second is bright, and one that is low."""
+    """Return three sequences of two frames each, in one of which the second is bright, and one that is low."""
     data = [np.zeros((2, 1 if index == low else 4, 3, 3), np.uint8) for index in range(3)]
     if bright is not None:
         data[bright][1] = 255

@@ -37,12 +37,12 @@ def _patient_starts() -> None:
 
 @pytest.fixture(scope="module", params=MODEL_HOSTS)
 def model_host(request: pytest.FixtureRequest) -> Any:
-    """How models run: a test that takes it holds for both ways."""
+    """Return how models run: a test that takes it holds for both ways."""
     return request.param
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _stops() -> Iterator[None]:
-    """The tests are over when the last server is."""
+    """Stop the last server before the tests are over."""
     yield
     await_stops()

@@ -157,7 +157,7 @@ class FaultyServer:
         return next(found, None)
 
     def leftovers(self) -> list[str]:
-        """What stays of it after its end: processes, temporary files and shared memory."""
+        """Return what stays of it after its end: processes, temporary files and shared memory."""
         wait_until(lambda: not self._remains(), EXIT_SECONDS)
         return self._remains()
 
@@ -230,6 +230,6 @@ class FaultyServer:
 
 
 def spread(count: int, most: int) -> list[int]:
-    """Numbers from 1 to ``count``, evenly spread, the first and the last among them."""
+    """Return numbers from 1 to ``count``, evenly spread, the first and the last among them."""
     step = (count - 1) / max(most - 1, 1)
     return sorted({1 + round(step * index) for index in range(min(most, count))})

@@ -101,7 +101,7 @@ def mount(*arguments: str) -> None:
 
 
 def leftovers() -> list[str]:
-    """Process beside this one, and what lies in the folders that could be written to."""
+    """Return process beside this one, and what lies in the folders that could be written to."""
     processes = [path.parent for path in Path("/proc").glob("[0-9]*/cmdline") if path.parent.name != str(os.getpid())]
     lines = [(path / "cmdline").read_text(errors="replace").replace("\0", " ") for path in processes]
     writable = [folder for folder in SCRATCH if os.access(folder, os.W_OK)]

@@ -85,7 +85,7 @@ def huge_shape(target: Target) -> int:
 
 
 def many_chunks(target: Target) -> int:
-    """One request in chunks of one byte."""
+    """Return one request in chunks of one byte."""
     host, port = target.address.split(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         headers = {"Host": target.address, "Transfer-Encoding": "chunked", **target.headers}

@@ -73,7 +73,7 @@ def stop_later(stop: Callable[[], None]) -> None:
 
 @contextlib.contextmanager
 def stopped_later(server: LocalServer) -> Iterator[LocalServer]:
-    """A server that runs meanwhile, and is stopped later."""
+    """Run a server inside the context, and stop it later."""
     server.start()
     try:
         yield server

@@ -94,7 +94,7 @@ def tensor(protocol: Any, value: float) -> Any:
 
 
 def check_answers(client: Any, value: float) -> None:
-    """The server answers, and rightly."""
+    """Assert that the server answers, and rightly."""
     answer = client.infer("waits", [tensor(tritonclient.http, value)]).as_numpy("y")
     np.testing.assert_array_equal(answer, np.full((1, COUNT), value, np.float32))
 

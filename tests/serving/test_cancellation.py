@@ -92,7 +92,7 @@ class Call:
         self._call.cancel()
 
     def answer(self) -> list[int]:
-        """Both outputs; raises the error where there is one."""
+        """Return both outputs; raise the error where there is one."""
         answer = self._answers.get(timeout=PATIENCE_SECONDS)
         if isinstance(answer, Exception):
             raise answer

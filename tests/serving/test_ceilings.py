@@ -69,7 +69,7 @@ def png(height: int, width: int, *more: bytes) -> np.ndarray:
 
 
 def metadata_beyond_the_end() -> np.ndarray:
-    """44 bytes that declare metadata of 4 GiB."""
+    """Return 44 bytes that declare metadata of 4 GiB."""
     start = png(8, 8)[:33].tobytes()
     return np.frombuffer(start + struct.pack(">I4s", 0xFFFFFFFF, b"eXIf") + b"xxx", np.uint8)
 
@@ -142,7 +142,7 @@ class Watched:
             self._most = max(self._most, self._resident())
 
     def _resident(self) -> int:
-        """Bytes that only this process has, of Triton and its decoders."""
+        """Return bytes that only this process has, of Triton and its decoders."""
         parents, resident = {}, {}
         for folder in Path("/proc").glob("[0-9]*"):
             try:

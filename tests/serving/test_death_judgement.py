@@ -37,7 +37,7 @@ class OneProcess:
         return self.now
 
     def start(self, instance: str) -> Stub:
-        """One more process of the model."""
+        """Return one more process of the model."""
         process = subprocess.Popen(["sleep", "60"])
         self.processes[process.pid] = process
         started = int(Path(f"/proc/{process.pid}/stat").read_text().split()[21])
@@ -49,7 +49,7 @@ class OneProcess:
         self.processes[stub.pid].wait()
 
     def missed(self, stub: Stub) -> None:
-        """Such a process was started."""
+        """Fail because such a process was started."""
         self._new.append(stub)
 
     def stubs(self) -> list[Stub]:

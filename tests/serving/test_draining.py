@@ -160,7 +160,7 @@ Client = HttpClient | GrpcClient
 
 @contextmanager
 def stopping(server: LocalServer) -> Iterator[float]:
-    """A server that is being stopped; yields when that began."""
+    """Stop a server; yield when that began."""
     thread = threading.Thread(target=server.stop)
     began = time.monotonic()
     thread.start()

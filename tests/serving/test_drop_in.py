@@ -203,7 +203,7 @@ REFUSALS = {
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models that are refused, and what each of them reaches for."""
+    """Return models that are refused, and what each of them reaches for."""
     folder = tmp_path_factory.mktemp("refused")
     repository = folder / "models"
     (folder / "outside.py").write_text(f"open({str(folder / 'executed')!r}, 'w')\n{HALVES}")

@@ -115,7 +115,7 @@ def pairs(given: list[tuple[Program, Kind]]) -> pytest.MarkDecorator:
 
 
 def faults(program: Program, kind: Kind, count: int, most: int) -> Iterator[Fault]:
-    """Some of the calls of a kind, evenly spread, with each of its errors in turn."""
+    """Yield some of the calls of a kind, evenly spread, with each of its errors in turn."""
     for index, number in enumerate(spread(count, most)):
         yield Fault(program, kind, ERRORS[kind][index % len(ERRORS[kind])], number)
 

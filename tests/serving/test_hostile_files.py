@@ -60,7 +60,7 @@ def image(kind: str, height: int = 40, width: int = 60) -> np.ndarray:
 
 
 def killer() -> np.ndarray:
-    """JPEG 2000 whose tiles have no width."""
+    """Return JPEG 2000 whose tiles have no width."""
     data = image("JPEG2000").copy()
     place = data.tobytes().index(b"\xff\x51") + 22
     data[place : place + 4] = 0
@@ -68,7 +68,7 @@ def killer() -> np.ndarray:
 
 
 def bomb() -> np.ndarray:
-    """33 bytes that tell of a gigapixel."""
+    """Return 33 bytes that tell of a gigapixel."""
     header = b"IHDR" + struct.pack(">IIBBBBB", 32768, 32768, 8, 2, 0, 0, 0)
     return np.frombuffer(
         b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header)), np.uint8

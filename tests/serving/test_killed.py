@@ -112,7 +112,7 @@ def everything() -> list[int]:
 
 
 def command_line(pid: int) -> list[str]:
-    """Program and arguments; empty strings of a process that is no more."""
+    """Return program and arguments; empty strings of a process that is no more."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
     except OSError:
@@ -131,7 +131,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterator[
 
 @pytest.fixture
 def service(kept: Service) -> Service:
-    """A service that is up, and whose models answer right."""
+    """Return a service that is up, and whose models answer right."""
     kept.start()
     return kept
 
@@ -141,7 +141,7 @@ def traffic_for(service: Service, models: tuple[str, ...] = MODELS) -> Traffic:
 
 
 def recovered(counts: Counts, model: str, since: float) -> float:
-    """Seconds after which a model had no more failures, and right answers again."""
+    """Return seconds after which a model had no more failures, and right answers again."""
     bins = {int(key.split()[0]): found for key, found in counts.timeline.items() if key.split()[1] == model}
     last = max((at for at, (_, others) in bins.items() if others), default=0)
     assert any(right for at, (right, _) in bins.items() if at > last), (

@@ -196,7 +196,7 @@ def test_a_model_is_unloaded_under_load(server: LocalServer, client: Any, model:
 
 
 def ask_for_what_never_comes(url: str) -> None:
-    """Has a model forget its lock, and then wait for it."""
+    """Make a model forget its lock, and then wait for it."""
     with tritonclient.http.InferenceServerClient(url) as patient:
         assert sent(patient, "forgets_a_lock", 5) == [5]
     with (

@@ -33,5 +33,5 @@ def test_extents_that_depend_on_the_input_are_unknown() -> None:
 
 
 def _ranks(signal: np.ndarray) -> np.ndarray:
-    """One of another rank for the smaller of the two trials."""
+    """Return one of another rank for the smaller of the two trials."""
     return signal[None] if len(signal) < 20 else signal

@@ -37,7 +37,7 @@ mount -o remount,bind,ro / && mount -t tmpfs -o mode=1777 scratch "$TMPDIR" && e
 
 @contextmanager
 def serving(folder: Path) -> Iterator[Any]:
-    """A client of a server to which all of the file system but its temporary folder is read-only."""
+    """Yield a client of a server to which all of the file system but its temporary folder is read-only."""
     scratch, log = folder / "scratch", folder / "log"
     scratch.mkdir(exist_ok=True)
     ports = free_ports(3)

@@ -88,7 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -281,7 +281,7 @@ class Asked:
         return self.inputs.get(name)
 
     def reserve(self, name: str, shape: Any, dtype: Any) -> None:
-        """Nothing."""
+        """Reserve nothing."""
 
     def is_cancelled(self) -> bool:
         return False

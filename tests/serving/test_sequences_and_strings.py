@@ -117,7 +117,7 @@ def strings(*names: str, dims: str) -> str:
 
 
 def write_models(repository: Path) -> None:
-    """Models named as Triton's client examples expect them."""
+    """Write models named as Triton's client examples expect them."""
 
     def add(name: str, config: str, source: str) -> None:
         add_model(repository, name, f'backend: "penstock" {BATCHED} {config}', HEADER + source)

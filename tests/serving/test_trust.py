@@ -85,19 +85,19 @@ def write_identity(version: Path) -> None:
 
 
 def write_python(version: Path, path: str) -> None:
-    """A saved pipeline that calls a function named by import path."""
+    """Write a saved pipeline that calls a function named by import path."""
     call = {"operator": "python_function", "name": "y", "inputs": ["x"], "python": path}
     write_graph(version, call | {"arguments": {"num_outputs": 1}})
 
 
 def write_reader(version: Path, **arguments: object) -> None:
-    """A saved pipeline with a reader."""
+    """Write a saved pipeline with a reader."""
     reader = {"operator": "readers.file", "name": "r", "arguments": arguments, "outputs": ["y", "label"]}
     write_graph(version, reader)
 
 
 def write_file_operator(version: Path) -> None:
-    """A saved pipeline that reads the file that a request names."""
+    """Write a saved pipeline that reads the file that a request names."""
     write_graph(version, {"operator": "io.file.read", "name": "y", "inputs": ["x"]})
 
 
@@ -224,7 +224,7 @@ def _remote_allowed_path(version: Path, stranger: Stranger) -> dict[str, Any]:
 
 
 def _version_is_a_link(version: Path, stranger: Stranger) -> dict[str, Any]:
-    """Files are confined to the version's folder, which is the whole machine, and the file lies in the model's."""
+    """Confine files to the version's folder, which is the whole machine; the file lies in the model's."""
     write_reader(version, files=[str(stranger.secret)])
     (version / "model.json").rename(version.parent / "model.json")
     version.rmdir()
@@ -278,7 +278,7 @@ def _warmup_through_a_link(version: Path, stranger: Stranger) -> dict[str, Any]:
 
 
 def _address_as_function(version: Path, stranger: Stranger) -> dict[str, Any]:
-    """DALI saves the addresses of functions compiled by Numba."""
+    """Save a function as its address, as DALI does for functions compiled by Numba."""
     arguments = {"run_fn": 4096, "in_types": ["UINT8"], "ins_ndim": [1], "out_types": ["UINT8"], "outs_ndim": [1]}
     write_graph(
         version,

@@ -93,7 +93,7 @@ def clip(frames: int, first: int = 20, kind: str = "libvpx-vp9", container: str 
 
 
 def numbers(sequence: np.ndarray, first: int = 20) -> list[int]:
-    """Which frames of such a video these are; black ones are negative."""
+    """Return which frames of such a video these are; black ones are negative."""
     return np.rint((sequence.mean(axis=(1, 2, 3)) - first) / 5).astype(int).tolist()
 
 

@@ -267,7 +267,7 @@ def children(pid: int) -> list[int]:
 
 
 def resident_mib(pid: int) -> float:
-    """Resident memory of a process and its descendants."""
+    """Return resident memory of a process and its descendants."""
     pages = 0
     for one in (pid, *children(pid)):
         with contextlib.suppress(OSError):

@@ -86,7 +86,7 @@ class HttpClient:
             return Answer(status=LOST, message=f"{type(error).__name__}: {error}")
 
     async def abandon(self, request: Request, after: float) -> Answer | None:
-        """Close the connection: while the server works, or with half of the request sent."""
+        """Return close the connection: while the server works, or with half of the request sent."""
         try:
             _, writer = await self._connected()
             message = b"".join(_http_message(request))

@@ -56,7 +56,7 @@ class Refusal:
     sample: int = 0
 
     def fits(self, status: str, message: str) -> bool:
-        """An error is this one."""
+        """Return whether an error is this one."""
         # Another number is a place in the batch, in which the request's neighbours show.
         named = set(map(int, re.findall(r"sample #?(\d+)", message)))
         return status == self.status and all(word in message for word in self.words) and named <= {self.sample}
@@ -102,7 +102,7 @@ def _bytes(name: str, elements: list[bytes]) -> Tensor:
 
 
 def _padded(name: str, files: list[bytes]) -> Tensor:
-    """Files as rows of one length, as users of the DALI backend send them."""
+    """Return files as rows of one length, as users of the DALI backend send them."""
     longest = max(map(len, files))
     return Tensor(name, "UINT8", (len(files), longest), b"".join(file.ljust(longest, b"\0") for file in files))
 
@@ -190,7 +190,7 @@ class RequestMaker:
         return self._next
 
     def _take(self, count: int) -> np.ndarray:
-        """Random bytes; drawn many at a time, which is several times quicker."""
+        """Return random bytes; drawn many at a time, which is several times quicker."""
         if count > len(self._random):
             self._random = self._rng.integers(0, 256, max(count, 1 << 18), np.uint8)
         taken, self._random = self._random[:count], self._random[count:]

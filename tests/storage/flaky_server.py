@@ -47,11 +47,11 @@ class FlakyServer(ThreadingHTTPServer):
         self.released = threading.Event()
 
     def url(self, name: str) -> str:
-        """Where a file is."""
+        """Return where a file is."""
         return f"http://127.0.0.1:{self.server_port}/{name}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that went away are what is tested."""
+        """Ignore errors: clients that go away are what is tested."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def serving(files: Mapping[str, bytes]) -> Iterator[FlakyServer]:
-    """A server of those files, until the end of the block."""
+    """Serve those files until the end of the block."""
     server = FlakyServer({f"/{name}": content for name, content in files.items()})
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

@@ -12,4 +12,4 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture(autouse=True)
 def gpu(with_gpu: None) -> None:
-    """There is a GPU."""
+    """Provide a GPU."""

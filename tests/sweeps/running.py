@@ -53,7 +53,7 @@ class Cancelling:
         self._indices = indices
 
     def operator_ran(self, step: object, seconds: float) -> None:
-        """Nothing is measured."""
+        """Measure nothing."""
 
     def cancelled(self) -> Collection[int]:
         return self._indices
@@ -100,7 +100,7 @@ def pipeline_of(
 def batches_of(
     call: Call, indices: Sequence[int], computed: Mapping[str, Tensors] | None = None
 ) -> dict[str, TensorList]:
-    """What to feed: the samples of those indices."""
+    """Return what to feed: the samples of those indices."""
     fed: dict[str, TensorList] = {}
     for number, samples in enumerate(call.inputs):
         fed[f"input_{number}"] = _batch([samples.make(index) for index in indices], samples.make(0), samples.layout)
@@ -114,7 +114,7 @@ def _batch(samples: list[np.ndarray], like: np.ndarray, layout: str, dtype: DALI
 
 
 def run(pipeline: Pipeline, batches: Mapping[str, TensorList], count: int, cancelled: Collection[int] = ()) -> Outcome:
-    """What the pipeline makes of a batch; its samples fail alone."""
+    """Return what the pipeline makes of a batch; its samples fail alone."""
     pipeline.build()
     result = PipelineRunner(pipeline).run(batches, count, Cancelling(cancelled) if cancelled else None)
     outputs = []
@@ -133,7 +133,7 @@ def outcome(
     indices: Sequence[int] = range(BATCH_SIZE),
     cancelled: Collection[int] = (),
 ) -> Outcome:
-    """What the call gives of a batch of the samples of those indices, as the first batch of a pipeline."""
+    """Return what the call gives of a batch of the samples of those indices, as the first batch of a pipeline."""
     pipeline = pipeline_of(schema, call, device, computed, len(indices) or 1)
     try:
         return run(pipeline, batches_of(call, indices, computed), len(indices), cancelled)

@@ -47,13 +47,15 @@ def name_of(schema: Schema) -> str:
 
 
 def devices(schema: Schema) -> tuple[str, ...]:
-    """Those that can be had here: kernels are emulated where there is no GPU, a GPU's decoders are not."""
+    """Return the devices available here: kernels are emulated where there is no GPU, a GPU's decoders are not."""
     had = {"cpu", "gpu"} if device_count() or can_emulate() else {"cpu"}
     return tuple(device for device in schema.devices if device in had)
 
 
 def each(promise: Promise | None = None) -> list[Any]:
-    """Each example of each operator that gives the promise on each device, beyond the simplest of the GPU's in all tests."""
+    """Return each example of each operator that gives the promise on each device, beyond the simplest of the GPU's in
+    all tests.
+    """
     return [
         pytest.param(schema, device, number, id=f"{schema.name}-{device}-{number}", marks=_marks(device, number))
         for schema in swept(promise)
@@ -64,7 +66,7 @@ def each(promise: Promise | None = None) -> list[Any]:
 
 
 def _marks(device: str, number: int) -> list[pytest.MarkDecorator]:
-    """A kernel for the emulated GPU is compiled for seconds."""
+    """Return the marks of a case: kernels for the emulated GPU take seconds to compile."""
     return [pytest.mark.exhaustive] if device == "gpu" and number else []
 
 
@@ -86,7 +88,7 @@ def each_tensor_argument() -> list[Any]:
 
 
 def differences(expected: Outcome, received: Outcome, samples: list[tuple[int, int]]) -> Iterator[str]:
-    """Which of the samples, given by their places in both outcomes, differ."""
+    """Yield which of the samples, given by their places in both outcomes, differ."""
     assert len(expected.outputs) == len(received.outputs)
     for output, (a, b) in enumerate(zip(expected.outputs, received.outputs)):
         assert (a.dtype, a.layout) == (b.dtype, b.layout), f"output {output}"
@@ -103,7 +105,7 @@ def assert_equal(expected: Outcome, received: Outcome, samples: list[tuple[int, 
 
 
 def assert_close(expected: Outcome, received: Outcome) -> None:
-    """Integers within 1, real numbers within 1e-5 of their range."""
+    """Assert that integers are within 1, real numbers within 1e-5 of their range."""
     assert expected.failures.keys() == received.failures.keys()
     assert len(expected.outputs) == len(received.outputs)
     for a, b in zip(expected.outputs, received.outputs):
@@ -313,7 +315,7 @@ def test_saved_pipelines_give_the_same(schema: Schema, tmp_path: Path) -> None:
 
 
 def each_alias() -> list[Any]:
-    """Each other name of an operator, but for those with defaults of their own."""
+    """Return each other name of an operator, but for those with defaults of their own."""
 
     def defaults(schema: Schema) -> dict[str, Any]:
         return {argument.name: argument.default for argument in schema.arguments}

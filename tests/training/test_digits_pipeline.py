@@ -42,7 +42,7 @@ def _epoch(pipeline: Pipeline) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Images as clients send them: of any size, grey and colour, PNG and JPEG."""
+    """Return images as clients send them: of any size, grey and colour, PNG and JPEG."""
     folder, rng = tmp_path_factory.mktemp("sent"), np.random.default_rng(5)
     looks = [random_look(rng) for _ in range(_COUNT - 1)] + [Look(300, "JPEG", colour=True)]
     paths = [folder / str(number) for number in range(_COUNT)]

@@ -8,14 +8,14 @@ import numpy as np
 
 
 def volumes(boxes: np.ndarray) -> np.ndarray:
-    """Areas (volumes) of boxes of shape (n, 2 * ndim)."""
+    """Return areas (volumes) of boxes of shape (n, 2 * ndim)."""
     ndim = boxes.shape[1] // 2
     found: np.ndarray = np.prod(boxes[:, ndim:] - boxes[:, :ndim], axis=1)
     return found
 
 
 def to_centres(boxes: np.ndarray) -> np.ndarray:
-    """Boxes as x and y of the centre, width, height.
+    """Return boxes as x and y of the centre, width, height.
 
     >>> to_centres(np.array([[0.0, 0.0, 1.0, 0.5]]))
     array([[0.5 , 0.25, 1.  , 0.5 ]])
@@ -24,7 +24,7 @@ def to_centres(boxes: np.ndarray) -> np.ndarray:
 
 
 def gathered_rows(tables: Sequence[np.ndarray], counts: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Some rows of each table, in one array.
+    """Return some rows of each table, in one array.
 
     Args:
         tables: one for each sample.

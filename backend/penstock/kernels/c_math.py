@@ -26,15 +26,15 @@ def _applied(name: str, values: np.ndarray | np.float32) -> np.ndarray:
 
 
 def exp(values: np.ndarray | np.float32) -> np.ndarray:
-    """``expf`` of each value, float32."""
+    """Return ``expf`` of each value, float32."""
     return _applied("expf", values)
 
 
 def log(values: np.ndarray | np.float32) -> np.ndarray:
-    """``logf`` of each value, float32."""
+    """Return ``logf`` of each value, float32."""
     return _applied("logf", values)
 
 
 def sin(values: np.ndarray | np.float32) -> np.ndarray:
-    """``sinf`` of each value, float32."""
+    """Return ``sinf`` of each value, float32."""
     return _applied("sinf", values)

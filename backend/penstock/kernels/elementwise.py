@@ -12,7 +12,7 @@ _SHORT = 1024
 
 
 def _in(out: np.ndarray) -> dict[str, Any]:
-    """Arguments of a ufunc that computes in the result's type, converting operands in chunks."""
+    """Return arguments of a ufunc that computes in the result's type, converting operands in chunks."""
     return {"out": out, "dtype": out.dtype, "casting": "unsafe"}
 
 
@@ -21,7 +21,7 @@ def _converted(operands: Sequence[np.ndarray], out: np.ndarray) -> list[np.ndarr
 
 
 def _divide(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """Integer division truncates toward zero."""
+    """Divide; integer division truncates toward zero."""
     if out.dtype.kind == "f":
         np.divide(a, b, **_in(out))
         return
@@ -41,7 +41,7 @@ def _may_be_negative(operand: np.ndarray) -> bool:
 
 
 def _modulo(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """The remainder has the sign of the dividend."""
+    """Compute the remainder, which has the sign of the dividend."""
     if out.dtype.kind != "f":
         _refuse_zero(b)
     np.fmod(a, b, **_in(out))
@@ -53,7 +53,7 @@ def _refuse_zero(divisor: np.ndarray) -> None:
 
 
 def _power(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """Integers stay integers; a negative exponent yields 0."""
+    """Raise to a power; integers stay integers, and a negative exponent yields 0."""
     if out.dtype.kind == "i":
         (b,) = _converted((b,), out)
         negative = b < 0
@@ -72,7 +72,7 @@ def _maximum(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 
 
 def _chosen(a: np.ndarray, b: np.ndarray, out: np.ndarray, plain: Any, ignoring_nan: Any, compare: Any) -> None:
-    """``a`` where ``compare`` holds, otherwise ``b``; so NaN on either side yields ``b``."""
+    """Choose ``a`` where ``compare`` holds, otherwise ``b``; so NaN on either side yields ``b``."""
     if out.dtype.kind != "f":
         plain(a, b, **_in(out))
     elif b.size == 1 and not np.isnan(b).any():
@@ -83,7 +83,7 @@ def _chosen(a: np.ndarray, b: np.ndarray, out: np.ndarray, plain: Any, ignoring_
 
 
 def _clamp(value: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray) -> None:
-    """NaN stays, and a limit that is NaN is none; where the limits cross, the high one holds."""
+    """Clamp; NaN stays, a limit of NaN is ignored, and where the limits cross, the upper one holds."""
     if out.dtype.kind != "f":
         np.maximum(value, low, **_in(out))
         np.minimum(out, high, **_in(out))
@@ -225,7 +225,7 @@ def _shifted(function: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _compare(comparison: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """By value, even for uint64 and a signed type, which have no common integer type.
+    """Compare by value, even uint64 with a signed type, which have no common integer type.
 
     A negative integer is less than any real number, and than NaN, as in DALI, which compares it as with unsigned ones.
     """

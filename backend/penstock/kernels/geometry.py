@@ -38,7 +38,7 @@ def rotations_3d(angles: np.ndarray, axes: np.ndarray, count: int) -> np.ndarray
 
 
 def _unit_vectors(axes: np.ndarray) -> np.ndarray:
-    """Rows of length 1; those along one dimension exactly."""
+    """Return rows of length 1; those along one dimension exactly."""
     squares = axes * axes
     lengths = np.sqrt((squares[:, 0] + squares[:, 1]) + squares[:, 2])
     alone = (axes != 0).sum(axis=1) == 1

@@ -34,7 +34,7 @@ class Reduction:
 
 
 def reduction_of(plan: AxisPlan, name: str, gap: float) -> Reduction:
-    """How an axis is reduced before the filter ``name`` shrinks it at least ``gap`` times."""
+    """Return how an axis is reduced before the filter ``name`` shrinks it at least ``gap`` times."""
     covered = plan.end - plan.start
     scale = covered / plan.size_out
     reach = (_SUPPORT.get(name, 0.5) - 0.5) * scale

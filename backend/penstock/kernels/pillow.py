@@ -22,7 +22,7 @@ def _is_translucent(image: np.ndarray) -> bool:
 
 
 def grey(image: np.ndarray, channels: int = 1) -> np.ndarray:
-    """Mode L, as one channel or three.
+    """Return mode L, as one channel or three.
 
     Raises:
         ValueError: another number of channels.
@@ -39,7 +39,7 @@ def grey(image: np.ndarray, channels: int = 1) -> np.ndarray:
 
 
 def _blended(first: np.ndarray, second: np.ndarray, share: float) -> np.ndarray:
-    """`Image.blend`."""
+    """Return `Image.blend`."""
     from penstock.kernels.cpu.pillow import blend
 
     if share in (0.0, 1.0):
@@ -58,19 +58,19 @@ def _with_colours(image: np.ndarray, colours: np.ndarray | int) -> np.ndarray:
 
 
 def adjust_brightness(image: np.ndarray, factor: float) -> np.ndarray:
-    """`ImageEnhance.Brightness`."""
+    """Return `ImageEnhance.Brightness`."""
     return _blended(_with_colours(image, 0), image, factor)
 
 
 def adjust_contrast(image: np.ndarray, factor: float) -> np.ndarray:
-    """`ImageEnhance.Contrast`."""
+    """Return `ImageEnhance.Contrast`."""
     lightness = grey(image)
     mean = int(int(lightness.sum(dtype=np.int64)) / lightness.size + 0.5)
     return _blended(_with_colours(image, mean), image, factor)
 
 
 def adjust_saturation(image: np.ndarray, factor: float) -> np.ndarray:
-    """`ImageEnhance.Color`."""
+    """Return `ImageEnhance.Color`."""
     if image.shape[2] < 3 or factor == 1.0:
         return image.copy()
     from penstock.kernels.cpu.pillow import blend_grey
@@ -81,7 +81,7 @@ def adjust_saturation(image: np.ndarray, factor: float) -> np.ndarray:
 
 
 def adjust_sharpness(image: np.ndarray, factor: float) -> np.ndarray:
-    """`ImageEnhance.Sharpness`."""
+    """Return `ImageEnhance.Sharpness`."""
     from penstock.kernels.cpu.pillow import smooth
 
     softer = image
@@ -120,7 +120,7 @@ def _refuse(image: np.ndarray, channels: Sequence[int], name: str) -> None:
 
 
 def _looked_up(image: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Tables of (256,) for all channels, or (C, 256)."""
+    """Return tables of (256,) for all channels, or (C, 256)."""
     from penstock.kernels.cpu.pillow import look_up_levels
 
     result, channels = np.empty(image.shape, np.uint8), image.shape[2]
@@ -130,7 +130,7 @@ def _looked_up(image: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 
 def adjust_gamma(image: np.ndarray, gamma: float, gain: float = 1.0) -> np.ndarray:
-    """``255.999 * gain * (x / 255) ** gamma``, opaque afterwards.
+    """Return ``255.999 * gain * (x / 255) ** gamma``, opaque afterwards.
 
     Raises:
         ValueError: gamma is negative.
@@ -145,7 +145,7 @@ def adjust_gamma(image: np.ndarray, gamma: float, gain: float = 1.0) -> np.ndarr
 
 
 def posterize(image: np.ndarray, bits: int) -> np.ndarray:
-    """`ImageOps.posterize`: the upper bits, 1 to 8 of them."""
+    """Return `ImageOps.posterize`: the upper bits, 1 to 8 of them."""
     _refuse(image, (1, 3), "posterize")
     if not 1 <= bits <= 8:
         raise ValueError(f"Posterizing keeps 1 to 8 bits. Got: {bits}")
@@ -153,14 +153,14 @@ def posterize(image: np.ndarray, bits: int) -> np.ndarray:
 
 
 def solarize(image: np.ndarray, threshold: float) -> np.ndarray:
-    """`ImageOps.solarize`: values from the threshold on, inverted."""
+    """Return `ImageOps.solarize`: values from the threshold on, inverted."""
     _refuse(image, (1, 3), "solarize")
     values = np.arange(256)
     return _looked_up(image, np.where(values < threshold, values, 255 - values).astype(np.uint8))
 
 
 def invert(image: np.ndarray) -> np.ndarray:
-    """`ImageOps.invert`."""
+    """Return `ImageOps.invert`."""
     _refuse(image, (1, 3), "invert")
     return np.bitwise_not(image)
 
@@ -174,7 +174,7 @@ def _histograms(image: np.ndarray) -> np.ndarray:
 
 
 def autocontrast(image: np.ndarray) -> np.ndarray:
-    """`ImageOps.autocontrast`: each channel's range, stretched."""
+    """Return `ImageOps.autocontrast`: each channel's range, stretched."""
     _refuse(image, (1, 3), "autocontrast")
     values, tables = np.arange(256), []
     for histogram in _histograms(image):
@@ -189,7 +189,7 @@ def autocontrast(image: np.ndarray) -> np.ndarray:
 
 
 def equalize(image: np.ndarray) -> np.ndarray:
-    """`ImageOps.equalize`: each channel's histogram, levelled."""
+    """Return `ImageOps.equalize`: each channel's histogram, levelled."""
     _refuse(image, (1, 3), "equalize")
     tables = []
     for histogram in _histograms(image):
@@ -267,7 +267,7 @@ def affine(
     fill: Sequence[float] = (0,),
     extents: tuple[int, int] | None = None,
 ) -> np.ndarray:
-    """`Image.transform` with AFFINE or PERSPECTIVE.
+    """Return `Image.transform` with AFFINE or PERSPECTIVE.
 
     Args:
         image: (H, W, C).
@@ -341,7 +341,7 @@ def rotate(
     centre: Sequence[float] | None = None,
     fill: Sequence[float] = (0,),
 ) -> np.ndarray:
-    """`Image.rotate`, counter-clockwise, in degrees."""
+    """Return `Image.rotate`, counter-clockwise, in degrees."""
     angle = angle % 360.0
     if not centre:
         square = expand or image.shape[0] == image.shape[1]
@@ -352,7 +352,7 @@ def rotate(
 
 
 def convolve(image: np.ndarray, kernel: np.ndarray) -> np.ndarray:
-    """PyTorch's `conv2d` on each of two or more channels, padded by reflection and rounded.
+    """Return PyTorch's `conv2d` on each of two or more channels, padded by reflection and rounded.
 
     Args:
         image: (H, W, C) of uint8, where C is more than 1.

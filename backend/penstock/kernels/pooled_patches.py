@@ -27,7 +27,7 @@ class Crops(NamedTuple):
         return self.patches - self.before - self.after
 
     def tokens(self, rows: int, columns: int) -> tuple[int, int]:
-        """Rows and columns of tokens that so many patches become."""
+        """Return rows and columns of tokens that this many patches become."""
         return -(-rows // self.pool[0]), -(-columns // self.pool[1])
 
     def numbers(self, rows: int, columns: int) -> np.ndarray:
@@ -40,7 +40,7 @@ class Crops(NamedTuple):
         return numbers.astype(np.int32)
 
     def _places(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """For each patch along an axis, to which crop it belongs, and its place there."""
+        """Return, for each patch along an axis, the crop that it belongs to and its position there."""
         last = (count - self.patches) // self.window
         places = np.arange(count)
         crops = np.clip((places - self.before) // self.window, 0, last)
@@ -48,8 +48,7 @@ class Crops(NamedTuple):
 
 
 def pooled(numbers: np.ndarray, pool: tuple[int, int]) -> np.ndarray:
-    """Those of each token, row by row: INT32 of shape (tokens, pool), with -1 beside the patches, of which there are some in the
-    middle of the tokens."""
+    """Return the patches of each token, row by row: INT32 (tokens, pool); -1 fills tokens with fewer patches."""
     beyond = [-extent % size for extent, size in zip(numbers.shape, pool)]
     padded = np.pad(numbers, [(each // 2, each - each // 2) for each in beyond], constant_values=-1)
     rows, columns = (extent // size for extent, size in zip(padded.shape, pool))

@@ -93,7 +93,7 @@ def _uint64(number: int) -> np.uint64:
 
 
 def seed_sequence(seed: int, count: int) -> np.ndarray:
-    """``count`` words that ``std::seed_seq{seed}`` generates, as uint32; ``seed`` is taken modulo 2**32.
+    """Return ``count`` words that ``std::seed_seq{seed}`` generates, as uint32; ``seed`` is taken modulo 2**32.
 
     >>> seed_sequence(7, 4).tolist()
     [3058802511, 457619115, 2864960031, 537765756]
@@ -194,7 +194,7 @@ def bounded(draws: Iterator[int], bound: int, bits: int = 32) -> int:
 
 
 def std_shuffle(items: Sequence[int], draws: Iterator[int], bits: int = 32) -> list[int]:
-    """``items`` in the order that ``std::shuffle`` puts them in, from draws of so many bits.
+    """Return ``items`` in the order that ``std::shuffle`` puts them in, from draws of this many bits.
 
     As long as two positions fit into one draw, it takes both from one.
     """

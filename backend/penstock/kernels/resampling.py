@@ -19,7 +19,7 @@ def lobes_of_quality(quality: float) -> int:
 
 
 def resample_signal(signal: np.ndarray, scale: float, length: int, lobes: int) -> np.ndarray:
-    """``length`` samples of a float32 signal, (time) or (time, channels), at ``scale`` times its rate."""
+    """Return ``length`` samples of a float32 signal, (time) or (time, channels), at ``scale`` times its rate."""
     from penstock.kernels.cpu import audio
 
     columns = signal.reshape(len(signal), -1)

@@ -15,7 +15,7 @@ class ThreadBuffers:
         self._local = threading.local()
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        """This thread's buffer as an uninitialized array of ``shape``."""
+        """Return this thread's buffer as an uninitialized array of ``shape``."""
         size = math.prod(shape) * dtype.itemsize
         held = getattr(self._local, "held", None)
         if held is None or held.size < size:

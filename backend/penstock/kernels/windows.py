@@ -27,7 +27,7 @@ class Region:
 
     @classmethod
     def whole(cls, shape: tuple[int, ...]) -> Region:
-        """All of an array of ``shape``."""
+        """Return all of an array of ``shape``."""
         return cls((0,) * len(shape), shape)
 
     def inside(self, shape: Sequence[int]) -> bool:
@@ -60,7 +60,8 @@ def check_policy(policy: str, extends: bool = False) -> str:
 
 
 def extended_places(anchor: int, extent: int, size: int, policy: str) -> np.ndarray:
-    """Which elements of an array of ``size`` are at ``anchor`` and behind it, if the array is continued by a policy.
+    """Return which elements of an array of ``size`` are at ``anchor`` and behind it, if the array is continued by a
+    policy.
 
     >>> extended_places(-2, 7, 3, "reflect_101").tolist()
     [2, 1, 0, 1, 2, 1, 0]

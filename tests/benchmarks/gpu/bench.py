@@ -68,7 +68,7 @@ class Timing:
 
 
 def normalized(images: Any) -> Any:
-    """What comes before a classifier."""
+    """Return what comes before a classifier."""
     return fn.crop_mirror_normalize(
         images, mirror=fn.random.coin_flip(), mean=MEAN, std=STD, output_layout="CHW", dtype=types.FLOAT
     )
@@ -117,7 +117,7 @@ def cases() -> Iterator[Case]:
 
 
 def copy_bandwidth() -> float:
-    """Bytes read and written in a second by a copy on the device."""
+    """Return bytes read and written in a second by a copy on the device."""
     source = cupy.empty(1 << 30, np.uint8)
     target = cupy.empty_like(source)
     start, stop = cupy.cuda.Event(), cupy.cuda.Event()
@@ -173,7 +173,9 @@ def timed(case: Case) -> Timing:
 
 
 def decoding(batch_size: int) -> Timing | None:
-    """Photographs from their encoded bytes to what a classifier takes; None where there is no decoder or no photograph."""
+    """Return photographs from their encoded bytes to what a classifier takes; None where there is no decoder or no
+    photograph.
+    """
     files = sorted(PHOTOGRAPHS.glob("*.jpg")) + sorted(PHOTOGRAPHS.glob("*.jpeg"))
     if not files or importlib.util.find_spec("nvidia.nvimgcodec") is None:
         return None

@@ -81,15 +81,15 @@ class Candidate:
     rounds: dict[int, list[tuple[Measurement, float]]] = field(default_factory=dict)
 
     def throughput(self, clients: int) -> float:
-        """Requests per second."""
+        """Return requests per second."""
         return statistics.median(load.throughput for load, _ in self.rounds[clients])
 
     def latency(self, clients: int, percent: float) -> float:
-        """Milliseconds that so many percent of the requests stay within."""
+        """Return milliseconds that this many percent of the requests stay within."""
         return 1e3 * statistics.median(load.percentile(percent) for load, _ in self.rounds[clients])
 
     def processor(self, clients: int) -> float:
-        """Milliseconds of processor time for each request."""
+        """Return milliseconds of processor time for each request."""
         return 1e3 * statistics.median(seconds / len(load.latencies) for load, seconds in self.rounds[clients])
 
 
@@ -181,7 +181,7 @@ def measure(server: LocalServer, candidates: Sequence[Candidate], images: Sequen
 
 
 def largest_difference(server: LocalServer, first: str, second: str, images: Sequence[bytes]) -> float:
-    """By how much two models' outputs differ at most, in steps of an 8-bit pixel."""
+    """Return the largest difference between two models' outputs, in steps of an 8-bit pixel."""
     connection = Connection(server.http_url)
     worst = 0.0
     for image in images:
@@ -194,7 +194,9 @@ def largest_difference(server: LocalServer, first: str, second: str, images: Seq
 
 
 def own_cost(server: LocalServer, requests: int = 200) -> dict[str, float]:
-    """Microseconds that Triton spends in a model that passes four numbers on: written plainly, and as a pipeline."""
+    """Return microseconds that Triton spends in a model that passes four numbers on: written plainly, and as a
+    pipeline.
+    """
     found: dict[str, list[float]] = {"identity_numbers": [], "passing": []}
     for _ in range(10):
         for model, values in found.items():
@@ -207,7 +209,7 @@ def own_cost(server: LocalServer, requests: int = 200) -> dict[str, float]:
 
 
 def pipeline_cost(runs: int = 200) -> float:
-    """Microseconds that one run of the pipeline which passes four numbers on takes by itself, without Triton."""
+    """Return microseconds that one run of the pipeline which passes four numbers on takes by itself, without Triton."""
     settings = {"num_threads": CORES, "prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
     pipeline = load_pipeline(HERE / "models" / "passing.py", **settings)
     pipeline.build()
@@ -225,14 +227,14 @@ def pipeline_cost(runs: int = 200) -> float:
 
 
 def _compute(server: LocalServer, model: str) -> tuple[int, int]:
-    """Nanoseconds of inference and how many there were, as Triton counts them."""
+    """Return nanoseconds of inference and how many there were, as Triton counts them."""
     with urllib.request.urlopen(f"http://{server.http_url}/v2/models/{model}/stats", timeout=10) as answer:
         (stats,) = json.load(answer)["model_stats"]
     return stats["inference_stats"]["compute_infer"]["ns"], stats["inference_stats"]["compute_infer"]["count"]
 
 
 def memory(server: LocalServer, images: Sequence[bytes], counts: Sequence[int]) -> list[tuple[int, int]]:
-    """Resident memory of the server and its models after so many requests."""
+    """Return resident memory of the server and its models after this many requests."""
     requests, sent, found = [image_request(OURS, image) for image in images], 0, []
     for count in counts:
         put_load(server.http_url, requests, 16, count=count - sent)
@@ -318,7 +320,7 @@ def parse() -> argparse.Namespace:
 
 @contextmanager
 def serving(folder: Path, environment: Environment) -> Iterator[LocalServer]:
-    """A server of a repository, on ports of its own."""
+    """Run a server of a repository, on separate ports."""
     with console.status("starting Triton ..."):
         server = LocalServer(folder, environment=environment).start()
     try:

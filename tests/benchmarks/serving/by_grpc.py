@@ -32,7 +32,7 @@ from penstock.serving.server import LocalServer
 
 
 def asked(address: str, images: Sequence[bytes], clients: int, begin: float, end: float) -> list[float]:
-    """Seconds that each request of some clients took which was answered between two times of the system's clock."""
+    """Return seconds that each request of some clients took which was answered between two times of the system's clock."""
     import numpy as np
     from tritonclient.grpc import InferenceServerClient, InferInput, InferRequestedOutput
 
@@ -70,12 +70,12 @@ def split_cores(count: int) -> tuple[set[int], set[int]]:
 
 
 def keep_to(cores: set[int]) -> None:
-    """Has this process, and those that it starts, run on these cores."""
+    """Restrict this process, and those that it starts, to these cores."""
     os.sched_setaffinity(0, cores)
 
 
 def main() -> None:
-    """Measures, and prints the figures."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--processes", type=int, default=8)

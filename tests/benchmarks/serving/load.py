@@ -55,7 +55,7 @@ def image_request(model: str, encoded: bytes) -> bytes:
 def image_requests_in_shared_memory(
     address: str, model: str, images: Sequence[bytes], answer: int
 ) -> Iterator[list[bytes]]:
-    """Requests for images whose bytes the server reads from shared memory, where it also writes the answers.
+    """Make requests for images whose bytes the server reads from shared memory, where it also writes the answers.
 
     Neither clients nor Triton's HTTP server spend time on tensors then: what is measured is the model.
 

@@ -25,12 +25,12 @@ def tree(root: int) -> list[int]:
 
 
 def cpu_seconds(root: int) -> float:
-    """Processor time that a process and all below it have used, to the nanosecond."""
+    """Return processor time that a process and all below it have used, to the nanosecond."""
     return sum(map(_cpu_seconds, tree(root)))
 
 
 def resident_bytes(root: int) -> int:
-    """Memory of a process and all below it that is resident, without what they share with one another."""
+    """Return memory of a process and all below it that is resident, without what they share with one another."""
     total = 0
     for one in tree(root):
         try:
@@ -42,7 +42,7 @@ def resident_bytes(root: int) -> int:
 
 
 def busy_seconds() -> float:
-    """Processor time that the whole machine has used since it started."""
+    """Return processor time that the whole machine has used since it started."""
     user, nice, system, _, _, irq, soft = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:8])
     return (user + nice + system + irq + soft) / _TICKS
 

@@ -120,7 +120,7 @@ class Case:
 
 
 def write_gpu_models(folder: Path, instances: int = 1) -> None:
-    """The repository that both ways serve on a GPU."""
+    """Write the repository that both ways serve on a GPU."""
     export_model(ROOT / "pipelines" / f"{OURS}.py", folder / OURS)
     with (folder / OURS / "config.pbtxt").open("a") as config:
         config.write(ON_GPU % instances)
@@ -137,7 +137,7 @@ def write_gpu_models(folder: Path, instances: int = 1) -> None:
 
 
 def gpu_cases(images: Sequence[bytes]) -> list[Case]:
-    """What is asked on a GPU."""
+    """Return the requests on a GPU."""
     models = ((OURS, "photographs"), ("staged", "the same in two models"))
     return [
         Case(name, model, [image_request(model, image) for image in images], clients)
@@ -147,7 +147,7 @@ def gpu_cases(images: Sequence[bytes]) -> list[Case]:
 
 
 def write_models(folder: Path) -> None:
-    """The repository that both ways serve."""
+    """Write the repository that both ways serve."""
     export_model(ROOT / "pipelines" / f"{OURS}.py", folder / OURS)
     for name in ("passing", "blank"):
         export_model(HERE / "models" / f"{name}.py", folder / name)
@@ -159,7 +159,7 @@ def write_models(folder: Path) -> None:
 
 
 def cases(images: Sequence[bytes], with_dali: bool) -> list[Case]:
-    """What is asked."""
+    """Return the requests."""
     dali = [image_request("dali", image) for image in images] if with_dali else []
     half = [bytes(150_000)]
     return [
@@ -202,7 +202,7 @@ def show(found: Sequence[Case]) -> None:
 
 
 def started(repository: Path, model_host: str) -> tuple[float, float]:
-    """Seconds until a repository is ready, and megabytes that its server and their children then hold, after some requests."""
+    """Return the seconds until a repository is ready, and the memory of its server in megabytes after some requests."""
     began = time.perf_counter()
     with LocalServer(repository, model_host=model_host) as server:
         seconds = time.perf_counter() - began

@@ -73,7 +73,7 @@ def _module(name: str, **contents: object) -> ModuleType:
 
 
 def _absent(v2: Any) -> None:
-    """Newer tests name these, of a backend on GPUs that no release has."""
+    """Stand in for what newer tests import from a GPU backend that no release has."""
     for module, names in (
         (v2.functional, ("cvcuda_to_tensor", "to_cvcuda_tensor")),
         (v2, ("ToCVCUDATensor", "CVCUDAToTensor")),

@@ -26,7 +26,7 @@ OUTCOMES = ("passed", "other words", "failed")
 
 
 def outcomes(folder: Path, *, original: bool, sample: int) -> dict[str, tuple[str, str]]:
-    """What became of each test, and what was said: `passed`, `other words`, `private`, `skipped` or `failed`."""
+    """Return what became of each test, and what was said: `passed`, `other words`, `private`, `skipped` or `failed`."""
     with tempfile.TemporaryDirectory() as written:
         report = Path(written) / "report.xml"
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[2] / "backend")])}
@@ -53,7 +53,7 @@ def _outcome(case: ElementTree.Element) -> tuple[str, str]:
 
 
 def table(found: dict[str, tuple[str, str]]) -> str:
-    """Rows by class of tests, those with differences first, and the sum."""
+    """Return rows by class of tests, those with differences first, and the sum."""
     rows: dict[str, Counter[str]] = defaultdict(Counter)
     for name, (outcome, _) in found.items():
         rows[name.split("::")[0].rpartition(".")[2]][outcome] += 1

@@ -211,7 +211,7 @@ class Campaign:
             self._keep(number, format, outcome)
 
     def _lost(self, slot: _Slot, outcome: Outcome) -> None:
-        """A process that is to be ended, or is gone: its cases are run one by one."""
+        """Handle a process that is to be ended, or is gone: run its cases one by one."""
         job = slot.job
         _end(slot)
         if job is not None:
@@ -237,7 +237,7 @@ class Campaign:
 
 
 def _in_a_process(log: Path, make: Callable[[], Any]) -> Any:
-    """What a function gives in a process of its own, for libraries start threads that no fork survives."""
+    """Return what a function gives in a process of its own, for libraries start threads that no fork survives."""
     ours, theirs = _fork.Pipe()
 
     def child() -> None:
@@ -267,7 +267,7 @@ def _end(slot: _Slot) -> None:
 
 
 def _how(slot: _Slot) -> Outcome:
-    """How a process died, and where."""
+    """Return how a process died, and where."""
     slot.process.join(10)
     code = slot.process.exitcode
     name = signal.Signals(-code).name if code is not None and code < 0 else f"exit {code}"
@@ -280,7 +280,7 @@ def _how(slot: _Slot) -> Outcome:
 
 
 def _held(process_id: int) -> int:
-    """Bytes that a process holds."""
+    """Return bytes that a process holds."""
     try:
         return int(Path(f"/proc/{process_id}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):

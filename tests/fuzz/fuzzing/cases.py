@@ -67,7 +67,7 @@ class Cases:
         return Random(f"{self._seed} batch {batch}").choices(self._names, self._target_weights)[0]
 
     def rng(self, batch: int) -> Random:
-        """What a batch's run draws from."""
+        """Return what a batch's run draws from."""
         return Random(f"{self._seed} run {batch}")
 
     def case(self, number: int) -> Case:

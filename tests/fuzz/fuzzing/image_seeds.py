@@ -18,7 +18,7 @@ HEIGHT, WIDTH = 48, 56
 
 
 def picture(channels: int = 3, height: int = HEIGHT, width: int = WIDTH, dtype: Any = np.uint8) -> np.ndarray:
-    """Slopes and an edge: something for every predictor, (H, W, C) or (H, W)."""
+    """Return slopes and an edge: something for every predictor, (H, W, C) or (H, W)."""
     y, x = np.mgrid[0:height, 0:width]
     planes = [(x * 4 + y * (2 + c) + 90 * (x > width // 2)) % 251 for c in range(max(channels, 1))]
     pixels = np.stack(planes, axis=-1)
@@ -31,7 +31,7 @@ def picture(channels: int = 3, height: int = HEIGHT, width: int = WIDTH, dtype: 
 
 
 def image_seeds() -> Iterator[Seed]:
-    """All of them; those that the libraries installed cannot write are left out."""
+    """Yield all of them; those that the libraries installed cannot write are left out."""
     for family in (_jpegs, _pngs, _webps, _bitmaps, _netpbms, _tiffs, _jpeg2000s, _gifs, _others):
         yield from family()
 

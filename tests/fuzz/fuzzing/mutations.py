@@ -141,7 +141,7 @@ Chunk = tuple[int, int, int]
 
 
 def _edit_chunks(rng: Random, data: bytearray, chunks: list[Chunk]) -> int | None:
-    """Deletes, doubles or exchanges chunks; or tells one whose contents are to be changed."""
+    """Return deletes, doubles or exchanges chunks; or tells one whose contents are to be changed."""
     if not chunks:
         return None
     number = rng.randrange(len(chunks))
@@ -195,7 +195,7 @@ def _mutate_jpeg(rng: Random, data: bytearray) -> None:
 
 
 def _set_field(rng: Random, data: bytearray, place: int, order: str = ">") -> None:
-    """One byte, or a number, in a field at ``place``."""
+    """Change one byte, or a number, in a field at ``place``."""
     if place >= len(data):
         return
     if rng.random() < 0.6:
@@ -256,7 +256,7 @@ def _riff_chunks(data: bytearray, order: str = "<") -> list[Chunk]:
 
 
 def _mutate_riff(rng: Random, data: bytearray) -> None:
-    """WebP and WAV."""
+    """Mutate a WebP or WAV."""
     _mutate_chunks(rng, data, _riff_chunks(data), 4, "<")
 
 
@@ -307,7 +307,7 @@ def _mutate_boxes(rng: Random, data: bytearray) -> None:
 
 
 def _mutate_jpeg2k(rng: Random, data: bytearray) -> None:
-    """The boxes around a code stream, or its markers' segments."""
+    """Mutate the boxes around a code stream, or its markers' segments."""
     start = data.find(b"\xff\x4f\xff\x51")
     if start > 0 and rng.random() < 0.25:
         _mutate_boxes(rng, data)
@@ -348,7 +348,7 @@ def _mutate_chunks_of_markers(rng: Random, data: bytearray, chunks: list[Chunk])
 
 
 def _mutate_tiff(rng: Random, data: bytearray) -> None:
-    """An entry of a directory: its tag, type, count or value."""
+    """Mutate an entry of a directory: its tag, type, count or value."""
     order = ">" if data[:2] == b"MM" else "<"
     if len(data) < 8:
         return
@@ -387,13 +387,13 @@ def _put_short(data: bytearray, place: int, order: str, number: int) -> None:
 
 
 def _mutate_bitmap(rng: Random, data: bytearray) -> None:
-    """A field of the headers."""
+    """Mutate a field of the headers."""
     place = rng.choice((2, 10, 14, 18, 22, 26, 28, 30, 34, 46, 50, 54, 58, 62))
     put_number(rng, data, place, 2 if place in (26, 28) else 4, "<")
 
 
 def _mutate_gif(rng: Random, data: bytearray) -> None:
-    """Sizes, or the fields of a block."""
+    """Mutate sizes, or the fields of a block."""
     starts = [6, *(i for i in range(13, len(data)) if data[i] in (0x2C, 0x21))]
     place = rng.choice(starts[:40]) + rng.randrange(10)
     _set_field(rng, data, place, "<")
@@ -403,7 +403,7 @@ _WORDS = (b"0", b"-1", b"1", b"65535", b"65536", b"99999999999", b"4294967297", 
 
 
 def _mutate_text(rng: Random, data: bytearray) -> None:
-    """A word of a text: headers of PNM files, indices, JSON."""
+    """Mutate a word of a text: headers of PNM files, indices, JSON."""
     text = bytes(data[:2000])
     spans, start = [], None
     for i, byte in enumerate(text):
@@ -419,7 +419,7 @@ def _mutate_text(rng: Random, data: bytearray) -> None:
 
 
 def _mutate_matroska(rng: Random, data: bytearray) -> None:
-    """Length and contents of an element."""
+    """Mutate the length and contents of an element."""
     starts = [
         i
         for i in range(min(len(data), 800))
@@ -441,7 +441,7 @@ def _mutate_video(rng: Random, data: bytearray) -> None:
 
 
 def _mutate_flac(rng: Random, data: bytearray) -> None:
-    """The metadata blocks' fields."""
+    """Mutate the metadata blocks' fields."""
     _set_field(rng, data, 4 + rng.randrange(min(60, len(data))))
 
 
@@ -455,7 +455,7 @@ def _mutate_sound(rng: Random, data: bytearray) -> None:
 
 
 def _mutate_npy(rng: Random, data: bytearray) -> None:
-    """The length of the header, or a word of it."""
+    """Mutate the length of the header, or a word of it."""
     if rng.random() < 0.2:
         put_number(rng, data, 8, 2, "<")
         return
@@ -479,7 +479,7 @@ _NPY_WORDS = (
 
 
 def _mutate_record(rng: Random, data: bytearray) -> None:
-    """Lengths near the start, as records and protobuf have them."""
+    """Mutate lengths near the start, as records and protobuf have them."""
     _set_field(rng, data, rng.randrange(min(len(data), 120)), "<")
 
 

@@ -84,7 +84,7 @@ def _clip(av: Any, container: str, codec: str) -> bytes:
 
 
 def npy_seeds() -> Iterator[Seed]:
-    """Arrays of several types, orders and versions of the format."""
+    """Yield arrays of several types, orders and versions of the format."""
     arrays: list[np.ndarray] = [
         *(np.arange(24).astype(kind).reshape(4, 6) for kind in ("u1", "<i2", ">i4", "<f4", "<f8", "?", "<f2")),
         *(np.asfortranarray(np.arange(12.0, dtype=np.float32).reshape(3, 4)), np.zeros((0, 3), np.float32)),
@@ -102,7 +102,7 @@ INFLATED = 1024
 
 
 def lz4_seeds() -> Iterator[Seed]:
-    """LZ4 blocks; and two of them behind the places where they begin."""
+    """Yield LZ4 blocks; and two of them behind the places where they begin."""
     try:
         from lz4 import block
     except ImportError:
@@ -122,7 +122,7 @@ Files = dict[str, bytes]
 
 
 def data_sets() -> Iterator[tuple[str, Files]]:
-    """Small data sets: a reader's name, and the files that it reads."""
+    """Yield small data sets: a reader's name, and the files that it reads."""
     images = [data for name, data in image_seeds() if name in ("jpeg", "png")][:4]
     yield "tfrecord", _tfrecord(images)
     yield "mxnet", _recordio(images)

@@ -21,7 +21,7 @@ class Seeds(NamedTuple):
 
 
 def make_seeds() -> Seeds:
-    """All seeds that can be written here."""
+    """Return all seeds that can be written here."""
     seeds = Seeds({}, {})
     for family in (image_seeds, audio_seeds, npy_seeds, lz4_seeds, video_seeds):
         for format, data in family():

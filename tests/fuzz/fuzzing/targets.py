@@ -182,7 +182,7 @@ class Running:
         return outcomes
 
     def _difference(self, result: Any, place: int, expected: Sequence[np.ndarray]) -> str:
-        """What is wrong with a good file's outputs, or nothing."""
+        """Return what is wrong with a good file's outputs, or nothing."""
         if place in result.failures:
             return f"a good file failed: {of_error(result.failures[place])}"
         for batch, wanted in zip(result.outputs, expected):
@@ -196,7 +196,7 @@ class Running:
 
 
 def _spread(files: list[bytes], most: int = 40) -> list[bytes]:
-    """Some of the files, of all kinds, for there is no need of more."""
+    """Return some of the files, of all kinds, for there is no need of more."""
     return files[:: max(len(files) // most, 1)]
 
 

@@ -12,7 +12,7 @@ RNG = np.random.default_rng(5)
 
 
 def numbers(*shape: int, dtype: Any = np.float32) -> Define:
-    """Three samples of numbers from -1 to 1."""
+    """Return three samples of numbers from -1 to 1."""
     return feed([RNG.uniform(-1, 1, shape).astype(dtype) for _ in range(3)])
 
 

@@ -110,7 +110,7 @@ for name, define, phrase in (
 
 
 def merged(change: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
-    """Either the numbers or a function of them, by a condition."""
+    """Return either the numbers or a function of them, by a condition."""
 
     def define(module: Any) -> Any:
         truth = feed([np.bool_(i % 2) for i in range(3)])(module)

@@ -19,7 +19,7 @@ _ORDERS: tuple[dict[str, Any], ...] = (
 
 
 def cases() -> list[dict[str, Any]]:
-    """One dictionary a case: the checkpoint is of shard 0 of 2, after `before` batches."""
+    """Return one dictionary a case: the checkpoint is of shard 0 of 2, after `before` batches."""
     return [
         {"samples": samples, "batch_size": batch_size, "reader": reader, "before": before, "shards": shards}
         for (samples, batch_size), reader in itertools.product(((24, 2), (25, 2), (23, 3)), _ORDERS)

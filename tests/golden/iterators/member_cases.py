@@ -30,7 +30,7 @@ _MEMBERS = (
 
 
 def trace(iterator: Callable[..., Any], pipeline: Callable[..., Any], policies: Any) -> list[Any]:
-    """What iterators give and hold, as JSON-able data.
+    """Return what iterators give and hold, as JSON-able data.
 
     Args:
         iterator: makes one of a list of pipelines; it gives the labels of each of these.

@@ -29,7 +29,7 @@ CHANNELS = {DALIImageType.RGB: 3, DALIImageType.BGR: 3, DALIImageType.GRAY: 1}
 
 
 def picture(height: int, width: int, noise: float) -> np.ndarray:
-    """Smooth colours with noise, uint8 (H, W, 3)."""
+    """Return smooth colours with noise, uint8 (H, W, 3)."""
     coarse = RNG.integers(0, 256, (height // 8 + 1, width // 8 + 1, 3)).astype(np.uint8)
     smooth = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
     return np.clip(smooth + RNG.normal(0, noise, smooth.shape), 0, 255).astype(np.uint8)
@@ -188,7 +188,7 @@ def changed(encoded: np.ndarray, place: int, value: int) -> np.ndarray:
 
 
 def segment(encoded: np.ndarray, marker: int) -> int:
-    """Where the body of the first segment with a marker begins."""
+    """Return where the body of the first segment with a marker begins."""
     return encoded.tobytes().index(bytes((0xFF, marker))) + 4
 
 

@@ -48,13 +48,13 @@ def pixels_of(encoded: np.ndarray) -> np.ndarray | None:
 
 
 def on_a_new_thread(encoded: np.ndarray) -> np.ndarray | None:
-    """What a thread makes of a file that has decoded no other."""
+    """Return what a thread makes of a file that has decoded no other."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(pixels_of, encoded).result()
 
 
 def tables_of(encoded: np.ndarray) -> list[tuple[int, int]]:
-    """Where the lengths of the codes of each table begin, and where its symbols end."""
+    """Return where the lengths of the codes of each table begin, and where its symbols end."""
     found, data, place = [], encoded.tobytes(), 2
     while data[place + 1] != 0xDA:
         end = place + 2 + int.from_bytes(data[place + 2 : place + 4], "big")
@@ -195,7 +195,7 @@ def test_batches_are_what_images_are_one_by_one(files: list[np.ndarray], argumen
 
 
 def decoded(file: np.ndarray, **arguments: Any) -> np.ndarray:
-    """By the libraries, as files are small."""
+    """Decode by the libraries, as files are small."""
     kind, upright = arguments.get("output_type", types.RGB), arguments.get("adjust_orientation", True)
     header = read_header(file)
     output = np.empty(header.shape(kind, upright), np.uint8)
@@ -304,7 +304,7 @@ def test_each_file_of_a_batch_for_the_gpu_has_memory_of_its_own() -> None:
 
 
 def decoded_on_threads(files: list[np.ndarray], threads: int) -> tuple[np.ndarray, list[np.ndarray], int]:
-    """Which of some RGB files are decoded, their pixels, and on how many threads."""
+    """Return which of some RGB files are decoded, their pixels, and on how many threads."""
     outputs = [np.zeros((*Image.open(io.BytesIO(file.tobytes())).size[::-1], 3), np.uint8) for file in files]
     shapes = np.array([output.shape[:2] for output in outputs], np.int64)
     regions = np.hstack((np.zeros_like(shapes), shapes))

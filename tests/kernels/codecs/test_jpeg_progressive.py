@@ -146,7 +146,7 @@ SCRIPTS = {
 
 
 def planes_of(rng: np.random.Generator, height: int, width: int, across: int, down: int, density: float) -> list[Plane]:
-    """Coefficients of which a part is not zero, mostly small ones."""
+    """Return coefficients of which a part is not zero, mostly small ones."""
     planes = []
     for h, v in ((across, down), (1, 1), (1, 1)):
         rows, columns = -(-height // (8 * down)) * v, -(-width // (8 * across)) * h
@@ -201,7 +201,7 @@ def test_quantizers_between_scans_are_left() -> None:
 
 
 def outcome(encoded: np.ndarray) -> np.ndarray | str:
-    """What the whole image is, as :func:`decode` has it."""
+    """Return what the whole image is, as :func:`decode` has it."""
     header = read_header(encoded)
     output = np.empty(header.shape(DALIImageType.RGB, False), np.uint8)
     try:

@@ -50,7 +50,7 @@ def images(
     outputs: Sequence[np.ndarray],
     region: Region | None = None,
 ) -> EncodedImages:
-    """Files with the sizes that they are said to have, and what they are decoded to."""
+    """Return files with the sizes that they are said to have, and what they are decoded to."""
     addresses = np.array([output.ctypes.data for output in outputs], np.int64)
     return EncodedImages(
         EncodedFiles(files), np.array(sizes), np.array([region or (0, 0, 0, 0)] * len(files)), addresses
@@ -63,7 +63,7 @@ def decoded(
     pixels: PixelFormat = RGB,
     region: Region | None = None,
 ) -> tuple[list[int], list[np.ndarray]]:
-    """What became of each file, and its pixels."""
+    """Return what became of each file, and its pixels."""
     sizes, outputs = [], []
     for file in files:
         header = read_header(file)

@@ -30,7 +30,7 @@ Outcome = np.ndarray | tuple[type, str]
 
 @pytest.fixture
 def core_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the core does not decode fails the test."""
+    """Fail the test for anything that the core does not decode."""
 
     def refuse(*arguments: object) -> None:
         raise AssertionError("The core left the file to another decoder")
@@ -136,7 +136,7 @@ def test_grey_with_alpha_of_16_bits_keeps_its_channels() -> None:
 
 
 def damaged_files() -> Iterator[tuple[str, bytes]]:
-    """Files with one fault each, and their names."""
+    """Yield files with one fault each, and their names."""
     kind = PngKind(2, 8, parts=2)
     chunks, rows = png_chunks(kind), filtered(kind, np.random.default_rng(0))
     header, first, second, end = chunks

@@ -29,7 +29,7 @@ def encoded(mode: str = "RGB", size: tuple[int, int] = (30, 20), **options: obje
 
 
 def found(*files: bytes) -> list[list[int]]:
-    """What the core finds in each."""
+    """Return what the core finds in each."""
     known = EncodedFiles([np.frombuffer(file, np.uint8) for file in files])
     sizes: list[list[int]] = codecs.read_png_sizes(known.places, known.sizes).tolist()
     return sizes

@@ -47,7 +47,7 @@ KILLER = jpeg2000(tile_width=0)
 
 
 def read(pool: DecoderPool, data: np.ndarray) -> Any:
-    """Has a worker parse a header, past our own check."""
+    """Make a worker parse a header, without our check."""
     return pool.run("read_image_header", "JPEG 2000", data)
 
 

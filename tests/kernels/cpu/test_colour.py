@@ -13,7 +13,7 @@ RNG = np.random.default_rng(0)
 
 
 def expected(source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, dtype: Any) -> np.ndarray:
-    """In single precision, added from the left; integers are rounded half away from zero."""
+    """Compute in single precision, added from the left; round integers half away from zero."""
     red, green, blue = source.astype(np.float32).T
     sums = np.stack([row[0] * red + row[1] * green + row[2] * blue + add for row, add in zip(matrix, offset)], axis=1)
     if dtype == np.float32:

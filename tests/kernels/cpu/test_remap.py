@@ -14,7 +14,7 @@ FILL = np.float32(7)
 
 
 def expected(image: np.ndarray, xs: np.ndarray, ys: np.ndarray) -> np.ndarray:
-    """Bilinear, in single precision, with the fill value for neighbours outside."""
+    """Interpolate bilinearly, in single precision, with the fill value for neighbours outside."""
     height, width, _ = image.shape
     padded = np.pad(image.astype(np.float32), [(2, 2), (2, 2), (0, 0)], constant_values=FILL)
     left, top = np.floor(xs), np.floor(ys)

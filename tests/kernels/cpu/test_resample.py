@@ -46,7 +46,7 @@ def whole(shape: tuple[int, int], size: tuple[int, int], kind: DALIInterpType) -
 
 
 def by_definition(source: np.ndarray, plan: ResamplePlan) -> np.ndarray:
-    """Both axes as matrices, in double precision."""
+    """Multiply by both axes as matrices, in double precision."""
     result = source.astype(np.float64)
     for axis in range(2):
         taps = plan.taps_of(axis)

@@ -17,7 +17,7 @@ SIZES = [((LEAST, LEAST), (LEAST, LEAST + 1)), ((1, 40), (64, 17)), ((853, 131),
 
 
 def _resampled(values: np.ndarray, size: tuple[int, int], cubic: bool) -> np.ndarray:
-    """By the kernel for floats, plane by plane."""
+    """Resample by the kernel for floats, plane by plane."""
     planes = np.empty((3, *size, 1), np.float32)
     for channel, plane in enumerate(planes):
         resample_image(np.ascontiguousarray(values[:, :, channel, None]), plane, cubic, False, 3)

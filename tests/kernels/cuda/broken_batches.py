@@ -39,7 +39,7 @@ def _turned() -> np.ndarray:
 
 
 def good() -> list[np.ndarray]:
-    """Images that can be decoded, some of them by other decoders than the GPU's JPEG engine."""
+    """Return images that can be decoded, some of them by other decoders than the GPU's JPEG engine."""
     jpegs = [saved(height=30 + 5 * k, width=50 + 7 * k, quality=70 + 5 * k) for k in range(4)]
     return [*jpegs, saved(subsampling=0), saved(progressive=True), _turned(), saved("PNG"), saved("BMP")]
 
@@ -60,7 +60,7 @@ _FRAME, _CODES = b"\xff\xc0", b"\xff\xc4"
 
 
 def broken() -> dict[str, np.ndarray]:
-    """Images that no decoder takes, or the pipeline's limit refuses."""
+    """Return images that no decoder takes, or the pipeline's limit refuses."""
     whole = saved()
     return {
         "cut in its tables": whole[:300],
@@ -80,7 +80,9 @@ def broken() -> dict[str, np.ndarray]:
 
 
 def mixtures(seed: int = 0) -> Iterator[list[str | int]]:
-    """Batches without end: numbers of good images, and names of broken ones in their midst, in turns; or of these alone."""
+    """Yield batches without end: numbers of good images, and names of broken ones in their midst, in turns; or of these
+    alone.
+    """
     rng, names, count = np.random.default_rng(seed), list(broken()), len(good())
     step = 0
     while True:
@@ -147,5 +149,5 @@ def check_broken_batches(device_id: int, gpu_memory: Callable[[], int], batches:
 
 
 def resident_bytes() -> int:
-    """Of this process."""
+    """Return the resident bytes of this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

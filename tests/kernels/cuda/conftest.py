@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "golden"))
 
 @pytest.fixture(scope="session")
 def compiled_kernels(request: pytest.FixtureRequest) -> Path:
-    """Where compiled kernels are kept from run to run; they are named by what they were compiled from."""
+    """Return where compiled kernels are kept from run to run; they are named by what they were compiled from."""
     return request.config.cache.mkdir("emulated_kernels")
 
 

@@ -64,7 +64,7 @@ class _UnownedMemory:
 
 
 def _memory_pointer(memory: _UnownedMemory, offset: int) -> Any:
-    """What an array of this memory is made of."""
+    """Return what an array of this memory is made of."""
     buffer = (ctypes.c_char * (memory.size - offset)).from_address(memory.address + offset)
     buffer.owner = memory.owner  # type: ignore[attr-defined]
     return buffer
@@ -95,14 +95,14 @@ def _on_device(array: Any) -> DeviceArray:
 
 
 def empty(shape: Any, dtype: Any = np.float64) -> DeviceArray:
-    """Memory of undefined contents: something that no computation expects."""
+    """Return memory of undefined contents: something that no computation expects."""
     array = np.empty(shape, dtype)
     array.reshape(-1).view(np.uint8)[...] = 0xAB
     return _on_device(array)
 
 
 def alloc(size: int) -> _Memory:
-    """As many bytes of such memory."""
+    """Allocate this many bytes of such memory."""
     return _Memory(empty(size, np.uint8))
 
 
@@ -136,7 +136,7 @@ class _Kernel:
 
 
 def _key(code: str) -> str:
-    """What is compiled from code is named by this."""
+    """Return a name for what is compiled from this code."""
     return hashlib.sha256((code + " ".join(_FLAGS)).encode()).hexdigest()[:24]
 
 
@@ -370,7 +370,7 @@ def _module() -> Any:
 
 @contextlib.contextmanager
 def emulated_gpu(folder: Path) -> Iterator[None]:
-    """While it lasts, Penstock finds CuPy and a GPU; compiled kernels are kept in ``folder``."""
+    """Make Penstock find CuPy and a GPU inside the context; compiled kernels are kept in ``folder``."""
     from penstock.kernels.cuda import binaries, launch, sources
     from penstock.runtime import prefetch_queue
     from penstock.tensors import cuda, driver, transfers

@@ -41,12 +41,12 @@ class FailingCodec:
         return count
 
     def refuse_next(self) -> None:
-        """The next decoder that is made takes no image."""
+        """Make the next decoder refuse all images."""
         self._functions.refuse_next()
 
     @contextmanager
     def failing_to_make(self, status: int) -> Iterator[None]:
-        """Decoders cannot be made, with this status."""
+        """Fail to make decoders, with this status."""
         self._functions.fail_creation(status)
         try:
             yield
@@ -55,7 +55,7 @@ class FailingCodec:
 
     @contextmanager
     def of_version(self, version: int) -> Iterator[None]:
-        """The library is said to be of this version."""
+        """Pretend that the library is of this version."""
         self._functions.pretend_version(version)
         try:
             yield

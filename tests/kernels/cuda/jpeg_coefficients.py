@@ -37,7 +37,7 @@ _LARGE = np.int32(1 << 20)
 
 
 def read_coefficients(file: np.ndarray) -> np.ndarray | None:
-    """Blocks of 64, unit by unit; None for damaged data, and where decoders may differ about the pixels."""
+    """Return blocks of 64, unit by unit; None for damaged data, and where decoders may differ about the pixels."""
     header = read_header(file)
     bench, place = jpeg_baseline._bench(file.size, header.width), file.__array_interface__["data"][0]
     blocks = -(-header.height // 16) * -(-header.width // 16) * _BLOCKS

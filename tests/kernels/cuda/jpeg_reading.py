@@ -46,7 +46,7 @@ class _Interval:
 
 
 def _segments(file: bytes) -> Iterator[tuple[int, bytes, int]]:
-    """Markers, what their segments contain, and where they end."""
+    """Yield markers, what their segments contain, and where they end."""
     place = 2
     while True:
         if file[place] != 0xFF:
@@ -71,7 +71,7 @@ def _code_table(body: bytes) -> tuple[dict[str, int], int]:
 
 
 def _intervals(data: bytes) -> list[_Interval]:
-    """What is between the restarts, up to the end of the image."""
+    """Return what is between the restarts, up to the end of the image."""
     parts, begin, place = [], 0, 0
     while True:
         place = data.find(b"\xff", place)

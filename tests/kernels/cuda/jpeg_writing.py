@@ -16,7 +16,7 @@ _DC, _AC = (_SIZES, _SIZES[::-1]), (_RUNS, _RUNS[::-1])
 
 
 def grid_of(size: tuple[int, int], factors: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """How many units there are down and across."""
+    """Return how many units there are down and across."""
     down, across = (max(own[axis] for own in factors) if len(factors) > 1 else 1 for axis in (1, 0))
     return -(-size[0] // (8 * down)), -(-size[1] // (8 * across))
 
@@ -102,6 +102,6 @@ def _coded(value: int) -> tuple[int, str]:
 
 
 def _bytes(bits: str) -> bytes:
-    """Filled up with ones, and with a zero after each byte of ones."""
+    """Return filled up with ones, and with a zero after each byte of ones."""
     bits += "1" * (-len(bits) % 8)
     return bytes(int(bits[k : k + 8], 2) for k in range(0, len(bits), 8)).replace(b"\xff", b"\xff\0")

@@ -71,7 +71,7 @@ def _segment(marker: int, body: bytes) -> bytes:
 
 
 def _codes(symbols: list[int]) -> tuple[dict[int, str], bytes]:
-    """Short codes for up to three symbols, long ones for the others, and the table as files have it."""
+    """Return short codes for up to three symbols, long ones for the others, and the table as files have it."""
     short, others = symbols[:3], symbols[3:]
     codes = {symbol: f"{number:02b}" for number, symbol in enumerate(short)}
     codes |= {symbol: f"11{number:010b}" for number, symbol in enumerate(others)}

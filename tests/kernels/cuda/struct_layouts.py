@@ -13,7 +13,7 @@ from penstock.kernels.cuda.structs import Struct, declarations, layout_of
 
 
 def check_layouts(xp: Any, folder: Path) -> None:
-    """Sizes and offsets are the same in numpy and for the compiler of the GPU whose arrays are of ``xp``."""
+    """Assert that structs have the same sizes and offsets in numpy and on the GPU whose arrays are of ``xp``."""
     spaces = {f"of_{name}": source.structs for name, source in kernel_sources.all_sources().items()}
     folder.joinpath("layouts.cu").write_text(_measuring(spaces))
     expected = {name: number for space, structs in spaces.items() for name, number in _expected(space, structs).items()}
@@ -23,7 +23,7 @@ def check_layouts(xp: Any, folder: Path) -> None:
 
 
 def _expected(space: str, structs: tuple[Struct, ...]) -> dict[str, int]:
-    """What each struct takes, and where each of its fields is, in numpy."""
+    """Return what each struct takes, and where each of its fields is, in numpy."""
     numbers = {}
     for layout in map(layout_of, structs):
         numbers[f"{space}::{layout.name}"] = layout.dtype.itemsize

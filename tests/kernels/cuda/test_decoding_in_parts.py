@@ -45,7 +45,7 @@ class NoPythonApi:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is decoded together are some of the small images here, and their samples are in memory one or two at a time."""
+    """Decode only some of the small images together, with memory for the samples of one or two at a time."""
     monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 40_000)
     monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", 15_000)
     monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
@@ -54,7 +54,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def followed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each batch that was completed whether its images were resized while they were decoded."""
+    """Record, for each completed batch, whether its images were resized while they were decoded."""
     told: list[bool] = []
     original = DecodeInParts.run
 
@@ -73,7 +73,7 @@ def photographs(count: int = 7) -> list[np.ndarray]:
 
 @pytest.fixture
 def strict(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The CPU's decoders, which fill in what is missing in a file, refuse images."""
+    """Make the CPU's decoders, which fill in what is missing in a file, refuse images."""
 
     def refuse(*_: object) -> None:
         raise CorruptImageError("some codes are missing")
@@ -154,7 +154,7 @@ def test_windows_are_resized_in_strips_whatever_the_widths_of_images(
 
 @pytest.fixture
 def slow_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches are completed while the next ones are read, as soon as they are decoded."""
+    """Delay completing batches until the next ones are read."""
     monkeypatch.setattr(InlineQueue, "_consumer_is_slower", lambda _self: True)
 
 
@@ -269,7 +269,7 @@ def unsafe() -> np.ndarray:
 def isolated(
     define: Define, batches: Sequence[list[np.ndarray]], passes: list[str] | None = None
 ) -> tuple[list[tuple[dict[int, str], list[np.ndarray | None]]], Any]:
-    """For each batch the errors of samples, and the others' results; and the pipeline."""
+    """Return each batch's errors and the other samples' results; and the pipeline."""
     pipe = made(
         lambda _: define(fn.external_source(name="encoded")), [], passes, exec_async=False, exec_pipelined=False
     )

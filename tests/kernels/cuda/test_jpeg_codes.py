@@ -38,7 +38,7 @@ def noise(height: int, width: int) -> np.ndarray:
 
 
 def picture(height: int, width: int) -> np.ndarray:
-    """Smooth colours with a little noise."""
+    """Return smooth colours with a little noise."""
     coarse = RNG.integers(0, 256, (height // 16 + 2, width // 16 + 2, 3), np.uint8)
     smooth = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
     return np.clip(smooth + RNG.normal(0, 6, smooth.shape), 0, 255).astype(np.uint8)
@@ -86,7 +86,7 @@ def prepared(files: Sequence[np.ndarray]) -> tuple[JpegScans, np.ndarray, np.nda
 
 
 def read(files: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """What the GPU finds wrong with files, and their coefficients."""
+    """Return what the GPU finds wrong with files, and their coefficients."""
     scans, pinned, expected = prepared(files)
     (data,) = scratch([(pinned.size,)], np.uint8)
     data.array()[:] = pinned
@@ -96,7 +96,7 @@ def read(files: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 def check(files: Sequence[np.ndarray]) -> None:
-    """All files are read as bit by bit."""
+    """Assert that all files are read as bit by bit."""
     status, found = read(files)
     np.testing.assert_array_equal(status, 0)
     for file, coefficients in zip(files, found, strict=True):
@@ -305,7 +305,7 @@ def test_files_with_other_restarts() -> None:
 
 
 def mutated(file: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """With a few bits flipped, bytes replaced, dropped or inserted in the scan."""
+    """Return the file with a few bits flipped, bytes replaced, dropped or inserted in the scan."""
     data = bytearray(file.tobytes())
     start = data.index(b"\xff\xda") + 14
     for _ in range(rng.integers(1, 4)):

@@ -92,7 +92,7 @@ class Decoded:
         self.batch = own.begin(scans, given, windows[rows], places[rows], stream, self.targets)
 
     def images(self) -> list[np.ndarray | None]:
-        """Those that are decoded."""
+        """Return the images that are decoded."""
         states = iter(self.batch.wait())
         decoded = [taken and next(states) for taken in self.taken]
         assert self.batch.is_done
@@ -273,7 +273,7 @@ def test_a_batch_is_launched_before_the_next_is_begun(shared: JpegDecoder) -> No
 
 @pytest.fixture
 def allocated(monkeypatch: pytest.MonkeyPatch) -> list[weakref.ref[object]]:
-    """What was allocated on the GPU during the test."""
+    """Return what was allocated on the GPU during the test."""
     made: list[weakref.ref[object]] = []
     cuda = sys.modules["cupy"].cuda
     alloc = cuda.alloc
@@ -303,7 +303,9 @@ def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, allocated: li
 
 @pytest.fixture
 def joined(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
-    """Streams that were told to wait for another since data, however few, are copied in the order of another stream."""
+    """Return streams that were told to wait for another since data, however few, are copied in the order of another
+    stream.
+    """
     told: list[tuple[Any, Any]] = []
     monkeypatch.setattr(jpeg_gpu, "_WORTH_A_STREAM", 1)
     monkeypatch.setattr(jpeg_gpu, "follow", lambda stream, other, _event: told.append((stream, other)))

@@ -37,7 +37,7 @@ Size = tuple[int, int]
 
 
 def coefficients(size: Size, factors: Sequence[Size]) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients of the kind that images have, with all of them here and there, and quantizers."""
+    """Return coefficients of the kind that images have, with all of them here and there, and quantizers."""
     down, across = grid_of(size, factors)
     quantizers = RNG.integers(1, 12, (len(factors), 64))
     shape = down * across, len(blocks_of(factors)), 64
@@ -65,7 +65,7 @@ class Images:
         self.files = [write_jpeg(c, size, factors, q, int(RNG.integers(4))) for size, (c, q) in zip(sizes, self.made)]
 
     def on_gpu(self, channels: int, windows: Any = None, **how: bool) -> list[np.ndarray]:
-        """As the GPU makes them, or the windows (top, left, height and width)."""
+        """Return the images as the GPU makes them, or the windows (top, left, height and width)."""
         if windows is None:
             windows = [(0, 0, *size) for size in self.sizes]
         sources = [xp.put(c) for c, _ in self.made]
@@ -93,7 +93,7 @@ def by_pillow(file: np.ndarray) -> np.ndarray:
 
 
 def with_repeated_samples(images: Images, k: int) -> np.ndarray:
-    """What is to be made of an image if nothing is smoothed: each component is decoded as a grey image."""
+    """Return what is to be made of an image if nothing is smoothed: each component is decoded as a grey image."""
     (height, width), (values, quantizers) = images.sizes[k], images.made[k]
     down, across = grid_of(images.sizes[k], images.factors)
     most_across, most_down = np.max(images.factors, 0)

@@ -170,7 +170,7 @@ def test_another_stream_is_another_kind(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def results(define: Any, count: int, batch_size: int = 2) -> list[list[np.ndarray]]:
-    """What a pipeline gives for some batches."""
+    """Return what a pipeline gives for some batches."""
     pipeline = pipeline_def(define, batch_size=batch_size, num_threads=1, device_id=0, prefetch_queue_depth=1)()
     return [[np.array(sample) for sample in pipeline.run()[0].as_cpu()] for _ in range(count)]
 

@@ -22,14 +22,14 @@ ROUNDS = 12
 
 
 def photographs() -> list[np.ndarray]:
-    """Of all samplings that halve chroma, in sizes of which some are odd."""
+    """Return photographs of all samplings that halve chroma, some of odd sizes."""
     sizes = [(40, 56), (33, 71), (8, 9), (65, 32), (17, 18), (48, 48), (51, 3)]
     return [saved(height=height, width=width, subsampling=k % 3) for k, (height, width) in enumerate(sizes)]
 
 
 @pytest.fixture
 def on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many images the CPU decoded in place of the GPU."""
+    """Return how many images the CPU decoded in place of the GPU."""
     told: list[int] = []
     original = image_codec_gpu.decode
 

@@ -15,7 +15,7 @@ RNG = np.random.default_rng(5)
 
 
 def plans(count: int, kind: DALIInterpType, antialias: bool, mirrored: bool) -> AxisPlans:
-    """Axes of any sizes; regions lie inside of the input, reach outside, or are reversed; windows take a part."""
+    """Return axes of any sizes; regions lie inside of the input, reach outside, or are reversed; windows take a part."""
     size_in, size_out = RNG.integers(1, 90, count), RNG.integers(1, 60, count)
     edges = RNG.uniform(-0.2, 1.2, (2, count)) * size_in
     edges[:, ::3] = np.stack([np.zeros(count), size_in])[:, ::3]
@@ -38,7 +38,7 @@ def expected(axis: AxisPlans, index: int, kind: DALIInterpType, last: bool) -> T
 
 
 def placed(table: Taps) -> dict[tuple[int, int], bytes]:
-    """Each weight that is not 0, by output and input position."""
+    """Return each weight that is not 0, by output and input position."""
     return {
         (row, int(table.starts[row]) + int(tap)): table.weights[row, tap].tobytes()
         for row, tap in np.argwhere(table.weights)

@@ -99,7 +99,7 @@ def unaligned(array: np.ndarray, elements: int) -> Any:
 
 
 def cut_out(source: np.ndarray, copy: WindowCopy, extents: list[int], dtype: np.dtype) -> np.ndarray:
-    """What a box holds, in the target's order of dimensions, by numpy."""
+    """Return what a box holds, in the target's order of dimensions, by numpy."""
     permutation = list(copy.permutation or ())
     fill = np.asarray(copy.fill, dtype)
     box = np.empty([extents[permutation.index(axis)] for axis in range(source.ndim)], dtype)

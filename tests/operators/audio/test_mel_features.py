@@ -24,7 +24,7 @@ def sound(samples: int) -> np.ndarray:
 
 
 def kaldi_bands(bands: int) -> np.ndarray:
-    """Triangles over mel, of shape (bands, 257)."""
+    """Return triangles over mel, of shape (bands, 257)."""
 
     def mel(hertz: np.ndarray) -> np.ndarray:
         return 1127 * np.log(1 + np.asarray(hertz, np.float64) / 700)

@@ -37,7 +37,7 @@ def turned(height: int, width: int) -> np.ndarray:
 
 @pytest.fixture
 def together(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
-    """For each call, which of the batch's files were decoded by it."""
+    """Record, for each call, which of the batch's files were decoded by it."""
     calls = []
     computed = _decode_and_resample_cpu.decode_and_resample
 

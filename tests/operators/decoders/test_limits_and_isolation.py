@@ -369,7 +369,7 @@ def test_recordings_and_videos_are_the_same_wherever_they_are_decoded() -> None:
 
 
 def _run_counted(define: Callable[[Any], Any], files: list[np.ndarray], isolate: str) -> tuple[int, int]:
-    """How many tasks workers did, and how many workers there were."""
+    """Return how many tasks workers did, and how many workers there were."""
     pipe = made(define, len(files), isolate_decoders=isolate)
     pipe.feed_input("data", files)
     pipe.run()

@@ -47,7 +47,7 @@ def _run(define: Any, batch_size: int = 1, runs: int = 1) -> list[list[np.ndarra
 
 
 def _numbers(frames: np.ndarray) -> list[int]:
-    """Which frames these are, by their shades."""
+    """Return which frames these are, by their shades."""
     assert frames.dtype == np.uint8
     assert frames.shape[1:] == (HEIGHT, WIDTH, 3)
     return np.rint((frames.mean(axis=(1, 2, 3)) - 20) / 15).astype(int).tolist()

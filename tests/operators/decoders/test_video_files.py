@@ -77,7 +77,7 @@ def video(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def numbers_of(frames: np.ndarray) -> list[int]:
-    """Which pictures these are."""
+    """Return which pictures these are."""
     known = np.stack([picture(number) for number in range(FRAMES)]).astype(np.int16)
     return [int(np.abs(known - frame).mean((1, 2, 3)).argmin()) for frame in frames]
 

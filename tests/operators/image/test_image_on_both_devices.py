@@ -29,7 +29,7 @@ def _window(device: str, *shape: int) -> Any:
 
 
 def _mosaic(device: str, kind: str) -> Any:
-    """Images of one channel and of even extents."""
+    """Return images of one channel and of even extents."""
     return fn.crop(fn.slice(typed(device, kind), 0, 1, axes=[2]), crop=[28, 26])
 
 

@@ -26,7 +26,7 @@ def run(operator: str, image: np.ndarray, layout: str, **given: Any) -> np.ndarr
 
 
 def windows(image: np.ndarray, size: tuple[int, int], anchor: tuple[int, int], mode: str, **pad: Any) -> np.ndarray:
-    """All windows (width, height) of an image (H, W), of shape (H, W, height, width)."""
+    """Return all windows (width, height) of an image (H, W), of shape (H, W, height, width)."""
     (width, height), (x, y) = size, anchor
     padded = np.pad(image, [(y, height - 1 - y), (x, width - 1 - x)], mode, **pad)
     return np.lib.stride_tricks.sliding_window_view(padded, (height, width))

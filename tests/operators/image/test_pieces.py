@@ -34,7 +34,7 @@ def run(work: Callable[[Any], Any], *images: np.ndarray, layout: str = "HWC") ->
 
 
 def normal(image: np.ndarray) -> np.ndarray:
-    """As torchvision does it."""
+    """Normalize as torchvision does."""
     mean, std = (np.array(each, np.float32) * np.float32(255) for each in (MEAN, STD))
     return (image.astype(np.float32) - mean) / std
 

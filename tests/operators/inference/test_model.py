@@ -22,14 +22,14 @@ IMAGES = [np.random.default_rng(index).normal(size=(2, 3 + index % 2, 4)).astype
 
 @pytest.fixture
 def doubling(write_network: WriteNetwork) -> Path:
-    """From `image` (batch, 2, height, width) to `twice`."""
+    """Return a model from `image` (batch, 2, height, width) to `twice`."""
     dims = ["batch", 2, "height", "width"]
     return write_network([("Add", ["image", "image"], ["twice"])], {"image": dims}, {"twice": dims})
 
 
 @pytest.fixture
 def counting(write_network: WriteNetwork) -> Path:
-    """The second output is the number of samples that run together."""
+    """Return a model whose second output is the number of samples that run together."""
     nodes = [
         ("Shape", ["x"], ["shape"]),
         ("Gather", ["shape", "first"], ["size"]),
@@ -168,7 +168,7 @@ def test_the_file_is_read_again_where_it_has_changed(write_network: WriteNetwork
 
 
 def refuses(define: Callable[[Any], Any], message: str) -> None:
-    """The pipeline is refused when it is built."""
+    """Assert that the pipeline is refused when it is built."""
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
     def pipe() -> Any:

@@ -27,7 +27,7 @@ class _Probabilities:
         self._left = iter(given.tolist())
 
     def reset_states(self) -> None:
-        """There are none."""
+        """Do nothing: there are no states."""
 
     def __call__(self, chunk: torch.Tensor, sampling_rate: int) -> torch.Tensor:
         return torch.tensor(next(self._left))

@@ -34,7 +34,7 @@ def decoded(scores: list[np.ndarray], **arguments: Any) -> list[list[np.ndarray]
 
 
 def searched(scores: np.ndarray, width: int, blank: int) -> tuple[tuple[int, ...], float]:
-    """Prefix beam search, by its definition."""
+    """Do a prefix beam search, by its definition."""
     beam: dict[tuple[int, ...], tuple[float, float]] = {(): (1.0, 0.0)}
     for step in np.exp(logarithms(scores)):
         after: dict[tuple[int, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])

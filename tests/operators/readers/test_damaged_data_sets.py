@@ -285,7 +285,7 @@ def test_listed_videos_that_are_none(tmp_path: Path, content: bytes | None) -> N
 
 
 def write_records(reader: str, data: Path, index: Path, size: int) -> None:
-    """Eight records with so many bytes, and their index."""
+    """Write eight records of this many bytes, and their index."""
     if reader == "webdataset":
         with tarfile.open(data, "w") as archive:
             lines = ["v1.2 8"]
@@ -337,7 +337,7 @@ def shared_folder() -> Iterator[Path]:
 
 @pytest.fixture
 def unprivileged() -> Iterator[None]:
-    """Whoever runs the tests, files without permissions cannot be read."""
+    """Make sure that files without permissions cannot be read, whoever runs the tests."""
     user = os.geteuid()
     if user == 0:
         os.seteuid(65534)

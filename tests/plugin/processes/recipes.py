@@ -21,7 +21,7 @@ WITHOUT_GPUS = {"CUDA_VISIBLE_DEVICES": ""}
 
 
 def folder_of_images(root: Path) -> Path:
-    """Two classes, dark and bright, of ten images each."""
+    """Return two classes, dark and bright, of ten images each."""
     for number in range(IMAGES):
         folder = root / ("dark", "bright")[number % 2]
         folder.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ SEEDS = (1, 2, 3)
 
 
 def digests(result: Any) -> list[str]:
-    """Shape and hash of an image of PIL, or of several."""
+    """Return shape and hash of an image of PIL, or of several."""
     images = result if isinstance(result, tuple) else (result,)
     arrays = [np.ascontiguousarray(np.asarray(image)) for image in images]
     return [f"{array.shape} {hashlib.sha256(array.tobytes()).hexdigest()[:16]}" for array in arrays]

@@ -27,7 +27,7 @@ _KNOWN = json.loads(RECORDED.read_text())
 
 @pytest.fixture
 def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers come from our own generator."""
+    """Draw numbers from our generator."""
     generator = _random._Twister()
     monkeypatch.setattr(_random, "numbers", lambda: generator)
 

@@ -184,7 +184,7 @@ def build_library(
 
 
 def _jobs(signatures: Iterable[Signature], folder: Path, target: Target, failures: list[str]) -> Iterable[_Job]:
-    """What there is to compile; what does not exist is a failure."""
+    """Yield what there is to compile; what does not exist is a failure."""
     from penstock.kernels.building.objects import find_kernel
 
     versions = libraries.FORMAT, version("numba"), version("llvmlite"), target
@@ -239,7 +239,9 @@ def _compile_part(jobs: Sequence[_Job]) -> list[str]:
 
 
 def _index(jobs: Sequence[_Job], target: Target) -> dict[str, object]:
-    """What `libraries.py` reads of a library: for each kernel, and each list of types, digest, symbol and results."""
+    """Return what `libraries.py` reads of a library: for each kernel, and each list of types, digest, symbol and
+    results.
+    """
     entries = defaultdict[str, dict[str, list[str]]](dict)
     for job in jobs:
         kind, name, types = job.signature

@@ -130,7 +130,7 @@ def _check(status: int) -> None:
 
 @functools.cache
 def _nvrtc() -> ctypes.CDLL:
-    """NVRTC's library.
+    """Return NVRTC's library.
 
     Raises:
         NvrtcError: it is not installed.

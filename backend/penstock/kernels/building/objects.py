@@ -85,7 +85,7 @@ class _Codegen(AOTCPUCodegen):
 
 @functools.cache
 def _codegen(target: Target) -> _Codegen:
-    """Has numba generate code for a target, from here on; a process does so for one only."""
+    """Make numba generate code for a target, from here on; a process does so for one only."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     compile_for_libraries()

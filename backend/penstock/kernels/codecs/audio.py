@@ -168,5 +168,5 @@ def read_header_in_worker(data: np.ndarray, output: None) -> list[int]:
 
 
 def decode_in_worker(data: np.ndarray, output: np.ndarray) -> None:
-    """The worker's part of reading."""
+    """Do the worker's part of reading."""
     _InProcess(data).read_into(output)

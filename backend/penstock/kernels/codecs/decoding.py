@@ -30,7 +30,7 @@ class Decoding:
 
     @classmethod
     def by_settings(cls, limits: Limits, isolate: str, num_threads: int) -> Decoding:
-        """Decoding as the pipeline's settings say, with one worker process per thread."""
+        """Return decoding as the pipeline's settings say, with one worker process per thread."""
         from penstock.kernels.codecs.worker_pool import DecoderPool
 
         return cls(limits, isolate, DecoderPool(num_threads))

@@ -290,7 +290,7 @@ def decode_jpegs_for(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Has threads decode upright JPEGs and compute what follows; returns which were decoded.
+    """Make threads decode upright JPEGs and compute what follows; return which were decoded.
 
     Args:
         files, headers, parallel, num_threads: as for :func:`decode_jpegs`.
@@ -348,7 +348,7 @@ def _most_scans() -> int:
 
 
 def _jpeg_space(header: ImageHeader, output_type: DALIImageType) -> str | None:
-    """simplejpeg's name of the colour space that a JPEG decodes to without further conversion, or None."""
+    """Return simplejpeg's name of the colour space that a JPEG decodes to without further conversion, or None."""
     if header.format != "jpeg" or header.channels not in (1, 3):
         return None
     if output_type == DALIImageType.ANY_DATA:
@@ -384,7 +384,7 @@ _LARGE_FILE = 1 << 15
 def _decode_repeated(
     encoded: np.ndarray, header: ImageHeader, space: str, output: np.ndarray, fast_idct: bool, region: Region | None
 ) -> bool:
-    """As :func:`_decode_jpeg`, with chroma that is repeated."""
+    """Decode like :func:`_decode_jpeg`, but upsample chroma by repetition."""
     if region is None:
         return _decode_with_simplejpeg(encoded, space, output, fast_idct, smooth=False)
     whole = np.empty((header.height, header.width, output.shape[2]), np.uint8)
@@ -423,7 +423,9 @@ def _decode_png(
     region: Region | None,
     wanted: np.ndarray | None,
 ) -> tuple[np.ndarray, float] | None:
-    """As :func:`_decode_stored`, into ``wanted`` if that has the type; None if another decoder is needed."""
+    """Decode a PNG like :func:`_decode_stored`, into ``wanted`` if that has the type; None if another decoder is
+    needed.
+    """
     library = libdeflate()
     if library is None or not png.decodes_alike(encoded, header, output_type):
         return None
@@ -635,7 +637,7 @@ def taken_by_nvimgcodec(header: ImageHeader, output_type: DALIImageType) -> bool
 
 @functools.cache
 def decode_parameters(output_type: DALIImageType) -> Any:
-    """nvImageCodec's parameters to decode the stored image at its own depth; YCbCr becomes RGB."""
+    """Return nvImageCodec's parameters to decode the stored image at its own depth; YCbCr becomes RGB."""
     codec = nvimgcodec()
     spaces, formats = codec.ColorSpec, codec.SampleFormat
     space, layout = {
@@ -729,7 +731,7 @@ def _has_range(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> bool:
 
 
 def _converted(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> np.ndarray:
-    """``pixels``, with ``maximum`` as full intensity, scaled to the range of ``dtype``."""
+    """Return ``pixels``, with ``maximum`` as full intensity, scaled to the range of ``dtype``."""
     if _has_range(pixels, maximum, dtype):
         return pixels
     if pixels.dtype.kind == "f" or pixels.dtype.itemsize > _MAX_TABULATED:
@@ -758,7 +760,7 @@ def _scaled(values: np.ndarray, maximum: float, target: np.dtype) -> np.ndarray:
 
 
 def _ycbcr(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> tuple[np.ndarray, float]:
-    """RGB pixels as YCbCr, and the value of full intensity."""
+    """Return RGB pixels as YCbCr, and the value of full intensity."""
     normalized = pixels.astype(np.float32) * np.float32(1 / maximum) @ TO_YCBCR.T.astype(np.float32)
     if dtype == np.uint8:
         return np.clip(np.floor(normalized * np.float32(255) + (YCBCR_OFFSET + 0.5)), 0, 255).astype(np.uint8), 255.0

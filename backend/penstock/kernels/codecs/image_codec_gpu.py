@@ -152,7 +152,7 @@ class GpuImageDecoder:
         self.takes_all = pixels is not None and (self._own is not None or self._turns is not None)
 
     def empty(self, dtype: DALIDataType) -> Any:
-        """What stands for an image that failed."""
+        """Return what stands for an image that failed."""
         return self._cupy.empty((0, 0, 0), numpy_dtype(dtype))
 
     def begin(self, jobs: Jobs) -> Begun:
@@ -282,7 +282,9 @@ class GpuImageDecoder:
         return decoder, streams
 
     def _memory(self, room: int, streams: Streams) -> Any:
-        """Memory for images, taken and given back in the order of the stream that writes to it; None if there is none."""
+        """Return memory for images, taken and given back in the order of the stream that writes to it; None if there is
+        none.
+        """
         with streams.decoding:
             try:
                 return self._cupy.cuda.alloc(size_class(room))
@@ -457,7 +459,7 @@ class GpuImageDecoder:
         begun.parts.append(Part(batch, taken, places, self._upright_bytes and upright, joined))
 
     def _stored_sizes(self, jobs: Jobs, taken: Sequence[int]) -> np.ndarray:
-        """Heights and widths as stored."""
+        """Return heights and widths as stored."""
         if isinstance(jobs.headers, JpegHeaders):
             return jobs.headers.sizes[taken]
         return np.array([jobs.headers[index][1:3] for index in taken], np.int64).reshape(-1, 2)
@@ -465,7 +467,9 @@ class GpuImageDecoder:
     def _room(
         self, begun: Begun, taken: Sequence[int], room: np.ndarray, streams: Streams
     ) -> tuple[object, np.ndarray]:
-        """Memory for images of ``room`` bytes: its owner, and each one's address; those without room get an error, and 0."""
+        """Return memory for images of ``room`` bytes: its owner, and each one's address; those without room get an
+        error, and 0.
+        """
         memory = self._memory(int(room.sum()), streams)
         if memory is not None:
             return memory, memory.ptr + np.cumsum(room) - room
@@ -543,7 +547,7 @@ class GpuImageDecoder:
         return pixels if pixels.shape == shape else None
 
     def _place(self, image: Any) -> Any:
-        """Where an image of the Python API lies."""
+        """Return where an image of the Python API lies."""
         if image.buffer_kind == nvimgcodec().ImageBufferKind.STRIDED_HOST:
             image = image.cuda(synchronize=False, cuda_stream=self._cupy.cuda.get_current_stream().ptr)
         # The stream in whose order the data are is the current one, so there is nothing to wait for.
@@ -595,7 +599,7 @@ class GpuImageDecoder:
 
 
 def _divided(indices: Sequence[int], chosen: np.ndarray) -> tuple[list[int], list[int]]:
-    """The indices that are chosen, and the others."""
+    """Return the indices that are chosen, and the others."""
     pairs = list(zip(indices, chosen.tolist()))
     return [index for index, is_one in pairs if is_one], [index for index, is_one in pairs if not is_one]
 

@@ -44,13 +44,13 @@ class EncodedFiles:
         return len(self.places)
 
     def take(self, indices: Sequence[int]) -> EncodedFiles:
-        """Some of them."""
+        """Return some of them."""
         if len(indices) == len(self):
             return self
         return EncodedFiles([self.files[index] for index in indices], self.places[indices], self.sizes[indices])
 
     def are_whole(self) -> np.ndarray:
-        """For each, whether it ends as a JPEG does, apart from zeros."""
+        """Return for each file whether it ends as a JPEG does, apart from zeros."""
         return find_whole_jpegs(self.places, self.sizes)
 
 
@@ -189,7 +189,7 @@ class JpegHeaders(Sequence[ImageHeader]):
         return self._is_from(_FIRST_TRANSPOSED)
 
     def _is_from(self, first: int) -> np.ndarray:
-        """Which of them have an orientation from ``first`` on."""
+        """Return which of them have an orientation from ``first`` on."""
         orientations: np.ndarray = self._records["orientation"]
         return (orientations >= first) & (orientations <= _LAST)
 

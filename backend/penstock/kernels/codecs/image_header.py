@@ -94,7 +94,9 @@ def read_jpeg_headers(files: EncodedFiles, decoding: Decoding = FREELY) -> Seque
 
 
 def read_png_sizes(files: EncodedFiles, decoding: Decoding = FREELY) -> np.ndarray | None:
-    """Height and width of ordinary PNGs, none of them turned, int64; None if :func:`read_header` has to read some."""
+    """Return height and width of ordinary PNGs, none of them turned, int64; None if :func:`read_header` has to read
+    some.
+    """
     if decoding.pool_for(trusted=False) is not None:
         return None
     found, most = codecs.read_png_sizes(files.places, files.sizes), decoding.limits.pixels
@@ -157,7 +159,7 @@ def _pillow_header(data: memoryview) -> ImageHeader:
 
 @contextlib.contextmanager
 def reading_with_pillow(data: memoryview) -> Iterator[Any]:
-    """The image opened by Pillow, not yet decoded; errors inside the context become ImageError."""
+    """Open the image with Pillow, without decoding it; errors inside the context become ImageError."""
     pillow = pillow_image()
     heic = is_heic(data)
     if heic:

@@ -16,7 +16,7 @@ from penstock.kernels.windows import Region
 
 
 def read_header_isolated(pool: DecoderPool, encoded: np.ndarray, kind: str) -> ImageHeader:
-    """:func:`~penstock.kernels.codecs.image_header.parse_header` in a worker."""
+    """Run :func:`~penstock.kernels.codecs.image_header.parse_header` in a worker."""
     return header_of(pool.run("read_image_header", kind, encoded))
 
 
@@ -31,7 +31,7 @@ def decode_isolated(
     region: Region | None,
     smooth: bool,
 ) -> None:
-    """:func:`~penstock.kernels.codecs.image_codec.decode` in a worker."""
+    """Run :func:`~penstock.kernels.codecs.image_codec.decode` in a worker."""
     arguments = {
         "header": header_fields(header),
         "output_type": int(output_type),

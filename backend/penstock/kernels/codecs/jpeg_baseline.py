@@ -129,7 +129,7 @@ def on_all_threads(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Has threads work on the files of a batch, each of which takes the next one without asking Python.
+    """Make threads work on the files of a batch, each of which takes the next one without asking Python.
 
     Args:
         work: what a thread does, from how many files were taken (int64 of shape (1,)), which were decoded, to be set, and a
@@ -147,7 +147,7 @@ def on_all_threads(
 
 
 def _bench(size: int, width: int) -> Any:
-    """What this thread decodes files with, of up to ``size`` bytes and ``width`` columns."""
+    """Return what this thread decodes files with, of up to ``size`` bytes and ``width`` columns."""
     from penstock.kernels.cpu.jpeg.entropy import MARGIN
     from penstock.kernels.cpu.jpeg.files import Bench
 
@@ -155,7 +155,7 @@ def _bench(size: int, width: int) -> Any:
 
 
 def _segments() -> Any:
-    """This thread's memory for reading segments."""
+    """Return this thread's memory for reading segments."""
     from penstock.kernels.cpu.jpeg.segments import memory_for_segments
 
     if not hasattr(_local, "segments"):
@@ -164,7 +164,7 @@ def _segments() -> Any:
 
 
 def _strips(width: int) -> Any:
-    """This thread's memory for decoding images of a width."""
+    """Return this thread's memory for decoding images of a width."""
     from penstock.kernels.cpu.jpeg.scan import memory_for
 
     held, widest = getattr(_local, "strips", (None, 0))

@@ -73,7 +73,7 @@ class JpegDecoder:
         return crew
 
     def begin_reading(self, files: EncodedFiles, extents: np.ndarray) -> ScansBeingRead:
-        """Has threads read what is to be known of files before they are decoded, above all whether they are taken.
+        """Make threads read what is to be known of files before they are decoded, above all whether they are taken.
 
         Args:
             extents: heights and widths as their headers say, in rows.
@@ -241,7 +241,7 @@ class JpegBatch:
 
 
 def _scratch_size(size: int) -> int:
-    """What is taken for so many bytes: for large batches always the same, as pools keep what other sizes had."""
+    """Return what is taken for this many bytes: for large batches always the same, as pools keep what other sizes had."""
     most = _AT_ONCE + _SAMPLES_AT_ONCE
     return most if most // 2 < size <= most else size_class(size)
 

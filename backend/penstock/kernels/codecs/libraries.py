@@ -24,7 +24,7 @@ _local = threading.local()
 
 @functools.cache
 def nvimgcodec() -> Any:
-    """nvImageCodec's module, or None."""
+    """Return nvImageCodec's module, or None."""
     # Failures become exceptions with the sample's index; by default the library writes each to stderr as well.
     os.environ.setdefault("PYNVIMGCODEC_VERBOSITY", "0")
     # So does OpenCV, which it contains.
@@ -70,7 +70,7 @@ def _has_driver() -> bool:
 
 @functools.cache
 def simplejpeg() -> Any:
-    """simplejpeg's module, or None.
+    """Return simplejpeg's module, or None.
 
     Used for whole JPEGs, as it decodes directly into the output: 3.9 ms, compared to 4.5 for nvImageCodec and a copy
     (1.1 megapixels, one thread), with the same pixels.
@@ -84,7 +84,7 @@ def simplejpeg() -> Any:
 
 @functools.cache
 def libdeflate() -> Libdeflate | None:
-    """libdeflate's functions in the wheel ``deflate``, or None: PNGs are then decoded by nvImageCodec or Pillow.
+    """Return libdeflate's functions in the wheel ``deflate``, or None: PNGs are then decoded by nvImageCodec or Pillow.
 
     The wheel's own interface is for Python, and its library exports that of C, too, which the core calls without the GIL.
     """
@@ -165,7 +165,7 @@ _MAX_KEPT_BYTES = 64 << 20
 
 
 def _cpu_decoder(fast_idct: bool, smooth: bool) -> Any:
-    """This thread's nvImageCodec decoder on the CPU.
+    """Return this thread's nvImageCodec decoder on the CPU.
 
     One decoder per thread, as its own batch mode does not use the cores of the pipeline's workers.
     """

@@ -27,7 +27,7 @@ class TurnTaking:
         self._most, self._turn, self.idle = most, 0, 0
 
     def next(self, count: int, pixels: int) -> int:
-        """Which takes ``count`` images of so many pixels together; large batches always have the first."""
+        """Return which takes ``count`` images of this many pixels together; large batches always have the first."""
         if pixels <= _LITTLE:
             turns = self._most
         else:

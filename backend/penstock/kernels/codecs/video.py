@@ -76,7 +76,7 @@ class Clip(Protocol):
         """Decode the given frames to uint8 of shape (n, H, W, C)."""
 
     def frames(self, indices: Sequence[int], image_type: DALIImageType = RGB) -> np.ndarray:
-        """The given frames: uint8 of shape (n, H, W, C)."""
+        """Decode the given frames to uint8 of shape (n, H, W, C)."""
 
 
 def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
@@ -368,7 +368,7 @@ class Video:
             yield places[index], frame
 
     def cost(self, index: int) -> int:
-        """How many frames must be decoded to get at the one at ``index``."""
+        """Return how many frames must be decoded to get at the one at ``index``."""
         key, following = self.index.key_before(index), self.next_frame
         return index - (key if following is None or not key < following <= index else following)
 
@@ -553,7 +553,7 @@ def _frames_of(codec: VideoCodecContext, packets: Iterable[Packet[Any]]) -> Iter
 
 
 def _facts_of(stream: VideoStream) -> tuple[object, ...]:
-    """What must be known of a stream before it is decoded."""
+    """Return what must be known of a stream before it is decoded."""
     own = stream.codec_context
     # Streams of H.264 may leave out by how many frames they are reordered; others do not.
     reordered = own.has_b_frames if own.codec.canonical_name == "h264" else None

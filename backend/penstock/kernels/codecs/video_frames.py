@@ -14,7 +14,8 @@ _SAME_TIME = 1e-6
 
 
 def frames_at(times: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The frames that are on the screen at the wanted times, int64; the first one before the video, the last one after.
+    """Return the frames that are on the screen at the wanted times, int64; the first one before the video, the last one
+    after.
 
     Args:
         times: when frames are shown, in seconds, ascending: float64.
@@ -47,7 +48,8 @@ def frames_at_rate(times: np.ndarray, rate: float) -> np.ndarray:
 
 
 def span_of(times: np.ndarray, frames: Iterable[int]) -> tuple[float, float]:
-    """When frames begin and end to be on the screen, in seconds; the last one of a video is shown as long as the one before.
+    """Return when frames begin and end to be on the screen, in seconds; the last one of a video is shown as long as the
+    one before.
 
     Args:
         times: when frames are shown, in seconds, ascending: float64.
@@ -97,7 +99,7 @@ PADDINGS: dict[str, Callable[[int, int], int] | None] = {
 
 
 def padded(frames: Sequence[int], count: int, mode: str) -> list[int]:
-    """Frame numbers for a video of ``count`` frames; those outside are replaced according to the mode."""
+    """Return frame numbers for a video of ``count`` frames; those outside are replaced according to the mode."""
     outside = PADDINGS[mode]
     if outside is None:
         return [frame for frame in frames if 0 <= frame < count]

@@ -150,7 +150,7 @@ class _Conversion:
             convert_frames(all_planes, _COLOURS[self._image_type], stored, self._output.dtype)
 
     def _target(self, place: int) -> Located:
-        """One frame of the output."""
+        """Return one frame of the output."""
         shape, kind = self._output.shape[1:], self._output.dtype
         return Located(self._output.address + place * math.prod(shape) * kind.itemsize, shape, kind, self._output)
 

@@ -67,7 +67,9 @@ class SoundTrack:
             output[max(first, 0) :][: len(part)] = part
 
     def _placed(self, start: float) -> Iterator[tuple[int, AudioFrame]]:
-        """Frames from before ``start`` on, each with the number of its first sample, counted from the first picture."""
+        """Yield frames from before ``start`` on, each with the number of its first sample, counted from the first
+        picture.
+        """
         unit = float(self._stream.time_base)
         early = math.floor((start + self._origin - _AHEAD) / unit)
         # Some containers refuse to go to a time before all others.

@@ -13,7 +13,7 @@ from penstock.kernels.cpu.simd import at, load, store, total, zeros
 
 @njit(nogil=True)
 def reflected(index: int, count: int) -> int:
-    """``index`` mirrored into [0, count) at the first and the last element, which are not repeated."""
+    """Return ``index`` mirrored into [0, count) at the first and the last element, which are not repeated."""
     if count == 1:
         return 0
     period = 2 * count - 2
@@ -32,7 +32,7 @@ def _at(signal: np.ndarray, index: int, reflect: bool) -> Any:
 def windowed_frames(
     signal: np.ndarray, window: np.ndarray, step: int, start: int, reflect: bool, out: np.ndarray
 ) -> None:
-    """Overlapping frames of a signal times a window: ``out[t, k] = signal[start + t * step + k] * window[k]``.
+    """Compute overlapping frames of a signal times a window: ``out[t, k] = signal[start + t * step + k] * window[k]``.
 
     The signal is padded with its reflection or zeros, the window with zeros.
     """
@@ -52,7 +52,7 @@ def windowed_frames(
 
 @njit(nogil=True)
 def spectral_power(spectrum: np.ndarray, magnitude: bool, out: np.ndarray) -> None:
-    """``out = |spectrum|**2``, or its square root; both are 2-D with any strides."""
+    """Compute ``out = |spectrum|**2``, or its square root; both are 2-D with any strides."""
     tile = 16
     rows, columns = spectrum.shape
     for top in range(0, rows, tile):
@@ -116,7 +116,7 @@ def _weighted_rows(source: np.ndarray, columns: int, starts: np.ndarray, weights
 
 
 def weighted_rows(source: np.ndarray, starts: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
-    """``out[m] = sum over k of weights[m, k] * source[starts[m] + k]``, up to each row's last nonzero weight.
+    """Compute ``out[m] = sum over k of weights[m, k] * source[starts[m] + k]``, up to each row's last nonzero weight.
 
     All are contiguous, and float32 except ``starts``.
     """
@@ -125,7 +125,7 @@ def weighted_rows(source: np.ndarray, starts: np.ndarray, weights: np.ndarray, o
 
 @njit(nogil=True)
 def preemphasis(signal: np.ndarray, coefficient: np.float32, before: np.float32, out: np.ndarray) -> None:
-    """``out[i] = signal[i] - coefficient * signal[i - 1]``, with ``before`` for ``signal[-1]``."""
+    """Compute ``out[i] = signal[i] - coefficient * signal[i - 1]``, with ``before`` for ``signal[-1]``."""
     previous = before
     for i in range(out.size):
         value = np.float32(signal[i])
@@ -141,7 +141,7 @@ def _squared(signal: np.ndarray, index: int) -> float:
 
 @njit(nogil=True)
 def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.ndarray) -> None:
-    """The mean square over the ``window`` elements up to each one, with zeros before the first.
+    """Compute the mean square over the ``window`` elements up to each one, with zeros before the first.
 
     The running sum restarts every ``reset_interval`` elements, so that rounding errors do not accumulate.
     """

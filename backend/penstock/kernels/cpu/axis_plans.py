@@ -33,7 +33,7 @@ def _scale(size: float, extent: float) -> np.float64:
 
 @inner
 def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: np.ndarray, sizes: np.ndarray) -> None:
-    """The real-valued output extents of one image; ``requested`` may be negative; 0: not given."""
+    """Compute the real-valued output extents of one image; ``requested`` may be negative; 0: not given."""
     axes = extents.size
     given = 0
     known = 0
@@ -102,7 +102,7 @@ def _is_empty(shape: np.ndarray) -> bool:
 def _fill_empty(
     extents: np.ndarray, requested: np.ndarray, starts: np.ndarray, ends: np.ndarray, sizes: np.ndarray
 ) -> None:
-    """The plan of an image without pixels: empty axes stay empty, the others get the size requested for them."""
+    """Compute the plan of an image without pixels: empty axes stay empty, the others get the size requested for them."""
     for axis in range(extents.size):
         size = np.rint(abs(requested[axis]))
         if extents[axis] == 0:

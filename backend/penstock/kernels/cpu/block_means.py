@@ -9,7 +9,7 @@ from penstock.kernels.cpu.options import kernel
 
 @kernel
 def block_means(image: np.ndarray, rows: int, columns: int, result: np.ndarray) -> None:
-    """The mean of each block of ``rows`` by ``columns`` pixels; blocks at the end may be smaller.
+    """Compute the mean of each block of ``rows`` by ``columns`` pixels; blocks at the end may be smaller.
 
     Sums are multiplied by the reciprocal of the number of pixels, in 24 bits, which determines how halves are rounded.
     """

@@ -176,7 +176,7 @@ def _weights_at(builder: IRBuilder, weights: Value, index: Value) -> list[Value]
 
 
 def _half(builder: IRBuilder, bits: Value) -> Value:
-    """Half of 1 << bits, and nothing for no bits."""
+    """Return half of 1 << bits, and nothing for no bits."""
     return builder.lshr(builder.shl(ir.Constant(llvm.INT32, 1), bits), ir.Constant(llvm.INT32, 1))
 
 
@@ -240,7 +240,8 @@ def sum_lines(
     target: types.Array,
     end: types.Integer,
 ) -> Intrinsic:
-    """64 adjacent bytes as weighted sums of as many in each of ``taps`` rows, which are at ``place`` and ``stride`` apart.
+    """Return 64 adjacent bytes as weighted sums of as many in each of ``taps`` rows, which are at ``place`` and
+    ``stride`` apart.
 
     Args:
         weights: int32; of each four rows two from ``index`` on: the high and low bytes of four weights. Those of rows beyond

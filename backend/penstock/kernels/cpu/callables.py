@@ -73,7 +73,7 @@ class Compiled:
         return self.dispatcher._numba_type_
 
     def found(self, kind: libraries.Kind, types: str) -> libraries.Entry | None:
-        """What a library has for some types of arguments; if there is none, numba is to compile it."""
+        """Return what a library has for some types of arguments; if there is none, numba is to compile it."""
         recording.record(kind, self.name, types)
         library = libraries.library()
         entry = None if library is None else library.find(kind, self, types)

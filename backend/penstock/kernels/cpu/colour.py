@@ -24,7 +24,9 @@ _PIXELS = 16
 
 
 def _in_vectors(source: Any, like: Any) -> bool:
-    """Whether numbers of the type of ``source`` can be computed with in vectors, and stored in the type of ``like``. For use in kernels."""
+    """Return whether vectors can hold numbers of the type of ``source`` and be stored in that of ``like``. For use in
+    kernels.
+    """
     raise TypeError("for use inside of numba kernels")
 
 
@@ -50,7 +52,7 @@ def _scale_add(
 
 @kernel
 def _mix(source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic) -> None:
-    """source (pixels, 3) -> target (pixels, 1), matrix (1, 3)."""
+    """Mix channels: source (pixels, 3) -> target (pixels, 1), matrix (1, 3)."""
     a, b, c, d = matrix[0, 0], matrix[0, 1], matrix[0, 2], offset[0]
     for p in range(source.shape[0]):
         value = a * np.float32(source[p, 0]) + b * np.float32(source[p, 1]) + c * np.float32(source[p, 2]) + d
@@ -61,7 +63,7 @@ def _mix(source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.
 def _transform(
     source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
-    """source (pixels, 3) -> target (pixels, 3), matrix (3, 3)."""
+    """Transform channels: source (pixels, 3) -> target (pixels, 3), matrix (3, 3)."""
     # Kept in registers.
     m00, m01, m02, m03 = matrix[0, 0], matrix[0, 1], matrix[0, 2], offset[0]
     m10, m11, m12, m13 = matrix[1, 0], matrix[1, 1], matrix[1, 2], offset[1]
@@ -87,7 +89,7 @@ def _transform(
 def _scale_add_run(
     record: np.ndarray, source: int, target: int, count: int, like: np.generic, like_out: np.generic
 ) -> None:
-    """:func:`_scale_add` for a run of elements; the record is a ``_FACTOR``."""
+    """Run :func:`_scale_add` on a run of elements; the record is a ``_FACTOR``."""
     work = record_at(record)
     _scale_add(
         elements_at(source, count, like), work.factor, work.offset, elements_at(target, count, like_out), like_out
@@ -98,7 +100,7 @@ def _scale_add_run(
 def _transform_run(
     record: np.ndarray, source: int, target: int, count: int, like: np.generic, like_out: np.generic
 ) -> None:
-    """:func:`_transform` for a run of pixels; the record is a ``_MATRIX``."""
+    """Run :func:`_transform` on a run of pixels; the record is a ``_MATRIX``."""
     work = record_at(record)
     pixels = elements_at(source, count, like).reshape(count // 3, 3)
     out = elements_at(target, count, like_out).reshape(count // 3, 3)
@@ -108,7 +110,8 @@ def _transform_run(
 def linear_records(
     matrices: np.ndarray, offsets: np.ndarray, source: np.dtype, target: np.dtype
 ) -> tuple[np.ndarray, int]:
-    """What the core needs to compute linear maps of pixels: a record for each image, and the address of the kernel.
+    """Return what the core needs to compute linear maps of pixels: a record for each image, and the address of the
+    kernel.
 
     Args:
         matrices: of shape (images, 1, 1), factors for all channels, or (images, 3, 3).
@@ -137,7 +140,7 @@ _WEIGHT_BITS = 15
 
 @kernel
 def _to_grey(source: np.ndarray, weights: tuple[np.int32, ...], target: np.ndarray) -> None:
-    """source (pixels * 3) -> target (pixels), both of uint8."""
+    """Convert to grey: source (pixels * 3) -> target (pixels), both of uint8."""
     p = 0
     while p < target.size:
         if target.size < _LANES:
@@ -151,7 +154,7 @@ def _to_grey(source: np.ndarray, weights: tuple[np.int32, ...], target: np.ndarr
 
 
 def to_grey(source: np.ndarray, luma: tuple[np.int32, ...], target: np.ndarray) -> None:
-    """The luminance of uint8 pixels: the sum of three channels times ``luma``; both arrays contiguous.
+    """Compute the luminance of uint8 pixels: the sum of three channels times ``luma``; both arrays contiguous.
 
     The weights are multiples of 2^-15 that sum to 1.
     """
@@ -159,12 +162,14 @@ def to_grey(source: np.ndarray, luma: tuple[np.int32, ...], target: np.ndarray) 
 
 
 def scale_add(source: np.ndarray, factor: float, offset: float, target: np.ndarray) -> None:
-    """target = source * factor + offset; both contiguous."""
+    """Compute ``target = source * factor + offset``; both arrays are contiguous."""
     _scale_add(source.reshape(-1), np.float32(factor), np.float32(offset), target.reshape(-1), target.dtype.type(0))
 
 
 def transform(source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray) -> None:
-    """Each pixel of three channels times ``matrix`` (1 or 3, 3) plus ``offset``; both arrays contiguous, channels last."""
+    """Compute each pixel of three channels times ``matrix`` (1 or 3, 3) plus ``offset``; both arrays contiguous,
+    channels last.
+    """
     kernel = _transform if len(matrix) == 3 else _mix
     kernel(
         source.reshape(-1, 3),

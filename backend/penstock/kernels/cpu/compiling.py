@@ -19,13 +19,13 @@ _for_libraries = False
 
 
 def compile_for_libraries() -> None:
-    """From here on, this process compiles nothing that it calls: there are no entries for Python, and there is no cache."""
+    """Compile only for libraries from here on: no entry points for Python, no cache, and no calls in this process."""
     global _for_libraries
     _for_libraries = True
 
 
 def dispatcher_of(kernel: Compilable) -> Dispatcher[Function]:
-    """numba's dispatcher of a kernel, with our cache."""
+    """Return numba's dispatcher of a kernel, with our cache."""
     declare_all()
     options = cast(dict[str, Any], kernel.targetoptions)
     if _for_libraries:
@@ -79,12 +79,12 @@ def callback_address(function: Compilable, arguments: str, result: str) -> int:
 
 
 def numba_types(text: str) -> tuple[types.Type, ...]:
-    """numba's types for those in a text."""
+    """Return numba's types for those in a text."""
     return tuple(map(numba_type, parsed(text)))
 
 
 def numba_type(kind: Described) -> types.Type:
-    """numba's type for one of ours."""
+    """Return numba's type for one of ours."""
     if isinstance(kind, Number):
         return types.none if kind.name == "none" else numba.from_dtype(dtype_of(kind))
     if isinstance(kind, Array):
@@ -98,7 +98,8 @@ def numba_type(kind: Described) -> types.Type:
 
 
 def described_type(kind: types.Type) -> Described:
-    """Our type for one of numba's: of results. What may be None is of the type that it has otherwise: the status tells.
+    """Return our type for one of numba's: of results. What may be None is of the type that it has otherwise: the status
+    tells.
 
     Raises:
         ValueError: there is none.

@@ -13,7 +13,9 @@ from penstock.kernels.cpu.options import njit
 
 
 def converted(value: Any, like: Any) -> Any:
-    """``value`` in the type of ``like``; integers are rounded half away from zero and saturate. For use in kernels."""
+    """Return ``value`` in the type of ``like``; integers are rounded half away from zero and saturate. For use in
+    kernels.
+    """
     raise TypeError("for use inside of numba kernels")
 
 

@@ -25,7 +25,7 @@ def reflected(index: int, size: int) -> int:
 
 @kernel
 def _convolve(source: np.ndarray, window: np.ndarray, target: np.ndarray, like: np.generic) -> None:
-    """The middle axis of source (outer, n, inner) -> target of the same shape."""
+    """Convolve the middle axis of source (outer, n, inner) -> target of the same shape."""
     outer, size, inner = source.shape
     radius = window.size // 2
     line = np.empty(inner, np.float32)
@@ -74,7 +74,7 @@ _LANES = 32
 def _filter_row(
     row: np.ndarray, width: int, window: np.ndarray, padded: np.ndarray, target: np.ndarray, first: int
 ) -> None:
-    """One row of pixels -> ``target`` from ``first`` on, beyond whose end up to ``_LANES`` values are written."""
+    """Filter one row of pixels to ``target`` from ``first`` on; up to ``_LANES`` values beyond its end are written."""
     inner, radius = row.size // width, window.size // 2
     for i in range(radius):
         before, after = reflected(i - radius, width) * inner, reflected(width + i, width) * inner
@@ -95,7 +95,7 @@ def _filter_row(
 def _convolve_images(
     source: np.ndarray, vertical: np.ndarray, horizontal: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
-    """Both axes of images (number, height, width, inner) -> target of the same shape, horizontally first.
+    """Convolve both axes of images (number, height, width, inner) -> target of the same shape, horizontally first.
 
     Of what is filtered horizontally, as many rows are kept as the vertical window covers: they stay in the cache.
     """

@@ -60,7 +60,7 @@ def inverse_unit(source: np.ndarray, relative: bool, reference: np.float32) -> n
 def scaled_decibels(
     source: np.ndarray, scale: np.float32, smallest: np.float32, factor: np.float32, out: np.ndarray
 ) -> None:
-    """``factor * log(max(source * scale, smallest))`` for as many elements as ``out`` has."""
+    """Compute ``factor * log(max(source * scale, smallest))`` for as many elements as ``out`` has."""
     any_tiny = smallest < _SMALLEST_NORMAL
     for i in range(out.size):
         ratio = source[i] * scale
@@ -103,5 +103,5 @@ class Logarithm(NamedTuple):
 
 
 def to_decibels(source: np.ndarray, logarithm: Logarithm, out: np.ndarray) -> None:
-    """``factor * log(max(source / reference, smallest))``, relative error 2e-7; both are float32, contiguous."""
+    """Compute ``factor * log(max(source / reference, smallest))``, relative error 2e-7; both are float32, contiguous."""
     _to_decibels(source.reshape(-1), *logarithm, out.reshape(-1))

@@ -152,7 +152,7 @@ def declare_all() -> None:
 
 
 def _type_of_value(value: object) -> object:
-    """numba's type of a function that it knows."""
+    """Return numba's type of a function that it knows."""
     from numba.core.registry import cpu_target
 
     context = cpu_target.typing_context

@@ -37,7 +37,7 @@ from penstock.kernels.random_keys import Key
 
 @intrinsic
 def fma(_context: TypingContext, a: types.Float, _b: types.Float, _c: types.Float) -> Intrinsic:
-    """``a * b + c`` with a single rounding."""
+    """Return ``a * b + c`` with a single rounding."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.fma(*args)
@@ -49,7 +49,7 @@ def fma(_context: TypingContext, a: types.Float, _b: types.Float, _c: types.Floa
 def fill_uniform(
     out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, low: np.float32, high: np.float32
 ) -> None:
-    """Uniform numbers in [low, high), in single precision."""
+    """Fill with uniform numbers in [low, high), in single precision."""
     top = np.nextafter(high, low)
     base = min(low, top)
     scale = (max(low, top) - base) * TO_UNIT
@@ -61,7 +61,7 @@ def fill_uniform(
 def fill_uniform_double(
     out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, low: float, high: float
 ) -> None:
-    """Uniform numbers in [low, high), in double precision."""
+    """Fill with uniform numbers in [low, high), in double precision."""
     top = np.nextafter(high, low)
     base = min(low, top)
     scale = (max(low, top) - base) * 2.0**-64
@@ -74,14 +74,14 @@ def fill_uniform_double(
 def fill_rows(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, low: np.float32, high: np.float32
 ) -> None:
-    """:func:`fill_uniform` for each row."""
+    """Run :func:`fill_uniform` for each row."""
     for row in range(len(out)):
         fill_uniform(out[row], key, streams[row], start, low, high)
 
 
 @njit(nogil=True)
 def fill_rows_double(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, low: float, high: float) -> None:
-    """:func:`fill_uniform_double` for each row."""
+    """Run :func:`fill_uniform_double` for each row."""
     for row in range(len(out)):
         fill_uniform_double(out[row], key, streams[row], start, low, high)
 
@@ -101,7 +101,7 @@ _ROOT_BITS, _FRACTION_BITS = np.int32(0x3F3504F3), np.int32(23)
 
 @inner
 def _fill_logarithms(numbers: np.ndarray, out: np.ndarray) -> None:
-    """The logarithms of float32 numbers above 0, rounded from a series in double precision."""
+    """Compute the logarithms of float32 numbers above 0, rounded from a series in double precision."""
     bits, rests = numbers.view(np.int32), out.view(np.int32)
     for e in range(out.size):
         # The number is 2 ** exponent times a rest around 1.
@@ -116,7 +116,7 @@ def _fill_logarithms(numbers: np.ndarray, out: np.ndarray) -> None:
 
 @njit(nogil=True)
 def _fill_cosines(numbers: np.ndarray, out: np.ndarray) -> None:
-    """The cosines of float32 numbers from 0 to 7, rounded from series in double precision."""
+    """Compute the cosines of float32 numbers from 0 to 7, rounded from series in double precision."""
     for e in range(out.size):
         number = np.float64(numbers[e])
         quarter = np.int32(number * (2 / math.pi) + 0.5)
@@ -133,7 +133,7 @@ def _fill_cosines(numbers: np.ndarray, out: np.ndarray) -> None:
 
 @njit(nogil=True)
 def fill_normals(key: Key, stream: np.uint64, start: np.uint64, out: np.ndarray) -> None:
-    """:func:`normal` of consecutive elements' draws, at most ``NORMALS_AT_ONCE``, in loops that are vectorized.
+    """Compute :func:`normal` of consecutive elements' draws, at most ``NORMALS_AT_ONCE``, in loops that are vectorized.
 
     Logarithms and cosines may be rounded otherwise than the C library's.
     """
@@ -153,7 +153,7 @@ def fill_normals(key: Key, stream: np.uint64, start: np.uint64, out: np.ndarray)
 
 @njit(nogil=True)
 def normal_double(key: Key, stream: np.uint64, n: np.uint64) -> float:
-    """:func:`normal` in double precision, from four draws."""
+    """Return :func:`normal` in double precision, from four draws."""
     a = np.float64(draw64(key, stream, n)) * 2.0**-64
     b = np.float64(draw64(key, stream, n + np.uint64(2))) * 2.0**-64
     return math.sqrt(-2 * math.log(a)) * math.cos(2 * math.pi * b)
@@ -163,7 +163,7 @@ def normal_double(key: Key, stream: np.uint64, n: np.uint64) -> float:
 def fill_normal(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, mean: np.float32, stddev: np.float32
 ) -> None:
-    """Normally distributed numbers, in single precision; each row has its stream."""
+    """Fill with normally distributed numbers, in single precision; each row has its stream."""
     a, b = np.empty(NORMALS_AT_ONCE, np.uint32), np.empty(NORMALS_AT_ONCE, np.uint32)
     for row in range(len(out)):
         for begin in range(0, out.shape[1], NORMALS_AT_ONCE):
@@ -178,7 +178,7 @@ def fill_normal(
 def fill_normal_double(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, mean: float, stddev: float
 ) -> None:
-    """:func:`fill_normal` in double precision."""
+    """Run :func:`fill_normal` in double precision."""
     for row in range(len(out)):
         numbers, stream = out[row], streams[row]
         for e in range(numbers.size):
@@ -189,7 +189,7 @@ def fill_normal_double(
 def fill_below(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, bound: np.uint64, in_a_row: bool
 ) -> None:
-    """Unbiased integers in [0, bound); each row has its stream.
+    """Fill with unbiased integers in [0, bound); each row has its stream.
 
     ``in_a_row``: elements use consecutive draws, without gaps.
     """
@@ -205,7 +205,9 @@ def fill_below(
 def fill_weighted(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, cumulative: np.ndarray, in_a_row: bool
 ) -> None:
-    """Indices with the probabilities whose cumulative sums are ``cumulative``, ending in 1; each row has its stream."""
+    """Draw indices with the probabilities whose cumulative sums are ``cumulative``, ending in 1; each row has its
+    stream.
+    """
     stride = np.uint64(2 if in_a_row else ELEMENT_STRIDE)
     for row in range(len(out)):
         numbers, stream = out[row], streams[row]
@@ -217,7 +219,7 @@ def fill_weighted(
 
 @njit(nogil=True)
 def like(value: float, real: float) -> float:
-    """``value`` in the precision of ``real``."""
+    """Return ``value`` in the precision of ``real``."""
     if isinstance(real, np.float32):
         return np.float32(value)
     return np.float64(value)
@@ -251,7 +253,8 @@ def polar_normal(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray) -
 def gamma_above_one(
     key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float
 ) -> tuple[float, float, np.uint64]:
-    """Two factors of a number of the gamma distribution of ``shape`` >= 1 and scale 1, and the position after it.
+    """Return two factors of a number of the gamma distribution of ``shape`` >= 1 and scale 1, and the position after
+    it.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
     """
@@ -316,6 +319,6 @@ def _fill_row_of_beta(
 
 @njit(nogil=True)
 def fill_beta(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, alpha: float, beta: float) -> None:
-    """Numbers of the beta distribution, in the precision of ``out``; each row has its stream."""
+    """Fill with numbers of the beta distribution, in the precision of ``out``; each row has its stream."""
     for row in range(len(out)):
         _fill_row_of_beta(out[row], key, streams[row], start, alpha, beta)

@@ -41,7 +41,9 @@ TILE = 32
 
 
 def _roots_of_unity(powers: np.ndarray, count: int) -> np.ndarray:
-    """``exp(-2 pi i powers / count)`` as float32: alternating real and imaginary parts, in the order they are read."""
+    """Return ``exp(-2 pi i powers / count)`` as float32: alternating real and imaginary parts, in the order they are
+    read.
+    """
     angles = -2 * np.pi * powers / count
     return np.stack([np.cos(angles), np.sin(angles)], axis=-1).astype(np.float32).reshape(-1)
 
@@ -75,7 +77,7 @@ def _twiddles(size: int) -> np.ndarray:
 
 @cache
 def _split_twiddles(size: int) -> np.ndarray:
-    """Twiddles of the odd elements' spectra: for each ``j``, those of frequencies ``j + m * size / 4``."""
+    """Return twiddles of the odd elements' spectra: for each ``j``, those of frequencies ``j + m * size / 4``."""
     quarter = size // 4
     return _roots_of_unity(np.arange(quarter // 2 + 1)[:, None] + np.arange(4) * quarter, 2 * size)
 
@@ -109,7 +111,7 @@ _Bands = tuple[np.ndarray, np.ndarray, np.ndarray]
 def _copy_frames(
     signal: np.ndarray, length: int, step: int, first: int, count: int, reflect: bool, size: int, out: np.ndarray
 ) -> None:
-    """``count`` frames, starting with ``first``, at intervals of ``size`` elements of ``out``; zeros between them."""
+    """Copy ``count`` frames, starting with ``first``, at intervals of ``size`` elements of ``out``; zeros between them."""
     for i in range(out.size):
         out[i] = 0
     for lane in range(count):
@@ -128,7 +130,7 @@ def _copy_frames(
 
 @inner
 def _gather(source: np.ndarray, first: int, step: int, window: np.ndarray, work: np.ndarray) -> None:
-    """Windowed frames, side by side: even elements are real parts, odd ones imaginary; then zeros.
+    """Gather windowed frames, side by side: even elements are real parts, odd ones imaginary; then zeros.
 
     Frame ``i`` begins at ``source[first + i * step]``; nothing past the window is read. Windows have at least 8
     elements.
@@ -165,7 +167,7 @@ def _gather(source: np.ndarray, first: int, step: int, window: np.ndarray, work:
 
 @inner
 def _halve(work: np.ndarray, twiddles: np.ndarray) -> None:
-    """A step of radix 2."""
+    """Do a step of radix 2."""
     half = work.size // 2
     for a in range(0, half, _ROW):
         b, p = a + half, a // _LANES
@@ -263,7 +265,7 @@ def _store_turned(work: np.ndarray, place: int, re: Vector, im: Vector, twiddles
 
 @inner
 def _even_results(work: np.ndarray, a: int) -> _FourVectors:
-    """Results 0 and 2 of the last radix-4 step for the four complex numbers starting at ``a``."""
+    """Return results 0 and 2 of the last radix-4 step for the four complex numbers starting at ``a``."""
     b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
     pr, pi = (
         load(work, a, _LANES) + load(work, c, _LANES),
@@ -278,7 +280,7 @@ def _even_results(work: np.ndarray, a: int) -> _FourVectors:
 
 @inner
 def _odd_results(work: np.ndarray, a: int) -> _FourVectors:
-    """Results 1 and 3 of the same step."""
+    """Return results 1 and 3 of the same step."""
     b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
     mr, mi = (
         load(work, a, _LANES) - load(work, c, _LANES),
@@ -304,7 +306,7 @@ def _part(
     k: int,
     mirrored: int,
 ) -> None:
-    """Squared magnitudes, times 4, of the frequencies ``k`` and ``mirrored`` of real frames.
+    """Compute squared magnitudes, times 4, of the frequencies ``k`` and ``mirrored`` of real frames.
 
     The contributions of even and odd elements to the two differ only in sign.
     """
@@ -321,7 +323,9 @@ def _part(
 
 @inner
 def _power(work: np.ndarray, places: np.ndarray, split_twiddles: np.ndarray, out: np.ndarray, columns: int) -> None:
-    """The last step of the transform, and the power of the real frames: frequency ``k`` in row ``k`` of ``out``."""
+    """Do the last step of the transform, and compute the power of the real frames: frequency ``k`` in row ``k`` of
+    ``out``.
+    """
     quarter = places.size
     half, size = 2 * quarter, 4 * quarter
     a0r, a0i, a2r, a2i = _even_results(work, 0)
@@ -356,7 +360,9 @@ def _spectra(
     out: np.ndarray,
     columns: int,
 ) -> None:
-    """The power spectra of up to 8 frames side by side, starting with ``first``; ``columns`` is the stride of ``out``."""
+    """Compute the power spectra of up to 8 frames side by side, starting with ``first``; ``columns`` is the stride of
+    ``out``.
+    """
     twiddles, places, split_twiddles = factors
     work, frames = scratch
     if length == window.size and first >= 0 and first + (_LANES - 1) * step + length <= signal.size:
@@ -391,7 +397,7 @@ def _scratch(size: int, window: np.ndarray) -> _Scratch:
 
 @inner
 def _store_rows(block: np.ndarray, rows: int, first: int, frames: int, out: np.ndarray) -> None:
-    """``out[k, first + column] = block[k, column]``, for up to ``frames`` columns."""
+    """Set ``out[k, first + column] = block[k, column]``, for up to ``frames`` columns."""
     if first + TILE <= frames:
         for k in range(rows):
             store(out, k * frames + first, load(block, k * TILE, TILE))
@@ -403,7 +409,7 @@ def _store_rows(block: np.ndarray, rows: int, first: int, frames: int, out: np.n
 
 @inner
 def _store_columns(block: np.ndarray, rows: int, first: int, frames: int, out: np.ndarray) -> None:
-    """``out[first + column, k] = block[k, column]``, for up to ``frames`` columns."""
+    """Set ``out[first + column, k] = block[k, column]``, for up to ``frames`` columns."""
     count = min(TILE, frames - first)
     whole = count // _LANES * _LANES if rows >= _LANES else 0
     for column in range(0, whole, _LANES):
@@ -473,7 +479,7 @@ def _power_spectra(
 def _sum_bands(
     powers: np.ndarray, starts: np.ndarray, widths: np.ndarray, weights: np.ndarray, out: np.ndarray
 ) -> None:
-    """:func:`penstock.kernels.cpu.audio.weighted_rows` of the spectra of 8 frames, for rows of ``TILE``."""
+    """Compute :func:`penstock.kernels.cpu.audio.weighted_rows` of the spectra of 8 frames, for rows of ``TILE``."""
     width = weights.size // starts.size
     for m in range(starts.size):
         place, row = at(starts, m) * _LANES, m * width
@@ -493,7 +499,7 @@ def band_tile(
     scratch: TileScratch,
     sums: np.ndarray,
 ) -> None:
-    """The bands of up to ``TILE`` frames starting with frame ``t``: ``sums[m * TILE + column]``.
+    """Compute the bands of up to ``TILE`` frames starting with frame ``t``: ``sums[m * TILE + column]``.
 
     Args:
         signal: float32.
@@ -580,7 +586,7 @@ def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: boo
 
 
 def power_spectra(signal: np.ndarray, transform: Transform, time_first: bool, out: np.ndarray) -> None:
-    """The power (or magnitude) spectra of overlapping, windowed frames of a float32 signal.
+    """Compute the power (or magnitude) spectra of overlapping, windowed frames of a float32 signal.
 
     ``out`` is contiguous; frequency ``f`` of frame ``t`` is its element (f, t), or (t, f) with ``time_first``.
     """
@@ -591,5 +597,5 @@ def power_spectra(signal: np.ndarray, transform: Transform, time_first: bool, ou
 def band_power(
     signal: np.ndarray, transform: Transform, starts: np.ndarray, weights: np.ndarray, out: np.ndarray
 ) -> None:
-    """The same as :func:`power_spectra` followed by :func:`penstock.kernels.cpu.audio.weighted_rows`."""
+    """Compute :func:`power_spectra`, and of these :func:`penstock.kernels.cpu.audio.weighted_rows`."""
     _band_power(signal, transform[:], starts, weights.reshape(-1), out.shape[1], out.reshape(-1))

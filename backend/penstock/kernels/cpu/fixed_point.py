@@ -43,7 +43,7 @@ _LINE = 64
 
 @njit(inline="always", **OPTIONS)
 def _pair(first: int, second: int) -> np.int32:
-    """Two weights, for ``pair_products``."""
+    """Return two weights, for ``pair_products``."""
     return np.int32(np.int64(second) << 16 | (np.int64(first) & 0xFFFF))
 
 
@@ -56,7 +56,7 @@ def _fits_16_bits(weights: np.ndarray) -> bool:
 def _sum_row(
     flat: np.ndarray, place: int, stride: int, weights: np.ndarray, short: bool, bits: int, row: np.ndarray, count: int
 ) -> None:
-    """row[i] = sum over k of weights[k] * flat[place + k * stride + i], for i below count.
+    """Compute row[i] = sum over k of weights[k] * flat[place + k * stride + i], for i below count.
 
     Args:
         short: the weights have 16 bits.
@@ -94,7 +94,7 @@ def _sum_row(
 
 @kernel
 def _sum_rows(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray) -> None:
-    """The vertical pass: rows (H, n) -> lines (h, n)."""
+    """Do the vertical pass: rows (H, n) -> lines (h, n)."""
     flat, stride, short = rows.ravel(), rows.shape[1], _fits_16_bits(weights)
     for y in range(starts.size):
         _sum_row(flat, starts[y] * stride, stride, weights[y], short, bits, lines[y], stride)
@@ -110,7 +110,7 @@ def _sum_transposed(
     bits: int,
     lines: np.ndarray,
 ) -> None:
-    """The horizontal pass over a transposed block of rows, from column ``first`` on: (n, block) -> (w * C, block)."""
+    """Do the horizontal pass over a transposed block of rows, from column ``first`` on: (n, block) -> (w * C, block)."""
     taps, flat = weights.shape[1], weights.ravel()
     half, step = 1 << (bits - 1), channels * 16
     for x in range(starts.size):
@@ -135,7 +135,8 @@ def _sum_transposed(
 
 @inner
 def _sum_pixels(columns: np.ndarray, places: np.ndarray, pairs: np.ndarray, bits: int, lines: np.ndarray) -> None:
-    """The same for pixels of three channels, as ``transpose_pixels`` leaves them: (n / 2, C, block, 2) -> (w * C, block).
+    """Do the horizontal pass over three-channel pixels from ``transpose_pixels``: (n / 2, C, block, 2) -> (w * C,
+    block).
 
     Args:
         places: of each output pixel's first pair.
@@ -156,7 +157,7 @@ def _sum_pixels(columns: np.ndarray, places: np.ndarray, pairs: np.ndarray, bits
 
 @inner
 def _pair_weights(starts: np.ndarray, weights: np.ndarray, places: np.ndarray, pairs: np.ndarray) -> None:
-    """Weights of pairs of pixels, the first of which has an even number."""
+    """Compute weights of pairs of pixels, the first of which has an even number."""
     taps, first = weights.shape[1], starts.min()
     pairs[:] = 0
     for x in range(starts.size):
@@ -207,7 +208,7 @@ def _transpose_columns(flat: np.ndarray, place: int, stride: int, columns: np.nd
 
 @inner
 def _transpose_back(columns: np.ndarray, flat: np.ndarray, place: int, stride: int, count: int) -> None:
-    """The inverse of :func:`_transpose_columns`."""
+    """Undo :func:`_transpose_columns`."""
     x = 0
     while x < count:
         x = min(x, count - 16)
@@ -219,7 +220,7 @@ def _transpose_back(columns: np.ndarray, flat: np.ndarray, place: int, stride: i
 def _sum_columns(
     rows: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray
 ) -> None:
-    """The horizontal pass: rows (H, W * C) -> lines (H, w * C), where both may be wider."""
+    """Do the horizontal pass: rows (H, W * C) -> lines (H, w * C), where both may be wider."""
     flat, stride = rows.ravel(), rows.shape[1]
     ends, width = lines.ravel(), lines.shape[1]
     transposed = np.empty(width * 16, np.uint8)
@@ -291,7 +292,7 @@ def _split_weights(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 @inner
 def _sum_rows_by_four(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray) -> None:
-    """As :func:`_sum_rows`, four rows at a time."""
+    """Do :func:`_sum_rows` four rows at a time."""
     flat, stride, target = rows.ravel(), rows.shape[1], lines.ravel()
     if stride < _LINE or not _are_two_bytes(weights):
         _sum_rows(rows, starts, weights, bits, lines)
@@ -311,7 +312,7 @@ def _sum_rows_by_four(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray,
 def _sum_columns_by_four(
     rows: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray
 ) -> None:
-    """As :func:`_sum_columns`, four columns at a time."""
+    """Do :func:`_sum_columns` four columns at a time."""
     if channels != 3 or not _are_two_bytes(weights):
         _sum_columns(rows, channels, starts, weights, bits, lines)
         return
@@ -335,7 +336,7 @@ def _sum_columns_by_four(
 
 @kernel
 def sum_rows(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray) -> None:
-    """The vertical pass, as this machine does it best: rows (H, n) -> lines (h, n), n at least ``BLOCK``."""
+    """Do the vertical pass in this machine's fastest way: rows (H, n) -> lines (h, n), n at least ``BLOCK``."""
     if are_supported():
         _sum_rows_by_four(rows, starts, weights, bits, lines)
     else:
@@ -346,7 +347,9 @@ def sum_rows(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: in
 def sum_columns(
     rows: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray
 ) -> None:
-    """The horizontal pass, likewise: rows (H, W * C) -> lines (H, w * C), H and both widths at least ``BLOCK``."""
+    """Do the horizontal pass in this machine's fastest way: rows (H, W * C) -> lines (H, w * C), H and both widths at
+    least ``BLOCK``.
+    """
     if are_supported():
         _sum_columns_by_four(rows, channels, starts, weights, bits, lines)
     else:
@@ -366,7 +369,7 @@ def _resample_both(
     between: np.ndarray,
     lines: np.ndarray,
 ) -> None:
-    """Both passes, the horizontal one first.
+    """Do both passes, the horizontal one first.
 
     Args:
         between: what the first pass makes of the rows that are read.
@@ -421,7 +424,7 @@ def resample_image(
 
 
 def kept_positions(taps: ReferenceTaps) -> slice | None:
-    """Which positions of the input are the output's, where these are left as they are, in their order."""
+    """Return which positions of the input are the output's, where these are left as they are, in their order."""
     starts, weights, bits = taps
     if weights.shape[1] > 1:
         return None

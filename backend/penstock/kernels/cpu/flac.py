@@ -72,7 +72,7 @@ def _signed(data: np.ndarray, position: int, bits: int) -> int:
 
 @inner
 def _ones_after_zeros(data: np.ndarray, position: int, end: int) -> int:
-    """Where the next bit that is set is; -1 if there is none before ``end``."""
+    """Return where the next bit that is set is; -1 if there is none before ``end``."""
     while position < end:
         word = load_word(data, position >> 3) << np.uint64(position & 7)
         zeros = leading_zeros(word)
@@ -170,7 +170,7 @@ def _predict_by_eight(samples: np.ndarray, factors: np.ndarray, shift: int, firs
 
 @inner
 def _predict(samples: np.ndarray, factors: np.ndarray, order: int, shift: int, first: int, last: int) -> None:
-    """The same for any order."""
+    """Undo linear prediction of any order."""
     for i in range(first, last):
         total = 0
         for k in range(order):
@@ -269,7 +269,7 @@ def _block_size(data: np.ndarray, code: int, at: int) -> tuple[int, int]:
 
 @inner
 def _join_stereo(samples: np.ndarray, assignment: int, size: int) -> None:
-    """Left and right from one of them, or their mean, and their difference."""
+    """Restore left and right from one of them, or their mean, and their difference."""
     left, right = samples[0], samples[1]
     for i in range(_HISTORY, _HISTORY + size):
         if assignment == 8:

@@ -9,7 +9,7 @@ from penstock.kernels.cpu.options import kernel
 
 @kernel
 def _round(bits: np.ndarray, target: np.ndarray) -> None:
-    """From the bits of singles to those of the nearest halves. Branchless, so that the loop is vectorized."""
+    """Convert the bits of singles to those of the nearest halves. Branchless, so that the loop is vectorized."""
     for i in range(bits.size):
         magnitude = np.int32(bits[i] & 0x7FFFFFFF)
         sign = np.int32((bits[i] >> 16) & 0x8000)

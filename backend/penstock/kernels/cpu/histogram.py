@@ -138,7 +138,9 @@ def _blend(
     fy: np.float32,
     target: np.ndarray,
 ) -> None:
-    """A row of pixels, interpolated between four tables each, which begin at ``lefts`` and ``rights`` in two rows."""
+    """Compute a row of pixels, interpolated between four tables each, which begin at ``lefts`` and ``rights`` in two
+    rows.
+    """
     one = np.float32(1)
     for x in range(source.size):
         left, right, fx = np.uint64(lefts[x] + source[x]), np.uint64(rights[x] + source[x]), nearness[x]

@@ -70,7 +70,7 @@ class Entry(NamedTuple):
     results: str
 
     def native_code(self) -> NativeCode:
-        """For calls from Python."""
+        """Return the native code for calls from Python."""
         (result,) = parsed(self.results)
         return NativeCode(self.address, self.release, program_for_results(result))
 
@@ -112,7 +112,7 @@ class KernelLibrary:
         return Entry(self._address(symbol), self._address(RELEASE), results)
 
     def signatures(self) -> list[str]:
-        """All that it has, as `signatures.txt` writes it."""
+        """Return all that it has, as `signatures.txt` writes it."""
         return [f"{name} ({types})" for name, own in self._entries.items() for types in own]
 
     def _address(self, symbol: str) -> int:
@@ -156,13 +156,13 @@ def _check_end(path: Path) -> None:
 
 
 def folder_in_checkout() -> Path | None:
-    """Where a checkout's library is: code differs between versions of Python, and between processors."""
+    """Return where a checkout's library is: code differs between versions of Python, and between processors."""
     root = checkout()
     return None if root is None else root / "build" / "kernels" / f"{sys.implementation.cache_tag}-{processor()[:40]}"
 
 
 def folder_of_levels(root: Path, architecture: str) -> Path:
-    """Where a checkout has the libraries for a wheel, each in a folder named by its level.
+    """Return where a checkout has the libraries for a wheel, each in a folder named by its level.
 
     Args:
         root: of the checkout.
@@ -173,7 +173,7 @@ def folder_of_levels(root: Path, architecture: str) -> Path:
 
 @functools.cache
 def processor() -> str:
-    """This machine's processor: its model and a digest of what it has, as far as the system tells."""
+    """Return this machine's processor: its model and a digest of what it has, as far as the system tells."""
     facts = _facts()
     text = " ".join(sorted(facts.get("flags", facts.get("Features", "")).split()))
     digest = hashlib.sha256(f"{facts.get('model name', '')} {text}".encode()).hexdigest()[:12]
@@ -182,7 +182,7 @@ def processor() -> str:
 
 @functools.cache
 def _facts() -> dict[str, str]:
-    """What the system tells of the first processor."""
+    """Return what the system tells of the first processor."""
     try:
         with Path("/proc/cpuinfo").open() as file:
             lines = list(itertools.takewhile(str.strip, file))

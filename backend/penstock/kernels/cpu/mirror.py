@@ -15,7 +15,7 @@ _LANES = 16
 
 @kernel
 def _mirror_single(source: np.ndarray, target: np.ndarray) -> None:
-    """target[r, x] = source[r, -1 - x], for rows of at least ``_LANES`` elements."""
+    """Set target[r, x] = source[r, -1 - x], for rows of at least ``_LANES`` elements."""
     rows, width = source.shape
     for r in range(rows):
         row, out = source[r], target[r]
@@ -29,7 +29,7 @@ def _mirror_single(source: np.ndarray, target: np.ndarray) -> None:
 
 @kernel
 def _mirror_triple(source: np.ndarray, target: np.ndarray) -> None:
-    """The same for pixels of three elements."""
+    """Mirror rows like :func:`_mirror_single`, of pixels of three elements."""
     rows, elements = source.shape
     width = elements // 3
     for r in range(rows):
@@ -42,7 +42,7 @@ def _mirror_triple(source: np.ndarray, target: np.ndarray) -> None:
 
 
 def mirror_axis(source: np.ndarray, axis: int, target: np.ndarray) -> None:
-    """``target[..., x, ...] = source[..., -1 - x, ...]``.
+    """Set ``target[..., x, ...] = source[..., -1 - x, ...]``.
 
     Args:
         source: any array.

@@ -174,7 +174,7 @@ def standardize_row(
     shift: np.float32,
     target: np.ndarray,
 ) -> None:
-    """Elements ``begin`` to ``end``, both arrays of float32."""
+    """Standardize elements ``begin`` to ``end``; both arrays are float32."""
     blocks, count = end - (end - begin) % _LANES, end - begin
     totals = widened(zeros(_LANES))
     for i in range(begin, blocks, _LANES):
@@ -252,7 +252,7 @@ def squared_deviations(data: np.ndarray, volumes: tuple[int, int], mean: np.ndar
 def normalize(
     data: np.ndarray, volumes: tuple[int, int], mean: np.ndarray, factor: np.ndarray, shift: float, target: np.ndarray
 ) -> None:
-    """``(data - mean) * factor + shift`` in single precision, converted to the type of ``target``.
+    """Compute ``(data - mean) * factor + shift`` in single precision, converted to the type of ``target``.
 
     Args:
         data, volumes: see :func:`around`.
@@ -300,6 +300,6 @@ def standardize(data: np.ndarray, volumes: tuple[int, int], standard: Standard, 
 
 
 def _spread(values: np.ndarray, volumes: tuple[int, int]) -> np.ndarray:
-    """One value, or as many as ``volumes`` has, as float32 of that shape."""
+    """Return one value, or as many as ``volumes`` has, as float32 of that shape."""
     single = values.astype(np.float32, copy=False)
     return np.full(volumes, single) if single.size == 1 else np.ascontiguousarray(single).reshape(volumes)

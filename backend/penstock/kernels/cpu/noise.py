@@ -21,7 +21,7 @@ def add_normal(
     mean: np.float32,
     stddev: np.float32,
 ) -> None:
-    """``source`` plus normally distributed noise, in single precision."""
+    """Add normally distributed noise to ``source``, in single precision."""
     numbers, like = np.empty(NORMALS_AT_ONCE, np.float32), out.dtype.type(0)
     for first in range(0, out.size, NORMALS_AT_ONCE):
         part, given = out[first : first + NORMALS_AT_ONCE], source[first : first + NORMALS_AT_ONCE]
@@ -34,7 +34,7 @@ def add_normal(
 def add_normal_double(
     out: np.ndarray, source: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, mean: float, stddev: float
 ) -> None:
-    """:func:`add_normal` in double precision, for wide integers."""
+    """Do :func:`add_normal` in double precision, for wide integers."""
     for e in range(out.size):
         noise = fma(normal_double(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
         out[e] = converted(np.float64(source[e]) + noise, out[e])

@@ -22,7 +22,7 @@ _MAX_BYTES_IN_VECTORS = 2
 
 @njit(inline="always", **OPTIONS)
 def normalized(value: float, mean: np.float32, factor: np.float32, shift: np.float32) -> np.float32:
-    """One value, normalized in float32; all kernels that normalize images use this order of operations."""
+    """Return one value, normalized in float32; all kernels that normalize images use this order of operations."""
     return (np.float32(value) - mean) * factor + shift
 
 
@@ -95,7 +95,7 @@ def _normalize_in_blocks(record: np.ndarray, images: np.ndarray, like: np.generi
 def _triples_to_planes(
     image: np.record, mirror: bool, mean: np.ndarray, factor: np.ndarray, shift: np.float32, like: np.generic
 ) -> None:
-    """Pixels of three channels, side by side, to planes."""
+    """Store three-channel pixels, side by side, as planes."""
     columns = image.extents[1]
     mean_r, mean_g, mean_b = mean[0], mean[1], mean[2]
     factor_r, factor_g, factor_b = factor[0], factor[1], factor[2]

@@ -19,7 +19,7 @@ _CHANNELS = 4
 
 @functools.cache
 def opencv() -> ModuleType:
-    """OpenCV's module; raises ImportError with installation advice if it is missing."""
+    """Return OpenCV's module; raises ImportError with installation advice if it is missing."""
     try:
         import cv2
     except ImportError as error:
@@ -28,12 +28,12 @@ def opencv() -> ModuleType:
 
 
 def border(name: str) -> int:
-    """OpenCV's constant for a border: ``constant``, ``replicate``, ``reflect``, ``reflect_101`` or ``wrap``."""
+    """Return OpenCV's constant for a border: ``constant``, ``replicate``, ``reflect``, ``reflect_101`` or ``wrap``."""
     return int(getattr(opencv(), f"BORDER_{name.upper()}"))
 
 
 def images(array: np.ndarray, layout: str) -> list[np.ndarray]:
-    """Views of an HW, HWC or CHW array as images for OpenCV: single planes if channels come first."""
+    """Return views of an HW, HWC or CHW array as images for OpenCV: single planes if channels come first."""
     return list(array) if layout.startswith("C") else [array]
 
 
@@ -66,7 +66,7 @@ def warp(
     fill: Sequence[float],
     target: np.ndarray,
 ) -> None:
-    """`cv2.warpAffine` or `cv2.warpPerspective` of an image (H, W) or (H, W, C).
+    """Apply `cv2.warpAffine` or `cv2.warpPerspective` to an image (H, W) or (H, W, C).
 
     Args:
         source: contiguous.

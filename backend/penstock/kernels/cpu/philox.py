@@ -34,7 +34,7 @@ TO_UNIT = np.float32(2.0**-32)
 
 
 def _parts(key: Key) -> tuple[np.uint64, np.uint64]:
-    """A key, and the block that positions count from. For use in kernels."""
+    """Return a key, and the block that positions count from. For use in kernels."""
     raise TypeError("for use inside of numba kernels")
 
 
@@ -64,7 +64,9 @@ def block(key: Key, stream: np.uint64, counter: np.uint64) -> _Block:
 
 @njit(nogil=True)
 def fill_blocks(out: np.ndarray, key: Key, stream: np.uint64, counter: np.uint64) -> None:
-    """The words of consecutive blocks, 64-bit integers; after the last block of a stream comes the next stream."""
+    """Fill with the words of consecutive blocks, 64-bit integers; after the last block of a stream comes the next
+    stream.
+    """
     for first in range(0, out.size, 4):
         out[first], out[first + 1], out[first + 2], out[first + 3] = block(key, stream, counter)
         counter += np.uint64(1)
@@ -122,7 +124,7 @@ def _draw_below_32_bits(key: Key, stream: np.uint64, n: np.uint64, bound: np.uin
 
 @njit(nogil=True)
 def unit(bits: np.uint64) -> np.float32:
-    """32 random bits as a number in [0, 1]."""
+    """Return 32 random bits as a number in [0, 1]."""
     return np.float32(bits) * TO_UNIT
 
 
@@ -161,7 +163,9 @@ def draw_pair(key: Key, stream: np.uint64, n: np.uint64) -> _Drawn:
 
 @njit(nogil=True)
 def fill_pairs(key: Key, stream: np.uint64, n: np.uint64, first: np.ndarray, second: np.ndarray) -> None:
-    """:func:`draw_pair` for consecutive elements, the first of which begins at draw ``n``; in loops that are vectorized."""
+    """Do :func:`draw_pair` for consecutive elements, the first of which begins at draw ``n``; in loops that are
+    vectorized.
+    """
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     for e in range(first.size):
         place = n + np.uint64(ELEMENT_STRIDE) * np.uint64(e)
@@ -184,28 +188,28 @@ def fill_pairs(key: Key, stream: np.uint64, n: np.uint64, first: np.ndarray, sec
 
 @njit(nogil=True)
 def fill_draws(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
-    """Consecutive draws from ``start`` on."""
+    """Fill with consecutive draws from ``start`` on."""
     for i in range(out.size):
         out[i] = draw(key, stream, start + np.uint64(i))
 
 
 @njit(nogil=True)
 def fill_bits(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
-    """The first draw of each element, as 64-bit integers."""
+    """Fill with the first draw of each element, as 64-bit integers."""
     for e in range(out.size):
         out[e] = draw_of_element(key, stream, start, e)
 
 
 @njit(nogil=True)
 def fill_rows_of_bits(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64) -> None:
-    """:func:`fill_bits` for each row."""
+    """Do :func:`fill_bits` for each row."""
     for row in range(len(out)):
         fill_bits(out[row], key, streams[row], start)
 
 
 @njit(nogil=True)
 def fill_rows_of_flips(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, last_head: np.uint64) -> None:
-    """Whether the first draw of each element is at most ``last_head``."""
+    """Record whether the first draw of each element is at most ``last_head``."""
     for row in range(len(out)):
         flips, stream = out[row], streams[row]
         for e in range(flips.size):

@@ -26,7 +26,7 @@ def _clipped(value: np.float32) -> np.uint8:
 
 @kernel
 def luma(pixels: np.ndarray, result: np.ndarray) -> None:
-    """Mode L of (n, 3 or more), to (n,)."""
+    """Convert (n, 3 or more) to mode L, (n,)."""
     for i in range(len(pixels)):
         red, green, blue = np.uint32(pixels[i, 0]), np.uint32(pixels[i, 1]), np.uint32(pixels[i, 2])
         total = red * np.uint32(19595) + green * np.uint32(38470) + blue * np.uint32(7471) + np.uint32(32768)
@@ -35,7 +35,7 @@ def luma(pixels: np.ndarray, result: np.ndarray) -> None:
 
 @kernel
 def blend(first: np.ndarray, second: np.ndarray, share: np.float32, result: np.ndarray) -> None:
-    """Contiguous arrays of one size: ``first`` where the share is 0, ``second`` where it is 1, and beyond."""
+    """Blend contiguous arrays of one size: ``first`` for a share of 0, ``second`` for 1, extrapolated beyond."""
     for i in range(result.size):
         one = np.int32(first[i])
         difference = np.float32(np.int32(second[i]) - one)
@@ -44,7 +44,7 @@ def blend(first: np.ndarray, second: np.ndarray, share: np.float32, result: np.n
 
 @kernel
 def blend_grey(pixels: np.ndarray, share: np.float32, result: np.ndarray) -> None:
-    """The same of (n, 3 or 4) with their mode L, where the share is 0; the fourth channel stays."""
+    """Blend (n, 3 or 4) with its mode L, which a share of 0 gives; a fourth channel is unchanged."""
     for i in range(len(pixels)):
         red, green, blue = np.uint32(pixels[i, 0]), np.uint32(pixels[i, 1]), np.uint32(pixels[i, 2])
         total = red * np.uint32(19595) + green * np.uint32(38470) + blue * np.uint32(7471) + np.uint32(32768)
@@ -58,7 +58,7 @@ def blend_grey(pixels: np.ndarray, share: np.float32, result: np.ndarray) -> Non
 
 @kernel
 def count_levels(pixels: np.ndarray, counts: np.ndarray) -> None:
-    """The histogram of each channel of (n, C), in (C, 256)."""
+    """Count the values of each channel of (n, C), in (C, 256)."""
     flat, channels = pixels.ravel(), pixels.shape[1]
     for c in range(channels):
         row = counts[c]
@@ -68,7 +68,7 @@ def count_levels(pixels: np.ndarray, counts: np.ndarray) -> None:
 
 @kernel
 def look_up_levels(pixels: np.ndarray, tables: np.ndarray, result: np.ndarray) -> None:
-    """The values of (n, C) in tables of (C, 256)."""
+    """Look up the values of (n, C) in tables of (C, 256)."""
     flat, ends, channels = pixels.ravel(), result.ravel(), pixels.shape[1]
     for c in range(channels):
         row = tables[c]
@@ -78,7 +78,7 @@ def look_up_levels(pixels: np.ndarray, tables: np.ndarray, result: np.ndarray) -
 
 @kernel
 def shift_hue(pixels: np.ndarray, shift: int, result: np.ndarray) -> None:
-    """Of (n, 3): to mode HSV, there the hue plus ``shift``, and back."""
+    """Convert (n, 3) to mode HSV, add ``shift`` to the hue, and convert back."""
     for i in range(len(pixels)):
         red, green, blue = np.int32(pixels[i, 0]), np.int32(pixels[i, 1]), np.int32(pixels[i, 2])
         most, least = max(red, green, blue), min(red, green, blue)
@@ -114,13 +114,13 @@ def shift_hue(pixels: np.ndarray, shift: int, result: np.ndarray) -> None:
 
 @inner
 def _rounded(value: float) -> int:
-    """Half away from zero, clipped."""
+    """Return half away from zero, clipped."""
     return min(max(math.floor(value + 0.5), 0), 255)
 
 
 @kernel
 def smooth(image: np.ndarray, result: np.ndarray) -> None:
-    """`ImageFilter.SMOOTH` of (H, W, C) of at least three rows and columns; the border stays."""
+    """Apply `ImageFilter.SMOOTH` to (H, W, C) of at least three rows and columns; the border is unchanged."""
     height, width, channels = image.shape
     side, centre = np.float32(1.0) / np.float32(13.0), np.float32(5.0) / np.float32(13.0)
     result[0], result[height - 1] = image[0], image[height - 1]
@@ -167,7 +167,7 @@ def _cubic_line(image: np.ndarray, row: int, x: int, dx: float, c: int) -> float
 
 @inner
 def _bicubic(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -> float:
-    """Lines below the image are the last one above them."""
+    """Interpolate bicubically; lines below the image equal the last one above them."""
     height = image.shape[0]
     first = _cubic_line(image, min(max(y - 1, 0), height - 1), x, dx, c)
     second = _cubic_line(image, y, x, dx, c) if 0 <= y < height else first
@@ -219,7 +219,7 @@ def _fixed(value: float) -> int:
 
 @kernel
 def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
-    """The nearest pixels, found in 16 fractional bits."""
+    """Take the nearest pixels, found in 16 fractional bits."""
     height, width, channels = image.shape
     flat, ends = image.ravel(), result.ravel()
     a, b, d, e = _fixed(terms[0]), _fixed(terms[1]), _fixed(terms[3]), _fixed(terms[4])
@@ -239,7 +239,7 @@ def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> Non
 
 @kernel
 def _warp_scaled(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
-    """The nearest pixels where axes stay axes."""
+    """Take the nearest pixels where the transform keeps axes parallel."""
     height, width, channels = image.shape
     flat, ends = image.ravel(), result.ravel()
     columns = np.full(result.shape[1], -1, np.int64)
@@ -259,7 +259,7 @@ def _warp_scaled(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> No
 
 
 def warp(image: np.ndarray, terms: np.ndarray, kind: int, result: np.ndarray) -> None:
-    """`Image.transform`: the pixels of ``result`` that come from inside the image are overwritten.
+    """Do `Image.transform`: overwrite the pixels of ``result`` that come from inside the image.
 
     Args:
         image: (H, W, C) of uint8, contiguous.
@@ -288,7 +288,7 @@ def _reaches(terms: np.ndarray, height: int, width: int) -> bool:
 
 @kernel
 def convolve(image: np.ndarray, kernel: np.ndarray, result: np.ndarray) -> None:
-    """A filter of floats over (H, W, C) of uint8, mirrored at the borders but for the outermost pixels, and rounded.
+    """Filter (H, W, C) of uint8 in floats, mirrored at the borders but for the outermost pixels, and round.
 
     Args:
         image: of more rows and columns than half the kernel's.

@@ -86,7 +86,7 @@ def crop_windows(
     attempts: int,
     windows: np.ndarray,
 ) -> None:
-    """A random window of each image; see :func:`crop_window`."""
+    """Draw a random window of each image; see :func:`crop_window`."""
     for i in range(len(streams)):
         y, x, h, w = crop_window(key, streams[i], start, extents[i, 0], extents[i, 1], area, ratio, attempts)
         windows[i, 0], windows[i, 1], windows[i, 2], windows[i, 3] = y, x, h, w

@@ -87,7 +87,9 @@ _A_LAW_SAMPLES, _MU_LAW_SAMPLES = _a_law(), _mu_law()
 
 
 def _number(value: Any, like: Any) -> Any:
-    """A stored sample in the type of ``like``, as libsndfile converts it; integers span all of int32. For use in kernels."""
+    """Return a stored sample in the type of ``like``, as libsndfile converts it; integers span int32. For use in
+    kernels.
+    """
     raise TypeError("for use inside of numba kernels")
 
 
@@ -160,7 +162,7 @@ def _convert(encoding: int, source: int, count: int, target: np.ndarray, like: n
 
 @inner
 def _mean(samples: np.ndarray, channels: int, target: np.ndarray) -> None:
-    """The mean of the channels of all frames, added up in numpy's order."""
+    """Compute the mean of the channels of all frames, added up in numpy's order."""
     count, divisor, place = target.size, np.float32(channels), pointer(samples)
     if channels == 2:
         for i in range(count):
@@ -211,7 +213,7 @@ def _convert_piece(record: np.ndarray, _scratch: int, like: np.generic) -> None:
 
 @kernel
 def _convert_piece_past_cache(record: np.ndarray, scratch: int, like: np.float32) -> None:
-    """Do so for large outputs of floats."""
+    """Do :func:`_convert_piece` for large outputs of floats, past the cache."""
     piece = record_at(record)
     first, end, width = piece.first * piece.channels, piece.last * piece.channels, _SAMPLE_BYTES[piece.encoding]
     for start in range(first, end, _CACHED_SAMPLES):
@@ -266,7 +268,7 @@ def _mix_piece(record: np.ndarray, scratch: int, like: np.generic) -> None:
 
 @kernel
 def _mix_piece_past_cache(record: np.ndarray, scratch: int, like: np.float32) -> None:
-    """Do so for large outputs of floats."""
+    """Do :func:`_mix_piece` for large outputs of floats, past the cache."""
     piece = record_at(record)
     for first in range(piece.first, piece.last, _WINDOW_FRAMES):
         last, place = min(first + _WINDOW_FRAMES, piece.last), piece.target + _FLOAT_BYTES * first

@@ -117,7 +117,7 @@ def _take_row(
     out: np.ndarray,
     like: np.generic,
 ) -> None:
-    """One row of the output, flat; ``rows`` and ``columns`` are int32 work space of its width."""
+    """Take one row of the output, flat; ``rows`` and ``columns`` are int32 scratch memory of its width."""
     if linear:
         _linear_row(source, xs, ys, shift, fill, out, like)
     else:

@@ -97,7 +97,7 @@ def _sum_rows(
     begin: int,
     count: int,
 ) -> None:
-    """row[begin + i] = sum over k of weights[k] * flat[y * stride + column + i], for i below count.
+    """Compute row[begin + i] = sum over k of weights[k] * flat[y * stride + column + i], for i below count.
 
     There, y is start + k, or the nearest row from ``low`` on and before ``high``.
     """
@@ -121,7 +121,7 @@ def _sum_rows(
 def _sum_inner_rows(
     flat: np.ndarray, first: int, stride: int, weights: np.ndarray, row: np.ndarray, begin: int, count: int
 ) -> None:
-    """row[begin + i] = sum over k of weights[k] * flat[first + k * stride + i], for i below count."""
+    """Compute row[begin + i] = sum over k of weights[k] * flat[first + k * stride + i], for i below count."""
     i = 0
     while i < count:
         place = first + i
@@ -154,7 +154,7 @@ def _sum_columns(
     blocks: np.ndarray,
     line: np.ndarray,
 ) -> None:
-    """line[x * channels + c] = sum over k of weights[x, k] * row[(starts[x] - first + k) * channels + c]."""
+    """Compute line[x * channels + c] = sum over k of weights[x, k] * row[(starts[x] - first + k) * channels + c]."""
     taps = weights.shape[1]
     if blocks.size:
         _sum_blocks(row, first, channels, starts, blocks, taps, line)
@@ -178,7 +178,7 @@ def _sum_columns(
 def _sum_blocks(
     row: np.ndarray, first: int, channels: int, starts: np.ndarray, blocks: np.ndarray, taps: int, line: np.ndarray
 ) -> None:
-    """:func:`_sum_columns` for blocks of columns of at most four channels: four lanes of a vector for each column."""
+    """Do :func:`_sum_columns` for blocks of columns of at most four channels: four lanes of a vector for each column."""
     x, place = 0, 0
     while x < starts.size:
         # The last block overlaps the previous one.
@@ -235,7 +235,7 @@ def _span(starts: np.ndarray, taps: int) -> tuple[int, int]:
 
 @inner
 def _inside(first: int, count: int, low: int, high: int) -> tuple[int, int]:
-    """Which of ``count`` columns from the first on are not copies of the edge, of which there is one at least."""
+    """Return which of ``count`` columns from the first on are not copies of the edge, of which there is one at least."""
     left = min(max(low - first, 0), count - 1)
     return left, max(min(high - first, count), left + 1)
 
@@ -264,7 +264,9 @@ def _sum_strip(
     begin: int,
     count: int,
 ) -> None:
-    """strip[j, begin + i] = the sum of :func:`_sum_rows` of line y + j, for i below count; ``floats`` is scratch memory."""
+    """Compute strip[j, begin + i] = the sum of :func:`_sum_rows` of line y + j, i below count; ``floats`` is scratch
+    memory.
+    """
     lines, taps = min(len(strip), starts.size - y), weights.shape[1]
     if lines == 1:
         _sum_rows(flat, column, stride, starts[y], weights[y], low, high, strip[0], begin, count)
@@ -309,7 +311,7 @@ def _sum_line(
     floats: np.ndarray,
     line: np.ndarray,
 ) -> None:
-    """The next line of the output, from the strip that it belongs to.
+    """Compute the next line of the output, from the strip that it belongs to.
 
     In a strip, pixels beyond an edge are copies of it.
     """
@@ -337,7 +339,9 @@ def _sum_line(
 
 
 def _whole(value: np.float32, like: np.generic) -> np.float32:
-    """A value as the type of ``like`` would hold it, as float32: saturated and rounded, halves to even numbers. For use in kernels."""
+    """Return a value as the type of ``like`` would hold it, as float32: saturated, rounded half to even. For use in
+    kernels.
+    """
     raise TypeError("for use inside of numba kernels")
 
 
@@ -366,7 +370,7 @@ def _whole_of(value, like):  # type: ignore[no-untyped-def]
 
 @inner
 def _round(line: np.ndarray, rests: np.ndarray, skipped: int, out: np.ndarray, like: np.generic) -> None:
-    """Saturates, rounds and stores the values of a line.
+    """Saturate, round and store the values of a line.
 
     Args:
         line: the values.
@@ -482,7 +486,7 @@ def _resample_columns_first(
     target_stride: int,
     like: np.generic,
 ) -> None:
-    """:func:`_resample_lines` in the other order; ``read``: the rows that are."""
+    """Do :func:`_resample_lines` in the other order; ``read``: the rows that are read."""
     first, count = _span(columns.starts, columns.weights.shape[1])
     blocks = _blocks(columns.weights, channels, scratch.blocks)
     line, one = scratch.line, scratch.floats[:1]
@@ -526,7 +530,7 @@ def _piece(elements: int) -> int:
 
 @inner
 def _strip_lines(taps: int, size: int) -> int:
-    """How many lines are summed together, of elements of this many bytes."""
+    """Return how many lines are summed together, of elements of this many bytes."""
     return _STRIP if size < 4 and taps >= _MANY_TAPS else 1
 
 
@@ -639,7 +643,7 @@ def fill_resamplings(
 
 @kernel
 def _read(record: np.ndarray, region: np.ndarray) -> None:
-    """The rows and columns that a part of the output depends on."""
+    """Find the rows and columns that a part of the output depends on."""
     work, window = record_at(record), record_at(region)
     for axis in range(2):
         place = work.first + axis
@@ -658,7 +662,7 @@ def _read(record: np.ndarray, region: np.ndarray) -> None:
 
 @kernel
 def _covered(record: np.ndarray, region: np.ndarray) -> None:
-    """Pixels are computed whole."""
+    """Extend a part to whole pixels, which are computed together."""
     work, window = record_at(record), record_at(region)
     for place in range(work.first + 2, work.rank):
         window.anchor[place], window.extents[place] = 0, work.shape[place]
@@ -713,7 +717,7 @@ def _resample_part(
     like: np.generic,
     like_out: np.generic,
 ) -> None:
-    """A part of a sample; of both arrays, the pixels of a row lie side by side."""
+    """Resample a part of a sample; in both arrays, the pixels of a row lie side by side."""
     work, source, target = record_at(record), record_at(source_part), record_at(target_part)
     first = work.first
     top, left = target.anchor[first], target.anchor[first + 1]
@@ -808,7 +812,7 @@ def resampling_kernels(source: np.dtype, target: np.dtype) -> ResamplingKernels:
 def _resample_inner_axis(
     source: np.ndarray, axis: _Axis, rests: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
-    """The middle axis of source (outer, n, inner) -> target (outer, m, inner)."""
+    """Resample the middle axis of source (outer, n, inner) -> target (outer, m, inner)."""
     size, count = source.shape[1], source.shape[2]
     flat = source.ravel()
     row = np.empty(count, np.float32)
@@ -823,7 +827,7 @@ def _resample_inner_axis(
 def _resample_rows(
     source: np.ndarray, channels: int, columns: _Axis, rests: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
-    """The columns of source (rows, W * C) -> target (rows, w * C)."""
+    """Resample the columns of source (rows, W * C) -> target (rows, w * C)."""
     width, taps = columns.weights.shape
     first, count = _span(columns.starts, taps)
     blocks = _blocks(columns.weights, channels, np.empty(-(-width // _BLOCK) * _BLOCK * taps, np.float32))
@@ -838,7 +842,7 @@ def _resample_rows(
 def _gather_plane(
     source: np.ndarray, channels: int, rows: np.ndarray, columns: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
-    """Nearest neighbours of source (H, W * C) -> target (h, w * C)."""
+    """Copy nearest neighbours of source (H, W * C) -> target (h, w * C)."""
     for y in range(rows.size):
         _gather_line(source[rows[y]], channels, columns, target[y], like)
 

@@ -114,7 +114,7 @@ def _needed(columns: int, step: float, slack: int, size: int, channels: int, rou
 def _segment(
     count: int, step: float, taps: int, size: int, channels: int, room: int, rounding: int, few: int
 ) -> tuple[int, int]:
-    """Output columns per block, and an upper bound of the elements of a row that a block needs."""
+    """Return output columns per block, and an upper bound of the elements of a row that a block needs."""
     # The starts of columns are rounded, at worst in single precision.
     slack = taps + 2 + (size >> 20)
     whole = _needed(count, step, slack, size, channels, rounding)
@@ -132,7 +132,7 @@ def _segment(
 
 @inner
 def _together(row: int, address: int, itemsize: int, most: int) -> int:
-    """Elements that can be read at once, from the elements of a row and the address of the first."""
+    """Return elements that can be read at once, from the elements of a row and the address of the first."""
     while most > 1 and (row % most != 0 or address % (most * itemsize) != 0):
         most = 4 if most > 4 else 1
     return most
@@ -283,7 +283,7 @@ def _plan_rows(
 
 @inner
 def _strip_memory(kept: int, rows: int, taps: int, weights: int, pitch: int, limits: np.record) -> int:
-    """Bytes of shared memory of a block that makes a strip."""
+    """Return bytes of shared memory of a block that makes a strip."""
     chunks = rows * -(-taps // limits.read_rows) + 1
     return 4 * kept * pitch + limits.own_bytes + 8 * (rows * taps + chunks) + 4 * (4 * rows + weights)
 

@@ -27,7 +27,9 @@ _CHUNK = 64
 
 @njit(nogil=True)
 def poisson_terms(mean: float, terms: np.ndarray) -> None:
-    """The constants that :func:`poisson` needs for a mean; the first of the ``_TERMS`` numbers is the mean itself."""
+    """Compute the constants that :func:`poisson` needs for a mean; the first of the ``_TERMS`` numbers is the mean
+    itself.
+    """
     terms[0] = mean
     if mean < _FEW:
         terms[1] = math.exp(-mean)
@@ -60,7 +62,7 @@ def log_factorial_of(number: float, known: np.ndarray) -> float:
 
 @njit(nogil=True)
 def _fill_first_words(words: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
-    """The words of the first three blocks of consecutive elements, in columns. Vectorized."""
+    """Compute the words of the first three blocks of consecutive elements, in columns. Vectorized."""
     for e in range(words.shape[1]):
         counter = (start + np.uint64(ELEMENT_STRIDE) * np.uint64(e)) >> np.uint64(2)
         words[0, e], words[1, e], words[2, e], words[3, e] = block(key, stream, counter)
@@ -70,7 +72,9 @@ def _fill_first_words(words: np.ndarray, key: Key, stream: np.uint64, start: np.
 
 @njit(nogil=True)
 def _poisson_of_few(key: Key, stream: np.uint64, n: np.uint64, limit: float, words: np.ndarray, e: int) -> float:
-    """How many canonical numbers, multiplied, stay above ``limit``; column ``e`` of ``words`` has the first ones."""
+    """Return how many canonical numbers, multiplied, stay above ``limit``; column ``e`` of ``words`` has the first
+    ones.
+    """
     count, product = 0.0, 1.0
     place = np.int64(n & np.uint64(3))
     while place < len(words) - 1:
@@ -139,7 +143,8 @@ def poisson(
 def replace_by_shots(
     out: np.ndarray, source: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, factor: np.float32
 ) -> None:
-    """Poisson-distributed numbers with mean ``source / factor``, times ``factor``; 0 where the mean isn't positive.
+    """Replace values by Poisson-distributed numbers with mean ``source / factor``, times ``factor``; 0 where the mean
+    isn't positive.
 
     As in DALI, the source is multiplied by the factor's reciprocal in single precision.
     """

@@ -238,7 +238,7 @@ def parsed(text: str) -> tuple[Type, ...]:
 
 
 def _parsed_items(tokens: Iterator[str]) -> tuple[Type, ...]:
-    """Types up to a closing parenthesis, separated by commas."""
+    """Return types up to a closing parenthesis, separated by commas."""
     items: list[Type] = []
     read_only, kind, is_pointer = False, "", False
     for token in tokens:
@@ -264,7 +264,7 @@ def _parsed_items(tokens: Iterator[str]) -> tuple[Type, ...]:
 
 
 def dtype_of(element: Number | Struct) -> np.dtype:
-    """NumPy's type."""
+    """Return NumPy's type."""
     if isinstance(element, Number):
         return np.dtype(element.name)
     dtype = np.lib.format.descr_to_dtype(ast.literal_eval(element.fields.removeprefix(_ALIGNED)))
@@ -288,7 +288,7 @@ def class_of(kind: str) -> type:
 
 
 def program_for_results(result: Type) -> Program:
-    """How values of a type are made."""
+    """Return how values of a type are made."""
     program = Program([], 0, [])
     return program._replace(size=_add_result(result, program))
 

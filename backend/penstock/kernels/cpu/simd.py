@@ -50,7 +50,7 @@ def _picked(builder: IRBuilder, values: Value, lanes: list[int]) -> Value:
 
 
 def _as_floats(builder: IRBuilder, values: Value, element: Number) -> Value:
-    """Values of type ``element``, float32 or an integer up to 16 bits, as floats."""
+    """Return values of type ``element``, float32 or an integer up to 16 bits, as floats."""
     if isinstance(element, types.Float):
         return values
     extend, count = (builder.sext if element.signed else builder.zext), values.type.count
@@ -83,7 +83,7 @@ def pointer(_context: TypingContext, array: types.Array) -> Intrinsic:
 
 @intrinsic
 def at(_context: TypingContext, array: types.Array, index: types.Integer) -> Intrinsic:
-    """``array[index]`` of a contiguous array or a result of :func:`pointer`."""
+    """Return ``array[index]`` of a contiguous array or a result of :func:`pointer`."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         place = context.cast(builder, args[1], index, types.intp)
@@ -94,7 +94,7 @@ def at(_context: TypingContext, array: types.Array, index: types.Integer) -> Int
 
 @intrinsic
 def unaligned_at(_context: TypingContext, array: types.CPointer, index: types.Integer) -> Intrinsic:
-    """``array[index]`` for a pointer to elements at any address."""
+    """Return ``array[index]`` for a pointer to elements at any address."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         element = builder.gep(args[0], [context.cast(builder, args[1], index, types.intp)])
@@ -157,7 +157,7 @@ def spread(_context: TypingContext, number: types.Float, lanes: types.Literal) -
 
 @literal_intrinsic
 def load(_context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal) -> Intrinsic:
-    """``array[index : index + lanes]`` of a contiguous array of float32 or integers up to 16 bits, as floats."""
+    """Return ``array[index : index + lanes]`` of a contiguous array of float32 or integers up to 16 bits, as floats."""
     vector, element = vector_types.FloatVector(lanes.literal_value), element_of(array)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -178,7 +178,7 @@ def load_pixels(
     channels: types.Literal,
     mirrored: types.Literal,
 ) -> Intrinsic:
-    """``lanes`` pixels from ``array[index]`` on, as a tuple of a vector for each channel.
+    """Return ``lanes`` pixels from ``array[index]`` on, as a tuple of a vector for each channel.
 
     Args:
         array: contiguous, of float32 or integers up to 16 bits.
@@ -200,7 +200,7 @@ def load_pixels(
 
 @intrinsic
 def load_channel(_context: TypingContext, array: types.Array, index: types.Integer) -> Intrinsic:
-    """``array[index + 3 * k]`` for ``k < 8``, of a contiguous array of uint8, as floats; nothing beyond is read."""
+    """Return ``array[index + 3 * k]`` for ``k < 8``, of a contiguous array of uint8, as floats; nothing beyond is read."""
     vector = vector_types.FloatVector(8)
     half = ir.VectorType(ir.IntType(8), 16)
     # Four bytes are at 0, 3, 6 and 9 of the first half, which begins at the index, and four at 6, 9, 12 and 15 of the second,
@@ -378,7 +378,7 @@ def repeated(
     count: types.Literal,
     times: types.Literal,
 ) -> Intrinsic:
-    """``count`` lanes of a vector from ``begin`` on, each of them repeated."""
+    """Return ``count`` lanes of a vector from ``begin`` on, each of them repeated."""
     numbers = range(begin.literal_value, begin.literal_value + count.literal_value)
     lanes = [number for number in numbers for _ in range(times.literal_value)]
 
@@ -389,7 +389,7 @@ def repeated(
 
 
 def _sum_with_product(builder: IRBuilder, total: Value, weight: Value, values: Value) -> Value:
-    """``total + weight * values``, where the weight is a vector or a number."""
+    """Return ``total + weight * values``, where the weight is a vector or a number."""
     kind = total.type
     weights = weight if weight.type == kind else llvm.spread_lanes(builder, weight, kind)
     function = cgutils.get_or_insert_function(
@@ -402,7 +402,9 @@ def _sum_with_product(builder: IRBuilder, total: Value, weight: Value, values: V
 def add_product(
     _context: TypingContext, total: vector_types.FloatVector, weight: types.Type, values: vector_types.FloatVector
 ) -> Intrinsic:
-    """``total + weight * values``, rounded once where the machine can do that, for a weight of float32 or a vector."""
+    """Return ``total + weight * values``, rounded once where the machine can do that, for a weight of float32 or a
+    vector.
+    """
     kind = weight if isinstance(weight, vector_types.FloatVector) else types.float32
     return total(total, kind, values), lambda _c, builder, _s, args: _sum_with_product(builder, *args)
 
@@ -411,7 +413,7 @@ def add_product(
 def subtract_product(
     _context: TypingContext, total: vector_types.FloatVector, weight: types.Type, values: vector_types.FloatVector
 ) -> Intrinsic:
-    """``total - weight * values``, likewise."""
+    """Return ``total - weight * values``, likewise."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return _sum_with_product(builder, args[0], args[1], builder.fneg(args[2]))
@@ -422,7 +424,7 @@ def subtract_product(
 
 @intrinsic
 def fused(_context: TypingContext, left: types.Type, right: types.Type, rest: types.Type) -> Intrinsic:
-    """``left * right + rest`` of float32, rounded once, even on machines without an instruction for it.
+    """Return ``left * right + rest`` of float32, rounded once, even on machines without an instruction for it.
 
     All may be vectors, and ``right`` a number for all lanes of the others.
     """
@@ -453,7 +455,9 @@ def turn_floats(
     place: types.Integer,
     spacing: types.Integer,
 ) -> Intrinsic:
-    """``target[place + k * spacing + i] = source[index + i * stride + k]`` of contiguous float32, for ``i, k < 8``."""
+    """Assign ``target[place + k * spacing + i] = source[index + i * stride + k]`` of contiguous float32, for ``i, k <
+    8``.
+    """
     row = ir.VectorType(llvm.FLOAT, 8).as_pointer()
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -499,7 +503,7 @@ def transposed_vectors(builder: IRBuilder, vectors: list[Value]) -> list[Value]:
 
 @intrinsic
 def transposed(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
-    """:func:`transposed_vectors` of a tuple of vectors, of floats or of integers."""
+    """Return :func:`transposed_vectors` of a tuple of vectors, of floats or of integers."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         vectors = [builder.extract_value(args[0], i) for i in range(rows.count)]
@@ -549,8 +553,9 @@ def rounded(_context: TypingContext, values: vector_types.FloatVector, like: typ
 def store(
     _context: TypingContext, array: types.Array, index: types.Integer, values: vector_types.FloatVector
 ) -> Intrinsic:
-    """``array[index : index + lanes] = values`` of a contiguous array of float32, or of uint8, to which they are
-    truncated."""
+    """Assign ``array[index : index + lanes] = values`` of a contiguous array of float32, or of uint8, to which they are
+    truncated.
+    """
     element = element_of(array)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -590,8 +595,10 @@ def store_pixels(
 def store_past_cache(
     _context: TypingContext, array: types.Array, index: types.Integer, values: vector_types.FloatVector
 ) -> Intrinsic:
-    """``array[index : index + lanes] = values`` of a contiguous array of float32, written to memory without being kept in a
-    cache: for what is larger than caches. Its place is a multiple of the vector's size; :func:`fence` comes last."""
+    """Assign ``array[index : index + lanes] = values`` of a contiguous array of float32, written to memory without
+    being kept in a cache: for what is larger than caches. Its place is a multiple of the vector's size; :func:`fence`
+    comes last.
+    """
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
@@ -605,7 +612,7 @@ def store_past_cache(
 
 @intrinsic
 def fence(_context: TypingContext) -> Intrinsic:
-    """Has other threads see what :func:`store_past_cache` wrote before anything that is written from here on."""
+    """Make other threads see what :func:`store_past_cache` wrote before anything that is written from here on."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, _args: Sequence[Value]) -> Value:
         if is_for_x86(context):

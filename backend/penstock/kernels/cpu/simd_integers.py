@@ -45,7 +45,7 @@ def zeros_short(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
 
 @literal_intrinsic
 def load(_context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal) -> Intrinsic:
-    """``array[index : index + lanes]`` of a contiguous array of integers of at most 16 bits, as int16."""
+    """Return ``array[index : index + lanes]`` of a contiguous array of integers of at most 16 bits, as int16."""
     vector, element = vector_types.IntVector(lanes.literal_value, 16), element_of(array)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -59,7 +59,9 @@ def load(_context: TypingContext, array: types.Array, index: types.Integer, lane
 def load_alternate(
     _context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal
 ) -> Intrinsic:
-    """``array[index : index + lanes]`` of a contiguous array of uint8, as int16: every other one first, then those between."""
+    """Return ``array[index : index + lanes]`` of a contiguous array of uint8, as int16: every other one first, then
+    those between.
+    """
     vector = vector_types.IntVector(lanes.literal_value, 16)
     half = ir.VectorType(ir.IntType(16), vector.lanes // 2)
 
@@ -97,7 +99,7 @@ def _loaded(
 
 @intrinsic
 def widened(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
-    """int16 as int32."""
+    """Return int16 as int32."""
     vector = vector_types.IntVector(values.lanes, 32)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -109,7 +111,7 @@ def widened(_context: TypingContext, values: vector_types.IntVector) -> Intrinsi
 
 @intrinsic
 def narrowed(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
-    """int32 cut to int16."""
+    """Return int32 cut to int16."""
     vector = vector_types.IntVector(values.lanes, 16)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -133,7 +135,7 @@ def _shuffled(builder: IRBuilder, first: Value, second: Value, lanes: Sequence[i
 
 
 def _concatenated(builder: IRBuilder, parts: list[Value]) -> Value:
-    """Vectors of equal size, a power of two of them, one after the other."""
+    """Return vectors of equal size, a power of two of them, one after the other."""
     while len(parts) > 1:
         lanes = range(2 * parts[0].type.count)
         parts = [_shuffled(builder, *pair, lanes) for pair in zip(parts[::2], parts[1::2])]
@@ -152,7 +154,7 @@ def _groups(builder: IRBuilder, values: Value, lanes: int) -> list[Value]:
 
 
 def pair_of(first: int, second: int) -> int:
-    """Two factors of 16 bits as one number, for :func:`pair_products`."""
+    """Return two factors of 16 bits as one number, for :func:`pair_products`."""
     return second << 16 | (first & 0xFFFF)
 
 
@@ -174,7 +176,7 @@ def _multiplied(builder: IRBuilder, woven: Value, factors: Value) -> Value:
 def pair_products(
     _context: TypingContext, first: vector_types.IntVector, second: vector_types.IntVector, factors: types.Integer
 ) -> Intrinsic:
-    """``first * factor + second * other`` of int16, as int32, in an order of lanes that :func:`packed` undoes.
+    """Return ``first * factor + second * other`` of int16, as int32, in an order of lanes that :func:`packed` undoes.
 
     There is a multiple of 16 lanes; ``factors`` is the :func:`pair_of` two.
     """
@@ -198,7 +200,7 @@ def pair_products(
 
 @intrinsic
 def rounded_product(_context: TypingContext, values: vector_types.IntVector, factor: types.Integer) -> Intrinsic:
-    """``values * factor / 32768``, rounded, of a multiple of 16 lanes of int16."""
+    """Return ``values * factor / 32768``, rounded, of a multiple of 16 lanes of int16."""
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         number = context.cast(builder, args[1], signature.args[1], types.int16)
@@ -224,7 +226,9 @@ def rounded_product(_context: TypingContext, values: vector_types.IntVector, fac
 
 @intrinsic
 def weighted_pairs(_context: TypingContext, values: vector_types.IntVector, factors: types.Integer) -> Intrinsic:
-    """``values[2 * i] * factor + values[2 * i + 1] * other`` of 16 lanes of int16, as int32; ``factors`` is the :func:`pair_of` two."""
+    """Return ``values[2 * i] * factor + values[2 * i + 1] * other`` of 16 lanes of int16, as int32; ``factors`` is the
+    :func:`pair_of` two.
+    """
     vector = vector_types.IntVector(values.lanes // 2, 32)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -254,7 +258,8 @@ def pairs(_context: TypingContext, numbers: types.Integer) -> Intrinsic:
 def adjacent_products(
     _context: TypingContext, array: types.Array, index: types.Integer, factors: types.Integer, lanes: types.Literal
 ) -> Intrinsic:
-    """``array[index + 2 * i] * factor + array[index + 2 * i + 1] * other`` of a contiguous array of uint8, as int32.
+    """Return ``array[index + 2 * i] * factor + array[index + 2 * i + 1] * other`` of a contiguous array of uint8, as
+    int32.
 
     ``factors`` is the :func:`pair_of` two; ``lanes``, of ``i``, are a multiple of 8.
     """
@@ -280,7 +285,7 @@ def adjacent_products(
 
 @intrinsic
 def packed(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
-    """int32 saturated to int16; the lanes as :func:`pair_products` leaves them, of which it restores the order."""
+    """Return int32 saturated to int16; the lanes as :func:`pair_products` leaves them, of which it restores the order."""
     vector = vector_types.IntVector(values.lanes, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -297,7 +302,7 @@ def packed(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic
 
 @intrinsic
 def packed_halves(_context: TypingContext, first: vector_types.IntVector, second: vector_types.IntVector) -> Intrinsic:
-    """Two vectors of 8 lanes of int32, saturated to int16: the lower halves of each, then the upper ones."""
+    """Return two vectors of 8 lanes of int32, saturated to int16: the lower halves of each, then the upper ones."""
     vector = vector_types.IntVector(GROUP, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -312,7 +317,9 @@ def packed_halves(_context: TypingContext, first: vector_types.IntVector, second
 
 
 def _packed_by_halves(builder: IRBuilder, first: Value, second: Value) -> Value:
-    """Two vectors of 8 lanes of int32, saturated to int16 by AVX2: the lower halves of each, then the upper ones."""
+    """Return two vectors of 8 lanes of int32, saturated to int16 by AVX2: the lower halves of each, then the upper
+    ones.
+    """
     return _called(builder, "llvm.x86.avx2.packssdw", ir.VectorType(ir.IntType(16), GROUP), first, second)
 
 
@@ -323,7 +330,7 @@ def _packed_in_order(builder: IRBuilder, first: Value, second: Value) -> Value:
 
 @literal_intrinsic
 def clear(_context: TypingContext, array: types.Array, index: types.Integer, count: types.Literal) -> Intrinsic:
-    """``array[index : index + count] = 0`` of a contiguous array of int16."""
+    """Assign ``array[index : index + count] = 0`` of a contiguous array of int16."""
     kind = ir.VectorType(ir.IntType(16), GROUP)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -339,7 +346,9 @@ def clear(_context: TypingContext, array: types.Array, index: types.Integer, cou
 def load_two(
     _context: TypingContext, array: types.Array, first: types.Integer, second: types.Integer, lanes: types.Literal
 ) -> Intrinsic:
-    """``lanes`` elements from ``array[first]`` on, and as many from ``array[second]`` on, of a contiguous array of int16."""
+    """Return ``lanes`` elements from ``array[first]`` on, and as many from ``array[second]`` on, of a contiguous array
+    of int16.
+    """
     vector = vector_types.IntVector(2 * lanes.literal_value, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -496,7 +505,7 @@ def store_corners(
 
 
 def _saturated(context: TargetContext, builder: IRBuilder, first: Value, second: Value) -> Value:
-    """Two vectors of 16 numbers, saturated to uint8: the lower halves of each, then the upper ones."""
+    """Return two vectors of 16 numbers, saturated to uint8: the lower halves of each, then the upper ones."""
     if has_features(context, "avx2"):
         return _called(builder, "llvm.x86.avx2.packuswb", ir.VectorType(llvm.BYTE, 2 * GROUP), first, second)
     parts = [_groups(builder, _as_bytes(builder, values), GROUP // 2) for values in (first, second)]
@@ -510,7 +519,7 @@ def _clamped(builder: IRBuilder, values: Value, least: int, most: int) -> Value:
 
 
 def _as_bytes(builder: IRBuilder, values: Value) -> Value:
-    """Integers saturated to uint8."""
+    """Return integers saturated to uint8."""
     return builder.trunc(_clamped(builder, values, 0, 255), ir.VectorType(llvm.BYTE, values.type.count))
 
 
@@ -589,7 +598,7 @@ def _store_by_blends(builder: IRBuilder, pointer: Value, planes: Sequence[Value]
 def store_numbers(
     _context: TypingContext, array: types.Array, index: types.Integer, values: vector_types.IntVector
 ) -> Intrinsic:
-    """``array[index : index + lanes] = values`` of a contiguous array of the vector's type."""
+    """Assign ``array[index : index + lanes] = values`` of a contiguous array of the vector's type."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
@@ -610,7 +619,9 @@ def copy_chunk(
     length: types.Literal,
     sought: types.Integer,
 ) -> Intrinsic:
-    """``target[place : place + length] = source[index : index + length]`` of uint8, and how many of them precede ``sought``."""
+    """Assign ``target[place : place + length] = source[index : index + length]`` of uint8, and how many of them precede
+    ``sought``.
+    """
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         values = _loaded(context, builder, source, args[0], args[1], length.literal_value)
@@ -636,7 +647,9 @@ def transpose_block(
     spacing: types.Integer,
     length: types.Literal,
 ) -> Intrinsic:
-    """``target[place + k * spacing + i] = source[index + i * stride + k]`` of uint8, for ``i, k < length``, a power of two."""
+    """Assign ``target[place + k * spacing + i] = source[index + i * stride + k]`` of uint8, for ``i, k < length``, a
+    power of two.
+    """
     size = length.literal_value
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -681,7 +694,7 @@ def load_word(_context: TypingContext, array: types.Array, index: types.Integer)
 
 @intrinsic
 def leading_zeros(_context: TypingContext, word: types.Integer) -> Intrinsic:
-    """How many of the highest bits of a 64-bit word are zeros."""
+    """Return how many of the highest bits of a 64-bit word are zeros."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
@@ -691,7 +704,7 @@ def leading_zeros(_context: TypingContext, word: types.Integer) -> Intrinsic:
 
 @intrinsic
 def trailing_zeros(_context: TypingContext, word: types.Integer) -> Intrinsic:
-    """How many of the lowest bits of a 64-bit word are zeros."""
+    """Return how many of the lowest bits of a 64-bit word are zeros."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
@@ -701,7 +714,7 @@ def trailing_zeros(_context: TypingContext, word: types.Integer) -> Intrinsic:
 
 @intrinsic
 def count_bits(_context: TypingContext, word: types.Integer) -> Intrinsic:
-    """How many bits of a 64-bit word are set."""
+    """Return how many bits of a 64-bit word are set."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.ctpop(args[0])
@@ -767,7 +780,7 @@ def rarely(_context: TypingContext, condition: types.Boolean) -> Intrinsic:
 
 @intrinsic
 def put(_context: TypingContext, array: types.Array, index: types.Integer, value: types.Integer) -> Intrinsic:
-    """``array[index] = value`` of a contiguous array of integers; higher bits are dropped."""
+    """Assign ``array[index] = value`` of a contiguous array of integers; higher bits are dropped."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         place = context.cast(builder, args[1], index, types.intp)

@@ -104,7 +104,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _constant(value: object) -> tuple[bytes, list[Function]]:
-    """What a value that a function refers to says, and the functions that it is or holds."""
+    """Return what a value that a function refers to says, and the functions that it is or holds."""
     if isinstance(value, DeferredIntrinsic):
         return b"intrinsic", [value.function]
     if isinstance(value, DeferredModule):

@@ -44,7 +44,7 @@ def _widened_filter(x: np.float32, cubic: bool) -> np.float32:
 
 @kernel
 def widened_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """With antialiasing: where taps begin, how many there are, and their weights."""
+    """Return where taps begin, how many there are, and their weights, with antialiasing."""
     scale = np.float32(np.float32(size) / np.float32(outputs))
     half = 2.0 if cubic else 1.0
     reach = np.float32(half * np.float64(scale)) if scale >= _ONE else np.float32(half)
@@ -71,7 +71,7 @@ def widened_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.n
 
 @kernel
 def neighbour_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Without antialiasing: the positions of the two or four neighbours, and their weights."""
+    """Return the positions of the two or four neighbours, and their weights, without antialiasing."""
     count = 4 if cubic else 2
     scale = np.float32(np.float32(size) / np.float32(outputs))
     positions, weights = np.empty((outputs, count), np.int64), np.empty((outputs, count), np.float32)
@@ -103,7 +103,7 @@ def neighbour_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np
 def _sum_widened(
     flat: types.CPointer, place: int, step: int, weights: types.CPointer, first: int, count: int
 ) -> np.float32:
-    """Taps after the first are multiplied, then added, in groups of four; the remaining ones are fused."""
+    """Sum taps: those after the first are multiplied, then added, in groups of four; the remaining ones are fused."""
     total = at(flat, place) * at(weights, first)
     apart = 1 + (count - 1) // 4 * 4
     for k in range(1, apart):
@@ -130,7 +130,7 @@ def _sum_lanes(
     target: types.CPointer,
     end: int,
 ) -> None:
-    """The same of as many numbers next to each other as a vector has lanes."""
+    """Do :func:`_sum_widened` for as many adjacent numbers as a vector has lanes."""
     total = load(flat, place, _LANES) * at(weights, first)
     apart = 1 + (count - 1) // 4 * 4
     for k in range(1, apart):
@@ -153,7 +153,7 @@ def _sum_rows(
     target: types.CPointer,
     end: int,
 ) -> None:
-    """The first axis of (n, inner) from ``place`` on -> (m, inner) from ``end`` on."""
+    """Resample the first axis of (n, inner) from ``place`` on -> (m, inner) from ``end`` on."""
     table, taps = pointer(weights.ravel()), weights.shape[1]
     for i in range(starts.size):
         begin, first, count = place + starts[i] * inner, i * taps, counts[i]
@@ -205,7 +205,7 @@ def resample_widened(
     scratch: np.ndarray,
     target: np.ndarray,
 ) -> None:
-    """The middle axis of source (outer, n, inner) -> target (outer, m, inner).
+    """Resample the middle axis of source (outer, n, inner) -> target (outer, m, inner).
 
     Args:
         scratch: float32 of shape (_LANES * (n + m) * inner,); only used where ``inner`` is less than ``_LANES``.
@@ -232,7 +232,7 @@ def resample_widened(
 
 @kernel
 def resample_neighbours(source: np.ndarray, positions: np.ndarray, weights: np.ndarray, target: np.ndarray) -> None:
-    """The same, of neighbours: the second one is multiplied first."""
+    """Resample like :func:`resample_widened`, from neighbours: the second one is multiplied first."""
     taps = positions.shape[1]
     for o in range(source.shape[0]):
         for i in range(len(positions)):
@@ -253,7 +253,7 @@ def resample_four(
     column_weights: np.ndarray,
     target: np.ndarray,
 ) -> None:
-    """Of four neighbours at once, by the products of both axes' weights: source (H, W, C) -> target (h, w, C)."""
+    """Resample from four neighbours at once, by products of both axes' weights: source (H, W, C) -> target (h, w, C)."""
     for y in range(len(rows)):
         for x in range(len(columns)):
             w = row_weights[y, 0] * column_weights[x, 0], row_weights[y, 0] * column_weights[x, 1]

@@ -30,7 +30,7 @@ _ROUNDER = np.float32(1 << 23)
 def _compute_values(
     pixels: types.CPointer, start: int, size: int, spread: types.CPointer, divides: bool, line: types.CPointer
 ) -> None:
-    """The values of a row of ``size`` bytes, in their order."""
+    """Compute the values of a row of ``size`` bytes, in their order."""
     x = 0
     while x < size:
         # The last vectors overlap the previous ones.
@@ -47,7 +47,7 @@ def _compute_values(
 def _take_neighbours(
     line: types.CPointer, columns: types.CPointer, width: int, held: types.CPointer, place: int, stride: int
 ) -> None:
-    """Each column's two neighbours, in rows ``stride`` apart."""
+    """Take each column's two neighbours, in rows ``stride`` apart."""
     for x in range(width):
         store(held, place, load(line, at(columns, 2 * x), _PIXEL))
         store(held, place + stride, load(line, at(columns, 2 * x + 1), _PIXEL))
@@ -64,7 +64,7 @@ def _sum_neighbours(
     held: types.CPointer,
     place: int,
 ) -> None:
-    """The sums of each column's two or four neighbours: the second one is multiplied first."""
+    """Compute the sums of each column's two or four neighbours: the second one is multiplied first."""
     for first in range(0, width * taps, taps):
         total = load(line, at(columns, first + 1), _PIXEL) * at(weights, first + 1)
         total = fused(load(line, at(columns, first), _PIXEL), at(weights, first), total)
@@ -85,7 +85,7 @@ def _mix_at_once(
     weights: types.CPointer,
     line: types.CPointer,
 ) -> None:
-    """A row of the neighbours of two rows, held at ``first`` and ``second``, by the products of both axes' weights."""
+    """Mix the neighbours in two rows, at ``first`` and ``second``, by the products of both axes' weights."""
     for x in range(0, stride, LANES):
         left, right = load(weights, x, LANES), load(weights, stride + x, LANES)
         total = load(held, first + stride + x, LANES) * (right * above)
@@ -97,7 +97,7 @@ def _mix_at_once(
 
 @inner
 def _mix(held: types.CPointer, places: np.ndarray, weights: np.ndarray, stride: int, line: types.CPointer) -> None:
-    """A row of two or four rows, held at ``places``."""
+    """Mix two or four rows, at ``places``, to one."""
     for x in range(0, stride, LANES):
         total = load(held, places[1] + x, LANES) * weights[1]
         total = fused(load(held, places[0] + x, LANES), weights[0], total)
@@ -110,7 +110,7 @@ def _mix(held: types.CPointer, places: np.ndarray, weights: np.ndarray, stride: 
 def _store_planes(
     line: types.CPointer, width: int, target: types.CPointer, place: int, stride: int, past_cache: bool
 ) -> None:
-    """A row of pixels as rows of three planes, which are ``stride`` apart."""
+    """Store a row of pixels as rows of three planes, which are ``stride`` apart."""
     x = 0
     while x < width:
         x = min(x, width - LANES)
@@ -123,7 +123,7 @@ def _store_planes(
 
 @inner
 def _store_rounded(line: types.CPointer, size: int, target: types.CPointer, place: int) -> None:
-    """A row of numbers, rounded to bytes, halves to even."""
+    """Store a row of numbers, rounded half to even, as bytes."""
     x = 0
     while x < size:
         x = min(x, size - LANES)
@@ -145,7 +145,9 @@ def _prepare_rows(
     held: np.ndarray,
     known: np.ndarray,
 ) -> None:
-    """Has ``held`` hold what is made of each wanted row of an image, row ``r`` at ``r % len(held)``; ``known`` tells which ones are."""
+    """Make ``held`` hold each wanted row's values, row ``r`` at ``r % len(held)``; ``known`` says which rows it already
+    holds.
+    """
     width = 3 * image.shape[1]
     taps, stride, places = columns.shape[1], held.shape[1] // (2 if at_once else 1), pointer(columns.reshape(-1))
     for row in wanted:

@@ -9,7 +9,7 @@ from penstock.kernels.cpu.options import kernel
 
 @kernel
 def _premultiply(pixels: np.ndarray, result: np.ndarray) -> None:
-    """Both (n, C); the last channel is alpha."""
+    """Premultiply the channels of (n, C) by the last one, its alpha."""
     last = pixels.shape[1] - 1
     for i in range(len(pixels)):
         alpha = np.uint32(pixels[i, last])

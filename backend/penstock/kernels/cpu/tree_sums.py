@@ -52,7 +52,7 @@ def _join(sums: np.ndarray, inner: int, target: np.ndarray) -> None:
 
 @inner
 def _term(value: np.number, terms: int, centre: np.float32) -> np.float32:
-    """What an element adds to the sum."""
+    """Return what an element adds to the sum."""
     if terms == _SUM:
         return np.float32(value)
     if terms == _SQUARES:
@@ -82,7 +82,7 @@ def _sum_rows(source: np.ndarray, first: int, count: int, terms: int, centres: n
 def _sum_groups(
     source: np.ndarray, sizes: np.ndarray, terms: int, centres: np.ndarray, sums: np.ndarray, begin: int, first: int
 ) -> None:
-    """The sums of groups from ``begin`` on, whose first row is ``first``."""
+    """Compute the sums of groups from ``begin`` on, whose first row is ``first``."""
     for g in range(begin, sizes.size):
         _sum_rows(source, first, sizes[g], terms, centres, sums[g])
         first += sizes[g]
@@ -165,7 +165,7 @@ def _sum_groups_of_pixels(
 
 @kernel
 def _tree_sums(source: np.ndarray, group: int, terms: int, centres: np.ndarray, target: np.ndarray) -> None:
-    """source (outer, count, inner) -> target (outer, inner)."""
+    """Sum source (outer, count, inner) -> target (outer, inner), pairwise."""
     outer, count, inner = source.shape
     sizes = _split(count, group)
     sums = np.empty((sizes.size, max(inner, _LANES)), np.float32)
@@ -261,7 +261,9 @@ def _square_or_value(value: np.number, squares: bool) -> np.int32:
 
 @kernel
 def _sum_exactly(source: np.ndarray, sizes: np.ndarray, squares: bool, target: np.ndarray) -> None:
-    """source (outer, count, inner) -> target (outer, inner), where the sums of groups are exact in single precision."""
+    """Sum source (outer, count, inner) -> target (outer, inner), where the sums of groups are exact in single
+    precision.
+    """
     outer, count, inner = source.shape
     flat, sums = source.reshape(-1), np.empty((sizes.size, inner), np.float32)
     # As many sums of whole rows side by side as are computed at a time.

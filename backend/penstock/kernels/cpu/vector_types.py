@@ -45,7 +45,7 @@ class _FloatVectorModel(models.PrimitiveModel):
 
 
 def _define_arithmetic_of_floats(function: Callable[[object, object], object], instruction: str) -> None:
-    """Typed and lowered like numba's own operators: an overload would be compiled again at each use."""
+    """Define arithmetic typed and lowered like numba's own operators: an overload would be compiled again at each use."""
 
     @type_callable(function)
     def _typed(_context: TypingContext) -> Callable[[types.Type, types.Type], types.Type | None]:
@@ -112,7 +112,7 @@ class _IntVectorModel(models.PrimitiveModel):
 
 
 def _define_arithmetic_of_integers(function: Callable[[object, object], object], instruction: str) -> None:
-    """Typed and lowered like numba's own operators: an overload would be compiled again at each use."""
+    """Define arithmetic typed and lowered like numba's own operators: an overload would be compiled again at each use."""
 
     @type_callable(function)
     def _typed(_context: TypingContext) -> Callable[[types.Type, types.Type], types.Type | None]:

@@ -27,7 +27,7 @@ def _level(value: np.float32) -> np.uint8:
 def _upsampled(
     plane: np.ndarray, row: int, unit: np.float32, scale: np.float32, line: np.ndarray, output: np.ndarray
 ) -> None:
-    """One row of a plane of chroma, doubled in both directions: each old value lies between two new ones.
+    """Upsample one row of a plane of chroma in both directions: each old value lies between two new ones.
 
     Args:
         plane: of shape (H / 2, W / 2).
@@ -98,7 +98,7 @@ def planes_to_rgb(
 
 @kernel
 def luma_to_grey(luma: np.ndarray, unit: np.float32, full_range: bool, output: np.ndarray) -> None:
-    """The brightness of a frame from 0 to 255, as that of its RGB.
+    """Convert luma to the brightness of the frame's RGB, from 0 to 255.
 
     Args:
         luma, unit, full_range: as for :func:`planes_to_rgb`.
@@ -117,7 +117,7 @@ def luma_to_grey(luma: np.ndarray, unit: np.float32, full_range: bool, output: n
 def planes_to_ycbcr(
     luma: np.ndarray, u: np.ndarray, v: np.ndarray, unit: np.float32, full_range: bool, output: np.ndarray
 ) -> None:
-    """A frame of YCbCr 4:2:0 as pixels of YCbCr in studio range, with bilinear chroma.
+    """Convert a frame of YCbCr 4:2:0 to pixels of YCbCr in studio range, with bilinear chroma.
 
     Args:
         luma, u, v, unit, full_range: as for :func:`planes_to_rgb`.

@@ -25,7 +25,7 @@ TILE = 256
 
 @inner
 def _start_2d(m: np.ndarray, x: int, y: int) -> tuple[np.float32, np.float32]:
-    """Input coordinates of the centre of output pixel (x, y)."""
+    """Return input coordinates of the centre of output pixel (x, y)."""
     half = np.float32(0.5)
     cx, cy = np.float32(x) + half, np.float32(y) + half
     # Which neighbour is nearest in a tie depends on the order of additions: this is DALI's.
@@ -43,7 +43,7 @@ def _nearest_2d(
     target: np.ndarray,
     like: np.generic,
 ) -> None:
-    """The part of the output from ``first_row`` and ``first_column``, a multiple of ``TILE``."""
+    """Compute the part of the output from ``first_row`` and ``first_column``, a multiple of ``TILE``."""
     height, width, channels = source.shape
     for y in range(target.shape[0]):
         fx = fy = np.float32(0)
@@ -75,7 +75,7 @@ def _between(
 
 
 def rounds_vectors(like: Any) -> bool:
-    """Whether vectors are rounded to the type of ``like``: not to wide integers. For use in kernels."""
+    """Return whether vectors are rounded to the type of ``like``: not to wide integers. For use in kernels."""
     raise TypeError("for use inside of numba kernels")
 
 
@@ -96,7 +96,7 @@ def blended(
     fy: np.float32,
     like: np.generic,
 ) -> Any:
-    """:func:`_between`, for four channels at once: of the pixels at ``first``, and at these distances from it."""
+    """Return :func:`_between`, for four channels at once: of the pixels at ``first``, and at these distances from it."""
     rest = np.float32(1) - fx
     top = load(pixels, first, 4) * rest + load(pixels, first + right, 4) * fx
     low = load(pixels, first + below, 4) * rest + load(pixels, first + right + below, 4) * fx
@@ -105,7 +105,7 @@ def blended(
 
 @inner
 def _steps_inside(position: np.float32, step: np.float32, end: np.float32) -> np.int64:
-    """How often a position may advance, up to ``TILE`` times, and surely be from 0 to ``end``, exclusive."""
+    """Return how often a position may advance, up to ``TILE`` times, and surely be from 0 to ``end``, exclusive."""
     # Half a pixel is for what advancing rounds.
     rest = (end - position if step > 0 else position) - np.float32(0.5)
     return np.int64(min(max(rest, np.float32(0)) / max(abs(step), np.float32(1e-6)), np.float32(TILE)))
@@ -122,7 +122,7 @@ def _linear_2d(
     target: np.ndarray,
     like: np.generic,
 ) -> None:
-    """The part of the output from ``first_row`` and ``first_column``, a multiple of ``TILE``."""
+    """Compute the part of the output from ``first_row`` and ``first_column``, a multiple of ``TILE``."""
     height, width, channels = source.shape
     half, zero = np.float32(0.5), np.float32(0)
     # Flat, with unsigned positions: for signed ones, numba would handle negative indices.
@@ -280,7 +280,7 @@ WARP = np.dtype(
 
 @kernel
 def _covered(record: np.ndarray, region: np.ndarray) -> None:
-    """Rows are computed from the beginning of a tile on."""
+    """Extend a part to the left to the beginning of a tile, from which rows are computed."""
     window = record_at(region)
     column = window.anchor[1] % TILE
     window.anchor[1] -= column
@@ -290,7 +290,7 @@ def _covered(record: np.ndarray, region: np.ndarray) -> None:
 
 @kernel
 def _read(record: np.ndarray, region: np.ndarray) -> None:
-    """Any part of the output may depend on the whole input."""
+    """Mark the whole input as read: any part of the output may depend on it."""
     work, window = record_at(record), record_at(region)
     for axis in range(3):
         window.anchor[axis], window.extents[axis] = 0, work.shape_in[axis]
@@ -305,7 +305,7 @@ def _warp_part(
     like: np.generic,
     like_out: np.generic,
 ) -> None:
-    """The part of a warped image; both arrays are contiguous."""
+    """Compute a part of a warped image; both arrays are contiguous."""
     work, source, target = record_at(record), record_at(source_part), record_at(target_part)
     height, width, channels = work.shape_in[0], work.shape_in[1], work.shape_in[2]
     image = elements_at(source.data, height * width * channels, like).reshape(height, width, channels)

@@ -81,7 +81,7 @@ class AlikeImages(NamedTuple):
 
     @classmethod
     def planned(cls, rules: AlikeRules, shapes: np.ndarray, in_windows: bool = False) -> AlikeImages | None:
-        """Images of these shapes (H, W, C), in rows; None if they are to be looked at one by one.
+        """Return images of these shapes (H, W, C), in rows; None if they are to be looked at one by one.
 
         Args:
             in_windows: only what is read of images will be in memory.
@@ -104,7 +104,7 @@ class AlikeImages(NamedTuple):
         return cls(rules, shapes, tables, stacks, windows, cropped, descriptors, blocks, way)
 
     def whole(self, rows: np.ndarray) -> AlikeImages:
-        """Some of the images, as they are without windows; ``rows``: their numbers."""
+        """Return some of the images, as they are without windows; ``rows``: their numbers."""
         planned = self.planned(self.rules, self.shapes[rows])
         # What all images could be planned by, some can.
         assert planned is not None
@@ -113,7 +113,7 @@ class AlikeImages(NamedTuple):
     def resampling(
         self, after: Normalized, targets: np.ndarray, owner: object = None, sources: ImageStacks | None = None
     ) -> PlannedResampling:
-        """What resamples them.
+        """Return what resamples them.
 
         Args:
             after: what follows the resizing, with drawn flags.

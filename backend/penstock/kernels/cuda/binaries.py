@@ -78,7 +78,7 @@ class BinaryKernel:
 
 
 def digest_of(text: str, instance: str, options: tuple[str, ...]) -> str:
-    """By which a kernel is found.
+    """Return the digest by which a kernel is found.
 
     Args:
         text: the complete source.

@@ -87,7 +87,7 @@ class Tiling:
 
 
 def planes_of(source: Located, target: Located, axis: int) -> list[Plane]:
-    """All planes of an array of bytes; ``axis`` is the height, and the next dimension the width."""
+    """Return all planes of an array of bytes; ``axis`` is the height, and the next dimension the width."""
     outer, height, width, step = image_view(source.shape, axis)
     parts = [(first, min(_MAX_CHANNELS, step - first)) for first in range(0, step, _MAX_CHANNELS)]
     return [

@@ -83,7 +83,7 @@ class Kernels(NamedTuple):
 
     @classmethod
     def on_device(cls, channels: int, reverse: bool, smooth: bool) -> Kernels:
-        """Those for the current device."""
+        """Return the kernels for the current device."""
         read_codes = jpeg_codes.SOURCE.kernel("read_codes")
         allow_shared(read_codes, jpeg_codes.SHARED_BYTES)
         transform, convert = map(jpeg_pixels.SOURCE.kernel, ("transform_blocks", "convert_pixels"))
@@ -228,7 +228,7 @@ def _describe(
 
 @inner
 def _after(place: int, size: int) -> int:
-    """Where what follows ``size`` bytes begins."""
+    """Return where what follows ``size`` bytes begins."""
     return place + -(-size // _ALIGNMENT) * _ALIGNMENT
 
 

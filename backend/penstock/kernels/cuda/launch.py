@@ -73,7 +73,7 @@ class Located:
         return Located(self.address, shape, self.dtype, self.owner)
 
     def part(self, start: int, count: int) -> Located:
-        """Some of the elements along the first axis."""
+        """Return some of the elements along the first axis."""
         step = math.prod(self.shape[1:]) * self.dtype.itemsize
         return Located(self.address + start * step, (count, *self.shape[1:]), self.dtype, self.owner)
 
@@ -189,7 +189,7 @@ def places_of(batch: TensorListGPU) -> tuple[np.ndarray, object]:
 
 
 def scratch(shapes: Sequence[Shape], dtype: DTypeLike, kept: bool = False) -> list[Located]:
-    """Uninitialized arrays, in one allocation.
+    """Return uninitialized arrays, in one allocation.
 
     Args:
         kept: they are filled by launches with ``once``, and keep their contents across runs.
@@ -265,7 +265,7 @@ class Staging:
         return buffer, [base + offset for offset in offsets]
 
     def fill(self, parts: Sequence[np.ndarray]) -> tuple[Pinned, list[int], int]:
-        """Memory with arrays in it, where each of them is, and the bytes that they take together."""
+        """Return memory with arrays in it, where each of them is, and the bytes that they take together."""
         from penstock.kernels.cpu.blocks import pack_arrays
 
         sizes = [part.nbytes for part in parts]
@@ -295,7 +295,7 @@ class Staging:
             self._free.clear()
 
     def take(self, size: int) -> Pinned:
-        """Memory of at least this many bytes."""
+        """Return memory of at least this many bytes."""
         capacity = max(_MIN_PINNED, 1 << (size - 1).bit_length())
         with self._lock:
             free = self._free.setdefault(capacity, [])
@@ -323,7 +323,7 @@ class Pinned(NamedTuple):
 
     @classmethod
     def of(cls, capacity: int) -> Pinned:
-        """New memory; ordinary memory, from which the driver copies more slowly, where none can be page-locked."""
+        """Return new memory; ordinary memory, from which the driver copies more slowly, where none can be page-locked."""
         try:
             memory = pinned_block(capacity)
         except PinnedMemoryError:
@@ -347,7 +347,7 @@ def release_staging(device_id: int) -> None:
 
 
 def packed(arrays: Sequence[np.ndarray], dtype: DTypeLike) -> tuple[np.ndarray, list[int]]:
-    """Arrays concatenated, and the offset of each; an array that occurs more than once is packed once."""
+    """Return arrays concatenated, and the offset of each; an array that occurs more than once is packed once."""
     offsets: list[int] = []
     known: dict[int, int] = {}
     parts: list[np.ndarray] = []
@@ -413,7 +413,7 @@ def recording(recorder: Recorder) -> Iterator[None]:
 
 
 def blocks_for(count: int, threads: int = THREADS) -> int:
-    """Number of blocks that gives each of ``count`` elements a thread."""
+    """Return number of blocks that gives each of ``count`` elements a thread."""
     return -(-count // threads)
 
 
@@ -505,7 +505,7 @@ def prepare(launches: Sequence[KernelLaunch]) -> tuple[list[np.ndarray], list[Pr
 
 
 def _with_blocks(launches: Sequence[KernelLaunch]) -> Iterator[tuple[KernelLaunch, np.ndarray, int]]:
-    """The launches that have any blocks, each sample's first one, and how many there are."""
+    """Yield the launches that have any blocks, each sample's first block, and the number of blocks."""
     for one in launches:
         counts = np.asarray(one.counts, np.int64)
         ends = np.cumsum(counts)

@@ -47,7 +47,7 @@ class LaunchList:
         self.follow(stream, event)
 
     def follow(self, stream: Stream, event: Event) -> None:
-        """Has this stream wait for what another one was told by then; by an event as for :meth:`copy_beforehand`."""
+        """Make this stream wait for what another one was told by then; by an event as for :meth:`copy_beforehand`."""
         self._rows += (
             (self._driver.record, event.ptr, stream.ptr, *_AFTER_TWO),
             (self._driver.wait, self._stream.ptr, event.ptr, *_AFTER_TWO),
@@ -62,11 +62,11 @@ class LaunchList:
         self._rows.append((self._driver.record, event.ptr, (stream or self._stream).ptr, *_AFTER_TWO))
 
     def stream_record(self) -> np.ndarray:
-        """What all launches have in common: one :data:`~penstock.core.gpu_launches.GPU_STREAM`."""
+        """Return what all launches have in common: one :data:`~penstock.core.gpu_launches.GPU_STREAM`."""
         return np.array([(self._driver.launch, THREADS, self._stream.ptr)], GPU_STREAM)
 
     def room(self, count: int) -> np.ndarray:
-        """Zeros where the next calls go, for compiled code to fill in; :meth:`added` tells how many it did."""
+        """Return zeros where the next calls go, for compiled code to fill in; :meth:`added` tells how many it did."""
         begin = self._count + len(self._rows)
         end = begin + count
         if end > len(self._calls):

@@ -117,7 +117,7 @@ class Program:
         return [scratch, self._tables[1][0], 0 if self._kept is None else self._kept.ptr]
 
     def allocate(self) -> list[TensorListGPU]:
-        """Uninitialized outputs."""
+        """Return uninitialized outputs."""
         return [output.allocate() for output in self._outputs]
 
     def run(self, inputs: Sequence[int], outputs: Sequence[TensorListGPU], values: RunValues) -> None:
@@ -313,7 +313,7 @@ def _bases_of(batch: TensorListGPU) -> list[int]:
 
 
 def _kind(workspace: Batch, bases: Sequence[int], varying: Collection[str]) -> object:
-    """A key that is equal for batches with the same launches; None if unknown. ``bases``: of the inputs."""
+    """Return a key that is equal for batches with the same launches; None if unknown. ``bases``: of the inputs."""
     # Kernels read several elements at a time from addresses with this alignment, which made-up addresses have.
     if functools.reduce(operator.or_, bases, 0) % ALIGNMENT:
         return None

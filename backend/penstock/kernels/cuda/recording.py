@@ -154,7 +154,7 @@ class _Parts:
         return place
 
     def words(self) -> np.ndarray:
-        """All arrays as 64-bit words."""
+        """Return all arrays as 64-bit words."""
         joined = np.zeros(self.size // 8, np.uint64)
         memory = joined.view(np.uint8)
         place = 0
@@ -219,7 +219,7 @@ class Recorder:
     # -- made-up addresses -----------------------------------------------------------------------------------------
 
     def stand_ins(self, batches: Sequence[object]) -> list[object]:
-        """Placeholders for the batches on the GPU; other batches are returned as they are."""
+        """Return placeholders for the batches on the GPU; other batches are returned as they are."""
         return [self._stand_in(batch) if isinstance(batch, TensorListGPU) else batch for batch in batches]
 
     def _stand_in(self, batch: TensorListGPU) -> Placeholder:
@@ -234,7 +234,7 @@ class Recorder:
         return Placeholder(batch, np.uint64(_address(first)) + offsets)
 
     def recording(self) -> Recording:
-        """Everything recorded so far."""
+        """Return everything recorded so far."""
         return Recording(
             self._launches,
             self._descriptors.words(),
@@ -256,8 +256,9 @@ class Recorder:
         return np.uint64(0) if value is None else value
 
     def _structs(self, records: Records) -> Relative:
-        """Places structs: with the descriptors if they hold addresses, which change from run to run, else with the
-        tables."""
+        """Return places structs: with the descriptors if they hold addresses, which change from run to run, else with
+        the tables.
+        """
         rows, words = np.ascontiguousarray(records.rows), records.addresses()
         if not words.size:
             return Relative(TABLES, self._tables.add(rows))

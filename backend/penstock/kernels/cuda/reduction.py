@@ -135,7 +135,7 @@ def _parts(sizes: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _lanes(count: int) -> int:
-    """Number of threads that reduce ``count`` elements: a power of two, at most the block."""
+    """Return number of threads that reduce ``count`` elements: a power of two, at most the block."""
     return min(THREADS, 1 << max((count // _MIN_SHARE).bit_length() - 1, 0))
 
 
@@ -210,7 +210,7 @@ def _walk(shape: tuple[int, ...], axes: tuple[int, ...]) -> _Walk:
 
 
 def _merged(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Extents and strides, with contiguous dimensions merged."""
+    """Return extents and strides, with contiguous dimensions merged."""
     merged: list[tuple[int, int]] = []
     for extent, stride in dimensions:
         if merged and merged[-1][1] == stride * extent:

@@ -312,7 +312,7 @@ def resample_planned(
 def resample_by_tables(
     sources: ImageStacks, targets: np.ndarray, dtype: np.dtype, tables: FilterTables, after: Normalized
 ) -> None:
-    """The rest of :func:`resample_planned`: ``tables`` are planned, with room for ``after.normalization``."""
+    """Do the rest of :func:`resample_planned`: ``tables`` are planned, with room for ``after.normalization``."""
     plan_by_tables(sources, targets, dtype, tables, after).launch()
 
 
@@ -425,7 +425,9 @@ def plan_by_tables(
     after: Normalized,
     owner: object = None,
 ) -> PlannedResampling:
-    """What :func:`resample_by_tables` launches; ``owner``: object that keeps the targets' memory alive, if nothing else does."""
+    """Return what :func:`resample_by_tables` launches; ``owner``: object that keeps the targets' memory alive, if
+    nothing else does.
+    """
     starts, weights = tables.memory()
     descriptors = blank_descriptors(len(sources.addresses))
     blocks = np.empty(len(descriptors), np.int64)
@@ -437,12 +439,12 @@ def plan_by_tables(
 
 
 def blank_descriptors(stacks: int) -> Records:
-    """Descriptors of so many stacks, of zeros."""
+    """Return descriptors of this many stacks, of zeros."""
     return blank_records(_Resample, stacks)
 
 
 def stack_rules(after: Normalized, dtype: np.dtype, channels: int) -> StackRules:
-    """What plans are to know of all stacks of a type."""
+    """Return what plans are to know of all stacks of a type."""
     stored = after.channels or 0, after.planar, after.normalization is not None, after.shift, after.fill
     pitch = 4 * _STRIP_GROUPS * THREADS if dtype == np.uint8 and channels in _KNOWN_CHANNELS else 0
     rows = RowLimits(_most_together(dtype), _ROW, _MANY_ROWS, _FEW_COLUMNS)
@@ -472,7 +474,7 @@ def _most_together(dtype: np.dtype) -> int:
 
 
 def _together(row: np.ndarray, addresses: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Elements of each image that can be read at once, from the elements of its rows and its address."""
+    """Return elements of each image that can be read at once, from the elements of its rows and its address."""
     together = np.ones_like(row)
     for count in (4, _most_together(dtype)):
         together[(row % count == 0) & (addresses % np.uint64(count * dtype.itemsize) == 0)] = count
@@ -484,7 +486,7 @@ def _width(job: ImageResampling, target: Located) -> int:
 
 
 def _segments(taps: Taps, channels: int, room: int) -> tuple[int, int]:
-    """Output columns per block, and the most floats of a row that any block needs."""
+    """Return output columns per block, and the most floats of a row that any block needs."""
     starts, width = taps.starts, taps.weights.shape[1]
     whole = (abs(int(starts[-1]) - int(starts[0])) + width) * channels + _ROUNDING
     if whole <= room:

@@ -68,7 +68,7 @@ class StreamedBatch:
             self._hosts[index] = own.view(self._kind).reshape(self._shapes[index])
 
     def host(self, index: int) -> np.ndarray:
-        """Where a sample is to be made, for which there is pinned memory."""
+        """Return where a sample is to be made, for which there is pinned memory."""
         return self._hosts[index]
 
     def send(self, index: int) -> None:

@@ -129,7 +129,7 @@ class _Field:
         return f"    {self.type} {self.name}{extent};\n"
 
     def places(self, offset: int) -> Iterator[int]:
-        """Byte offsets of the field's addresses if the field begins at ``offset``."""
+        """Yield byte offsets of the field's addresses if the field begins at ``offset``."""
         for number in range(1 if self.count is None else self.count):
             yield from (offset + number * self.dtype.itemsize + place for place in self.pointers)
 
@@ -232,10 +232,10 @@ class Records:
 
 
 def records(struct: Struct, rows: Sequence[tuple[object, ...]]) -> Records:
-    """Instances of a struct as a kernel reads them."""
+    """Return instances of a struct as a kernel reads them."""
     return Records(struct, np.array(list(rows), layout_of(struct).dtype))
 
 
 def blank_records(struct: Struct, count: int) -> Records:
-    """``count`` structs filled with zeros."""
+    """Return ``count`` structs filled with zeros."""
     return Records(struct, np.zeros(count, layout_of(struct).dtype))

@@ -104,7 +104,7 @@ class FilterTables(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: np.ndarray, down: int, across: int, starts: int, weights: int) -> FilterTables:
-        """Of what :func:`penstock.kernels.cpu.tables.plan_tables` filled, and returned."""
+        """Make an instance from what :func:`penstock.kernels.cpu.tables.plan_tables` filled and returned."""
         return cls(rows[: down + across], down, starts, weights)
 
     @property
@@ -118,7 +118,9 @@ class FilterTables(NamedTuple):
         return self.rows[self.heights :]
 
     def memory(self) -> tuple[Located, Located]:
-        """Memory for the starts, and for the weights, which are stored row by row for the height, and column by column for the width."""
+        """Return memory for the starts, and for the weights, which are stored row by row for the height, and column by
+        column for the width.
+        """
         # Both have four bytes; weights begin where they would in memory of their own.
         whole = -(-self.starts // _ALIGNMENT) * _ALIGNMENT
         starts, weights = scratch([(whole,), (self.weights,)], np.int32, kept=True)
@@ -126,7 +128,7 @@ class FilterTables(NamedTuple):
         return starts, weights
 
     def filling(self, starts: Located, weights: Located, copied: np.ndarray | None) -> KernelLaunch:
-        """What computes the starts and the weights.
+        """Return what computes the starts and the weights.
 
         Args:
             starts, weights: where they go.
@@ -149,7 +151,7 @@ class FilterTables(NamedTuple):
 
 
 def blank_tables(images: int) -> np.ndarray:
-    """Room for the descriptors of the tables of both axes."""
+    """Return room for the descriptors of the tables of both axes."""
     return np.empty(2 * images, layout_of(_Taps).dtype)
 
 

@@ -158,5 +158,5 @@ def tiling_for(
 
 
 def _multiple(value: int, step: int) -> int:
-    """``value`` rounded up to a multiple of ``step``."""
+    """Return ``value`` rounded up to a multiple of ``step``."""
     return -(-value // step) * step

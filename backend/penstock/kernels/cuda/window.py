@@ -142,7 +142,7 @@ class _BoxAxis:
         return self.extent == 1 and 0 <= self.anchor < self.size
 
     def first(self) -> int:
-        """Offset of the first position in the source, in elements; it may lie outside."""
+        """Return offset of the first position in the source, in elements; it may lie outside."""
         return (self.anchor + (self.extent - 1 if self.mirrored else 0)) * self.stride
 
     def inside(self) -> tuple[int, int]:

@@ -101,7 +101,7 @@ def _is_first_frame(names: list[bytes]) -> bool:
 
 
 def _chunks(data: memoryview) -> Iterator[tuple[bytes, int, int]]:
-    """Each chunk's name, start and end."""
+    """Yield each chunk's name, start and end."""
     position, size = len(SIGNATURE), len(data)
     # A length alone is enough: libraries allocate what it declares before they look for the data.
     while position + _CHUNK_START <= size:

@@ -47,7 +47,7 @@ def check_tiff(data: memoryview) -> Declared:
 
 
 def _read_directory(data: memoryview, layout: _Layout, pointer: int) -> dict[int, tuple[int, int, int]]:
-    """For each tag, the type, number and position of its values."""
+    """Return the type, number and position of the values of each tag."""
     (directory,) = struct.unpack_from(layout.order + layout.offset, data, pointer)
     (count,) = struct.unpack_from(layout.order + layout.number, data, directory)
     check(0 < count <= _MAX_ENTRIES, f"TIFF: its directory has {count} entries")

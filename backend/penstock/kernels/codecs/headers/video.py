@@ -82,7 +82,7 @@ def _entries(data: memoryview, path: tuple[bytes, ...]) -> Iterator[tuple[int, i
 
 
 def _boxes(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
-    """Consecutive boxes, as long as they are valid."""
+    """Yield consecutive boxes, as long as they are valid."""
     position = 0
     for _ in range(_MAX_BOXES):
         if position + 8 > len(data):
@@ -141,7 +141,7 @@ def _track_sizes(data: memoryview, path: tuple[int, ...]) -> Iterator[tuple[int,
 
 
 def _elements(data: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """Consecutive elements, as long as they are valid."""
+    """Yield consecutive elements, as long as they are valid."""
     position = 0
     for _ in range(_MAX_ELEMENTS):
         if position >= len(data):

@@ -152,7 +152,7 @@ class JpegScans:
 
     @classmethod
     def blank(cls, count: int) -> JpegScans:
-        """Of images of which nothing is known yet: zeros."""
+        """Return zeros for images of which nothing is known yet."""
         return cls(np.zeros(_words_for(count), np.int64), count, 0, 0)
 
     def __len__(self) -> int:
@@ -172,7 +172,7 @@ class JpegScans:
         return columns
 
     def take(self, rows: np.ndarray) -> JpegScans:
-        """Some of the images; their data stay where they are."""
+        """Return some of the images; their data stay where they are."""
         chosen = JpegScans.blank(len(rows))
         chosen.taken_count, chosen.size = _take(self.memory, self.count, rows, chosen.memory), self.size
         return chosen
@@ -214,7 +214,7 @@ class ScansBeingRead:
         self._is_placed = False
 
     def wait(self) -> JpegScans:
-        """What was read, as soon as all is: reads what no thread has begun with, and waits for the rest."""
+        """Wait until all files are read, reading those that no thread has begun; return the descriptions."""
         scans = self._scans
         if not self._is_placed:
             self._work.help()

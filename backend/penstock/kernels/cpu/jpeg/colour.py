@@ -58,7 +58,7 @@ _SUM_BITS = 4
 
 @inner
 def weigh_rows(plane: types.CPointer, near: int, far: int, width: int, sums: types.CPointer) -> None:
-    """``sums[1 : width + 1]``: three times the row starting at ``near``, plus the one at ``far``; ends repeated."""
+    """Set ``sums[1 : width + 1]`` to three times the row starting at ``near``, plus the one at ``far``; ends repeated."""
     for x in range(0, width, LANES):
         store_numbers(sums, 1 + x, load(plane, near + x, LANES) * 3 + load(plane, far + x, LANES))
     _repeat_ends(sums, width)
@@ -66,7 +66,7 @@ def weigh_rows(plane: types.CPointer, near: int, far: int, width: int, sums: typ
 
 @inner
 def weigh_row(plane: types.CPointer, start: int, width: int, sums: types.CPointer) -> None:
-    """``sums[1 : width + 1]``: four times the row starting at ``start``; ends repeated."""
+    """Set ``sums[1 : width + 1]`` to four times the row starting at ``start``; ends repeated."""
     for x in range(0, width, LANES):
         store_numbers(sums, 1 + x, load(plane, start + x, LANES) << 2)
     _repeat_ends(sums, width)
@@ -105,7 +105,7 @@ def _store_colours(luma: Vector, blue: Vector, red: Vector, output: types.CPoint
 
 @inner
 def blend_rows(planes: types.CPointer, near: int, far: int, rounding: int, width: int, place: int) -> None:
-    """Three quarters of the row starting at ``near`` and one of the one at ``far``, from ``place`` on."""
+    """Store three quarters of the row starting at ``near`` and one of the one at ``far``, from ``place`` on."""
     for x in range(width):
         value = 3 * np.int32(at(planes, near + x)) + np.int32(at(planes, far + x)) + np.int32(rounding)
         put(planes, place + x, value >> 2)
@@ -113,7 +113,7 @@ def blend_rows(planes: types.CPointer, near: int, far: int, rounding: int, width
 
 @inner
 def repeat_samples(planes: types.CPointer, start: int, count: int, times: int, place: int) -> None:
-    """Each of ``count`` samples from ``start`` on so many ``times``, from ``place`` on."""
+    """Repeat each of ``count`` samples from ``start`` on ``times`` times, from ``place`` on."""
     for x in range(count):
         for i in range(times):
             put(planes, place + times * x + i, at(planes, start + x))
@@ -121,7 +121,7 @@ def repeat_samples(planes: types.CPointer, start: int, count: int, times: int, p
 
 @inner
 def spread_row(planes: types.CPointer, luma: int, width: int, output: types.CPointer, place: int) -> None:
-    """A row of ``width`` grey pixels, at least ``LANES``, in three equal channels."""
+    """Store a row of ``width`` grey pixels, at least ``LANES``, in three equal channels."""
     for start in range(0, width, LANES):
         x = min(start, width - LANES)
         values = load_alternate(planes, luma + x, LANES)

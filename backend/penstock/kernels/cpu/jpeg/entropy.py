@@ -66,7 +66,9 @@ LONGEST_DC, LONGEST_AC = 11, 10
 
 
 def _values() -> np.ndarray:
-    """Values by their bits, which a one precedes: with a leading 0 they mean a negative one, greater by 2^size - 1."""
+    """Return values by their bits, which a one precedes: with a leading 0 they mean a negative one, greater by 2^size -
+    1.
+    """
     values = np.zeros(2 << LONGEST_DC, np.int16)
     for size in range(1, LONGEST_DC + 1):
         count = 1 << size
@@ -222,8 +224,9 @@ def put_values(
 
 @njit(forceinline=True, **OPTIONS)
 def first_code(table: types.CPointer, entry: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """What an entry tells: the bits of its first code and value, by how many coefficients that advances, a one for each bit of
-    the value, and the second value, or how many bits follow the end of a block."""
+    """Return what an entry tells: the bits of its first code and value, by how many coefficients that advances, a one
+    for each bit of the value, and the second value, or how many bits follow the end of a block.
+    """
     taken = np.uint64(_WORD) - part_of(table, entry, _REST, 1)
     return taken, part_of(table, entry, _STEPS, 1), part_of(table, entry, _MASK, 2), part_of(table, entry, _SECOND, 2)
 

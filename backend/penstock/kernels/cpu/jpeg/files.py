@@ -93,7 +93,7 @@ def read_scan(
     segments: Segments,
     data: np.ndarray,
 ) -> tuple[int, Scan]:
-    """Where a file's image ends, which is 0 if that is not supported, and its scan.
+    """Return where a file's image ends, which is 0 if that is not supported, and its scan.
 
     Args:
         place, size: of the file.

@@ -203,11 +203,13 @@ class Parts:
         return self._sources, self._planes, self._parts, self._groups
 
     def steps(self, of_groups: int, is_followed: bool) -> int:
-        """How many steps :func:`fill_steps` fills in; with others before and after each part, if something follows."""
+        """Return how many steps :func:`fill_steps` fills in; with others before and after each part, if something
+        follows.
+        """
         return len(self._parts) * (1 + is_followed) + len(self._groups) * of_groups + is_followed
 
     def halve(self) -> None:
-        """Has less memory do, if that is possible: of the largest parts, each becomes two, or, if it is one image, none."""
+        """Reduce the memory needed, if possible: split the largest parts in two, or leave out those of one image."""
         smaller: list[tuple[int, int]] = []
         for (first, last), room in zip(self._parts.tolist(), self._rooms.tolist()):
             middle = (first + last) // 2

@@ -187,7 +187,7 @@ def _advance(levels: np.ndarray, components: np.ndarray, first: int, last: int, 
 
 @inner
 def _units(segments: Segments, coefficients: Coefficients, components: np.ndarray) -> int:
-    """How many units a scan of these components has."""
+    """Return how many units a scan of these components has."""
     if components.size == 1:
         plane = coefficients.planes[components[0]]
         return plane[BLOCKS_ACROSS] * plane[BLOCKS_DOWN]
@@ -197,7 +197,7 @@ def _units(segments: Segments, coefficients: Coefficients, components: np.ndarra
 
 @inner
 def _units_of_image(segments: Segments) -> tuple[int, int]:
-    """How many units an image has across and down."""
+    """Return how many units an image has across and down."""
     across, down, count = 1, 1, segments.numbers[COMPONENTS]
     for c in range(count):
         across, down = max(across, segments.components[c, ACROSS]), max(down, segments.components[c, DOWN])
@@ -263,7 +263,7 @@ def _read_direct(scan: _Pass, segments: Segments, coefficients: Coefficients) ->
 
 @inner
 def _order_up_to(last: int) -> np.ndarray:
-    """Where coefficients are put, up to the last one of a scan."""
+    """Return where coefficients are put, up to the last one of a scan."""
     order = _ORDER.copy()
     order[last + 1 :] = _NOWHERE
     return order
@@ -271,7 +271,7 @@ def _order_up_to(last: int) -> np.ndarray:
 
 @njit(inline="always", **OPTIONS)
 def _place_of(plane: np.ndarray, row: int, column: int) -> int:
-    """Where the coefficients of a block are kept; -1: they are not."""
+    """Return where the coefficients of a block are kept; -1: they are not."""
     y, x = row - plane[FIRST_ROW], column - plane[FIRST_COLUMN]
     if y < 0 or y >= plane[KEPT_ROWS] or x < 0 or x >= plane[KEPT_COLUMNS]:
         return -1
@@ -280,7 +280,7 @@ def _place_of(plane: np.ndarray, row: int, column: int) -> int:
 
 @njit(inline="always", **OPTIONS)
 def _read_run(bits: np.uint64, size: np.uint64) -> np.int64:
-    """How many blocks end with a code, besides its own, from the bits that follow it."""
+    """Return how many blocks end with a code, besides its own, from the bits that follow it."""
     return (np.int64(1) << np.int64(size)) - 1 + np.int64((bits >> _ONE) >> (np.uint64(63) - size))
 
 
@@ -355,7 +355,7 @@ def _read_band(scan: _Pass, all_tables: np.ndarray, coefficients: Coefficients) 
 
 @njit(inline="always", **OPTIONS)
 def _told(codes: types.CPointer, entry: np.uint64, reached: np.uint64, ends: np.uint64) -> np.uint64:
-    """Which coefficients an entry makes nonzero."""
+    """Return which coefficients an entry makes nonzero."""
     _, steps, size, second = first_code(codes, entry)
     is_second = np.uint64(second != np.uint64(0))
     return (size & _ONE) << (reached + steps) | is_second << (ends & np.uint64(63))

@@ -163,7 +163,7 @@ _SPARE = 64
 
 
 def memory_for(width: int) -> Memory:
-    """Memory for decoding images of up to ``width`` columns."""
+    """Return memory for decoding images of up to ``width`` columns."""
     stride = -(-width // _WIDEST_UNIT) * _WIDEST_UNIT + 2 * LANES
     return Memory(
         np.zeros(5, np.uint64),
@@ -446,7 +446,7 @@ def _restart(
 
 @njit(inline="always", **OPTIONS)
 def _known(reached: np.uint64) -> np.int64:
-    """How many coefficients of a block may be nonzero."""
+    """Return how many coefficients of a block may be nonzero."""
     return np.int64(reached) - ENDED + 1 if reached >= ENDED else np.int64(FULL)
 
 

@@ -62,7 +62,7 @@ CODES = LENGTHS + MAX_CODES
 
 @kernel
 def memory_for_segments() -> Segments:
-    """Memory for reading segments."""
+    """Return memory for reading segments."""
     return Segments(
         np.zeros(9, np.int64),
         np.zeros((MAX_COMPONENTS, 4), np.int64),
@@ -263,7 +263,8 @@ def _build_table(segments: Segments, number: int) -> None:
 
 @inner
 def find_table(segments: Segments, number: int, is_dc: bool, largest: int) -> int:
-    """Where a code table of a progressive file begins in ``tables``, which is made; -1 if there is none that may be used.
+    """Return where a code table of a progressive file begins in ``tables``, which is made; -1 if there is none that may
+    be used.
 
     Args:
         number: of its class.
@@ -286,7 +287,7 @@ def find_table(segments: Segments, number: int, is_dc: bool, largest: int) -> in
 
 @inner
 def take_quantizers(segments: Segments) -> bool:
-    """Has the quantizers that were read so far be those of the components; returns whether none is missing.
+    """Assign the quantizers read so far to the components; return whether none is missing.
 
     They are then no longer known, by which later ones can be told.
     """

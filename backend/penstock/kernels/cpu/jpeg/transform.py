@@ -85,7 +85,7 @@ OTHER = LANES // 2
 
 
 def _place(row: int, column: int) -> int:
-    """Where a coefficient of the first block of a pair is.
+    """Return where a coefficient of the first block of a pair is.
 
     A vector of 16 has those of two rows and four columns, row by row within a column: first of one block, then of the other.
     """
@@ -178,7 +178,7 @@ _O2_57 = pair_of(_fixed(0.850430095), -_fixed(0.720959822))
 
 @njit(inline="always", **OPTIONS)
 def _to_four(p: _Four, half: int, shift: int) -> _Four:
-    """Four numbers from vectors of pairs of eight, plus ``half``, shifted."""
+    """Return four numbers from vectors of pairs of eight, plus ``half``, shifted."""
     e0 = weighted_pairs(p[0], _E4[0]) + half + weighted_pairs(p[2], _E4_67[0])
     e1 = weighted_pairs(p[0], _E4[1]) + half + weighted_pairs(p[2], _E4_67[1])
     o0 = weighted_pairs(p[1], _O4_13[0]) + weighted_pairs(p[3], _O4_57[0])
@@ -188,7 +188,7 @@ def _to_four(p: _Four, half: int, shift: int) -> _Four:
 
 @njit(inline="always", **OPTIONS)
 def _to_two(p: _Four, half: int, shift: int) -> _Two:
-    """Two numbers from vectors of pairs of eight, plus ``half``, shifted."""
+    """Return two numbers from vectors of pairs of eight, plus ``half``, shifted."""
     e = (weighted_pairs(p[0], _E2) << 1) + half
     o = weighted_pairs(p[1], _O2_13) + weighted_pairs(p[3], _O2_57)
     return (e + o) >> shift, (e - o) >> shift
