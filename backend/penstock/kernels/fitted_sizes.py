@@ -81,7 +81,8 @@ def _whole(height: int, width: int) -> Fit:
 
 
 def _area(height: int, width: int, arguments: SizeArguments, frames: int = 1, counted: int = 1) -> Fit:
-    """Multiples of `factor`, with nearly the same ratio, so that this many frames have from `least` to `most` pixels.
+    """Return multiples of `factor`, with nearly the same ratio, so that this many frames have from `least` to `most`
+    pixels.
 
     The bounds apply to ``counted`` frames; the image is scaled as if there were ``frames``.
     """
@@ -102,30 +103,31 @@ def _area(height: int, width: int, arguments: SizeArguments, frames: int = 1, co
 
 
 def _qwen2_vl(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """`factor`, and `least` and `most` pixels."""
+    """Return multiples of `factor`, with from `least` to `most` pixels."""
     return _area(height, width, arguments)
 
 
 def _qwen2_vl_video(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """`factor`, and `least` pixels of a frame, and `most` of all frames."""
+    """Return multiples of `factor`, with at least `least` pixels in a frame, and at most `most` in all frames."""
     return _area(height, width, arguments._replace(most=arguments.most // arguments.frames))
 
 
 def _glm4v(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """`factor`, and `least` and `most` pixels of the two frames that an image stands for."""
+    """Return multiples of `factor`, with from `least` to `most` pixels in the two frames that an image stands for."""
     return _qwen3_vl_video(height, width, arguments._replace(frames=2))
 
 
 def _qwen3_vl_video(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """`factor`, and `least` and `most` pixels of all frames, of which there are at least two."""
+    """Return multiples of `factor`, with from `least` to `most` pixels in all frames, of which there are at least two.
+    """
     if arguments.frames < 2:
         raise ValueError("A video of one frame is too short: at least two are taken")
     return _at_least_one(height, width, arguments, round(arguments.frames / 2) * 2)
 
 
 def _hunyuan_v4_video(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the most rows and columns of `factor` that an image has, of nearly its ratio: of at most `least` pixels,
-    and of `most` in all frames.
+    """Return the most rows and columns of `factor`, of nearly the image's ratio, with at most `least` pixels, and
+    `most` in all frames.
     """
     if max(height, width) / min(height, width) > _MAX_RATIO:
         raise ValueError(f"The sides of an image of {width} x {height} pixels: up to {_MAX_RATIO} to 1 is taken")
@@ -145,12 +147,12 @@ def _hunyuan_v4_video(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _cosmos3(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """`factor`, and `least` and `most` pixels of all frames; no side is less than `factor`."""
+    """Return multiples of `factor`, with from `least` to `most` pixels in all frames; no side is less than `factor`."""
     return _at_least_one(height, width, arguments, arguments.frames)
 
 
 def _at_least_one(height: int, width: int, arguments: SizeArguments, counted: int) -> Fit:
-    """As :func:`_area`, of images that are enlarged to `factor` first."""
+    """Return the size by :func:`_area`, after enlarging the image to `factor`."""
     frames = arguments.frames
     if min(height, width) < arguments.factor:
         scale = max(arguments.factor / height, arguments.factor / width)
@@ -159,7 +161,7 @@ def _at_least_one(height: int, width: int, arguments: SizeArguments, counted: in
 
 
 def _paddleocr_vl(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """`factor`, and `least` and `most` pixels."""
+    """Return multiples of `factor`, with from `least` to `most` pixels."""
     factor = arguments.factor
     if height < factor:
         height, width = factor, round(width * factor / height)
@@ -170,7 +172,7 @@ def _paddleocr_vl(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 @functools.lru_cache(maxsize=1024)
 def _siglip2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Whole patches of `factor` pixels, at most `most` of them."""
+    """Return whole patches of `factor` pixels, at most `most` of them."""
     patch = arguments.factor
 
     def at(scale: float) -> tuple[int, int]:
@@ -189,7 +191,7 @@ def _siglip2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _pixtral(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Whole patches of `factor` pixels; sides are at most `most` long."""
+    """Return whole patches of `factor` pixels; sides are at most `most` long."""
     ratio = max(height / arguments.most, width / arguments.most)
     if ratio > 1:
         height, width = math.floor(height / ratio), math.floor(width / ratio)
@@ -198,8 +200,7 @@ def _pixtral(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _kimi(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Never larger; at the `most` so many patches of `tile`, at the most `least` of them on a side; on a canvas of multiples
-    of `factor`."""
+    """Shrink to at most `most` patches of `tile`, at most `least` on a side; the canvas is multiples of `factor`."""
     patch, factor = arguments.tile[0], arguments.factor
     longest = arguments.least * patch
     patches = max(1, height // patch) * max(1, width // patch)
@@ -209,13 +210,14 @@ def _kimi(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _to_canvas(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As it is, on a canvas of multiples of `factor`."""
+    """Return the same size, on a canvas of multiples of `factor`."""
     return Fit(height, width, *_up(height, width, arguments)[:2])
 
 
 def _neomme(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """From `least` to `most` pixels, and no side longer than that of the first canvas, where these are told; on a canvas of
-    multiples of `factor`."""
+    """Return from `least` to `most` pixels, with no side longer than the first canvas's, if these are set; the canvas
+    is multiples of `factor`.
+    """
     least, most = arguments.least, arguments.most
     side = arguments.canvases[0][0] if arguments.canvases else math.inf
     area = height * width
@@ -242,7 +244,8 @@ def _neomme(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _glm5(height: int, width: int, arguments: SizeArguments, counted: int = 1) -> Fit:
-    """On a canvas of multiples of `factor`, of from `least` to `most` pixels; the image is enlarged only if it has fewer.
+    """Return a size on a canvas of multiples of `factor`, of `least` to `most` pixels; enlarge the image only if it has
+    fewer.
 
     The canvas has as many frames as are ``counted``.
     """
@@ -261,7 +264,7 @@ def _glm5(height: int, width: int, arguments: SizeArguments, counted: int = 1) -
 
 
 def _glm5_video(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As `glm5`, of all frames, which are taken by the first of `tile`."""
+    """Return the size by `glm5` for all frames, which are grouped by the first of `tile`."""
     unit = arguments.tile[0]
     return _glm5(height, width, arguments, max(unit, round(arguments.frames / unit) * unit))
 
@@ -287,8 +290,9 @@ _GLM_IMAGE_RATIO = 4
 
 
 def _glm_image(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Half as large, multiples of `factor`; before that, the shorter side is as long as that of a square of `least` pixels,
-    and the longer not longer than that of one of `most`."""
+    """Return half the size in multiples of `factor`; before that, the shorter side equals that of a square of `least`
+    pixels, and the longer is at most that of one of `most`.
+    """
     factor, ratio = arguments.factor, max(height, width) / min(height, width)
     if min(height, width) < factor or ratio > _GLM_IMAGE_RATIO:
         raise ValueError(
@@ -306,7 +310,7 @@ def _glm_image(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _nemotron(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """From `least` to `most` patches of `factor` pixels, as many on a side as are multiples of the first of `tile`."""
+    """Return `least` to `most` patches of `factor` pixels, in multiples of the first of `tile` on each side."""
     factor, least, most = arguments.factor, arguments.least, arguments.most
     rows, columns = (round(side / factor + 0.5) for side in (height, width))
     shrink = min(math.sqrt(most / (rows * columns)), 1.0)
@@ -321,7 +325,7 @@ def _nemotron(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _merged(side: int, other: int, arguments: SizeArguments) -> int:
-    """Return the next multiple of the first of `tile`, unless there were more than `most` patches then."""
+    """Return the next multiple of the first of `tile`, unless that makes more than `most` patches."""
     unit = arguments.tile[0]
     beyond = side % unit
     if not beyond:
@@ -331,8 +335,9 @@ def _merged(side: int, other: int, arguments: SizeArguments) -> int:
 
 
 def _nemotron_video(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """About `most` patches of `factor` pixels, as many on a side as are multiples of the first of `tile`; `least` 1: as many on
-    each side."""
+    """Return about `most` patches of `factor` pixels, in multiples of the first of `tile` on each side; with `least` 1,
+    a square.
+    """
     factor, most, unit = arguments.factor, arguments.most, arguments.tile[0]
     if arguments.least:
         side = max(unit, int(math.sqrt(most)) // unit * unit)
@@ -367,7 +372,7 @@ def _gemma4(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _detr(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The shorter side is `least` long, unless the longer one were more than `most` then."""
+    """Make the shorter side `least` long, unless that makes the longer one exceed `most`."""
     side, exact = _shorter(height, width, arguments)
     if min(height, width) == side:
         return _whole(height, width)
@@ -377,7 +382,7 @@ def _detr(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _detectron2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The shorter side is `least` long, unless the longer one were more than `most` then; halves of pixels are rounded up."""
+    """Make the shorter side `least` long, unless that makes the longer one exceed `most`; round halves of pixels up."""
     scale, shorter = arguments.least / min(height, width), float(arguments.least)
     sides = (shorter, scale * width) if height < width else (scale * height, shorter)
     if max(sides) > arguments.most:
@@ -396,13 +401,13 @@ def _shorter(height: int, width: int, arguments: SizeArguments) -> tuple[int, fl
 
 
 def _maskformer(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As `detr`, and then up to multiples of `factor`."""
+    """Return the size by `detr`, rounded up to multiples of `factor`."""
     fit, factor = _detr(height, width, arguments), arguments.factor
     return _whole(*(math.ceil(side / factor) * factor for side in fit[:2]))
 
 
 def _yolos(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As `detr`, and then down to multiples of `factor`."""
+    """Return the size by `detr`, rounded down to multiples of `factor`."""
     side, exact = _shorter(height, width, arguments)
     if width < height:
         fit = _whole(int(exact * height / width), side)
@@ -412,7 +417,9 @@ def _yolos(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _vilt(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The shorter side is `least` long, and the longer at the `most` so long; rounded, then down to multiples of `factor`."""
+    """Make the shorter side `least` long, and the longer at most `most`; round, then round down to multiples of
+    `factor`.
+    """
     rows, columns = float(arguments.least), width * (arguments.least / height)
     if height >= width:
         rows, columns = height * (arguments.least / width), float(arguments.least)
@@ -435,7 +442,7 @@ def _dpt(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _zoedepth(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As `dpt`, of multiples of `factor` by the first of `tile`, cut off to whole pixels."""
+    """Return the size by `dpt`, in multiples of `factor` by the first of `tile`, cut off to whole pixels."""
     multiple = arguments.factor / arguments.tile[0]
     rows, columns = arguments.canvases[0]
     down, across = rows / height, columns / width
@@ -445,7 +452,7 @@ def _zoedepth(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _mirrored(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """With as much around it as ZoeDepth mirrors, which is the canvas."""
+    """Return the size, on a canvas with the margin that ZoeDepth mirrors."""
     beyond = [int(math.sqrt(side / 2) * 3) for side in (height, width)]
     if beyond[0] >= height or beyond[1] >= width:
         raise ValueError(
@@ -455,7 +462,7 @@ def _mirrored(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _longest_rounded(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The longer side is `most` long, and both are rounded."""
+    """Make the longer side `most` long, and round both."""
     scale = arguments.most / max(height, width)
     return _whole(round(height * scale), round(width * scale))
 
@@ -465,26 +472,26 @@ def _nearest(side: float, factor: int) -> int:
 
 
 def _down(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Down to multiples of `factor`."""
+    """Round down to multiples of `factor`."""
     return _whole(*(side // arguments.factor * arguments.factor for side in (height, width)))
 
 
 def _longest(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The longer side is `most` long; the other one is rounded."""
+    """Make the longer side `most` long, and round the other one."""
     scale = arguments.most * 1.0 / max(height, width)
     rows, columns = int(height * scale + 0.5), int(width * scale + 0.5)
     return Fit(rows, columns, arguments.most, arguments.most)
 
 
 def _within(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As large as the first canvas holds; sides are cut off."""
+    """Fit into the first canvas; truncate sides."""
     most_high, most_wide = arguments.canvases[0]
     scale = min(most_high / height, most_wide / width)
     return _whole(int(height * scale), int(width * scale))
 
 
 def _within_or_less(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As `within`, but never larger."""
+    """Fit like `within`, but never enlarge."""
     most_high, most_wide = arguments.canvases[0]
     if height <= most_high and width <= most_wide:
         return _whole(height, width)
@@ -499,12 +506,12 @@ def _perceiver(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _up(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Up to multiples of `factor`."""
+    """Round up to multiples of `factor`."""
     return _whole(*(-(-side // arguments.factor) * arguments.factor for side in (height, width)))
 
 
 def _shortest_up(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The shorter side is `least` long, and the longer in proportion; then up to multiples of `factor`."""
+    """Make the shorter side `least` long, and the longer in proportion; then round up to multiples of `factor`."""
     longer = int(arguments.least * max(height, width) / min(height, width))
     rows, columns = (longer, arguments.least) if width <= height else (arguments.least, longer)
     return _up(rows, columns, arguments)
@@ -521,13 +528,13 @@ def _next(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _shortest_rounded(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The shorter side is `least` long, and the longer one is rounded; then up to multiples of `factor`."""
+    """Make the shorter side `least` long, and round the longer one; then round up to multiples of `factor`."""
     scale = arguments.least / min(height, width)
     return _up(round(height * scale), round(width * scale), arguments)
 
 
 def _longest_cut(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The longer side is `most` long; the other one is cut off."""
+    """Make the longer side `most` long, and truncate the other one."""
     most = arguments.most
     if height >= width:
         return _whole(most, int(most * (width * 1.0 / height)))
@@ -539,8 +546,9 @@ _PPOCR_STEP = 32
 
 
 def _ppocr(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Multiples of 32. The longer side is at the `most` so long, or, with `least` 1, the shorter one at least; or, with 2, the
-    longer one is. Then neither is more than the side of the first canvas."""
+    """Return multiples of 32: the longer side is at most `most` long; with `least` 1, the shorter one is at least
+    `most`; with 2, the longer one is exactly that. Then neither is more than the side of the first canvas.
+    """
     shorter, longer = min(height, width), max(height, width)
     ratio = 1.0
     if arguments.least == 1:
@@ -557,34 +565,34 @@ def _ppocr(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def line_width(height: int, width: int, size: tuple[int, int], most: int) -> int:
-    """How wide PP-OCR's recognizers make lines of text, of which the widest has this size, at the `most` so wide."""
+    """Return the width of PP-OCR's lines of text, the widest of which has this size; at most `most`."""
     high, wide = size
     target = int(high * max(width / height, wide / high))
     return most if target > most else min(target, math.ceil(high * (width / height)))
 
 
 def _within_rounded(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As large as the first canvas holds; sides are rounded."""
+    """Fit into the first canvas; round sides."""
     rows, columns = arguments.canvases[0]
     ratio = max(height / rows, width / columns)
     return _whole(round(height / ratio), round(width / ratio))
 
 
 def _around_rounded(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As small as covers the first canvas; sides are rounded."""
+    """Cover the first canvas; round sides."""
     rows, columns = arguments.canvases[0]
     ratio = min(height / rows, width / columns)
     return _whole(round(height / ratio), round(width / ratio))
 
 
 def _text_line(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As high as the first canvas, and as wide as :func:`line_width` makes it, at the `most` so wide."""
+    """Return the first canvas's height, and the width by :func:`line_width`, at most `most`."""
     size = arguments.canvases[0]
     return _whole(size[0], line_width(height, width, size, arguments.most))
 
 
 def _thumbnail(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Never larger, and so that the longer side is not more than that of the first canvas; of a square, neither."""
+    """Shrink until the longer side fits the first canvas; of a square, both sides."""
     rows, columns = (min(side, most) for side, most in zip((height, width), arguments.canvases[0]))
     if (rows, columns) != (height, width):
         if height > width:
@@ -610,7 +618,7 @@ def _llava_next(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _on_canvas(height: int, width: int, rows: int, columns: int) -> Fit:
-    """As large as it fits, rounded up."""
+    """Return the largest size that fits the canvas, rounded up."""
     if columns / width < rows / height:
         return Fit(min(math.ceil(height * (columns / width)), rows), columns, rows, columns)
     return Fit(rows, min(math.ceil(width * (rows / height)), columns), rows, columns)
@@ -618,7 +626,7 @@ def _on_canvas(height: int, width: int, rows: int, columns: int) -> Fit:
 
 @functools.lru_cache(maxsize=64)
 def _grids(least: int, most: int) -> list[tuple[int, int]]:
-    """Columns and rows of so many tiles, the fewest first."""
+    """Return the columns and rows of this many tiles, the fewest first."""
     sides = range(1, most + 1)
     grids = [(columns, rows) for columns in sides for rows in sides if least <= columns * rows <= most]
     return sorted(grids, key=math.prod)
@@ -626,7 +634,7 @@ def _grids(least: int, most: int) -> list[tuple[int, int]]:
 
 @functools.lru_cache(maxsize=1024)
 def _internvl(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the grid of from `least` to `most` tiles whose ratio is the nearest; of equal ones a large one for a large
+    """Return the grid of `least` to `most` tiles with the nearest ratio; of equally near ones, a large one for a large
     image.
     """
     return _nearest_grid(height, width, arguments)
@@ -662,8 +670,9 @@ def _cohere2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 @functools.lru_cache(maxsize=1024)
 def _slices(height: int, width: int, arguments: SizeArguments) -> tuple[int, int] | None:
-    """Rows and columns of the slices that MiniCPM-V cuts an image into, if any: nearly as many as squares of a side of `most`
-    have its pixels, at most `least`, of the ratio that is the nearest."""
+    """Return the rows and columns of MiniCPM-V's slices, or None: about the image's area in squares of side `most`, at
+    most `least`, in the nearest ratio.
+    """
     pixels = height * width / (arguments.most * arguments.most)
     wanted = min(math.ceil(pixels), arguments.least)
     if wanted <= 1:
@@ -675,7 +684,8 @@ def _slices(height: int, width: int, arguments: SizeArguments) -> tuple[int, int
 
 
 def _near(height: float, width: float, arguments: SizeArguments, enlarged: bool) -> tuple[int, int]:
-    """Multiples of `factor`, of nearly the ratio, whose area is about that of a square of `most` if it was larger."""
+    """Return multiples of `factor`, of nearly the ratio; a larger image gets about the area of a square of side `most`.
+    """
     if height * width > arguments.most * arguments.most or enlarged:
         ratio = width / height
         height = int(arguments.most / math.sqrt(ratio))
@@ -688,12 +698,12 @@ def _multiple(side: float, factor: int) -> int:
 
 
 def _minicpm(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Multiples of `factor`, of an area of about `most` squared; `least`: the most slices."""
+    """Return multiples of `factor`, of an area of about `most` squared; `least`: the most slices."""
     return _whole(*_near(height, width, arguments, _slices(height, width, arguments) is None))
 
 
 def _minicpm_slices(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the same for each slice, on a canvas as large as a slice; of an image without slices, as little as a
+    """Return the size of all slices by the rule of `minicpm`, on a canvas as large as a slice; without slices, a
     `tile`.
     """
     grid = _slices(height, width, arguments)
@@ -705,7 +715,7 @@ def _minicpm_slices(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _lfm2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """`factor`, and `least` and `most` pixels; no side is less than `factor`."""
+    """Return multiples of `factor`, with from `least` to `most` pixels; no side is less than `factor`."""
     factor = arguments.factor
     rows, columns = (_multiple(side, factor) for side in (height, width))
     if rows * columns > arguments.most:
@@ -718,8 +728,10 @@ def _lfm2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _lfm2_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Of an image of more than `most` pixels, rounded to multiples of `factor`: the grid of from the first to the second
-    number in `canvases` of tiles, whose side is the first of `tile`; of another, as little as the second of `tile`."""
+    """Return a grid of tiles with sides of the first of `tile`, for more than `most` pixels in multiples of `factor`;
+    the first of `canvases` holds the least and the greatest number of tiles. Smaller images get a square of the second
+    of `tile`.
+    """
     (least, most), (side, patch) = arguments.canvases[0], arguments.tile
     rows, columns = (max(patch, round(extent / arguments.factor) * arguments.factor) for extent in (height, width))
     if rows * columns <= arguments.most:
@@ -734,12 +746,12 @@ _GRANITE_SIDE = 16
 
 @functools.lru_cache(maxsize=1024)
 def _granite(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As `internvl`, of grids of at most 16 tiles on a side."""
+    """Return the size by `internvl`, with grids of at most 16 tiles on a side."""
     return _nearest_grid(height, width, arguments, most_tiles_on_a_side=_GRANITE_SIDE)
 
 
 def _muse(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Multiples of `factor`, at the `most` so many in all, of those beside the exact ones with the nearest ratio."""
+    """Return multiples of `factor`, at most `most` in all: of those next to the exact ones, the nearest in ratio."""
     factor, most = arguments.factor, arguments.most
     down, across = height / factor, width / factor
     ratio = across / down
@@ -754,14 +766,15 @@ def _muse(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _tiles_of_large(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As `internvl`, with the whole as the canvas, of an image with a side longer than a tile; of another, no tiles."""
+    """Return the size by `internvl`, with the whole as the canvas, if a side is longer than a tile; otherwise no tiles.
+    """
     if max(height, width) <= arguments.tile[0]:
         return Fit(1, 1, 0, 0)
     return _internvl(height, width, arguments)
 
 
 def _aria(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The longer side is `most` long, and the other at `least` so long."""
+    """Make the longer side `most` long, and the other at least `least`."""
     scale, most = arguments.most / max(height, width), arguments.most
     rows, columns = (max(int(side * scale), arguments.least) for side in (height, width))
     return Fit(rows, most, most, most) if width >= height else Fit(most, columns, most, most)
@@ -769,7 +782,7 @@ def _aria(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 @functools.lru_cache(maxsize=64)
 def _by_ratio(most: int) -> dict[float, list[tuple[int, int]]]:
-    """Columns and rows of up to so many tiles, the most first, by their ratio."""
+    """Return the columns and rows of grids of up to `most` tiles by their ratio, the most tiles first."""
     told: dict[float, list[tuple[int, int]]] = {}
     for count in range(most, 0, -1):
         for columns in range(1, count + 1):
@@ -780,8 +793,8 @@ def _by_ratio(most: int) -> dict[float, list[tuple[int, int]]]:
 
 @functools.lru_cache(maxsize=1024)
 def _perception_lm(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the grid of at the `most` so many tiles in which the image is the largest, if it is not shrunk; or else
-    one of the nearest ratio.
+    """Return the grid of at most `most` tiles in which the image, not shrunk, is the largest; or else one of the
+    nearest ratio.
     """
     side, ratio = arguments.tile[0], width / height
     best, largest = (0, 0), -1.0
@@ -804,7 +817,7 @@ def _perception_lm(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _nearest_ratio(ratio: float, grids: Mapping[float, Sequence[tuple[int, int]]]) -> tuple[int, int]:
-    """Of the nearest ratio on the near side of 1, the grid with the longest side."""
+    """Return the grid with the longest side among those of the nearest ratio on the same side of 1."""
     if ratio >= 1:
         nearest = min((own for own in grids if own <= ratio), key=lambda own: abs(own - ratio))
         return max(grids[nearest], key=lambda grid: grid[0])
@@ -813,8 +826,9 @@ def _nearest_ratio(ratio: float, grids: Mapping[float, Sequence[tuple[int, int]]
 
 
 def _molmo2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As many crops, up to `most`, as enlarge the image the least, or else shrink it the least: the first of `tile` from one to
-    the next, and with the second beside them."""
+    """Return the grid of up to `most` crops that enlarges the image least, or else shrinks it least; crops are the
+    first of `tile` apart, with a margin of the second.
+    """
     import numpy as np
 
     window, margin = arguments.tile
@@ -837,7 +851,7 @@ _PHI4_LEAST = 10
 
 
 def _phi4(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As large as fits on as many tiles as cover the image, or, if these are more than `most`, on those of `internvl`."""
+    """Fit the tiles that cover the image, or, if these are more than `most`, the grid of `internvl`."""
     side = arguments.tile[0]
     rows, columns = (math.ceil(extent / float(side)) for extent in (height, width))
     if rows * columns > arguments.most:
@@ -862,7 +876,9 @@ _STEP3_LEFT = 0.2
 
 
 def _step3(height: int, width: int, arguments: SizeArguments) -> tuple[int, int, int]:
-    """Height and width of the image before it is cut, and the side of a window, or 0: see :func:`_step3_windows`."""
+    """Return height and width of the image before it is cut, and the side of a window, or 0: see
+    :func:`_step3_windows`.
+    """
     most, (side, window) = arguments.most, arguments.tile
     if max(height, width) > most:
         scale = most / max(height, width)
@@ -883,15 +899,16 @@ def _step3_square(height: int, width: int) -> tuple[int, int]:
 
 
 def _step3_whole(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """At the `most` so long; the canvas is the image, made square if it is very thin."""
+    """Return sides of at most `most`; the canvas is the image, made square if it is very thin."""
     canvas = _step3_square(height, width)
     rows, columns, _ = _step3(*canvas, arguments)
     return Fit(rows, columns, *canvas)
 
 
 def _step3_windows(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Whole windows of a canvas, of an image that is at the `most` so long; `tile`: the side of the whole, and the longest of a
-    window. Of an image without windows, one pixel, which is less than a window."""
+    """Return whole windows on a canvas, for an image of sides of at most `most`; `tile`: the side of the whole, and the
+    longest of a window. Without windows, return one pixel, which is less than a window.
+    """
     rows, columns, window = _step3(*_step3_square(height, width), arguments)
     if not window:
         return Fit(1, 1, 2, 2)
@@ -938,7 +955,7 @@ def _within_side(longer: float, shorter: float, side: int) -> float:
 
 
 def _idefics2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The longer side is at the `most` so long, and both at `least` so long."""
+    """Make the longer side at most `most` long, and both at least `least`."""
     ratio = width / height
     if width >= height and width > arguments.most:
         height, width = int(arguments.most / ratio), arguments.most
@@ -948,7 +965,7 @@ def _idefics2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _idefics3(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The longer side is `most` long, and the other one even; then none is more than 4096."""
+    """Make the longer side `most` long, and the other one even; then limit both to 4096."""
     ratio = width / height
     if width >= height:
         width, height = arguments.most, int(arguments.most / ratio)
@@ -966,7 +983,7 @@ def _idefics3(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _idefics3_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Whole tiles of `factor` pixels, the longer side first."""
+    """Return whole tiles of `factor` pixels, the longer side first."""
     tile, ratio = arguments.factor, width / height
     if width >= height:
         width = math.ceil(width / tile) * tile
@@ -978,7 +995,7 @@ def _idefics3_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _idefics3_capped(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """As `idefics3`, of a longer side that is shortened by `factor` until there are at most `least` tiles of that side."""
+    """Return the size by `idefics3`, the longer side shortened by `factor` until it has at most `least` tiles."""
     tile, most = arguments.factor, arguments.most
     while most > tile:
         fit = _idefics3(height, width, arguments._replace(most=most))
@@ -991,7 +1008,7 @@ def _idefics3_capped(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 @functools.lru_cache(maxsize=64)
 def _llama4_canvases(most: int, tile: int) -> list[tuple[int, int]]:
-    """Canvases of up to this many tiles, in the order of the first one with their ratio."""
+    """Return the canvases of up to this many tiles, in the order of the first one with their ratio."""
     by_ratio: dict[float, list[tuple[int, int]]] = {}
     for count in range(most, 0, -1):
         for rows in range(1, count + 1):
@@ -1024,8 +1041,8 @@ def _llama4(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _mllama(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the canvas of at the `most` so many tiles that enlarges the least, or else shrinks the least; no side of
-    an image is enlarged beyond a tile.
+    """Return the canvas of at most `most` tiles that enlarges the least, or else shrinks the least; no side is enlarged
+    beyond a tile.
     """
     tile = arguments.tile[0]
     canvases = [(rows * tile, columns * tile) for rows, columns in arrangements(arguments.most)]
@@ -1040,13 +1057,13 @@ def _mllama(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def arrangements(most: int) -> list[tuple[int, int]]:
-    """Two sides of up to so many tiles, in order of the first side."""
+    """Return the pairs of sides of up to this many tiles, in order of the first side."""
     sides = range(1, most + 1)
     return [(one, other) for one in sides for other in sides if one * other <= most]
 
 
 def _janus(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The longer side is `most` long, and each at `least` so long."""
+    """Make the longer side `most` long, and each at least `least`."""
     scale = arguments.most / max(height, width)
     rows, columns = (max(round(side * scale), arguments.least) for side in (height, width))
     return Fit(rows, columns, *(max(rows, columns),) * 2)
@@ -1140,5 +1157,5 @@ RULES: dict[str, Rule] = {
 
 
 def pairs(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Heights and widths, as they follow each other."""
+    """Return the pairs of consecutive heights and widths."""
     return tuple(zip(numbers[::2], numbers[1::2]))
