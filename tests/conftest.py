@@ -27,7 +27,7 @@ from penstock.tensors.cuda import device_count
 sys.path.insert(0, str(Path(__file__).parent / "kernels" / "cuda"))
 
 CASES = 6
-# So many ordinary tests take as long as one that is marked as exhaustive.
+# This many ordinary tests take as long as one that is marked as exhaustive.
 _LONG = 100
 _FRAMEWORKS = {
     "test_pytorch": ("torch", "torchdata"),

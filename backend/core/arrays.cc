@@ -1,4 +1,4 @@
-// Where Python's arrays are, read by its buffer protocol: asking for each in Python takes a microsecond or two.
+// Finds the memory of Python's arrays by the buffer protocol: in Python, each array would take a microsecond or two.
 #include <algorithm>
 #include <cstddef>
 
@@ -34,7 +34,7 @@ struct Python {
   void *(*const list_item)(void *, ptrdiff_t);
 };
 
-// An array's memory, held as long as this lives. The array itself has to be kept by someone else if it is looked at later.
+// An array's memory, held as long as this lives. The caller keeps the array itself alive if it is used later.
 class View {
  public:
   View(const Python &python, void *array, int how) : python_(python) {

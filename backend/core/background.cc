@@ -14,7 +14,7 @@ BackgroundThreads::BackgroundThreads(const char *name, int64_t count) {
       pthread_setname_np(threads_.back().native_handle(), name);
     }
   } catch (...) {
-    // Fewer threads than wanted do the work as well, but none would never do it.
+    // Fewer threads than wanted can do the work, but without any it would never be done.
     if (threads_.empty()) throw;
   }
 }
@@ -46,7 +46,7 @@ void BackgroundThreads::serve() {
     if (--next.times == 0) queue_.pop_front();
     const bool more = !queue_.empty();
     lock.unlock();
-    // Threads wake one another, as waking all of them would hold up whoever brings the work.
+    // Threads wake one another: waking all of them would delay the caller that submits the work.
     if (more) work_.notify_one();
     task->run_once();
     lock.lock();

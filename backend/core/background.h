@@ -48,7 +48,7 @@ class BackgroundThreads {
   BackgroundThreads(const BackgroundThreads &) = delete;
   BackgroundThreads &operator=(const BackgroundThreads &) = delete;
 
-  // Has `times` threads run a task.
+  // Makes `times` threads run a task.
   void submit(std::shared_ptr<Task> task, int64_t times);
 
  private:
@@ -87,7 +87,7 @@ class SharedWork {
   int32_t wait() const;
 
  private:
-  // Notes that one more party is through: a share, or the calls being known. Returns whether that was the last one.
+  // Notes that one more share is done, or that the calls are known. Returns whether nothing is missing any more.
   bool end_one() { return through_.fetch_add(1, std::memory_order_acq_rel) == shares_; }
 
   const PenstockShare task_;

@@ -137,7 +137,7 @@ bool is_contiguous(const PenstockPart &part, int64_t element_bytes, int64_t rank
   return std::equal(part.strides, part.strides + rank, other.strides);
 }
 
-// Kernels of parts get what they read, and nothing else, side by side unless they take any strides.
+// Kernels of parts get exactly the region they read, contiguous unless they accept strides.
 PenstockPart read_part(const PenstockStage &stage, const void *record, const PenstockPart &source, PenstockRegion region,
                        int64_t rank, Buffer &buffer) {
   if (stage.reads) call(stage.reads, record, &region);
@@ -353,7 +353,7 @@ Extent extent_of(const PenstockChain &chain, const PenstockStage *stages) {
   return extent;
 }
 
-// So many bytes take longer than it takes to wake a thread, whatever is computed.
+// From this many bytes on, any computation takes longer than waking a thread.
 constexpr int64_t kLarge = 1 << 20;
 
 }  // namespace

@@ -18,8 +18,8 @@ enum { PENSTOCK_CORE_VERSION = 6, PENSTOCK_MAX_RANK = 5 };
 
 // A box in an array.
 typedef struct {
-  int64_t anchor[PENSTOCK_MAX_RANK];   // where it begins, in elements
-  int64_t extents[PENSTOCK_MAX_RANK];  // how far it reaches
+  int64_t anchor[PENSTOCK_MAX_RANK];   // first position, in elements
+  int64_t extents[PENSTOCK_MAX_RANK];  // extents
 } PenstockRegion;
 
 // The elements of a region in memory.
@@ -29,7 +29,7 @@ typedef struct {
   PenstockRegion region;
 } PenstockPart;
 
-// Kernels are compiled by numba and called by its convention: they get where to leave a result and an error, of which they have none,
+// Kernels are compiled by numba and called by its convention: they get pointers for a result and an error, neither of which they set,
 // and return a status, which is 0.
 
 // Changes a region of a stage's output: to the larger one that is computed for it, or to the one of the input that it depends on.
@@ -43,7 +43,7 @@ typedef int32_t (*PenstockComputePart)(void **result, void **error, const void *
 typedef int32_t (*PenstockComputeRun)(void **result, void **error, const void *record, const void *source, void *target,
                                       int64_t count);
 
-// An image to compute another one of, of the same extents: rows, columns and channels, in any order in memory.
+// The source image of another one of the same extents: rows, columns and channels, in any order in memory.
 typedef struct {
   const uint8_t *source;
   uint8_t *target;
@@ -73,7 +73,7 @@ typedef struct {
   const int64_t *shapes;     // of the outputs: `rank` extents for each sample
   int64_t element_bytes;     // of the outputs
   int64_t group;             // POINTWISE: elements of the last axis that are computed together
-  int64_t reads_neighbours;  // whether all that it reads has to be there before it begins
+  int64_t reads_neighbours;  // whether its whole input has to be computed before it begins
   int64_t strip_axis;        // of its output: the one along which large samples are cut into strips
   int64_t strided;           // PARTS: whether the part that it reads may have any strides; otherwise it is contiguous
   int64_t scratch_bytes;     // PARTS: of the memory that the kernel gets
@@ -116,7 +116,7 @@ typedef int32_t (*PenstockDriverFunction)(int64_t, int64_t, int64_t, int64_t, in
 
 enum { PENSTOCK_CUDA_OUT_OF_MEMORY = 2 };
 
-// A copy between blocks of host memory and memory on a GPU in which they lie one after the other, through page-locked staging memory.
+// A copy between blocks of host memory and memory on a GPU in which they lie one after the other, through pinned staging buffers.
 typedef struct {
   int64_t block_count;
   const int64_t *addresses;  // of the blocks on the host
@@ -140,7 +140,7 @@ int32_t penstock_core_version(void);
 // The threads that share a batch.
 typedef struct {
   int64_t threads;          // at most, with the calling one
-  int64_t worth_waking_ns;  // others are woken once what is left is expected to take the calling one longer
+  int64_t worth_waking_ns;  // other threads are woken if the calling one would need longer than this for the rest
   int64_t core_count;       // of the cores to which they are bound, in turn, the calling one first; 0: they are not bound
 } PenstockCrew;
 
@@ -153,7 +153,7 @@ enum {
 // Runs all samples of a batch through the stages of a chain, on the calling thread and those of a crew. Returns when all are done.
 int32_t penstock_run_chain(const PenstockChain *chain, const PenstockStage *stages, const PenstockCrew *crew, const int64_t *cores);
 
-// Works out which region of its source each sample depends on; returns what `penstock_run_chain` does.
+// Computes which region of its source each sample depends on; returns what `penstock_run_chain` does.
 int32_t penstock_read_regions(const PenstockChain *chain, const PenstockStage *stages, PenstockRegion *regions);
 
 // Runs one sample through the stages of a chain, on the calling thread, from a part of its source that holds the region it depends on;
@@ -164,10 +164,10 @@ int32_t penstock_run_sample(const PenstockChain *chain, const PenstockStage *sta
 // PENSTOCK_OUT_OF_MEMORY.
 int32_t penstock_compute_part(const PenstockStage *stage, int64_t rank, const PenstockPart *source, const PenstockPart *target);
 
-// Computes what a record describes, all of it, in `scratch` memory.
+// Computes everything that a record describes, using `scratch` memory.
 typedef int32_t (*PenstockComputeRecord)(void **result, void **error, const void *record, void *scratch);
 
-// Records that tell a kernel all that it has to know, addresses included.
+// Records that contain all that a kernel needs, addresses included.
 typedef struct {
   PenstockComputeRecord compute;
   const uint8_t *records;
@@ -208,7 +208,7 @@ PenstockThreads *penstock_threads_start(const char *name, int64_t count);
 // Ends the threads once all that was submitted is done.
 void penstock_threads_close(PenstockThreads *threads);
 
-// Has `times` threads call a function. The task has to be released, but need not be waited for.
+// Makes `times` threads call a function. The task has to be released, but need not be waited for.
 PenstockTask *penstock_task_submit(PenstockThreads *threads, PenstockFunction function, void *argument, int64_t times);
 int32_t penstock_task_is_done(const PenstockTask *task);
 void penstock_task_wait(const PenstockTask *task);
@@ -216,7 +216,7 @@ void penstock_task_release(PenstockTask *task);
 
 // Work in shares, after which calls follow. It has to be released, but need not be waited for.
 PenstockWork *penstock_work_create(PenstockShare task, void *argument, int64_t shares);
-// Has `times` threads take shares; what is called takes them on the calling thread.
+// Makes `times` threads take shares; what is called takes them on the calling thread.
 void penstock_work_submit(PenstockWork *work, PenstockThreads *threads, int64_t times);
 void penstock_work_help(PenstockWork *work);
 // Says which calls follow, once; returns whether all shares are done already, so that the caller has to conclude the work.
@@ -286,7 +286,7 @@ typedef struct {
 } PenstockArray;
 
 // Describes the first `count` arrays of a list of Python's. `out` is another array, whose memory holds as many PenstockArray. Both have
-// to stay as they are meanwhile: it is called with the GIL. Returns 0; otherwise Python has an exception set, as one of them is no array.
+// to stay as they are meanwhile: it is called with the GIL. Returns 0; otherwise Python has an exception set, because one of them is not an array.
 int32_t penstock_describe(const PenstockPython *python, void *list, int64_t count, void *out);
 
 // The address of the first element of an array of Python's, likewise; -1 with an exception.
@@ -298,7 +298,7 @@ int64_t penstock_addresses(const PenstockPython *python, void *list, int64_t cou
 // An argument of a GPU's kernel.
 typedef struct {
   int64_t value;
-  int64_t sample_bytes;  // what each sample ahead of those of a launch adds to it
+  int64_t sample_bytes;  // added for each sample that precedes those of the launch
 } PenstockGpuArgument;
 
 enum { PENSTOCK_MAX_GPU_ARGUMENTS = 12 };
@@ -322,7 +322,7 @@ typedef struct {
   int64_t last;  // excluded
 } PenstockGpuStep;
 
-// What a launch passes to its kernel: as many as there are.
+// The arguments that a launch passes to its kernel.
 typedef struct {
   int64_t values[PENSTOCK_MAX_GPU_ARGUMENTS];
   void *addresses[PENSTOCK_MAX_GPU_ARGUMENTS];
@@ -402,7 +402,7 @@ typedef struct {
 // there is not enough memory.
 int32_t penstock_decode_png(const PenstockLibdeflate *library, const PenstockPng *png);
 
-// Tells of each file whether it ends as JPEGs do, before any zeros.
+// Reports for each file whether it ends as JPEGs do, apart from trailing zeros.
 void penstock_find_whole_jpegs(const PenstockEncodedFiles *files, uint8_t *whole);
 
 // How the samples of a recording are stored, little-endian.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kLargestFile = int64_t{1} << 46;  // in bytes: folders claim to be larger
 
-// A file that is closed again.
+// A file descriptor, closed by the destructor.
 class File {
  public:
   explicit File(const char *path) {
@@ -59,7 +59,7 @@ bool read_all(int file, int64_t start, uint8_t *target, int64_t bytes) {
 int64_t read_file(const char *path, int64_t known, uint8_t *target, int64_t room) {
   const File file(path);
   if (!file) return -1;
-  // One byte more than there should be: it is cheaper to see that a file ends than to ask for its size.
+  // One byte more than there should be: it is cheaper to detect that a file ends than to ask for its size.
   if (known >= 0 && known < room && read_some(file.descriptor(), 0, target, known + 1) == known) return known;
   const int64_t bytes = lseek(file.descriptor(), 0, SEEK_END);
   if (bytes < 0 || bytes >= kLargestFile) return -1;

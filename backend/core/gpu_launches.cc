@@ -1,4 +1,4 @@
-// Makes up the calls by which a GPU's driver launches kernels for ranges of the samples of a batch.
+// Builds the driver calls that launch kernels for ranges of the samples of a batch.
 
 #include "core.h"
 

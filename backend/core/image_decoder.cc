@@ -102,7 +102,7 @@ Decoder::Decoder(const Codec &codec, int64_t device, int64_t threads, const std:
 }
 
 Decoder::~Decoder() {
-  // A forked process has none of the decoder's threads, which would be waited for.
+  // A forked process has none of the decoder's threads, so waiting for them would never end.
   if (process_ == getpid()) library_.decoder_destroy(decoder_);
 }
 
@@ -130,7 +130,7 @@ ImageDecoder::ImageDecoder(const Codec &codec, const PenstockDecoderSettings &se
   try {
     first_ = std::make_unique<Decoder>(codec_, device_, threads_, backends_of(settings.first, settings.first_count), options_);
   } catch (const CodecError &error) {
-    // Not every GPU has a JPEG engine. One without memory at the moment is another matter: pixels would differ.
+    // Not every GPU has a JPEG engine. An engine that is out of memory must not be replaced: pixels would differ.
     if (second_backends_.empty() || is_out_of_memory(error.status)) throw;
     first_ = std::make_unique<Decoder>(codec_, device_, threads_, second_backends_, options_);
     second_backends_.clear();
@@ -168,7 +168,7 @@ std::optional<ImageDecoder::OpenImage> ImageDecoder::open(PenstockEncodedImage &
     view.region.start[1] = static_cast<int32_t>(image.left);
     view.region.end[0] = static_cast<int32_t>(image.bottom);
     view.region.end[1] = static_cast<int32_t>(image.right);
-    // Given an object, the library would use that one again.
+    // If it were given an object, the library would reuse that one.
     nvimgcodec::CodeStream *region = nullptr;
     if (library.code_stream_get_sub_code_stream(whole.get(), &region, &view) != Status::kSuccess) return std::nullopt;
     part.reset(region);

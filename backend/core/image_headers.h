@@ -1,4 +1,4 @@
-// The headers of ordinary JPEGs and PNGs. What is unusual is left to readers that look closer.
+// The headers of ordinary JPEGs and PNGs. Unusual files are left to readers that parse more.
 
 #pragma once
 

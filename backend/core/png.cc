@@ -1,7 +1,7 @@
 // Decoding of ordinary PNGs: libdeflate inflates them, and rows are unfiltered and converted here.
 //
 // Source: W3C, Portable Network Graphics (Third Edition): 5 (chunks), 7.2 (scanlines), 9 (filtering), 10 (compression), 11.2 (critical
-// chunks). What is unusual, damaged or beyond what other decoders take is left to them, so that a file has the same pixels and errors
+// chunks). Files that are unusual, damaged or beyond other decoders' limits are left to these, so that a file has the same pixels and errors
 // with and without this one.
 
 #include <algorithm>
@@ -179,7 +179,7 @@ struct Pixel {
     const auto bytes = __builtin_convertvector(values, HalfBytes);
     std::memcpy(to, &bytes, kBytes);
   }
-  // Also writes where the next pixel comes, unless that is not read yet where rows are unfiltered in place.
+  // Also overwrites the next pixel, unless rows are unfiltered in place and it has not been read yet.
   static void store_before_next(Lanes values, uint8_t *to) {
     const auto bytes = __builtin_convertvector(values, HalfBytes);
     std::memcpy(to, &bytes, kBytes == 3 ? 4 : kBytes);
@@ -194,7 +194,7 @@ struct Pixel<1> {
   static void store_before_next(int value, uint8_t *to) { store(value, to); }
 };
 
-// The value that a filter expects: from those to the left, above, and above the left one.
+// The value that a filter predicts from the values to the left, above, and above left.
 template <Filter kFilter, class Values>
 Values expected(Values left, Values above, Values corner) {
   if constexpr (kFilter == kSub) return left;

@@ -91,7 +91,7 @@ bool read_wav(Bytes file, PenstockRecording &recording) {
   int64_t frame_bytes;
   if (!read_format(file.subspan(position, format_bytes), recording, frame_bytes)) return false;
   position += format_bytes;
-  // Of the plainest kind, lists are not looked at, nor what follows the samples.
+  // In plain files, lists and whatever follows the samples are ignored.
   const bool is_plainest = recording.encoding == PENSTOCK_INT16 && format_bytes == kFormatBytes;
   while (position + kChunkHeaderBytes <= file.size()) {
     const size_t chunk = position, bytes = little_endian32(file, position + 4);

@@ -1,4 +1,4 @@
-// Launches of kernels that need to know no more than their record.
+// Launches of kernels that need nothing but their record.
 #include <atomic>
 #include <new>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-// Memory of the calling thread, which it uses again: at least so many bytes, of any alignment.
+// Memory of the calling thread, which it uses again: at least this many bytes, of any alignment.
 uint8_t *scratch_of_thread(int64_t bytes) {
   thread_local std::vector<uint8_t> scratch;
   if (static_cast<int64_t>(scratch.size()) < bytes) scratch.resize(bytes);

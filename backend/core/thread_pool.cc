@@ -17,9 +17,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// So long it takes to tell how long tasks take; the first ones, whose data are in no cache, take longer.
+// Time after which the duration of tasks is known; the first ones, whose data are in no cache, take longer.
 constexpr auto kMeasured = std::chrono::microseconds(20);
-// A thread that is waited for in its sleep takes longer to go on: the last tasks of others are first waited for so long, awake.
+// A thread that sleeps while it waits resumes late: so it spins this long for the last tasks of others before it sleeps.
 constexpr auto kAwake = std::chrono::microseconds(50);
 
 // Where a thread, or the first one of a process, may run; 0: the calling thread.
@@ -52,7 +52,7 @@ class Binding {
   int64_t core_ = -1;
 };
 
-// Binds the thread that launches as long as it works, too; it is someone else's.
+// Binds the launching thread only while it works, as it belongs to the caller.
 class CallersBinding {
  public:
   explicit CallersBinding(const Crew &crew) : binding_(crew.core_count ? cores_of(0) : cpu_set_t{}) {
@@ -127,7 +127,7 @@ class ThreadPool::Job {
 };
 
 // A forked child has none of its parent's threads, and its parent may have held the mutex: it starts with a new pool. The old one's
-// memory is left alone, as it cannot be told what state it is in.
+// memory is left alone, as its state is unknown.
 static ThreadPool *current_pool = nullptr;
 
 ThreadPool &ThreadPool::shared() {

@@ -17,7 +17,7 @@ using Task = void (*)(void *context, int64_t number);
 // How many threads do the tasks of a launch, and where.
 struct Crew {
   int64_t threads;          // at most, with the calling one
-  int64_t worth_waking_ns;  // others are woken once what is left is expected to take the calling one longer
+  int64_t worth_waking_ns;  // other threads are woken if the calling one would need longer than this for the rest
   const int64_t *cores;     // to which they are bound, in turn, the calling one first
   int64_t core_count;       // 0: they are not bound
 };

@@ -1,4 +1,4 @@
-// Copies between host memory and a GPU through page-locked staging memory: threads fill one slot of it while the GPU's copy engine
+// Copies between host memory and a GPU through pinned staging buffers: threads fill one slot of it while the GPU's copy engine
 // reads another.
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class Transfer {
 
   int32_t status() const { return status_.load(std::memory_order_relaxed); }
 
-  // Copies one piece. Pieces are taken in order, so that whoever has the piece before in the same slot is at work already.
+  // Copies one piece. Pieces are taken in order, so the thread with the previous piece of the same slot is already working.
   void move(int64_t piece) {
     const int64_t slot = (given_.first_slot + piece) % given_.slot_count, round = piece / given_.slot_count;
     std::atomic<int64_t> &rounds = rounds_[slot];
@@ -99,7 +99,7 @@ class Transfer {
 extern "C" int32_t penstock_transfer(const PenstockTransfer *transfer, int64_t threads, const int64_t *cores, int64_t core_count) {
   try {
     penstock::Transfer own(*transfer);
-    // Pieces are so large that other threads are worth waking at once.
+    // Pieces are large enough to wake other threads at once.
     const penstock::Crew crew{threads, 0, cores, core_count};
     penstock::ThreadPool::shared().run(
         [](void *context, int64_t piece) { static_cast<penstock::Transfer *>(context)->move(piece); }, &own, own.pieces(), crew);

@@ -11,9 +11,9 @@
 namespace penstock {
 namespace {
 
-// More do not copy faster than a GPU's bus, and than memory.
+// More threads would not copy faster: the GPU's bus and memory are the limit.
 constexpr size_t kMostThreads = 8;
-// Of one instance, beside the one that is computed.
+// Batches of one instance, besides the one being computed.
 constexpr size_t kMostBatches = 2;
 
 size_t cores() {
@@ -21,7 +21,7 @@ size_t cores() {
   return sched_getaffinity(0, sizeof(own), &own) == 0 ? static_cast<size_t>(CPU_COUNT(&own)) : 1;
 }
 
-// Started as they are needed. Never destroyed: at the end of the process, threads may still be about.
+// Started as they are needed. Never destroyed: at the end of the process, threads may still be running.
 class Threads {
  public:
   void add(std::function<void()> work) {
@@ -55,7 +55,7 @@ class Threads {
     try {
       threads_.emplace_back([this] { run(); });
     } catch (const std::system_error&) {
-      // Those that there are do it, or whoever wants it done.
+      // The existing threads do it, or else the caller.
     }
   }
 
@@ -88,7 +88,7 @@ Threads& threads() {
   return *only;
 }
 
-// The batches in all lines.
+// The batches in all queues.
 struct Count {
   std::mutex alone;
   std::condition_variable changed;
@@ -136,7 +136,7 @@ void Line::leave() {
   std::lock_guard<std::mutex> alone(alone_);
   --present_;
   count().add(-1);
-  // Within the lock: who waits for the last one may then destroy this.
+  // Within the lock: afterwards, whoever waits for the last batch may destroy this.
   changed_.notify_all();
 }
 

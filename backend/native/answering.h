@@ -1,4 +1,4 @@
-// Answers on their way: threads copy and send them while models compute the next ones. Without Python's interpreter, but where it is said.
+// Answers in flight: threads copy and send them while models compute the next ones. Without Python's interpreter unless noted.
 #pragma once
 
 #include <condition_variable>
@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-// Has a thread do some work soon; this one does it at once if the system grants no thread.
+// Makes a thread do some work soon; this one does it at once if the system grants no thread.
 void do_soon(std::function<void()> work);
 
 // Ends the threads when nothing is left to do. Threads may hold the interpreter until then, so it must not have ended.
@@ -19,7 +19,7 @@ void end_answering_threads();
 class Line {
  public:
   // Begins with a batch's answers when those before are sent. Waits while there are so many batches that memory would run short.
-  // Args: begin: has threads send the answers; then they call `answered`, and `leave` when nothing is left of the batch.
+  // Args: begin: makes threads send the answers; then they call `answered`, and `leave` when nothing is left of the batch.
   void join(std::function<void()> begin);
 
   // The first batch's answers are sent.

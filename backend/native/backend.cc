@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t kMajor = 1, kMinor = 19;
 constexpr const char* kModule = "penstock.serving.in_process";
 constexpr const char* kPlaces = "/python.txt";
-// From so many bytes on, answers are left to other threads. For fewer, waking them takes longer.
+// From this many bytes on, answers are left to other threads. For fewer, waking them takes longer.
 constexpr uint64_t kWorthThreads = 1 << 18;
 
 #define RETURN_IF_ERROR(call) \
@@ -33,7 +33,7 @@ uint64_t now() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }
 
-// A message's JSON; the message is gone then.
+// Returns a message's JSON, and deletes the message.
 TRITONSERVER_Error* take_json(TRITONSERVER_Message* message, std::string* json) {
   const char* base = nullptr;
   size_t size = 0;
@@ -135,7 +135,7 @@ class Execution {
     return true;
   }
 
-  // Has threads answer, each some requests. From the last one on, this may be gone.
+  // Makes threads answer, each some requests. After the last one, this may be destroyed.
   void begin_answers() {
     std::vector<size_t> ends;
     uint64_t bytes = 0;
@@ -152,7 +152,7 @@ class Execution {
     }
   }
 
-  // Answers some requests, without the interpreter. From the last one on, this may be gone.
+  // Answers some requests, without the interpreter. After the last one, this may be destroyed.
   void answer(size_t begin, size_t end) {
     for (size_t index = begin; index < end; ++index) {
       Request* request = requests_[index];
@@ -169,7 +169,7 @@ class Execution {
         instance_, request->request, !request->failed, begin_, begin_, computed_, now()));
   }
 
-  // When all are answered: each request is released when Python has let go of it, too.
+  // When all are answered: each request is released when Python has released it, too.
   void finish() {
     take_error(TRITONBACKEND_ModelInstanceReportBatchStatistics(instance_, samples_, begin_, begin_, computed_, now()));
     if (in_line_) state_->line.answered();
@@ -301,7 +301,7 @@ ENTRY TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance* instance)
   void* state = nullptr;
   RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceState(instance, &state));
   auto* own = static_cast<Instance*>(state);
-  if (own == nullptr) return nullptr;  // it never was loaded
+  if (own == nullptr) return nullptr;  // it was never loaded
   own->line.wait_until_empty();
   std::string problem;
   {
@@ -309,7 +309,7 @@ ENTRY TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance* instance)
     Reference closed(PyObject_CallMethod(own->object, "close", nullptr));
     if (!closed) problem = take_error();
     Py_DecRef(own->object);
-    // What they held in common is given back with the last of them.
+    // Shared resources are released with the last of them.
     Reference tidied = call("tidy", nullptr);
     if (!tidied) problem = take_error();
   }

@@ -11,7 +11,7 @@ using Py_ssize_t = ptrdiff_t;
 
 struct PyTypeObject;
 struct PyThreadState;
-struct PyObject;  // its head differs between Pythons, free-threaded ones above all
+struct PyObject;  // its layout differs between Pythons, above all free-threaded ones
 using PyCFunction = PyObject* (*)(PyObject* self, PyObject* arguments);
 struct PyMethodDef {
   const char* name;

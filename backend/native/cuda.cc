@@ -20,9 +20,9 @@ using Address = unsigned long long;
 struct Context;
 struct Stream;
 constexpr unsigned kNonBlocking = 1, kPortable = 1;
-// Of page-locked memory, of which each thread has two pieces for each GPU: the GPU fills one while the other is emptied.
+// Of pinned memory, of which each thread has two pieces for each GPU: the GPU fills one while the other is emptied.
 constexpr size_t kStagedBytes = 1 << 20;
-// For less, the driver's own way is as fast.
+// For less, the driver's own copy is as fast.
 constexpr size_t kSmallBytes = 1 << 16;
 
 #define PENSTOCK_DRIVER_FUNCTIONS(F)                                   \
@@ -62,7 +62,7 @@ class Driver {
 
   const std::string& missing() const { return missing_; }
 
-  // What a status means, or nothing if all is well.
+  // Returns the meaning of a status, or an empty text for success.
   std::string told(Status status) const {
     if (status == 0) return "";
     const char* text = nullptr;
@@ -168,7 +168,7 @@ class Lane {
     return !is_refused_;
   }
 
-  // What is begun is waited for, whatever happens: later copies use the same memory.
+  // Always wait for copies that were begun: later copies use the same memory.
   Status copy_staged(char* target, const void* source, size_t size) {
     const Driver& cuda = driver();
     const auto* from = static_cast<const char*>(source);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kModule = "penstock.serving.in_process";
 
-// What a thread of Triton's is to Python. Kept from call to call: what Python code has stored for the thread is still there.
+// The state of a Triton thread in Python. Kept from call to call: what Python code has stored for the thread is still there.
 class ThreadState {
  public:
   ~ThreadState() {
@@ -57,7 +57,7 @@ std::string import_with_own_libraries() {
 }
 
 // The thread that Python takes for the main one: it starts the interpreter, waits, and ends it. Never destroyed: at the end of the
-// process, threads may still be about.
+// process, threads may still be running.
 class MainThread {
  public:
   std::string start(const std::string& library, const std::string& executable) {
@@ -107,7 +107,7 @@ class MainThread {
   }
 
   static std::string initialize(const std::string& executable) {
-    // The library may be here twice, under two names for the backend: the interpreter is one all the same.
+    // The library may be loaded twice, under two names of the backend, but there is one interpreter.
     if (!Py_IsInitialized()) {
       // Python keeps the name, so it stays.
       Py_SetProgramName(Py_DecodeLocale(executable.c_str(), nullptr));

@@ -11,7 +11,7 @@ namespace penstock {
 // Args: library: its shared library; executable: the program whose environment it is to have, e.g. .venv/bin/python.
 std::string start_python(const std::string& library, const std::string& executable);
 
-// Ends it in order: what Python code has registered for its end is run. To be called as often as it was started.
+// Ends it in order: what Python code has registered for its end is run. Call it as often as it was started.
 void end_python();
 
 // Holds the interpreter for a scope: only one thread does at a time.
@@ -35,7 +35,7 @@ class Let {
   PyThreadState* state_;
 };
 
-// What Python has raised, in one text; it is then no longer raised.
+// Returns the text of Python's current exception, and clears it.
 std::string take_error();
 
 // A text for Python, whatever bytes it has.

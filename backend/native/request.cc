@@ -80,7 +80,7 @@ struct Response {
 
 namespace {
 
-// Of an output, for threads to share.
+// A piece of an output, for threads to share.
 constexpr size_t kPieceBytes = 2 << 20;
 
 PyTypeObject* response_type = nullptr;
@@ -176,7 +176,7 @@ struct Piece {
   }
 };
 
-// An answer on its way, without the interpreter.
+// An answer in flight, without the interpreter.
 class Delivery {
  public:
   Delivery(Request* request, const Answer& answer, uint32_t flags) : request_(request), response_(begun(request)), flags_(flags) {
@@ -251,7 +251,7 @@ class Delivery {
   std::vector<Piece> pieces_;
 };
 
-// Has threads share the pieces, if they are worth it.
+// Makes threads share the pieces, if they are worth it.
 void deliver(const std::shared_ptr<Delivery>& delivery, const std::function<void(bool)>& done) {
   const std::vector<Piece>& pieces = delivery->pieces();
   if (delivery->size() <= kPieceBytes) {
@@ -296,7 +296,7 @@ void settle(Request* self) {
     }
     if (response->lent == 0) return;
   }
-  // It is not to be sent: Python keeps some of its memory, or the answer is another. So it is only copied from.
+  // It must not be sent: Python keeps some of its memory, or the answer is a different one. So it is only copied from.
   if (self->answer != nullptr) {
     Py_IncRef(object_of(response));
     self->answer->kept.reset(object_of(response));
@@ -340,7 +340,7 @@ void Released::release() {
 
 namespace {
 
-// Where requests that this thread lets go of are put, so that they are released later, without the interpreter.
+// Where requests that this thread releases are put, so that they are released later, without the interpreter.
 thread_local std::vector<Released>* collecting = nullptr;
 
 }  // namespace
@@ -534,7 +534,7 @@ PyObject* request_reserve(PyObject* object, PyObject* arguments) {
   Place place;
   TRITONSERVER_Error* error = nullptr;
   {
-    Let others;  // who grants the memory may clear it first
+    Let others;  // the allocator may clear the memory first
     error = ask(self->response->response, output, &place);
   }
   if (!succeeded(error)) {
@@ -601,7 +601,7 @@ void request_dealloc(PyObject* object) {
   if (self->request != nullptr && collecting != nullptr) {
     collecting->emplace_back(self);
   } else if (self->request != nullptr) {
-    Let others;  // Triton has locks of its own
+    Let others;  // Triton has its own locks
     Released(self).release();
   }
   free_object(object);

@@ -44,12 +44,12 @@ void complete(Request* request, const std::string& otherwise, const std::functio
 // The memory that sent answers were copied from, given back to Python.
 void forget_answer(Request* request);
 
-// A request that Python has nothing of any more.
+// A request that Python does not refer to any more.
 class Released {
  public:
   explicit Released(Request* request);
 
-  // Gives it back to Triton, without the interpreter: Triton has locks of its own.
+  // Gives it back to Triton, without the interpreter: Triton has its own locks.
   void release();
 
  private:
@@ -57,7 +57,7 @@ class Released {
   TRITONBACKEND_ResponseFactory* factory_;
 };
 
-// Lets go of a request that is answered. It is added to those to be released, unless Python has kept it: then it is released later.
+// Releases a request that is answered. It is added to those to be released, unless Python has kept it: then it is released later.
 void let_go(Request* request, std::vector<Released>* released);
 
 // How many samples a request brings, where requests are batches.

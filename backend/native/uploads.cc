@@ -1,5 +1,5 @@
 // Refuses models whose files a client uploads, whatever their backend: Triton would write them to a new folder, and load
-// a native library from there. Only in effect if this library is preloaded into Triton, as `penstock serve` does where
+// a native library from there. This works only if the library is preloaded into Triton, as `penstock serve` does where
 // clients may load models, but not upload any.
 
 #include <dlfcn.h>

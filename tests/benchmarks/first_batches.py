@@ -2,7 +2,7 @@
 
     python tests/benchmarks/first_batches.py [NAME ...] [--batches N]
 
-Each pipeline runs in a process of its own, with an empty HOME and cache. The first batch counts from the import of penstock on. Where
+Each pipeline runs in a separate process, with an empty HOME and cache. The first batch counts from the import of penstock on. Where
 there is a library of compiled kernels, nothing is compiled, and numba is not imported.
 """
 

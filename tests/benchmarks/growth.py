@@ -3,7 +3,7 @@
     python tests/benchmarks/growth.py --picture growth.svg [--json FILE]
 
 Needs DALI in the same environment (`make bench` makes one), for its lines beside ours. Time is wall time for each image, the
-median of several interleaved rounds; memory is what the process holds beyond what it had before, each in a process of its own.
+median of several interleaved rounds; memory is what the process holds beyond what it had before, each in a separate process.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def resident_mebibytes() -> float:
 
 
 def held_mebibytes(name: str, series: str, value: float) -> float:
-    """Return the memory that the running pipeline holds in a process of its own, beyond its libraries and its input."""
+    """Return the memory that the running pipeline holds in a separate process, beyond its libraries and its input."""
     command = [sys.executable, "-c", CHILD, name, series, str(value)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent)
     return float(done.stdout.split()[-1])

@@ -6,7 +6,7 @@
 Needs DALI in the same environment, and measures whichever other library is installed. A figure on the CPU is processor time
 of one thread for a sample: the median of rounds in which each candidate runs the same three batches, in random order, of which the
 first is not counted; making them, and turning them into what a library takes (tensors, PIL's images), is not measured. On a GPU
-(where two batches are on their way, and the inputs lie on the GPU) it is time, and DALI is the only peer.
+(where two batches are in flight, and the inputs lie on the GPU) it is time, and DALI is the only peer.
 """
 
 from __future__ import annotations

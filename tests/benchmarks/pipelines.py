@@ -3,7 +3,7 @@
     python tests/benchmarks/pipelines.py [--gpu] [--images FOLDER] [--json FILE]
 
 Needs DALI in the same environment (`make bench` makes one). On CPU a figure is processor time of all threads for each
-sample, on GPU (where two batches are on their way) time; the median of the rounds.
+sample, on GPU (where two batches are in flight) time; the median of the rounds.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ time: the median of interleaved rounds. Two batches are prefetched, and two thre
 times are a training loop's, and processor time is that of all threads. Data are in the page cache, and kernels are compiled.
 
 Where WebDataset and LitData are installed, their own loaders read the same samples, WebDataset from the same shards, in this
-process: their workers would be processes of their own, whose time is not seen from here.
+process: their workers would be separate processes, whose time is not seen from here.
 """
 
 from __future__ import annotations

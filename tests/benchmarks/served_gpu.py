@@ -80,7 +80,7 @@ def write_models(folder: Path, instances: int) -> None:
         (folder / name / "config.pbtxt").write_text(CONFIG.format(instances=instances))
 
 
-# -- clients, in processes of their own ------------------------------------------------------------------------------------
+# -- clients, in separate processes ------------------------------------------------------------------------------------
 
 photographs: list[bytes] = []
 

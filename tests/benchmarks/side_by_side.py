@@ -55,7 +55,7 @@ def pipeline_of(
     Each of ``batches`` is the batch that one input gets again and again, in place: numpy arrays, or CuPy's, which lie on
     the GPU; or a function that gives another one of numpy arrays each time. ``layout`` is that of all inputs, or those of
     each. Where samples differ in shape, they come in another order each time, so that no two batches are alike. On CPU
-    nothing is done ahead of time, so that nothing of a run happens on another's clock; on GPU two batches are on their way,
+    nothing is done ahead of time, so that nothing of a run happens on another's clock; on GPU two batches are in flight,
     as in a training loop. Work without inputs, or with functions that give them, needs a ``batch_size``; with ``conditionals``
     it may choose by samples.
     """

@@ -3,7 +3,7 @@
     python tests/benchmarks/uploads.py [--only Penstock] [--json FILE]
 
 Needs a GPU, and DALI in the same environment (`make bench-engine ARGS=--gpu` makes one). No batch is like another: its samples are
-drawn from a store of several batches. A figure is time for each sample, while two batches are on their way; the median of the rounds.
+drawn from a store of several batches. A figure is time for each sample, while two batches are in flight; the median of the rounds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Row:
         store: makes the samples that batches are drawn from.
         layout: of the samples.
         after: what the program does with a batch.
-        moved_bytes: of a sample on its way to the GPU, where that is what takes the time.
+        moved_bytes: of a sample that go to the GPU, where their copy takes the time.
     """
 
     name: str

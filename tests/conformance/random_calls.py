@@ -1,7 +1,7 @@
 """Calls operators with random arguments in real DALI and in Penstock: ``make random-calls ARGS="--calls 5000 --only water"``.
 
 A call begins as one of the operator's examples, whose samples, types and arguments are then changed. It is known by the seed and its
-number: ``--call 4711`` shows that one and runs it alone. Calls run in processes of their own, as DALI ends the process at some.
+number: ``--call 4711`` shows that one and runs it alone. Calls run in separate processes, as DALI ends the process at some.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _random_element(draw: random.Random, argument: Argument, kind: str) -> objec
 
 
 def run_alone(calls: Sequence[T], compare: Callable[[T], str], run_in_penstock: Callable[[T], object]) -> Iterator[str]:
-    """Yield what ``compare`` tells of each of the calls, in processes of their own.
+    """Yield what ``compare`` tells of each of the calls, in separate processes.
 
     Where DALI ends the process, Penstock must not, and the answer is empty.
     """

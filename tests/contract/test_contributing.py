@@ -78,7 +78,7 @@ def shown() -> tuple[str, str]:
 
 def test_the_operator_in_ten_minutes(tmp_path: Path) -> None:
     (tmp_path / "invert.py").write_text(shown()[0], encoding="utf-8")
-    # In a process of its own: an operator that is registered stays so.
+    # In a separate process: an operator that is registered stays so.
     subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, check=True)
 
 

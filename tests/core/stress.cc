@@ -156,7 +156,7 @@ void share_work(PenstockThreads *threads) {
   }
 }
 
-// Reads headers of files that are damaged anywhere: each lies in memory of its own, so that no byte beyond it is read.
+// Reads headers of files that are damaged anywhere: each lies in separate memory, so that no byte beyond it is read.
 void read_headers(int64_t seed) {
   const std::vector<uint8_t> exif{0xFF, 0xE1, 0, 34, 'E', 'x', 'i', 'f', 0, 0, 'I', 'I', 42, 0, 8, 0, 0, 0,
                                   1,    0,    0x12, 1,  3,   0,   1,   0,   0, 0, 6,   0,   0,  0, 0, 0, 0, 0};

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 BACKEND = Path(__file__).parents[2] / "backend"
-# A chain over many images, in a process of its own, whose threads can be counted.
+# A chain over many images, in a separate process, whose threads can be counted.
 PROGRAM = """
 import os
 import resource
@@ -57,7 +57,7 @@ def test_others_are_woken_only_for_what_takes_long() -> None:
     few, many = 1, min(4, len(os.sched_getaffinity(0))) - 1
     assert started("run()", 10**9, 8) == [0]
     assert started("run()", 0, 8) == [many]
-    # So many bytes take long, whatever one thinks of the time.
+    # This many bytes take long, whatever one thinks of the time.
     assert started("run()", 10**9, 256)[0] >= few
 
 

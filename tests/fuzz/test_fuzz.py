@@ -19,7 +19,7 @@ CASES = 20_000
 
 
 def _fuzz(folder: Path, *arguments: str, **environment: str) -> dict[str, Any]:
-    """Return the summary of a campaign, in a process of its own."""
+    """Return the summary of a campaign, in a separate process."""
     summary = folder / "summary.json"
     command = [sys.executable, str(HERE / "run.py"), "--json", str(summary), *arguments]
     paths = os.pathsep.join([str(HERE.parents[1] / "backend"), os.environ.get("PYTHONPATH", "")])

@@ -196,7 +196,7 @@ def test_batches_on_their_way_do_not_meet(how: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("count", [20, 48])
 def test_batches_that_are_resized_in_parts_do_not_meet(count: int) -> None:
-    """Of 20 images, a batch more is on its way than of 48."""
+    """Of 20 images, a batch more is in flight than of 48."""
     kinds: list[dict[str, object]] = [{"quality": 95}, {"subsampling": 0}, {"subsampling": 1}]
     sizes = [(1400 + 64 * (k % 5), 2000 - 48 * (k % 7)) for k in range(count)]
     encoded = [_saved("JPEG", *size, **kinds[k % 3]) for k, size in enumerate(sizes)]

@@ -41,7 +41,7 @@ def test_torch_tensors_are_never_overwritten_while_they_are_used() -> None:
             tensor = batch[0]["x"]
             assert tensor.is_cuda
             assert not batch[0]["host"].is_cuda
-            # The stream is kept busy, so that the tensor is read long after Python has let go of it.
+            # The stream is kept busy, so that the tensor is read long after Python has released it.
             busy = busy @ busy * 0 + 1
             sums.append(tensor.mean())
             del tensor, batch

@@ -252,7 +252,7 @@ _TOGETHER = 20
 
 
 def random_calls(name: str, count: int, seed: int = 0, most: int = MOST) -> Iterator[Call]:
-    """Call of an operator with images whose sides have at most so many pixels."""
+    """Call of an operator with images whose sides have at most this many pixels."""
     rng = np.random.default_rng([seed, list(COMPARED).index(name)])
     for _ in range(count):
         yield COMPARED[name](rng, most)

@@ -46,7 +46,7 @@ PICTURES, PICTURE_MOST = 4, 90
 
 
 def main() -> None:
-    """Write the files anew, or add to them what is missing."""
+    """Write the files again, or add to them what is missing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--missing", action="store_true", help="keep what is recorded, and record configurations that are new"

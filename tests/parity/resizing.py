@@ -79,7 +79,7 @@ def _case(library: str, rng: np.random.Generator, most: int) -> Case | None:
     reference = "pil" if library == "torchvision" and rng.random() < 0.25 else library
     names = tuple(ON_PIL) if reference != library else INTERPOLATIONS[library]
     interpolation = str(rng.choice(names))
-    # Planes are images of one channel to Pillow, and images of so many to the others.
+    # Planes are images of one channel to Pillow, and images of this many to the others.
     planar = bool(rng.random() < 0.2)
     channels = int(rng.choice((1, 2, 3, 3, 4)))
     asked: dict[str, Any] = {"size": [h, w]}

@@ -12,7 +12,7 @@ from processors import by_transformers, class_of, ours, pictures, result_or_refu
 
 from penstock.presets import PresetError, preset, read_configuration
 
-# Settings of which no value changes what becomes of a picture in a file: where and as what the result lies. A preset says
+# Settings without an effect on a picture from a file: where the result lies, and its type. A preset says
 # that itself.
 _ELSEWHERE = ("return_tensors", "device", "data_format", "input_data_format")
 _SIZES: tuple[object, ...] = (
@@ -86,7 +86,7 @@ def picture() -> Any:
 
 
 def recorded(name: str, backend: str) -> dict[str, Any]:
-    """Return the class's settings, and what becomes of a picture with each variation, in their order: a digest, that
+    """Return the class's settings, and the outcome of a picture with each variation, in their order: a digest, that
     nothing changed, or that it was refused.
     """
     settings, image = settings_of(name, backend), picture().image

@@ -100,7 +100,7 @@ def test_patches_are_as_many_as_were_counted() -> None:
     ],
 )
 def test_tokens_are_as_many_as_the_class_tells(name: str, output: int, patches: int | None) -> None:
-    """By what it tells of each image: patches down and across, of which so many become a token, or tokens, or a row of each."""
+    """By what it tells of each image: patches down and across, of which this many become a token, or tokens, or a row of each."""
     sizes, configuration = [(853, 1280), (40, 60), (700, 210)], {"image_processor_type": name}
     pipeline = presets.preset(configuration, batch_size=3, encoded=False)
     told = [np.array(each) for each in pipeline.run(images=[np.zeros((*size, 3), np.uint8) for size in sizes])[output]]

@@ -50,7 +50,7 @@ def _without_magics(source: str) -> str:
 
 
 def outcome(docs: Path, notebook: Path, timeout: float) -> str:
-    """Return what becomes of a notebook in ``docs``: that it passes, or why it does not."""
+    """Return the outcome of a notebook in ``docs``: that it passes, or why it does not."""
     code = program(notebook)
     try:
         ast.parse(code)

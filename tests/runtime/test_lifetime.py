@@ -186,7 +186,7 @@ def test_batches_end_although_samples_were_skipped(define: Any, options: dict[st
     before = live_batches()
     for _ in range(10):
         pipeline.run()
-    # Of a batch that is on its way, there is more or less.
+    # Of a batch that is in flight, there is more or less.
     assert live_batches() < before + 10
 
 

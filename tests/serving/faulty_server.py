@@ -185,7 +185,7 @@ class FaultyServer:
         """Send requests one after the other, each over a new connection, a seventh of them bad.
 
         Raises:
-            TimeoutError: one was not answered in so many seconds.
+            TimeoutError: one was not answered in this many seconds.
         """
         return asyncio.run(self._ask(requests, seed, seconds))
 

@@ -1,6 +1,6 @@
 """Kills a server again and again under load: ``python tests/serving/restarts.py --period 20 --minutes 30``.
 
-It runs `penstock serve` in a process of its own, as users do, and the clients of `traffic.py`. Every few seconds it kills
+It runs `penstock serve` in a separate process, as users do, and the clients of `traffic.py`. Every few seconds it kills
 Triton in one of several ways. The exit status is 1 if an answer was wrong, if the models were unavailable for more than a
 tenth of the time, or if anything was left behind: processes, folders, shared memory, files that are open in the supervisor.
 """
@@ -82,7 +82,7 @@ class Findings:
 
 
 class Command:
-    """`penstock serve`, with all that it may leave behind in a folder of its own.
+    """`penstock serve`, with all that it may leave behind in a separate folder.
 
     Args:
         folder: for its models and its temporary files.

@@ -78,7 +78,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, trace: Path, model_host: st
 
 
 class Call:
-    """A request on its way; its number tells it from others."""
+    """A request in flight; its number tells it from others."""
 
     def __init__(self, client: Any, number: int) -> None:
         tensors = []
@@ -172,7 +172,7 @@ class Clock:
 
 
 class Costly:
-    """A cancelled request, of which it takes so many seconds to learn that."""
+    """A cancelled request, of which it takes this many seconds to learn that."""
 
     def __init__(self, clock: Clock) -> None:
         self.seconds, self.asked, self._clock = 0.001, 0, clock

@@ -91,7 +91,7 @@ def write_slow(folder: Path, naps: int = 1) -> Path:
 
 
 def await_naps(folder: Path, count: int) -> None:
-    """Wait until so many naps have begun."""
+    """Wait until this many naps have begun."""
     trace = folder / "trace"
     until(lambda: trace.exists() and len(trace.read_text()) >= count)
 

@@ -153,7 +153,7 @@ def test_a_call_that_fails_costs_one_request(
         server.calls.arm(fault)
         counts = server.ask()
         failed = server.calls.disarm()
-        if failed is None:  # the calls of threads of their own vary in number
+        if failed is None:  # the calls of separate threads vary in number
             continue
         hit.append(failed)
         told = f"{fault}: {failed}: {counts.mistakes}"

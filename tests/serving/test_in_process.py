@@ -169,7 +169,7 @@ def test_memory_that_a_model_keeps_stays_right(server: LocalServer, client: Any)
 
 
 def test_outputs_that_an_operator_keeps_stay_right(client: Any) -> None:
-    # At last it lets go of them: Triton does not unload a model whose answers are still there.
+    # At last it releases them: Triton does not unload a model whose answers are still there.
     for number in (0, 1, 2, 3, 4, 5, 6, -1):
         x = np.full((1, 50_000), number, np.float32)
         np.testing.assert_array_equal(ask(client, "keeps_outputs", x=x).as_numpy("y"), x)

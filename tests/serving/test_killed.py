@@ -39,7 +39,7 @@ def wait_for(what: Callable[[], object]) -> bool:
 
 
 class Service:
-    """`penstock serve` in a process of its own, as it is run."""
+    """`penstock serve` in a separate process, as it is run."""
 
     def __init__(self, repository: Path, log: Path, model_host: str) -> None:
         self.repository = repository

@@ -182,7 +182,7 @@ def test_each_failure_is_of_one_kind(cause: Exception, kind: str) -> None:
         accounts.end([SimpleNamespace(id="")], {0: refusal}, {Metric.DECODER_DEATHS: deaths})
     counts = accounts.tally.take().counts
     assert counts[Metric.FAILED_REQUESTS, ("client", kind, refusal.operator)] == 3
-    # The third reading is of a pipeline that was built anew.
+    # The third reading is of a rebuilt pipeline.
     assert counts[Metric.DECODER_DEATHS, ()] == 6 + 1
     assert refusal.sample == (None if kind == "cancelled" else 2)
 

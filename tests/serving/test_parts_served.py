@@ -108,7 +108,7 @@ ensemble_scheduling {{
 
 
 def picture(number: int, squares: int) -> tuple[bytes, list[list[float]]]:
-    """Return a PNG with so many squares, and their colours from top to bottom."""
+    """Return a PNG with this many squares, and their colours from top to bottom."""
     rng = np.random.default_rng(number)
     pixels = np.zeros((40 * max(squares, 1), 60 + number % 5, 3), np.uint8)
     colours = rng.integers(101, 256, (squares, 3))

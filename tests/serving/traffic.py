@@ -1,9 +1,9 @@
 """Load on a real server, with every answer checked: ``python tests/serving/traffic.py --requests 1000000``.
 
-The clients are processes of their own (`traffic_process.py`), so that they take little from the server and nothing from who
+The clients are separate processes (`traffic_process.py`), so that they take little from the server and nothing from who
 started them. The models are those of `traffic_models.py`, served from a temporary repository, or by a server at ``--http``
 and ``--grpc``, such as a proxy in front of one. The exit status is 1 where any request got what it should not; requests that find
-no server are counted apart ("away"), as are the server's deaths.
+no server are counted separately ("away"), as are the server's deaths.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Traffic:
         self.stop()
 
     def stop(self) -> Counts:
-        """Let the requests on their way finish, and gives the counts of all."""
+        """Let the requests in flight finish, and gives the counts of all."""
         for process in self._processes:
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError):

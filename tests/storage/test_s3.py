@@ -28,7 +28,7 @@ _PIECE = 8 << 20
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of data sets, each in a folder of its own."""
+    """Return a folder of data sets, each in a separate folder."""
     root = tmp_path_factory.mktemp("data")
     for name, files in data_sets():
         # Of some formats there are several.

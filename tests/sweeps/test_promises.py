@@ -315,7 +315,7 @@ def test_saved_pipelines_give_the_same(schema: Schema, tmp_path: Path) -> None:
 
 
 def each_alias() -> list[Any]:
-    """Return each other name of an operator, but for those with defaults of their own."""
+    """Return each other name of an operator, but for those with separate defaults."""
 
     def defaults(schema: Schema) -> dict[str, Any]:
         return {argument.name: argument.default for argument in schema.arguments}

@@ -150,7 +150,7 @@ def test_a_strided_array_comes_back() -> None:
     np.testing.assert_array_equal(array_to_host(cupy.asarray(whole)[::2, 1:]), whole[::2, 1:])
 
 
-# -- page-locked memory ------------------------------------------------------------------------------------------------
+# -- pinned memory ------------------------------------------------------------------------------------------------
 
 
 def test_page_locked_memory_is_used_as_it_is() -> None:

@@ -118,8 +118,7 @@ def _glm4v(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _qwen3_vl_video(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return multiples of `factor`, with from `least` to `most` pixels in all frames, of which there are at least two.
-    """
+    """Return multiples of `factor`, with from `least` to `most` pixels in all frames, of which there are at least two."""
     if arguments.frames < 2:
         raise ValueError("A video of one frame is too short: at least two are taken")
     return _at_least_one(height, width, arguments, round(arguments.frames / 2) * 2)
@@ -270,7 +269,7 @@ def _glm5_video(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _most_rows(height: int, width: int, arguments: SizeArguments) -> tuple[int, int]:
-    """Return the largest canvas of at `most` so many pixels under an image that is shrunk, found by halving."""
+    """Return the largest canvas of at most `most` pixels under an image that is shrunk, found by halving."""
     factor = arguments.factor
     if arguments.most < factor**2:
         raise ValueError(f"At most {arguments.most} pixels are less than a patch of {factor} x {factor}")
@@ -351,7 +350,7 @@ def _nemotron_video(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _gemma4(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the most multiples of `factor` that at the `most` so many patches of `tile` hold, of nearly the same
+    """Return the most multiples of `factor` that at most `most` patches of `tile` hold, of nearly the same
     ratio.
     """
     patch, factor = arguments.tile[0], arguments.factor
@@ -684,8 +683,7 @@ def _slices(height: int, width: int, arguments: SizeArguments) -> tuple[int, int
 
 
 def _near(height: float, width: float, arguments: SizeArguments, enlarged: bool) -> tuple[int, int]:
-    """Return multiples of `factor`, of nearly the ratio; a larger image gets about the area of a square of side `most`.
-    """
+    """Return multiples of `factor`, of nearly the ratio; a larger image gets about the area of a square of side `most`."""
     if height * width > arguments.most * arguments.most or enlarged:
         ratio = width / height
         height = int(arguments.most / math.sqrt(ratio))
@@ -740,7 +738,7 @@ def _lfm2_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(fit.height, fit.width, side, side)
 
 
-# So many tiles on a side are the most that Granite Docling takes.
+# This many tiles on a side are the most that Granite Docling takes.
 _GRANITE_SIDE = 16
 
 
@@ -766,8 +764,7 @@ def _muse(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _tiles_of_large(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the size by `internvl`, with the whole as the canvas, if a side is longer than a tile; otherwise no tiles.
-    """
+    """Return the size by `internvl`, with the whole as the canvas, if a side is longer than a tile; otherwise no tiles."""
     if max(height, width) <= arguments.tile[0]:
         return Fit(1, 1, 0, 0)
     return _internvl(height, width, arguments)
@@ -846,7 +843,7 @@ def _molmo2(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _whole(rows, columns)
 
 
-# Of Phi-4, sides of less than so many pixels are refused.
+# Of Phi-4, sides of less than this many pixels are refused.
 _PHI4_LEAST = 10
 
 
@@ -867,9 +864,9 @@ def _phi4(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(*fit, high, wide)
 
 
-# Of Step 3.7: images with a side of less than so many pixels, and so much longer than wide, are made square.
+# Of Step 3.7: images with a side of less than this many pixels, and this much longer than wide, are made square.
 _STEP3_THIN, _STEP3_RATIO = 32, 4
-# Windows are as wide as the shorter side of images that are so much longer than wide.
+# Windows are as wide as the shorter side of images that are this much longer than wide.
 _STEP3_LONG = 1.5
 # A window is added for what is left over of a side, if it is more than this part of a window.
 _STEP3_LEFT = 0.2

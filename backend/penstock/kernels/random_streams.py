@@ -183,7 +183,7 @@ def philox(stream: Stream) -> Iterator[int]:
 
 
 def bounded(draws: Iterator[int], bound: int, bits: int = 32) -> int:
-    """Return an unbiased number in [0, bound) from draws of so many bits (Lemire's method)."""
+    """Return an unbiased number in [0, bound) from draws of this many bits (Lemire's method)."""
     word = _WORDS[bits]
     product = next(draws) * bound
     if product & word < bound:

@@ -169,7 +169,7 @@ class Measurement:
         return len(self.latencies) / self.seconds
 
     def percentile(self, percent: float) -> float:
-        """Return the latency in seconds that so many percent of the requests stay within."""
+        """Return the latency in seconds that this many percent of the requests stay within."""
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, math.ceil(len(ordered) * percent / 100))]
 

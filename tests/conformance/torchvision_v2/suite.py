@@ -26,7 +26,7 @@ OUTCOMES = ("passed", "other words", "failed")
 
 
 def outcomes(folder: Path, *, original: bool, sample: int) -> dict[str, tuple[str, str]]:
-    """Return what became of each test, and what was said: `passed`, `other words`, `private`, `skipped` or `failed`."""
+    """Return the outcome of each test, and what was said: `passed`, `other words`, `private`, `skipped` or `failed`."""
     with tempfile.TemporaryDirectory() as written:
         report = Path(written) / "report.xml"
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[2] / "backend")])}

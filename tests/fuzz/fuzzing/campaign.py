@@ -23,7 +23,7 @@ from fuzzing.settings import Settings
 from fuzzing.worker import READY, Job, Report, Worker, quiet, serve
 
 _fork = multiprocessing.get_context("fork")
-# Cases of lost processes are still run one by one for so many seconds when the time is over.
+# Cases of lost processes are still run one by one for this many seconds when the time is over.
 _GRACE = 60.0
 _MOST_KEPT = 4
 """Cases that are kept of each kind of failure."""
@@ -237,7 +237,7 @@ class Campaign:
 
 
 def _in_a_process(log: Path, make: Callable[[], Any]) -> Any:
-    """Return what a function gives in a process of its own, for libraries start threads that no fork survives."""
+    """Return what a function gives in a separate process, for libraries start threads that no fork survives."""
     ours, theirs = _fork.Pipe()
 
     def child() -> None:

@@ -86,7 +86,7 @@ class Worker:
 
 
 def _forget_peak() -> None:
-    """Let the kernel count the most memory held anew, where it allows that."""
+    """Reset the kernel's count of peak memory, where it allows that."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 

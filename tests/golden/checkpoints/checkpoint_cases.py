@@ -23,7 +23,7 @@ def cases() -> list[dict[str, Any]]:
     return [
         {"samples": samples, "batch_size": batch_size, "reader": reader, "before": before, "shards": shards}
         for (samples, batch_size), reader in itertools.product(((24, 2), (25, 2), (23, 3)), _ORDERS)
-        # DALI pads a shard that ends within a batch by rules of its own.
+        # DALI pads a shard that ends within a batch by its own rules.
         if not (batch_size == 3 and "pad_last_batch" in reader)
         for before, shards in itertools.product((0, 3, 5, 6, 9), (1, 2, 3, 4))
     ]

@@ -63,7 +63,7 @@ def decoded(
     pixels: PixelFormat = RGB,
     region: Region | None = None,
 ) -> tuple[list[int], list[np.ndarray]]:
-    """Return what became of each file, and its pixels."""
+    """Return the outcome of each file, and its pixels."""
     sizes, outputs = [], []
     for file in files:
         header = read_header(file)

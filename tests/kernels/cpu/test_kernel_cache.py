@@ -89,7 +89,7 @@ def start(place: Path, prefix: list[str], **changes: str) -> subprocess.Popen[st
 
 
 def run(place: Path, prefix: list[str] | None = None, **changes: str) -> tuple[str, str]:
-    """Return what became of the kernels, and what was logged."""
+    """Return the outcome of the kernels, and what was logged."""
     process = start(place, AS_NOBODY if prefix is None else prefix, **changes)
     out, log = process.communicate()
     assert process.returncode == 0, log

@@ -57,7 +57,7 @@ print(built.compiled, built.kept, built.failures)
 
 
 def build(folder: Path, signatures: list[tuple[str, str, str]]) -> str:
-    """Build a library in a process of its own, as this one calls kernels."""
+    """Build a library in a separate process, as this one calls kernels."""
     listed = folder / "signatures.txt"
     recording.write(
         [Signature(Kind(kind), f"compiled_ahead:{name}", types) for kind, name, types in signatures], listed

@@ -19,7 +19,7 @@ from penstock import fn, pipeline_def
 
 BATCHES = 1000
 MOST_PIXELS = 300 * 300
-# Memory is compared after so many batches, and again after so many; what leaks grows each time, other memory once.
+# Memory is compared after this many batches, and again after this many; what leaks grows each time, other memory once.
 _AT_FIRST, _WINDOW = 300, 100
 _KEPT_BY_HOST, _KEPT_BY_GPU = 128 << 10, 1 << 20
 
@@ -120,7 +120,7 @@ def check_broken_batches(device_id: int, gpu_memory: Callable[[], int], batches:
     Args:
         device_id: of the GPU.
         gpu_memory: bytes that are taken of its memory.
-        batches: so many.
+        batches: how many to run.
     """
     pipe, whole, bad = running(device_id), good(), broken()
     alone = [np.array(_result_of(pipe, [data]).outputs[0].as_cpu()[0]) for data in whole]

@@ -1,6 +1,6 @@
 // What a CUDA kernel finds on a GPU, on the CPU: blocks run one after the other, and a block's threads take turns.
 //
-// Each thread is a coroutine with a stack of its own. `__syncthreads` gives the turn to the next thread, so all have
+// Each thread is a coroutine with a separate stack. `__syncthreads` gives the turn to the next thread, so all have
 // come as far before any goes on.
 
 // Few headers: they are most of what is compiled.

@@ -242,7 +242,7 @@ _DRIVER = types.SimpleNamespace(
 
 
 class _HostMemory:
-    """Memory that is taken for page-locked; `limit`: bytes of it that the system has.
+    """Memory that is taken for pinned; `limit`: bytes of it that the system has.
 
     Other threads, and buffers that are collected as garbage meanwhile, change the blocks: a copy of them is looked through.
     """

@@ -9,7 +9,7 @@ from case import Case
 from families import families
 from on_gpu import check_on_gpu
 
-# Each new combination of types is compiled, which takes a second: so many cases of a family, evenly spread.
+# Each new combination of types is compiled, which takes a second: this many cases of a family, evenly spread.
 PER_FAMILY = 12
 
 

@@ -359,7 +359,7 @@ def test_a_launch_that_fails_is_told_where_its_batch_is_waited_for(
     before.batch.work.wait()
     with pytest.MonkeyPatch.context() as context:
         kernel = jpeg_pixels.SOURCE.kernel("transform_blocks")
-        # More than the kernel was told.
+        # More than the kernel was given.
         context.setattr(kernel, "max_dynamic_shared_size_bytes", -1)
         broken = Decoded(FILES, own)
         broken.batch.work.wait()

@@ -24,7 +24,7 @@ from penstock.types import FLOAT
 
 
 class Doubling:
-    """Adds a constant to samples, and then doubles that, by way of other memory; counts how often it is worked out."""
+    """Adds a constant to samples, and then doubles that, by way of other memory; counts how often it is computed."""
 
     def __init__(self, added: float = 1.0) -> None:
         self.added = added
@@ -245,7 +245,7 @@ def test_reinterpreted_frames_of_scattered_sequences() -> None:
 
 
 def test_resizing_is_planned_for_all_samples_at_once_and_repeated() -> None:
-    """Tables that are worked out once serve the batches for which launches are repeated."""
+    """Tables that are computed once serve the batches for which launches are repeated."""
     rng = np.random.default_rng(5)
     images = [[rng.integers(0, 255, (h, w, 3), np.uint8) for h, w in ((20, 31), (33, 18))] for _ in range(5)]
 

@@ -92,7 +92,7 @@ def test_views_of_any_strides() -> None:
 
 
 def unaligned(array: np.ndarray, elements: int) -> Any:
-    """Return the array on the GPU, as one of a batch is: so many elements behind where memory is aligned."""
+    """Return the array on the GPU, as one of a batch is: this many elements behind where memory is aligned."""
     memory = xp.empty((array.size + elements,), array.dtype)
     memory[elements:] = array.reshape(-1)
     return memory[elements:].reshape(array.shape)

@@ -63,7 +63,7 @@ def check_equal(define: Callable[[str], Any], on_gpu: Sequence[bool], **inputs: 
     results = {}
     for device in ("cpu", "gpu"):
         pipeline = built(define, device)
-        # A second batch: kernels are not made anew, and memory is that of the first one.
+        # A second batch: kernels are not compiled again, and memory is reused.
         for _ in range(2):
             results[device] = pipeline.run(**inputs)
         pipeline.close()

@@ -34,7 +34,7 @@ _KERNELS_AT_ONCE = 24
 
 @dataclass
 class Built:
-    """What became of the kernels that are listed.
+    """The outcome of the kernels that are listed.
 
     Attributes:
         compiled: how many were compiled.

@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.merge:
         recorded = [signature for path in options.merge for signature in recording.read(path)]
-        # Tests have kernels of their own.
+        # Tests have separate kernels.
         ours = [signature for signature in recorded if signature.name.startswith("penstock.")]
         cuda = [kernel for path in (recording.LIST, *options.merge) for kernel in recording.read_cuda(path)]
         recording.write([*recording.read(), *ours, *cuda])

@@ -261,7 +261,7 @@ def decode_jpegs(
     Args:
         files: the files.
         headers: of all files, none of which is to be decoded in a worker process.
-        scale: decode images at one out of so many rows and columns; see :func:`decode_reduced`.
+        scale: decode images at one out of this many rows and columns; see :func:`decode_reduced`.
         regions: anchors and extents (H, W) of the parts to decode, of images at this scale; None: whole images.
         targets: addresses of the pixels.
         output_type, adjust_orientation: as for :func:`decode`.
@@ -294,7 +294,7 @@ def decode_jpegs_for(
 
     Args:
         files, headers, parallel, num_threads: as for :func:`decode_jpegs`.
-        scales: each is decoded at one out of so many rows and columns; int64.
+        scales: each is decoded at one out of this many rows and columns; int64.
         regions: anchors and extents (H, W) in the image at its scale, in rows.
         targets: addresses of the results.
         work: what each thread does, with a ``Files``, how many scans they may have, how many were taken, which were decoded, and

@@ -68,11 +68,11 @@ _FORMATS = {
     DALIImageType.YCbCr: RGB,
 }
 _ALIGNMENT = 256
-# Our kernels are faster than the engine from so many images on.
+# Our kernels are faster than the engine from this many images on.
 _MANY = 8
 # Threads that gather what our kernels decode: more would keep the processors from those that run Python.
 _GATHERING = 4
-# Pixels of a batch that is followed and takes so little memory that one more may be on its way: some 90 photographs.
+# Pixels of a batch that is followed and takes so little memory that one more may be in flight: some 90 photographs.
 _WORTH_AHEAD = 96 << 20
 # Stands for an image whose pixels are not needed any more.
 _FOLLOWED = object()
@@ -122,7 +122,7 @@ class GpuImageDecoder:
 
     Attributes:
         takes_all: all images so far are decoded without Python, and no other is held up.
-        batches_ahead: how many batches like the last are worth beginning besides those that are on their way anyway.
+        batches_ahead: how many batches like the last are worth beginning besides those that are in flight anyway.
     """
 
     def __init__(
@@ -264,8 +264,8 @@ class GpuImageDecoder:
         return begun
 
     def _own_turn(self, count: int, pixels: int) -> Streams:
-        """Return the streams for our kernels to decode ``count`` images of so many pixels together, after what the
-        current one was told.
+        """Return the streams for our kernels to decode ``count`` images of this many pixels together, after what the
+        current one was given.
         """
         turn = self._own_turns.next(count, pixels)
         self.batches_ahead = self._own_turns.idle

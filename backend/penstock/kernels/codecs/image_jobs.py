@@ -1,4 +1,4 @@
-"""Images to decode on a GPU, in batches, and batches of them on their way."""
+"""Images to decode on a GPU, in batches, and batches of them in flight."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Jobs:
 
 
 class Submitted(Protocol):
-    """Images on their way."""
+    """Images in flight."""
 
     @property
     def is_done(self) -> bool:
@@ -129,7 +129,7 @@ class Part:
 
 @dataclass
 class Begun:
-    """A batch on its way.
+    """A batch in flight.
 
     Attributes:
         jobs: what is decoded.

@@ -37,7 +37,7 @@ def decode_region(
         region: in rows and columns as stored, within the image at its scale.
         output: filled; (H, W, 3) for RGB, (H, W, 1) for grey; uint8, contiguous.
         reverse: write BGR.
-        scale: decode the image at one out of so many rows and columns: 1, 2, 4 or 8.
+        scale: decode the image at one out of this many rows and columns: 1, 2, 4 or 8.
     """
     from penstock.kernels.cpu.jpeg.files import decode_file
 
@@ -64,7 +64,7 @@ def decode_together(
     Args:
         files: the files.
         headers: height and width of each, as stored.
-        scales: each is decoded at one out of so many rows and columns.
+        scales: each is decoded at one out of this many rows and columns.
         regions: anchor and extents of each, within the image at its scale.
         order: those to decode, in the order to take them.
         targets: addresses of the pixels of each; uint8 of shape (H, W, ``channels``).

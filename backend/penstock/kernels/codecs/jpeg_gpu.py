@@ -73,7 +73,7 @@ class JpegDecoder:
         return crew
 
     def begin_reading(self, files: EncodedFiles, extents: np.ndarray) -> ScansBeingRead:
-        """Make threads read what is to be known of files before they are decoded, above all whether they are taken.
+        """Make threads read what must be known about files before they are decoded, above all whether they are taken.
 
         Args:
             extents: heights and widths as their headers say, in rows.
@@ -124,7 +124,7 @@ class JpegDecoder:
 
 
 class JpegBatch:
-    """A batch on its way, of images that are taken; the arguments are those of :meth:`JpegDecoder.begin`.
+    """A batch in flight, of images that are taken; the arguments are those of :meth:`JpegDecoder.begin`.
 
     Attributes:
         work: what threads do until all kernels are launched.

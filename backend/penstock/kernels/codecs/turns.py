@@ -6,10 +6,10 @@ TURNS = 6
 """How many take turns at very small batches, at most."""
 TURNS_OF_REQUESTS = 3
 """As many, where batches are not begun ahead, but when somebody asks for them."""
-# Batches of so few images, or of images of so few pixels, leave the GPU idle at times; those of so few pixels, for most of the time.
+# Batches of this few images, or of images of this few pixels, leave the GPU idle at times; those of this few pixels, for most of the time.
 _FEW, _SMALL, _LITTLE = 8, 1 << 19, 1 << 22
 _TURNS_OF_FEW = 3
-# Batches that are on their way anyway: one is completed when the next is begun.
+# Batches that are in flight anyway: one is completed when the next is begun.
 _BEGUN = 2
 
 

@@ -553,7 +553,7 @@ def _frames_of(codec: VideoCodecContext, packets: Iterable[Packet[Any]]) -> Iter
 
 
 def _facts_of(stream: VideoStream) -> tuple[object, ...]:
-    """Return what must be known of a stream before it is decoded."""
+    """Return what must be known about a stream before it is decoded."""
     own = stream.codec_context
     # Streams of H.264 may leave out by how many frames they are reordered; others do not.
     reordered = own.has_b_frames if own.codec.canonical_name == "h264" else None

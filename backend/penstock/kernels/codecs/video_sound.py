@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
 
-# Decoding begins so many seconds early: formats build on what comes before (Opus on 80 ms, MP3 on some frames).
+# Decoding begins this many seconds early: formats build on what comes before (Opus on 80 ms, MP3 on some frames).
 _AHEAD = 0.5
 # In units of the file's time: where frames that follow each other are told to be apart, or to overlap, by less, they do
 # neither.

@@ -39,7 +39,7 @@ _SECONDS, _BYTES_PER_SECOND = 30.0, 4 << 20
 _LONGEST_ANSWER = 1 << 20
 # Memory is reserved in powers of two, and released once a task needs less than a quarter of it.
 _MIN_MEMORY, _LARGE_MEMORY = 1 << 20, 64 << 20
-# A worker that shared more is ended after its task: starting another takes less time than decoding so much.
+# A worker that shared more is ended after its task: starting another takes less time than decoding this much.
 _MAX_KEPT_MEMORY = 256 << 20
 _ALIGNMENT = 64
 # No GPU; and memory of the last image is kept for the next: page faults took longer than decoding some images.

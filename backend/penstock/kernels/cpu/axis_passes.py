@@ -1,6 +1,6 @@
 """The passes of a separable resampling: their order, and the window and the weights of each output position.
 
-All of this is worked out in single precision, operation for operation as DALI does, whose results depend on it.
+All of this is computed in single precision, operation for operation as DALI does, whose results depend on it.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def fill_axis_plans(
     ends: np.ndarray,
     rounded: np.ndarray,
 ) -> float:
-    """Work out sizes and regions of images; arrays have one row for each image.
+    """Compute sizes and regions of images; arrays have one row for each image.
 
     Args:
         shapes: the input's extents.

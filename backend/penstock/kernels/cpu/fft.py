@@ -59,7 +59,7 @@ def _radices(size: int) -> list[int]:
 
 
 def is_transformed(nfft: int) -> bool:
-    """Return whether there are kernels for transforms of so many elements."""
+    """Return whether there are kernels for transforms of this many elements."""
     return nfft >= _LANES and nfft % _LANES == 0 and math.prod(_radices(nfft // 2)) == nfft // 2
 
 
@@ -98,7 +98,7 @@ def _places(size: int) -> np.ndarray:
 _FourVectors = tuple[Vector, Vector, Vector, Vector]
 # Twiddles of the steps, positions read by the last one, and twiddles of the odd elements' spectra.
 _Factors = tuple[np.ndarray, np.ndarray, np.ndarray]
-# Work space for the complex numbers of 8 frames, and for copies of the frames.
+# Scratch memory for the complex numbers of 8 frames, and for copies of the frames.
 _Scratch = tuple[np.ndarray, np.ndarray]
 TileScratch = tuple[_Scratch, np.ndarray]
 # The fields of a `Transform`.
@@ -391,7 +391,7 @@ def _spectra(
 
 @inner
 def _scratch(size: int, window: np.ndarray) -> _Scratch:
-    """Work space for ``size`` complex numbers of 8 frames, and for copies of the frames."""
+    """Scratch memory for ``size`` complex numbers of 8 frames, and for copies of the frames."""
     return np.empty(size * _ROW, np.float32), np.empty(window.size * _LANES, np.float32)
 
 

@@ -52,9 +52,9 @@ _WINDOW_FRAMES = 2048
 _BLOCK_FRAMES = 256
 # Large recordings are computed in pieces of this many output samples, in whole blocks, by several threads.
 _PIECE_SAMPLES = 1 << 16
-# So much output takes longer than it takes to wake a thread.
+# This much output takes longer than it takes to wake a thread.
 _LARGE_BYTES = 1 << 20
-# So much output does not stay in the cache of a core until it is read.
+# This much output does not stay in the cache of a core until it is read.
 _BEYOND_CACHE_BYTES = 1 << 21
 _CACHED_SAMPLES = 2048  # on their way to memory
 _FLOAT_BYTES = 4

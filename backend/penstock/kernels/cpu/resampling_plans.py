@@ -51,7 +51,7 @@ class RowLimits(NamedTuple):
 
 
 class StackRules(NamedTuple):
-    """What is to be known of all stacks of a type.
+    """What must be known of all stacks of a type.
 
     Attributes:
         channels: of the results; 0: those of the sources.

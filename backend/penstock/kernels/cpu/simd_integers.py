@@ -148,7 +148,7 @@ def _joined(builder: IRBuilder, vector: Value) -> Value:
 
 
 def _groups(builder: IRBuilder, values: Value, lanes: int) -> list[Value]:
-    """Return a vector in groups of so many lanes."""
+    """Return a vector in groups of this many lanes."""
     starts = range(0, values.type.count, lanes)
     return [_shuffled(builder, values, values, range(start, start + lanes)) for start in starts]
 

@@ -18,7 +18,7 @@ LEAST = LANES
 """Images are at least so wide, before and after."""
 _NO_PLANES, _NO_PIXELS = np.empty((0, 0, 0), np.float32), np.empty((0, 0, 0), np.uint8)
 _AS_THEY_ARE = np.array([[1, 0, 1, 0]] * 3, np.float32)
-# The values of so many pixels, as which the factors of three channels come again.
+# The values of this many pixels, as which the factors of three channels come again.
 _PERIOD = 3 * LANES
 # A pixel is loaded and stored with one number more.
 _PIXEL = 4

@@ -16,7 +16,7 @@ def fill_crops(
     anchors: np.ndarray,
     extents: np.ndarray,
 ) -> int:
-    """Work out windows from extents and relative positions.
+    """Compute windows from extents and relative positions.
 
     Args:
         shapes: of the samples, one row each.
@@ -103,7 +103,7 @@ def fill_boxes(
     anchors: np.ndarray,
     extents: np.ndarray,
 ) -> tuple[float, float] | None:
-    """Work out boxes from their starts and end.
+    """Compute boxes from their starts and ends.
 
     Args:
         shapes: of the samples, one row each.

@@ -1,6 +1,6 @@
 // One function of broadcast operands; the function `compute` and its types are generated in front of this.
 //
-// A thread makes a unit of neighbouring results at a time. Where the operands of the first one are is worked out by
+// A thread makes a unit of neighbouring results at a time. Where the operands of the first one are is computed by
 // divisions; from there on it steps. Where all operands run on over a whole block, that is done just once.
 
 const int UNIT = sizeof(Result) <= 2 ? 8 : 16 / sizeof(Result);

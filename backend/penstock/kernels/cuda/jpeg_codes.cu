@@ -11,7 +11,7 @@ const int LONGEST = 16, SIZE = 5, STEPS = 9;
 // Advances beyond any block, and beyond what a run of zeros may reach.
 const int ENDS_BLOCK = 127, FIRST_AFTER_RUNS = 80;
 // An entry for several codes of AC coefficients has the bits of all of them, and from here on how far they advance; it is
-// counted apart from an end of the block among them, which advances by 128.
+// counted separately from an end of the block among them, which advances by 128.
 const int ALL_STEPS = 24, END = 128;
 // As an invalid code in the path of a thread that is not synchronized: it has to go on somewhere.
 const uint32 INVALID = uint32(ENDS_BLOCK) << STEPS | 1;
@@ -93,7 +93,7 @@ __device__ inline uint32 entry_at(const CodeTable &table, uint32 bits, bool is_d
     return entry ? entry : searched(table, first, LOOKUP + 1, is_dc);
 }
 
-// What is to be known of a block of a unit, in one number: its DC table, and from the bits named on its AC table, the number of the
+// What must be known of a block of a unit, in one number: its DC table, and from the bits named on its AC table, the number of the
 // block that follows, its own, and where among the sums of differences that of its component is.
 const int AC = 4, FOLLOWING = 8, PLACE = 12, SUM = 16;
 // Enough for a subsequence: each of its differences takes as many bits as it has, and a code.

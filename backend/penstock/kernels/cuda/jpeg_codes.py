@@ -85,7 +85,7 @@ class _Shared(NamedTuple):
         rows: where threads collect a block of 128 bytes each; before that, what they know of their subsequences.
         tables: two for DC coefficients, two for AC.
         factors: for each coefficient, of each component, its place among ``rows`` and, in the upper half, the quantizer.
-        kinds: what is to be known of each block of a unit.
+        kinds: what must be known about each block of a unit.
         counts: of subsequences that are to be followed, in this round and in the next.
         words: the data.
     """

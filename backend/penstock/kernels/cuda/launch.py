@@ -280,7 +280,7 @@ class Staging:
         return pinned, offsets, size
 
     def give_back(self, pinned: Pinned, stream: Stream | None) -> None:
-        """Leave memory to others, as soon as the copies are done that ``stream`` was told so far; None: at once."""
+        """Leave memory to others, as soon as the copies are done that ``stream`` was given so far; None: at once."""
         if stream is None:
             with self._lock:
                 self._free.setdefault(len(pinned.bytes), []).append(pinned)
@@ -323,7 +323,7 @@ class Pinned(NamedTuple):
 
     @classmethod
     def of(cls, capacity: int) -> Pinned:
-        """Return new memory; ordinary memory, from which the driver copies more slowly, where none can be page-locked."""
+        """Return new memory; ordinary memory, from which the driver copies more slowly, where none can be pinned."""
         try:
             memory = pinned_block(capacity)
         except PinnedMemoryError:

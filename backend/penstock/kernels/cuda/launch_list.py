@@ -12,7 +12,7 @@ from penstock.tensors.streams import Event, Stream
 
 # Calls that most lists have at most.
 _FEW = 32
-# The words of a call after its function and so many arguments.
+# The words of a call after its function and this many arguments.
 _AFTER_ONE, _AFTER_TWO, _AFTER_FOUR = ((0,) * (CALL_WORDS - 1 - count) for count in (1, 2, 4))
 
 
@@ -23,7 +23,7 @@ class LaunchList:
         stream: of the current device.
 
     Attributes:
-        kept: objects to keep alive until all was told, among them GPU memory.
+        kept: objects to keep alive until all was given, among them GPU memory.
     """
 
     def __init__(self, stream: Stream) -> None:
@@ -47,7 +47,7 @@ class LaunchList:
         self.follow(stream, event)
 
     def follow(self, stream: Stream, event: Event) -> None:
-        """Make this stream wait for what another one was told by then; by an event as for :meth:`copy_beforehand`."""
+        """Make this stream wait for what another one was given by then; by an event as for :meth:`copy_beforehand`."""
         self._rows += (
             (self._driver.record, event.ptr, stream.ptr, *_AFTER_TWO),
             (self._driver.wait, self._stream.ptr, event.ptr, *_AFTER_TWO),
@@ -80,7 +80,7 @@ class LaunchList:
         return self._calls[begin:end]
 
     def added(self, count: int) -> None:
-        """Note that so many calls were filled in."""
+        """Note that this many calls were filled in."""
         self._count += count
 
     def calls(self) -> np.ndarray:

@@ -28,7 +28,7 @@ SCRATCH, TABLES, KEPT, DESCRIPTORS = 0, 1, 2, -1
 
 
 class CannotRecord(Exception):
-    """What an operator does for a batch can't be repeated: it reads the data, or uses memory of its own."""
+    """What an operator does for a batch can't be repeated: it reads the data, or uses separate memory."""
 
 
 class Placeholder:

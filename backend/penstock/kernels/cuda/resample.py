@@ -54,11 +54,11 @@ _FEW_COLUMNS = 16
 # Bytes are read in aligned groups of eight, other elements in groups of four.
 _MOST_TOGETHER = 8
 _ROUNDING = 2 * (_MOST_TOGETHER - 1)
-# Strips of output rows: a thread reads so many groups of four bytes of each row, and so many rows before it adds them.
+# Strips of output rows: a thread reads this many groups of four bytes of each row, and this many rows before it adds them.
 _STRIP_GROUPS, _READ_ROWS = 3, 5
 # Blocks that share a multiprocessor, whose registers are divided among them.
 _STRIP_BLOCKS = 4
-# Numbers of channels that have kernels of their own.
+# Numbers of channels that have separate kernels.
 _KNOWN_CHANNELS = (1, 3)
 
 _Plan = TypeVar("_Plan")

@@ -1,4 +1,4 @@
-// Tables of resampling filters, worked out where they are read: as kernels/filters.py does, operation for operation, so that
+// Tables of resampling filters, computed where they are read: as kernels/filters.py does, operation for operation, so that
 // they are the same bit for bit.
 
 __device__ inline double filter_value(double distance, const double *values, int entries) {

@@ -44,7 +44,7 @@ template <typename In, typename As>
 __device__ void read_tile(const Tiles &p, const Tile &tile, typename As::Kept outside, typename As::Kept *values,
                           int32 *shifts) {
     typedef typename As::Kept Kept;
-    // So many reads are on their way at once: one after the other, each would wait for memory.
+    // This many reads are in flight at once: one after the other, each would wait for memory.
     const int BATCH = sizeof(In) <= 4 ? 4 : 2;
     const int most = p.rows + p.reach_y, rows = tile.rows + p.reach_y, count = (tile.columns + p.reach_x) * p.inner;
     const int x = tile.x - p.left, first = x * p.inner, extent = p.width * p.inner;

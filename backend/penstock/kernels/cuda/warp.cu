@@ -1,6 +1,6 @@
 // Affine warping of images (depth 1) and volumes. Pixel centres are at +0.5 in input and output.
 //
-// As on the CPU, positions in the input are computed anew at the beginning of each tile of a row and added up inside it,
+// As on the CPU, positions in the input are recomputed at the beginning of each tile of a row and added up inside it,
 // so that both round alike. One thread adds up a whole row of a tile and leaves marks, from which the pixels' threads go
 // on.
 
@@ -40,7 +40,7 @@ __device__ inline void invert_three_rows(float *m, float *inverse) {
     }
 }
 
-// What becomes of the matrices that users gave.
+// The outcome of the matrices that users gave.
 __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ matrices, int samples) {
     int sample = blockIdx.x * blockDim.x + threadIdx.x;
     if (sample >= samples) return;

@@ -14,7 +14,7 @@ from penstock.kernels.cuda.structs import Float, Int32, Pointer, Repeated, cuda_
 
 # Pixels of a row, and rows, per block.
 _TILE, _ROWS = 256, 16
-# Numbers of channels that have kernels of their own.
+# Numbers of channels that have separate kernels.
 _USUAL_CHANNELS = (1, 3)
 _NO_ROWS = [0.0] * 12
 

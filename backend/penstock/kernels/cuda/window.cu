@@ -1,7 +1,7 @@
 // A box of an array into a box of another: crop, slice, pad, flip, transpose, cast, join, erase, crop-mirror-normalize.
 //
 // A thread makes a unit of neighbouring elements of the target at a time, which it writes at once where it can. Where
-// the first of them comes from is worked out by divisions; from there on it steps. A block that is on one line of the
+// the first of them comes from is computed by divisions; from there on it steps. A block that is on one line of the
 // box, as are most of what is only converted or joined, does so just once.
 
 const int SHORT_LINE = 64;
@@ -84,7 +84,7 @@ struct Cursor {
     }
 };
 
-// What becomes of a value, and of none. `PLAIN`: not normalized, and channels are all alike.
+// The outcome of a value, and of none. `PLAIN`: not normalized, and channels are all alike.
 template <bool PLAIN, typename Out, typename In>
 __device__ inline Out finished(const Window &w, const float *values, In value, int channel) {
     if (PLAIN || !w.normalize) return converted<Out>(value);

@@ -1,4 +1,4 @@
-"""nvImageCodec's decoders on a GPU: on threads of their own, in turn, and by its Python API.
+"""nvImageCodec's decoders on a GPU: on separate threads, in turn, and by its Python API.
 
 Source: nvImageCodec's Python API, version 0.9 (``Decoder``, ``DecodeParams``, ``CodeStream.get_sub_code_stream``).
 """
@@ -60,7 +60,7 @@ class Turns:
         return self._turns.idle
 
     def next(self, count: int, pixels: int) -> tuple[BatchDecoder, Stream, Event]:
-        """Return the decoder for ``count`` images of so many pixels together, its stream, and its event."""
+        """Return the decoder for ``count`` images of this many pixels together, its stream, and its event."""
         turn = self._turns.next(count, pixels)
         decoder = self._decoders[turn]
         if decoder is None:

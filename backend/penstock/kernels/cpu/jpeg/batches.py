@@ -137,7 +137,7 @@ def _words_for(count: int) -> int:
 
 @dataclass(slots=True)
 class JpegScans:
-    """A batch of JPEGs, of which all is known that is to be known before they are decoded; see :class:`ScansBeingRead`.
+    """A batch of JPEGs, of which all is known that must be known before they are decoded; see :class:`ScansBeingRead`.
 
     Attributes:
         memory, count: of the images, of which :func:`columns_of` makes columns.
@@ -389,7 +389,7 @@ def _choose_tables(segments: Segments, scans: ScanColumns, index: int) -> bool:
     return count == 1 or choices != 0
 
 
-# What is to be known to gather an image: where its file is, how many bytes that has, and where the scan's data begin in it; where
+# What must be known to gather an image: where its file is, how many bytes that has, and where the scan's data begin in it; where
 # its part of the pinned memory is, and, after that, its restart intervals and its data; where the part ends; how many intervals; and
 # the addresses of its code tables, of its quantizers, and of its state.
 _FILE, _BYTES, _SCAN, _PART, _ROWS, _DATA, _END, _INTERVALS, _CODES, _FACTORS, _STATE, _GATHERING_COLUMNS = range(12)

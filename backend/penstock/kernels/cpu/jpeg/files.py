@@ -68,7 +68,7 @@ class Files(NamedTuple):
         places, sizes: addresses of the files, and their bytes.
         targets: addresses of the pixels.
         headers: height and width, in rows.
-        scales: each image is decoded at one out of so many rows and columns: 1, 2, 4 or 8.
+        scales: each image is decoded at one out of this many rows and columns: 1, 2, 4 or 8.
         regions: the parts to decode, of the image at that scale, in rows; see ``TOP``.
         order: the files to decode, in the order to take them.
     """
@@ -98,7 +98,7 @@ def read_scan(
     Args:
         place, size: of the file.
         height, width: that its header tells.
-        scale: decode at one out of so many rows and columns.
+        scale: decode at one out of this many rows and columns.
         region: top, left, rows and columns, which are to be decoded.
         segments, data: of a :class:`Bench`; the scan refers to them.
     """

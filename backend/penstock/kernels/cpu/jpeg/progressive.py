@@ -78,7 +78,7 @@ class _Pass(NamedTuple):
         components: those that it has; int64.
         first, last: the coefficients that it tells, in zig-zag order.
         level: the number of their lowest bit that it tells.
-        refines: whether higher bits were told before.
+        refines: whether higher bits were given before.
         tables: where the code table of each component begins, or, without codes, 0.
     """
 
