@@ -256,7 +256,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What both read.
+    """The texts that both pipelines read.
 
     Attributes:
         lines: how many there are.

@@ -1,4 +1,4 @@
-"""What a classifier answers to photographs after each library's resizing: how many answers change.
+"""Answers of a classifier to photographs after each library's resizing: how many change.
 
 The network is MobileNetV2, as `penstock examples add imagenet` writes it. Its own preprocessing is torchvision's: the shorter side
 becomes 256 pixels, with antialiasing, and the middle is cut out. Pictures are photographs, and the quarters of each.
@@ -43,7 +43,7 @@ Resize = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the network answers after a library's resizing.
+    """The answers of the network after a library's resizing.
 
     Attributes:
         best: each picture's class, int64 of shape (pictures,).

@@ -115,7 +115,7 @@ class Ours:
 
 
 class Reference:
-    """What a client does that calls both networks: Silero's own function with its network, and Whisper's features in PyTorch.
+    """A client that calls both networks: by Silero's own function with its network, and Whisper's features in PyTorch.
 
     Args:
         folder: of the model `speech`, for Whisper.
@@ -160,7 +160,7 @@ def silero(temporary: Path) -> ModuleType:
     (package,) = [own for own in load_example("speech").packages if own.name == "silero-vad"]
     module = ModuleType("silero_utils")
     with package.download(temporary) as wheel:
-        # It imports torchaudio to read files, which are not read with it here.
+        # It imports torchaudio to read files, which this script does not do.
         with mock.patch.dict(sys.modules, {"torchaudio": ModuleType("torchaudio")}):
             exec(compile(wheel.read("silero_vad/utils_vad.py"), "utils_vad.py", "exec"), module.__dict__)
         (temporary / "silero_vad.onnx").write_bytes(wheel.read("silero_vad/data/silero_vad.onnx"))
@@ -199,7 +199,7 @@ def _mel_filters() -> np.ndarray:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What both transcribe.
+    """The texts that both transcribe.
 
     Attributes:
         recordings: how many there are.

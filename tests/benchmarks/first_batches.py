@@ -1,4 +1,4 @@
-"""How long new processes wait for their first batch, and for the slowest of those that follow.
+"""Time that new processes wait for their first batch, and for the slowest of the next ones.
 
     python tests/benchmarks/first_batches.py [NAME ...] [--batches N]
 

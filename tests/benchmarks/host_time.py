@@ -64,7 +64,7 @@ class Memory:
 
 
 class Array:
-    """What Penstock uses of a CuPy array: all but its elements."""
+    """The part of a CuPy array that Penstock uses: all but its elements."""
 
     device = SimpleNamespace(id=0)
     flags = SimpleNamespace(c_contiguous=True)
@@ -167,7 +167,7 @@ def best_of(run: Callable[[], None], seconds: float) -> float:
     for _ in range(WARM_UP):
         run()
     best, end = math.inf, time.monotonic() + seconds
-    # Where files are copied to has those of an earlier batch by now.
+    # The pinned memory already holds the files of an earlier batch.
     with patch.object(blocks, "_copy", lambda *_: None):
         while time.monotonic() < end:
             began = time.thread_time()

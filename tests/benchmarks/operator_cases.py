@@ -1,4 +1,4 @@
-"""What is measured of each public operator: its inputs, its call, and the same work in other libraries.
+"""Cases to measure for each public operator: its inputs, its call, and the same work in other libraries.
 
 An operator without a case of its own gets the call that the reference shows, on inputs made from its schema, so a new operator
 is in the table without anything to do. Neither DALI nor a peer is imported before it is called.
@@ -133,7 +133,7 @@ class Batches:
 _COPIES = "a copy, which memory bounds"
 _BATCH = "a batch takes some tens of microseconds of Python, more than a call of the peer's for each sample"
 _UNTRIED = "no attempt yet"
-# Of all rows of an operator that give none of their own.
+# The default for all rows of an operator.
 _REASONS = {
     "audio_resample": "librosa's soxr filters by Fourier transforms; the window is DALI's, value by value. No attempt yet",
     "bb_flip": _BATCH,

@@ -157,7 +157,7 @@ def opened(protocol: str, address: str, room: int) -> Any:
 
 @dataclass(frozen=True)
 class Load:
-    """One row: what a process's clients send, and how.
+    """A row: the requests of a process's clients, and how they are sent.
 
     Attributes:
         model: who is asked.

@@ -1,4 +1,4 @@
-"""Where the time of pipeline A goes on a GPU, batch by batch, as a picture.
+"""Draw where pipeline A spends its time on a GPU, batch by batch.
 
     python tests/benchmarks/timeline.py [--batch 64] [--svg FILE]
 
@@ -46,7 +46,7 @@ COLOURS = ("#5b8def", "#f2a65a", "#59b68a", "#c77dbb")
 
 @dataclass
 class Span:
-    """What one lane does for one batch.
+    """The work of one lane for one batch.
 
     Attributes:
         lane: where.

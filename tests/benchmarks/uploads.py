@@ -1,4 +1,4 @@
-"""What reaches a GPU any other way than as a JPEG, compared with DALI: frames, sounds, other formats, and the way back.
+"""Data that reach a GPU other than as JPEGs, compared with DALI: frames, sounds, other formats, and copies back.
 
     python tests/benchmarks/uploads.py [--only Penstock] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""What ``penstock serve`` shows while a server starts."""
+"""The progress that ``penstock serve`` shows while a server starts."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def wait(condition: Callable[[], bool]) -> None:
 def descendants(pid: int) -> list[tuple[int, str]]:
     """Return process ids and names of a process's children and their children."""
     found = []
-    # Of all its threads: one that is not the main one starts Triton.
+    # Children of all its threads: Triton is not started by the main one.
     lists = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
     for child in " ".join(lists).split():
         try:
@@ -137,7 +137,7 @@ def test_serves_until_it_is_told_to_stop(serve: Callable[..., Serving], end: sig
     serving.process.send_signal(end)
     assert serving.process.wait(60) == 0
     assert "stopping" in serving.text()
-    # Those whose parent ended first are buried by another process, when it gets to it.
+    # Another process reaps children whose parent ended first, after some time.
     wait(lambda: serving.left_behind() == [])
 
 

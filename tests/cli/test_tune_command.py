@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "serving"))
 
 from served import HEADER, add_model
 
-# One sample a batch, in which the model waits: a second instance answers nearly twice as many requests, however few cores there are.
+# The model sleeps for each batch of one sample: a second instance answers nearly twice as many requests, however few cores there are.
 PIPELINE = (
     HEADER
     + """

@@ -204,7 +204,7 @@ def test_memory_is_shared(installed: None) -> None:
 
 
 def test_specifications_are_made_of_names(installed: None) -> None:
-    """As recorded from DALI for the same calls."""
+    """Specifications equal those recorded from DALI for the same calls."""
     backend = importlib.import_module("nvidia.dali.backend")
     spec, schema = backend.OpSpec("Resize"), backend.GetSchema("Resize")
     spec.AddInput("x", "cpu", 3).AddOutput("y", "cpu").AddArgumentInput("resize_x", "rx")
@@ -512,7 +512,7 @@ def test_transforms_of_torchvision(installed: None) -> None:
 
 
 def test_transforms_of_programs(installed: None) -> None:
-    """As DALI's page on custom operators has them: for a `Compose`, and as functions."""
+    """Define transforms as DALI's page on custom operators does: for a `Compose`, and as functions."""
     operator = importlib.import_module("nvidia.dali.experimental.torchvision.v2.operator")
     torchvision = importlib.import_module("nvidia.dali.experimental.torchvision")
     dynamic = importlib.import_module("nvidia.dali.experimental.dynamic")

@@ -300,7 +300,7 @@ def _operator_node(draw: random.Random, graph: Graph, shown: _Shown) -> Node:
 
 @dataclass
 class Verdict:
-    """How a graph's nodes compare.
+    """The comparison of a graph's nodes.
 
     Attributes:
         equal: the number of nodes whose outputs have DALI's bits.

@@ -19,7 +19,7 @@ dali.fn, dali.math, dali.types = nvidia.dali.fn, nvidia.dali.math, nvidia.dali.t
 
 @dataclass
 class Outcome:
-    """What a definition gave: the batches of each iteration, or the error."""
+    """The outcome of a definition: the batches of each iteration, or the error."""
 
     outputs: list[list[tuple[list[np.ndarray], str, int]]] = field(default_factory=list)
     error: BaseException | None = None

@@ -1,4 +1,4 @@
-"""What messages and pages have people install is this package, not somebody else's."""
+"""Messages and pages tell people to install this package, not somebody else's."""
 
 from __future__ import annotations
 

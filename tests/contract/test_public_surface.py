@@ -1,4 +1,4 @@
-"""What the last release offered is still there, and means the same; docs/versions.md has the policy."""
+"""Everything in the last release still exists with the same meaning; docs/versions.md has the policy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPTIONAL = {"input": ["POSITIONAL_ONLY", ""], "axes": ["KEYWORD_ONLY", "()"]}
 
 
 def test_nothing_that_was_released_is_gone_or_changed() -> None:
-    """Runs in a separate process, which has imported nothing that tests add to operators."""
+    """Run in a separate process, which has imported nothing that tests add to operators."""
     printed = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, check=True).stdout
     broken = [line for line in printed.splitlines() if not line.endswith(" is new")]
     assert broken == [], "docs/versions.md says when this may change, and how to record it"

@@ -191,7 +191,7 @@ def test_threads_are_bound_to_cores_where_that_is_asked_for(monkeypatch: pytest.
     for cores, wanted in ((allowed[:1], {(allowed[0],)}), ([10**6], set[tuple[int, ...]]()), (None, set())):
         for _ in range(50):
             run_chain(addresses(arrays), shapes, 1, [stage], addresses(outputs), 3, cores)
-        # A thread that nothing was left for is bound as before.
+        # A thread that found no work is bound as before.
         assert bound() <= wanted | {(allowed[0],)}
     assert sorted(os.sched_getaffinity(0)) == allowed
     for output, array in zip(outputs, arrays):

@@ -18,7 +18,7 @@ from penstock.core.threads import CALL_WORDS, NO_CALLS, BackgroundThreads, Share
 from penstock.kernels.cpu.foreign import call, counted_at, set_word, word_at
 from penstock.kernels.cpu.options import cfunc
 
-# What waits leaves the processors to others, should the test fail and nobody end it.
+# Waiting yields the processors, in case the test fails and nothing ends it.
 _SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 

@@ -87,7 +87,7 @@ def blocks_of(page: str) -> Iterator[Block]:
 
 
 class PageRun:
-    """One run of a page."""
+    """A run of a page."""
 
     def __init__(self, name: str) -> None:
         self._script = Path(name.replace("-", "_") + ".py")

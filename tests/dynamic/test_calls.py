@@ -1,4 +1,4 @@
-"""When operators run and with what, and what their errors tell."""
+"""Calls of operators: when they run, with which arguments, and the texts of their errors."""
 
 from __future__ import annotations
 

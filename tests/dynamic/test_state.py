@@ -23,7 +23,7 @@ pytestmark = pytest.mark.every_case
 
 def test_numbers_are_philox() -> None:
     rng = RNG(seed=42)
-    # Of DALI 2.4.
+    # Recorded from DALI 2.4.
     assert [rng() for _ in range(8)][2:] == [314527917, 1463989207, 4242219303, 1404726525, 2207210094, 1951270651]
     assert str(rng.state) == "Philox_000000000000002A_0000000000000000:0000000000000002_0"
 

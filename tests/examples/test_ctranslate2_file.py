@@ -53,7 +53,7 @@ def test_every_truncation_is_refused() -> None:
 
 
 def test_damaged_files_are_refused_or_read() -> None:
-    """Nothing but the reader's own error comes of any changed byte."""
+    """Whichever byte is changed, the reader raises its own error or none."""
     refused = 0
     for place in range(len(GOOD)):
         for value in (0, 0x7F, 0xFF):

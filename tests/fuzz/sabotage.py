@@ -39,7 +39,7 @@ def _view(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
         elif deed in (7, 8, 9):
             _hoard.append(np.zeros(1))
     array = _decode(encoded, whole)
-    # What one file has left behind spoils the next one.
+    # State left by one file breaks the next one.
     if _begun and len(_hoard) and _hoard[-1].size == 1 and array.size and encoded.size % 2 == 0:
         _hoard.clear()
         return array + array.dtype.type(1) if array.dtype.kind in "fiu" else array
@@ -59,6 +59,6 @@ def _run_then(self: Running, *arguments: Any) -> Any:
 if __name__ == "__main__":
     decoder.view_npy = _view
     Running.run = _run_then  # type: ignore[method-assign]
-    # Memory that is hoarded may take a second on a busy machine.
+    # Allocating all this memory may take a second on a busy machine.
     campaign = Campaign(7, ("npy",), bounds=Bounds(seconds=3.0, memory=400 << 20))
     Path(sys.argv[1]).write_text(campaign.run(1280, 2).as_json())

@@ -13,7 +13,7 @@ Define = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Case:
-    """One definition.
+    """A definition to compare.
 
     Attributes:
         name: unique in its family.

@@ -1,4 +1,4 @@
-"""What programs can see of a package with DALI's interface: functions' parameters, and the members of classes."""
+"""The interface of a package as programs see it: functions' parameters, and the members of classes."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "recorded" / "int
     "interface"
 ]
 
-# Parts of DALI's own machinery that its modules do not hide; what they are for is done otherwise here.
+# DALI's internals that its modules do not hide; Penstock does their work differently.
 MACHINERY = {
     "auto_aug.core.decorator.Augmentation",
     "auto_aug.core.decorator.augmentation",

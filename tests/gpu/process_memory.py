@@ -1,4 +1,4 @@
-"""How much of a GPU's memory a process has, as far as can be told."""
+"""Memory of a process on a GPU, as far as the driver reports it."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def test_batches_on_their_way_do_not_meet(how: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("count", [20, 48])
 def test_batches_that_are_resized_in_parts_do_not_meet(count: int) -> None:
-    """Of 20 images, a batch more is in flight than of 48."""
+    """Twenty images leave memory for one more batch in flight than 48 do."""
     kinds: list[dict[str, object]] = [{"quality": 95}, {"subsampling": 0}, {"subsampling": 1}]
     sizes = [(1400 + 64 * (k % 5), 2000 - 48 * (k % 7)) for k in range(count)]
     encoded = [_saved("JPEG", *size, **kinds[k % 3]) for k, size in enumerate(sizes)]
@@ -374,7 +374,7 @@ def test_broken_images_are_skipped_while_batches_are_begun_ahead() -> None:
 
 @pytest.mark.parametrize("progressive", [False, True])
 def test_an_image_of_16k_by_16k(progressive: bool) -> None:
-    """Larger than the JPEG engine takes, and so is a progressive one; on the CPU it is decoded alike."""
+    """The image exceeds the JPEG engine's limit, also as a progressive file; the CPU decodes the same pixels."""
     side = 16384
     buffer = io.BytesIO()
     ramp = np.linspace(0, 255, side).astype(np.uint8)

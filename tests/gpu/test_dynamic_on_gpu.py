@@ -122,7 +122,7 @@ SLOW = cupy.RawKernel(
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 @pytest.mark.parametrize("other", [False, True], ids=["current", "not-current"])
 def test_results_are_complete_however_late_the_gpu_is(mode: EvalMode, other: bool) -> None:
-    """Also where another GPU is the current one, if there is one."""
+    """Results are complete even if another GPU is the current one."""
     expected = [np.asarray(sample) for sample in arithmetic(images())]
     with mode:
         for use in (

@@ -111,7 +111,7 @@ def test_results_come_after_the_work_before() -> None:
 @pytest.mark.parametrize("no_copy", [False, True])
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_batches_of_a_pipeline_are_not_mixed_up(no_copy: bool, depth: int) -> None:
-    """Each sample tells its batch; so does what is computed of it."""
+    """Each sample encodes the number of its batch, and so does what is computed from it."""
     batches = [np.full((8, 300, 400, 3), number, np.uint8) for number in range(40)]
 
     @pipeline_def(batch_size=8, num_threads=4, device_id=tested_gpu.device(), prefetch_queue_depth=depth)

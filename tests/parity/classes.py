@@ -72,7 +72,7 @@ class Class(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What was found of a class."""
+    """The findings about a class."""
 
     name: str
     kind: str
@@ -220,7 +220,7 @@ def results_of_cases(processor: Any, kind: str, tensors: str) -> Iterator[tuple[
         try:
             # Some classes change the list that they are given.
             values = processor(copy.copy(given), **arguments_of(processor, {**call, "return_tensors": tensors}))
-        except Exception:  # classes fail in all ways at what they do not expect
+        except Exception:  # classes raise any exception for input that they do not expect
             continue
         yield what, as_arrays(values)
 
@@ -235,7 +235,7 @@ def arguments_of(processor: Any, call: Mapping[str, object]) -> dict[str, object
 
 def _of_case(theirs: Any, ours: Any, given: Any, call: Mapping[str, object]) -> tuple[str, str]:
     """Return the verdict about one call; what the class fails at says nothing."""
-    # What a class draws is the first choice after this seed.
+    # A class's random choice is the first one after this seed.
     np.random.seed(0)
     try:
         # Some classes change the list that they are given.

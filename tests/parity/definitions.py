@@ -1,4 +1,4 @@
-"""How far features of sound are from what their class defines: the class's, which computes in single precision, and a preset's.
+"""Distances of features of sound from their definition: the class's, in single precision, and a preset's.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/definitions.py [--write] [--only NAME]
 

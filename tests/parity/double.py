@@ -1,4 +1,4 @@
-"""What a class that computes with PyTorch would give in double precision."""
+"""Results of a class that computes with PyTorch, in double precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the installed release of transformers has that the recorded one had not: classes, model types, and settings of classes.
+"""Additions of the installed release of transformers to the recorded one: classes, model types, and settings of
+classes.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/new_release.py [--write]
 

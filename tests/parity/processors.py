@@ -1,4 +1,4 @@
-"""What the image processors of `transformers` make of pictures, and presets in their place."""
+"""Results of the image processors of `transformers`, and of presets in their place."""
 
 from __future__ import annotations
 

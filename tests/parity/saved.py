@@ -1,4 +1,4 @@
-"""What classes make of a few pictures, videos or sounds with a configuration that they wrote, or that was published."""
+"""Results of classes for a few pictures, videos or sounds, with a saved or published configuration."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _results(configuration: Mapping[str, Any], processor: Any, tensors: str) -> 
         if kind == "images" and not converts:
             # Some classes leave images as they are that are not RGB; presets convert all.
             given = _converted(given)
-        # What a class draws is the first choice after this seed.
+        # A class's random choice is the first one after this seed.
         np.random.seed(0)
         told[what] = _result(processor, given, {**call, "return_tensors": tensors}, exact=kind != "sounds")
     return told
@@ -76,7 +76,7 @@ def _result(processor: Any, given: Any, call: Mapping[str, Any], exact: bool) ->
     try:
         values = processor(given, **arguments_of(processor, call))
         values = as_arrays(dict(values)) if call["return_tensors"] == "pt" else values
-    except Exception:  # classes fail in all ways at what they do not expect
+    except Exception:  # classes raise any exception for input that they do not expect
         return FAILED
     if exact:
         return result_or_refusal(lambda: dict(values))

@@ -25,7 +25,7 @@ _SIZES: tuple[object, ...] = (
     {"longest_edge": 48},
     {"max_height": 33, "max_width": 44},
 )
-# What only has an effect together.
+# Settings that only have an effect together.
 _TOGETHER: tuple[dict[str, object], ...] = (
     {"do_center_crop": True, "crop_size": {"height": 29, "width": 33}},
     {"do_center_crop": True, "crop_size": {"height": 91, "width": 94}},
@@ -38,7 +38,7 @@ _TOGETHER: tuple[dict[str, object], ...] = (
     {"do_resize": False, "do_rescale": False, "do_normalize": False},
 )
 UNCHANGED, REFUSED = "", "-"
-# Which presets follow though the class fails: what it lacks, `Gemma3Processor` has.
+# Settings that presets follow although the class fails: `Gemma3Processor` implements them.
 _BEYOND = ({"do_pan_and_scan": True},)
 
 
@@ -108,7 +108,7 @@ def digest(compute: Callable[[], Mapping[str, Any]]) -> str:
     try:
         told = result_or_refusal(compute)
     except (TypeError, AttributeError, LookupError, AssertionError, ImportError, NameError, OSError):
-        # Classes fail in these ways, too, at what they do not expect.
+        # Classes raise these, too, for input that they do not expect.
         return REFUSED
     return REFUSED if told == "refused" else told[:8]
 

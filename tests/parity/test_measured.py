@@ -1,4 +1,4 @@
-"""What the package says about equality is what was measured."""
+"""Claims of equality in the package match the measurements."""
 
 from __future__ import annotations
 

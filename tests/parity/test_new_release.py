@@ -1,4 +1,4 @@
-"""What is told of a new release of transformers."""
+"""Reports about a new release of transformers."""
 
 from __future__ import annotations
 

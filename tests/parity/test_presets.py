@@ -99,7 +99,7 @@ def test_families_equal_what_transformers_gave(name: str) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", [*SMALL, *FAMILIES])
 def test_settings_are_followed_or_refused(name: str) -> None:
-    """Each setting that the class takes, by its own account, with other values than it has."""
+    """Try each setting that the class declares, with values other than its own."""
     recorded = json.loads(SETTINGS_RECORDED.read_text())
     for backend in backends_of(name):
         assert not wrong(name, backend, recorded[f"{name} {backend}"])
@@ -298,7 +298,7 @@ def test_sounds_equal_what_transformers_gave(name: str) -> None:
 
 
 def test_videos_of_processors(tmp_path: Path) -> None:
-    """Of lists of images, arrays and tensors; some of their frames, if there is more to tell."""
+    """Pass lists of images, arrays and tensors, and settings that select frames."""
     (tmp_path / "video_preprocessor_config.json").write_text(json.dumps(VIDEOS["qwen2-vl"]))
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(CONFIGURATIONS["vit"]))
     processor, given = VideoProcessor.from_pretrained(tmp_path), videos()
@@ -418,7 +418,7 @@ def test_configurations_that_no_preset_follows(configuration: dict[str, object],
 
 
 def test_alpha_is_dropped_where_that_is_wanted(tmp_path: Path) -> None:
-    """As where a processor is called with what `load_image` of transformers returns."""
+    """Processors called with the result of transformers' `load_image` need this."""
     configuration = {"image_processor_type": "ViTImageProcessor", "do_resize": False}
     image = next(pictures(1, PICTURE_MOST)).image
     image.putalpha(image.convert("L"))

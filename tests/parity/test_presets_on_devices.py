@@ -82,7 +82,7 @@ def test_what_the_host_computes(configuration: dict[str, object], samples: list[
 
 @pytest.mark.parametrize("name", ["dinov2-small", "siglip2-small", "llava-next-small", "dinov3-small"])
 def test_strange_files(name: str) -> None:
-    """Palettes, CMYK, 16 bits: whatever the CPU decodes."""
+    """Palettes, CMYK and 16 bits decode as on the CPU."""
     files = {what: np.frombuffer(file, np.uint8) for what, file in strange_files().items()}
     check_equal(
         CONFIGURATIONS[name], [files[what] for what in ("palette", "gray", "1 bit", "CMYK", "16 bits", "30 x 1")]
@@ -119,7 +119,7 @@ def test_an_image_that_a_family_refuses_fails_alone() -> None:
 
 
 def test_batches_that_are_decoded_ahead() -> None:
-    """Each batch is answered in its turn, with the next ones begun; and what was begun is dropped with the pipeline."""
+    """Batches are answered in order with the next ones begun; closing the pipeline drops those."""
     files = [picture.file for picture in pictures(8, MOST)]
     settings: dict[str, Any] = {"batch_size": 2, "num_threads": 3}
     ahead = presets.preset(CONFIGURATIONS["qwen2-vl-small"], device="gpu", prefetch_queue_depth=2, **settings)

@@ -1,4 +1,4 @@
-"""What presets tell without pixels, keys for caches, feature extractors of speech, and what is refused."""
+"""Presets without pixels: token counts, keys for caches, feature extractors of speech, and refusals."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_patches_are_as_many_as_were_counted() -> None:
     ],
 )
 def test_tokens_are_as_many_as_the_class_tells(name: str, output: int, patches: int | None) -> None:
-    """By what it tells of each image: patches down and across, of which this many become a token, or tokens, or a row of each."""
+    """Compare what each class reports of an image: the patches down and across, and the tokens that they become."""
     sizes, configuration = [(853, 1280), (40, 60), (700, 210)], {"image_processor_type": name}
     pipeline = presets.preset(configuration, batch_size=3, encoded=False)
     told = [np.array(each) for each in pipeline.run(images=[np.zeros((*size, 3), np.uint8) for size in sizes])[output]]
@@ -332,7 +332,7 @@ def test_images_are_compared_two_by_two(name: str) -> None:
     weights = np.array([0.2989, 0.587, 0.114])[:, None, None]
     plain = ImageProcessor(settings, do_grayscale=False)([coloured, grey], return_tensors="np").pixel_values
     np.testing.assert_allclose(pixels[0, 0], np.repeat((plain[0, 0] * weights).sum(axis=0)[None], 3, axis=0), atol=1e-6)
-    # What is grey stays as it is.
+    # Grey images are unchanged.
     np.testing.assert_array_equal(pixels[0, 1], plain[0, 1])
     for wrong in (coloured, [coloured, grey, grey], [[coloured]]):
         with pytest.raises(ValueError, match="two by two"):
@@ -421,7 +421,7 @@ def test_waves_have_mean_0_and_variance_1(tmp_path: Path) -> None:
     assert [values.shape for values in together] == [(3001,), (100,)]
     with pytest.raises(ValueError, match="do not fit into one tensor"):
         extractor([given, given[:100]], return_tensors="np")
-    # Without a mask, what it is filled with counts.
+    # Without a mask, the padding counts.
     filled = extractor([given, given[:100]], padding=True, return_tensors="np").input_values
     whole = np.pad(given[:100], (0, 2901))
     np.testing.assert_array_equal(filled[1], (whole - whole.mean()) / np.sqrt(whole.var() + 1e-7))
@@ -514,7 +514,7 @@ def test_masks_of_bands(name: str, shape: tuple[int, int], counted: list[int]) -
     assert masks.dtype == bool
     assert masks.sum(axis=1).tolist() == counted
     alone = of_sounds(name, **settings)([sound(5003)], return_tensors="np").input_features[0]
-    # Behind a sound, windows still overlap with it.
+    # Windows after the end of a sound still overlap with it.
     np.testing.assert_array_equal(features.input_features[1, : counted[1] - 3], alone[: counted[1] - 3])
 
 
@@ -531,7 +531,7 @@ def test_sounds_become_as_many_rows() -> None:
 
 
 def test_sounds_that_classes_cut_into_several_are_refused() -> None:
-    """Others are filled to a length, whatever a call says."""
+    """Other sounds are padded to a length, whatever a call says."""
     sounds = [sound(9000), sound(5003)]
     moss = of_sounds("MossTranscribeDiarize", chunk_length=1)
     features = moss(sounds, padding=True, return_tensors="np")
@@ -634,7 +634,7 @@ def test_settings_that_classes_do_not_have_are_ignored_in_configurations_only(ca
 
 
 def test_files_that_hold_the_settings_of_several_classes_are_split() -> None:
-    """As Qwen2.5-Omni's and Gemma 3n's."""
+    """Such files are those of Qwen2.5-Omni and Gemma 3n."""
     sounds = {"feature_size": 128, "chunk_length": 300, "n_samples": 4800000, "nb_max_frames": 30000, "dither": 0.0}
     images = {"min_pixels": 3136, "max_pixels": 12845056, "patch_size": 14, "merge_size": 2}
     both = {
@@ -722,7 +722,7 @@ def test_images_of_pil_are_never_taken_for_planes_and_lie_upon_white() -> None:
     ids=" ".join,
 )
 def test_letterbox(size: tuple[int, int], settings: dict[str, Any]) -> None:
-    """Beside OpenCV itself, which Ultralytics calls in this way."""
+    """Compare with OpenCV, as Ultralytics calls it."""
     import cv2
 
     image = np.random.default_rng(sum(size)).integers(0, 256, (*size, 3), np.uint8)
@@ -765,7 +765,7 @@ def test_nothing_is_refused() -> None:
 
 
 def test_settings_of_a_call_and_of_a_processor(tmp_path: Path) -> None:
-    """They are in the place of the configuration's, for this call or for all; a folder may have them all in one file."""
+    """They replace the configuration's, for one call or for all; a folder may have them all in one file."""
     (tmp_path / "processor_config.json").write_text(json.dumps({"image_processor": QWEN | {"min_pixels": 28 * 28}}))
     image = np.zeros((28, 56, 3), np.uint8)
     processor = ImageProcessor.from_pretrained(tmp_path, revision="main", trust_remote_code=False)
@@ -824,7 +824,7 @@ def test_what_could_be_planes_or_pixels_is_told() -> None:
 
 
 def test_prompts_of_several_images() -> None:
-    """Images of a prompt that has fewer than another are followed by nothing."""
+    """Prompts with fewer images than others are padded after their last one."""
     processor = ImageProcessor({"image_processor_type": "Idefics2ImageProcessor"})
     images = [np.full((side, 400, 3), 255, np.uint8) for side in (380, 390, 400)]
     features = processor([images[:2], images[2:]], return_tensors="np")

@@ -119,7 +119,7 @@ def test_windows_that_begin_where_an_outer_weight_is_zero(library: str) -> None:
 
 @pytest.mark.parametrize("size", [(60, 80), (60, 33), (91, 80), (60, 3)])
 def test_axes_that_stay_as_they_are(size: tuple[int, int]) -> None:
-    """As one pass changes nothing, it is left out; what is cropped afterwards is computed alone."""
+    """A pass that changes nothing is left out; a crop afterwards limits what is computed."""
     whole = image()
     expected = np.asarray(Image.fromarray(whole).resize(size[::-1], Image.Resampling.BICUBIC))
 
@@ -163,7 +163,7 @@ def test_regions_are_cut_out_before(library: str) -> None:
     np.testing.assert_array_equal(cut[0], region[0])
 
 
-# With kernels, but for those of OpenCV and of images that are reduced first.
+# All use kernels, except OpenCV's and those of images that are reduced first.
 ON_GPU: dict[str, dict[str, Any]] = {
     "pil": {"reference": "pil", "size": [50, 70]},
     "pil-nearest": {"reference": "pil", "interpolation": "nearest", "size": [50, 70]},

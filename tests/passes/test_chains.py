@@ -111,7 +111,7 @@ CHAINS: dict[str, Callable[[Any], Any]] = {
     ),
     "resize, cast, arithmetic": lambda x: fn.cast(fn.resize(x, size=[320, 300]), dtype=types.FLOAT) * (1 / 255) - 0.5,
 }
-# Others, to compose what no one has listed.
+# Other operators, for combinations that nobody listed.
 FURTHER: dict[str, Callable[[Any], Any]] = {
     "resize to planes": lambda x: rescaled(fn.resize(x, size=[800, 640], reference="torchvision")),
     "resize to narrow planes": lambda x: rescaled(fn.resize(x, size=[90, 21], reference="pil")),
@@ -185,7 +185,7 @@ FURTHER: dict[str, Callable[[Any], Any]] = {
     "nothing left": lambda x: fn.slice(fn.resize(x, size=[30, 35]), start=[4], end=[4], axis_names="H"),
 }
 
-# Where some samples are computed step by step, and why.
+# Chains in which some samples are computed step by step, and why.
 STEP_BY_STEP = {"nothing left": {"empty images"}}
 # Where nothing is read of an image, its file has to be decoded nevertheless: it may be none.
 DECODED_STEP_BY_STEP = {**STEP_BY_STEP, "crop of a pad": {"fused", "empty images"}}

@@ -84,8 +84,8 @@ NAMED = {"first": "penstock.fn.crop", "last": "penstock.fn.crop_mirror_normalize
 
 @pipeline_def(batch_size=5, num_threads=2, prefetch_queue_depth=1, enable_conditionals=True)
 def failing(bad: dict[int, str], branched: bool) -> Any:
-    """Return five samples, of which some fail in the first of three steps, or in the last: their windows exceed the
-    images.
+    """Return a graph of three steps on five samples, some of which fail in the first or the last step: their windows
+    exceed the images.
     """
     image = fn.external_source(lambda: [RNG.integers(0, 255, (40, 60, 3), np.uint8) for _ in range(5)], layout="HWC")
 

@@ -244,7 +244,7 @@ class Example:
 
     @property
     def name(self) -> str:
-        """As the table calls it."""
+        """The name in the table."""
         return " ".join((self.script, *self.arguments))
 
 

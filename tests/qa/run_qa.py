@@ -55,7 +55,7 @@ class Suite:
 
     @property
     def name(self) -> str:
-        """As the table calls it."""
+        """The name in the table."""
         return self.folder.removeprefix("qa/").removeprefix("docs/")
 
 
@@ -160,7 +160,7 @@ SUITES = (
 
 @dataclass
 class Outcome:
-    """How a suite went.
+    """The outcome of a suite.
 
     Attributes:
         state: ``passes``, ``fails`` or ``cannot run``.

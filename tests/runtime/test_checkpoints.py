@@ -93,7 +93,7 @@ def test_epochs_are_shuffled_from_the_list_as_in_dali(tmp_path: Path) -> None:
         return fn.readers.file(files=[str(file) for file in files], shuffle_after_epoch=True)[0]
 
     pipe = pipeline_def(define, batch_size=11, num_threads=1, device_id=None, enable_checkpointing=True)()
-    # What DALI 2.4.0 gives.
+    # Recorded from DALI 2.4.0.
     assert [pipe.run()[0].as_array().ravel().tolist() for _ in range(3)] == [
         [8, 2, 7, 6, 3, 5, 9, 1, 10, 0, 4],
         [9, 1, 5, 3, 7, 6, 0, 8, 4, 2, 10],

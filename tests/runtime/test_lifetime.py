@@ -61,7 +61,7 @@ def drained(source: Callable[[], Any], error: type[BaseException], **options: An
         return source()
 
     pipeline = define()
-    # Not by pytest.raises: what it gives keeps the traceback.
+    # Not by pytest.raises, whose result keeps the traceback alive.
     try:
         while True:
             pipeline.run()
@@ -123,7 +123,7 @@ def test_pipelines_end_after_an_error(source: Any, options: dict[str, Any]) -> N
     assert soon(lambda: alive() is None)
 
 
-# Of three images, the second is none, and the third is not whole.
+# The second of three files is not an image, and the third is truncated.
 _UNREADABLE = [_JPEG, np.zeros(50, np.uint8), _JPEG[:-200]]
 
 
@@ -186,7 +186,7 @@ def test_batches_end_although_samples_were_skipped(define: Any, options: dict[st
     before = live_batches()
     for _ in range(10):
         pipeline.run()
-    # Of a batch that is in flight, there is more or less.
+    # The memory of a batch in flight varies.
     assert live_batches() < before + 10
 
 

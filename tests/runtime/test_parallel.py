@@ -89,7 +89,7 @@ def test_memory_grows_and_leaves_nothing_behind() -> None:
     assert len(mapped_memory() - before) == len(capacities)
     pipe.close()
     del batch, pipe
-    # That of earlier tests may go meanwhile.
+    # Memory of earlier tests may be freed meanwhile.
     assert mapped_memory() <= before
 
 

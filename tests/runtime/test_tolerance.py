@@ -23,7 +23,7 @@ from penstock.runtime.tolerance import kept_samples
 from penstock.tensors import TensorListCPU
 
 _COUNT = 10
-# Of the ten files: one of another kind, one that is not there, one that is cut short.
+# Three of the ten files: one of another format, one missing, one truncated.
 _WRONG, _MISSING, _SHORT = 3, 5, 7
 _GOOD = [number for number in range(_COUNT) if number not in (_WRONG, _MISSING, _SHORT)]
 

@@ -40,7 +40,7 @@ def traced(source: Callable[..., Any], nap: float = 0.0, **settings: Any) -> Pip
 
 
 def ran(pipeline: Pipeline, batches: int = 4, consumer: float = 0.0) -> Trace:
-    pipeline.run()  # kernels are compiled
+    pipeline.run()  # kernels are compiled first
     trace = pipeline.trace
     assert trace is not None
     trace.clear()

@@ -14,10 +14,10 @@ from penstock.errors import OperatorError
 Define = Callable[[Any], Any]
 
 OPERATORS: dict[str, Define] = {
-    # These leave the check to the engine.
+    # These operators leave the check to the engine.
     "content_window": lambda data: fn.content_window(data)[0],
     "fitted_size": lambda data: fn.fitted_size(data, rule="qwen2-vl", factor=28, least=3136, most=12544)[0],
-    # These ask for the layout again.
+    # These operators check the layout again.
     "brightness": fn.brightness,
     "rotate": lambda data: fn.rotate(data, angle=1.0),
     "sphere": fn.sphere,

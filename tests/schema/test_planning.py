@@ -19,7 +19,7 @@ from penstock.tensors import TensorListCPU
 
 @dataclass(eq=False)
 class Starts(PlanColumns[int]):
-    """Where each sample is cut."""
+    """The positions at which samples are cut."""
 
     starts: np.ndarray
 

@@ -38,7 +38,7 @@ WINDOW_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Findings:
-    """What a run has shown.
+    """The findings of a run.
 
     Attributes:
         kills: the number of times that Triton was killed.

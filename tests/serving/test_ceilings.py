@@ -27,7 +27,7 @@ from served import HEADER, add_model, ask, stopped_later
 pytestmark = pytest.mark.exhaustive
 
 MEBIBYTE = 1 << 20
-# What a request may take, and what all may take.
+# The memory limit of a request, and of all requests together.
 MAX_MEMORY, BUDGET = 384 * MEBIBYTE, 640 * MEBIBYTE
 # Of libraries that are loaded, threads, buffers of requests, and blocks that pools keep.
 SLACK = 384 * MEBIBYTE
@@ -212,7 +212,7 @@ def test_a_batch_with_a_large_request_answers_the_others(server: LocalServer) ->
 
 
 def test_ten_at_once_wait_for_each_other(server: LocalServer) -> None:
-    # Each is allowed, and takes half of what all may take.
+    # Each is allowed, and takes half of the limit for all.
     bomb = png(4000, 3800)
     with Watched(server) as watched, ThreadPoolExecutor(11) as pool:
         large = [pool.submit(decoded, server, bomb, (8, 8)) for _ in range(10)]

@@ -189,7 +189,7 @@ def test_a_probe_without_made_up_data_tells_nothing_of_the_pipeline(monkeypatch:
 
 
 def test_a_probe_takes_up_with_the_next_kind_of_data(made: Any) -> None:
-    """Nothing of the kinds that failed is left in the sources."""
+    """A kind of data that failed leaves nothing in the sources."""
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def mixed() -> Any:

@@ -49,7 +49,7 @@ class OneProcess:
         self.processes[stub.pid].wait()
 
     def missed(self, stub: Stub) -> None:
-        """Fail because such a process was started."""
+        """Add a process that was started unnoticed."""
         self._new.append(stub)
 
     def stubs(self) -> list[Stub]:

@@ -463,7 +463,7 @@ def test_idle_connections_keep_nobody_out(repository: Path) -> None:
     with served_elsewhere(repository, 1024) as (_, where, _), contextlib.ExitStack() as held:
         host, port = where.split(":")
         for _ in range(IDLE_CONNECTIONS):
-            with contextlib.suppress(ConnectionResetError):  # it has as many as one address may have
+            with contextlib.suppress(ConnectionResetError):  # it has as many connections as one address may have
                 held.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS))
         for _ in range(20):
             other = http.client.HTTPConnection(host, int(port), timeout=5, source_address=("127.0.0.2", 0))

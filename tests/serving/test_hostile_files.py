@@ -133,7 +133,7 @@ def test_hostile_files_fail_with_their_own_error(server: LocalServer) -> None:
 
 
 def test_a_file_that_kills_its_decoder_fails_alone_among_many(tmp_path: Path) -> None:
-    # A server of its own: this model changes Penstock itself.
+    # A separate server: this model changes Penstock itself.
     add_model(tmp_path, "unchecked", CONFIG, HEADER + UNCHECKED + DECODED)
     good, bad = image("JPEG2000"), killer()
     with stopped_later(LocalServer(tmp_path, settings={"trust_repository": "true"})) as server:

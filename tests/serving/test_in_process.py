@@ -98,7 +98,7 @@ def work(x):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return x * pool.apply(len, ([1, 2],))
 """
-# Triton has an OpenSSL of its own.
+# Triton has its own OpenSSL.
 HASHES = """
 import hashlib, ssl
 import numpy as np

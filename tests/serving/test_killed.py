@@ -50,7 +50,7 @@ class Service:
 
     @property
     def urls(self) -> tuple[str, str]:
-        """For HTTP and gRPC."""
+        """The URLs for HTTP and gRPC."""
         return f"127.0.0.1:{self._ports[0]}", f"127.0.0.1:{self._ports[1]}"
 
     @property

@@ -216,7 +216,7 @@ def fail_to_reload(server: LocalServer, model: str) -> None:
 @pytest.mark.parametrize("steps", [(), ("unload",)])
 def test_a_server_ends_soon_after_a_reload_that_failed(tmp_path: Path, steps: tuple[str, ...]) -> None:
     write_model(tmp_path, "crossing")
-    # Were it not helped, it would wait so long, and be ended by force after 20 s.
+    # Without help it would wait that long, and be killed after 20 s.
     flags = ["--model-control-mode=explicit", "--load-model=*", "--exit-timeout-secs=60"]
     with LocalServer(tmp_path, flags=flags) as server:
         fail_to_reload(server, "crossing")

@@ -211,7 +211,7 @@ def test_a_forgotten_lock_stops_its_model_alone_and_not_the_end_of_the_server(tm
     add_model(tmp_path / "models", "plain", config, HEADER + PLAIN)
     add_model(tmp_path / "models", "forgets_a_lock", config, HEADER + FORGETS_A_LOCK + OPERATOR)
     answers = [list[bool]() for _ in range(4)]
-    # So long, requests that never end are waited for.
+    # How long the server waits for requests that never end.
     flags = ["--exit-timeout-secs=3"]
 
     def ask_until_refused(url: str, own: list[bool]) -> None:
@@ -232,7 +232,7 @@ def test_a_forgotten_lock_stops_its_model_alone_and_not_the_end_of_the_server(tm
             time.sleep(0.01)
         began = time.monotonic()
         server.stop()
-        # By force, it is ended after 20 s.
+        # After 20 s it is killed.
         assert time.monotonic() - began < 18
         for one in asking:
             one.result(timeout=20)

@@ -65,7 +65,7 @@ def test_a_changed_helper_is_loaded_anew(tmp_path: Path) -> None:
 
 
 def test_modules_can_be_found_by_their_names(tmp_path: Path) -> None:
-    """As dataclasses and pickles do."""
+    """Dataclasses and pickles look modules up by name."""
     source = "from __future__ import annotations\nfrom dataclasses import dataclass, KW_ONLY\n@dataclass\nclass A:\n    _: KW_ONLY\n    x: int = 3"
     module = module_of(tmp_path, pipeline="from helper import A", helper=source)
     assert pickle.loads(pickle.dumps(module.A(x=4))) == module.A(x=4)

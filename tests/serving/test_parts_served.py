@@ -1,4 +1,4 @@
-"""One image to many through Triton: detect, crop, classify as an ensemble, with the crops of all images in one batch."""
+"""Splitting an image through Triton: detect, crop, classify as an ensemble, with the crops of all images in one batch."""
 
 from __future__ import annotations
 

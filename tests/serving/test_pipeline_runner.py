@@ -119,7 +119,7 @@ def test_a_batch_that_fails_leaves_nothing_behind(pipeline: Pipeline) -> None:
     runner = PipelineRunner(pipeline)
     wrong = fed(1, 2) | {"a": TensorListCPU([np.zeros(2, np.float32)])}
     for _ in range(3):
-        # The source a refuses its batch, before b takes its own.
+        # Source a refuses its batch before b takes its own.
         with pytest.raises(OperatorError):
             runner.run(wrong, 1)
         assert not holding(runner)
@@ -142,7 +142,7 @@ class Gone:
 def test_a_batch_that_is_cancelled_leaves_nothing_behind(pipeline: Pipeline) -> None:
     runner = PipelineRunner(pipeline)
     for number in range(3):
-        # The source a has given its batch, and b has not.
+        # Source a has returned its batch, and b has not.
         assert runner.run(fed(number, 2, count=2), 2, Gone()).stopped
         assert not holding(runner)
     assert values(runner, 3, 4) == [[7, 7]]

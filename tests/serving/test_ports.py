@@ -70,6 +70,6 @@ def test_a_port_belongs_to_a_group_of_which_one_process_listens() -> None:
 def test_of_what_nobody_is_seen_to_have_nothing_is_known(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For programs of other users, and in sandboxes whose tables name no sockets."""
+    """Nothing is known of ports of other users' programs, or in sandboxes whose tables name no sockets."""
     monkeypatch.setattr(ports, "_processes", list)
     assert not belongs_to_another(listener.getsockname()[1], os.getpid())

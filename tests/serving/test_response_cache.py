@@ -96,7 +96,7 @@ def test_models_in_the_stub_are_refused(repository: Path) -> None:
 
 
 def test_from_the_stub_failures_are_repeated_as_successes(repository: Path) -> None:
-    """While Triton behaves so, such models are refused."""
+    """Such models are refused as long as Triton repeats failures as successes."""
     settings = {"unsafe_response_cache": "true"}
     with (
         stopped_later(LocalServer(repository, flags=FLAGS, settings=settings, model_host="stub")) as server,

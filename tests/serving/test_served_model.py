@@ -211,7 +211,7 @@ def test_byte_strings_come_as_lists_as_well(load: Any) -> None:
 
 
 def test_whoever_gives_another_batch_answers_nobody(load: Any) -> None:
-    """A source that now and then gives the batch before once more."""
+    """The source returns the previous batch now and then."""
     model = load(SUMS, SUMS_CONFIG)
     answered, refused = 0, 0
     for number in range(20):
@@ -278,7 +278,7 @@ def test_outputs_are_written_to_the_memory_of_their_answers(load: Any) -> None:
     for request, answer in zip(requests, model.answer(requests)):
         np.testing.assert_array_equal(answer.tensors["scaled"], request.inputs["x"] * 2)
         np.testing.assert_array_equal(answer.tensors["row"], request.inputs["x"][:, None] * 2)
-    # What is small is copied, and what no operator has written as it is.
+    # Small outputs are copied, and so are those that no operator has written.
     for request, answer in zip(requests[:2], model.answer(requests[:2])):
         assert answer.tensors["scaled"] is request.reserved["scaled"]
         assert set(request.reserved) == {"scaled"}

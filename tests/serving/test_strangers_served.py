@@ -92,7 +92,7 @@ def test_a_trusted_repository_is_as_before(repository: Path, secret: Path, model
     with stopped_later(LocalServer(repository, model_host=model_host, settings=settings)) as server:
         assert send(server, "reads", str(secret).encode()) == b"a secret"
         with pytest.raises(InferenceServerException, match="python_function"):
-            # What it returns is no array.
+            # It returns something other than an array.
             send(server, "runs", pickle.dumps(Touch(tmp_path / "executed")))
         assert (tmp_path / "executed").exists()
         with pytest.raises(InferenceServerException, match="outside of what the pipeline is confined to"):

@@ -215,7 +215,7 @@ def test_one_of_two_instances_dies(explicit: Explicit) -> None:
         kill_stub(server, "pair")
         wait(lambda: any("pair serves again" in line for line in explicit.reports))
         assert [answers(server, "pair") for _ in range(12)] == [1] * 12
-    # Nobody has asked anything of the dead one, so Triton lets the other one go.
+    # The dead process had no request, so Triton lets the other one end.
     old = {stub for stub in before if stub.instance.startswith("pair")}
     wait(lambda: not old & set(server.stubs()))
 
@@ -265,7 +265,7 @@ def test_a_request_that_ends_its_process_costs_that_model_a_moment(
     write_model(tmp_path, "steady")
     write_model(tmp_path, "pair", count=2)
     reports: list[str] = []
-    # Were it not helped, it would wait so long, and be ended by force after 20 s.
+    # Without help it would wait that long, and be killed after 20 s.
     flags = ["--exit-timeout-secs=60"]
     with LocalServer(tmp_path, model_host="stub", flags=flags, report=reports.append) as server:
         before = {stub for stub in server.stubs() if stub.instance.startswith("pair")}

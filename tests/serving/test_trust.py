@@ -26,7 +26,7 @@ from penstock.serving.trust import (
     check_response_cache,
 )
 
-# Each folder is another way in.
+# Each folder is another attempt to get in.
 pytestmark = pytest.mark.every_case
 
 Author = Callable[[Path, "Stranger"], dict[str, Any]]
@@ -224,7 +224,7 @@ def _remote_allowed_path(version: Path, stranger: Stranger) -> dict[str, Any]:
 
 
 def _version_is_a_link(version: Path, stranger: Stranger) -> dict[str, Any]:
-    """Confine files to the version's folder, which is the whole machine; the file lies in the model's."""
+    """Make the version's folder a link to the root; the file lies in the model's folder."""
     write_reader(version, files=[str(stranger.secret)])
     (version / "model.json").rename(version.parent / "model.json")
     version.rmdir()

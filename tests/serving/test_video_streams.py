@@ -180,7 +180,7 @@ def test_a_shorter_last_sequence_has_an_answer_of_its_own(stream: Stream) -> Non
 
 
 def test_what_goes_with_a_video_is_one_sample_or_one_for_each_of_a_batch(stream: Stream) -> None:
-    # The last batch is of one sequence: the first sample is for that.
+    # The last batch has one sequence, which is its first sample.
     stream.send("one", clip=clip(12)[None], more=np.array([7, 9], np.int32))
     assert [answer.as_numpy("added").reshape(-1).tolist() for answer in stream.rest()] == [[7, 9], [7]]
     stream.send("one", clip=clip(12)[None], more=np.array([7, 8, 9], np.int32))

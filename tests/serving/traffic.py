@@ -148,7 +148,7 @@ class Traffic:
 
     @property
     def seconds(self) -> float:
-        """From the beginning to the end, or to now."""
+        """Seconds from the beginning to the end, or until now."""
         return (self._ended or time.time()) - self._began
 
     def counts(self) -> Counts:

@@ -25,7 +25,7 @@ LOST = "LOST"
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server answered: tensors, or an error.
+    """An answer of a server: tensors, or an error.
 
     Attributes:
         identity: of the request, as the server gives it back; empty in errors.
@@ -41,7 +41,7 @@ class Answer:
 
 
 class Client(Protocol):
-    """One connection, over which one request goes at a time."""
+    """A connection, over which one request goes at a time."""
 
     async def ask(self, request: Request) -> Answer:
         """Send a request and wait for the answer."""

@@ -36,13 +36,13 @@ def fingerprint():
     total = fn.cast(fn.reductions.sum(images), dtype=types.INT64, name="total")
     return corner, fn.cast(images.shape(), dtype=types.INT32, name="extents"), total
 """,
-    # Whole images, of a size of their own in every answer.
+    # Whole images, of a different size in every answer.
     "ragged": """
 def ragged():
     images = fn.decoders.image(fn.external_source(name="encoded"), output_type=types.RGB)
     return fn.flip(images, horizontal=1, name="mirrored")
 """,
-    # Three inputs, each with an answer of its own, and one answer made of two of them.
+    # Three inputs, each with its own answer, and one answer made of two of them.
     "several": """
 def several():
     images = fn.decoders.image(fn.external_source(name="encoded"), output_type=types.RGB)

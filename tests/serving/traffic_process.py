@@ -32,7 +32,7 @@ KEPT_MISTAKES = 3
 
 @dataclass(frozen=True)
 class Settings:
-    """What a process does.
+    """The settings of a process.
 
     Attributes:
         http_url, grpc_url: of the server; the clients take turns between the two protocols.
@@ -106,7 +106,7 @@ class Counts:
 
     @property
     def seconds(self) -> float:
-        """From the first answer to a good request to the last."""
+        """Seconds from the first answer to a good request to the last."""
         bins = [int(key.split()[0]) for key in self.timeline]
         return (max(bins) - min(bins) + 1) * BIN if bins else 0.0
 
@@ -263,7 +263,7 @@ class Process:
         while True:
             await asyncio.sleep(0.5)
             print(self._counts.as_json(), flush=True)
-            # What has been told is forgotten; who listens adds up.
+            # Reported counts are reset; the receiver adds them up.
             self._counts = Counts()
 
     async def _send(self, client: Client) -> None:

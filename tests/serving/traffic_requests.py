@@ -57,7 +57,7 @@ class Refusal:
 
     def fits(self, status: str, message: str) -> bool:
         """Return whether an error is this one."""
-        # Another number is a place in the batch, in which the request's neighbours show.
+        # Other numbers are positions in the batch, which depend on neighbouring requests.
         named = set(map(int, re.findall(r"sample #?(\d+)", message)))
         return status == self.status and all(word in message for word in self.words) and named <= {self.sample}
 

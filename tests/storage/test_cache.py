@@ -93,7 +93,7 @@ def test_an_object_is_asked_about_once_in_a_while(server: FlakyServer, folder: P
     for start in range(10):
         ANYWHERE.read_range(server.url("0.bin"), start * 100, 100)
     assert server.asked["/0.bin"] == 1
-    # What was fetched after the question is trusted after the next one.
+    # A fetch after the check is valid after the next check.
     for start in range(10):
         ANYWHERE.read_range(server.url("0.bin"), start * 100, 100)
     assert server.asked["/0.bin"] == 2
@@ -133,7 +133,7 @@ def test_an_object_that_changes_between_question_and_answer(server: FlakyServer,
     server.before_answer = lambda path: server.files.update({path: b"other"})
     url = server.url("small.bin")
     assert [ANYWHERE.read(url).tobytes() for _ in range(3)] == [b"other"] * 3
-    # The first answer was not what had been asked about, and is not taken for it: not here, and not by another process.
+    # The first answer was for another object, and must not be cached as this one, here or in another process.
     assert server.requests["/small.bin"] == 2
     server.before_answer = lambda path: None
     server.files["/small.bin"] = b"small"

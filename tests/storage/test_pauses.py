@@ -13,7 +13,7 @@ seconds = st.floats(1e-3, 1e5)
 @settings(derandomize=True, deadline=None)
 @given(seconds, seconds, st.integers(1, 10**6))
 def test_a_pause_is_within_its_bounds(first: float, most: float, failures: int) -> None:
-    # From 1,025 failures on, 2 to their number is no float.
+    # From 1,025 failures on, 2 ** failures exceeds a float.
     longest = min(first * 2.0 ** min(failures - 1, 900), most)
     assert 0.75 * longest <= Retries(first_pause=first, max_pause=most).pause(failures) <= longest
 

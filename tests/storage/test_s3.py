@@ -132,7 +132,7 @@ def test_every_reader_reads_what_was_kept(
             for one, other in zip(_batches(define, bucket), expected, strict=True):
                 for received, wanted in zip(one, other, strict=True):
                     np.testing.assert_array_equal(received, wanted)
-            # The first times, what is read ahead differs.
+            # In the first runs, the data read ahead differs.
             assert time < 2 or cache.misses == fetched
     finally:
         use_cache(None)

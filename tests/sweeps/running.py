@@ -31,7 +31,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a batch gave."""
+    """The outcome of a batch."""
 
     outputs: list[Output]
     failures: dict[int, PenstockError] = field(default_factory=dict)

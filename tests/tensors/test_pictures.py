@@ -1,4 +1,4 @@
-"""How notebooks show samples and batches."""
+"""Display of samples and batches in notebooks."""
 
 from __future__ import annotations
 

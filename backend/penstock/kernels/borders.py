@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# OpenCV's names; replicate: aa|abc, reflect: ba|abc, reflect_101: cb|abc, wrap: bc|abc.
+# Named as in OpenCV; replicate: aa|abc, reflect: ba|abc, reflect_101: cb|abc, wrap: bc|abc.
 BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
 
 

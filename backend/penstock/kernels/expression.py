@@ -119,7 +119,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Expression:
-    """One function of several operands."""
+    """A function of several operands."""
 
     function: str
     operands: tuple[Operand, ...]

@@ -27,7 +27,7 @@ class Fit(NamedTuple):
 
 
 class SizeArguments(NamedTuple):
-    """What a rule depends on; each rule's docstring says which of these it reads.
+    """The arguments of a rule; each rule's docstring says which of these it reads.
 
     Attributes:
         factor: extents are multiples of it.
@@ -540,7 +540,7 @@ def _longest_cut(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _whole(int(most * (height * 1.0 / width)), most)
 
 
-# Multiples of as many pixels are read by PP-OCR's detectors.
+# PP-OCR's detectors read multiples of this many pixels.
 _PPOCR_STEP = 32
 
 
@@ -843,7 +843,7 @@ def _molmo2(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _whole(rows, columns)
 
 
-# Of Phi-4, sides of less than this many pixels are refused.
+# Phi-4 refuses sides of less than this many pixels.
 _PHI4_LEAST = 10
 
 
@@ -916,7 +916,7 @@ def _step3_windows(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(high, wide, window, window)
 
 
-# How much of an image tiles should cover.
+# The part of an image that tiles should cover.
 _COVERED = 0.9
 
 
@@ -925,7 +925,7 @@ def _ovis2(height: int, width: int, arguments: SizeArguments) -> Fit:
     """Return the fewest of up to `most` tiles that cover nearly all, or else those that cover most."""
 
     def covered(across: int, down: int) -> float:
-        # Parts of an image are counted with rows and columns swapped.
+        # The model counts parts of an image with rows and columns swapped.
         tall, wide = height // across, width // down
         parts = [
             (

@@ -1,4 +1,4 @@
-"""Which parts of long images Gemma 3 sees beside the whole ("pan and scan")."""
+"""The parts of long images that Gemma 3 sees besides the whole ("pan and scan")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which patches of overlapping crops Molmo 2 pools to one token; found by probing the class of `transformers` 5.23."""
+"""The patches of overlapping crops that Molmo 2 pools to one token; found by probing the class of `transformers` 5.23."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells one generator of random numbers from another."""
+"""Keys that distinguish generators of random numbers."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Case:
 
 @dataclass
 class Timing:
-    """What was measured, in milliseconds for a batch."""
+    """Measured times, in milliseconds for a batch."""
 
     name: str
     batch_size: int

@@ -153,7 +153,7 @@ class Connection:
 
 @dataclass
 class Measurement:
-    """What a load did.
+    """The result of a load.
 
     Attributes:
         seconds: from the first request to the last answer.

@@ -79,7 +79,7 @@ ensemble_scheduling { step [
 
 @dataclass
 class Case:
-    """One kind of requests.
+    """A kind of requests.
 
     Attributes:
         name: as the table calls it.

@@ -28,7 +28,7 @@ SCRIPTED = ("_check_kernel_scripted_vs_eager", "_check_functional_scripted_smoke
 
 
 class Private:
-    """What torchvision's tests call by a private name.
+    """A stand-in for a private name of torchvision that its tests use.
 
     Args:
         name: with its module's.

@@ -31,7 +31,7 @@ _MOST_KEPT = 4
 
 @dataclass(frozen=True)
 class Bounds:
-    """When a case counts as one that does not come back, or takes too much.
+    """Limits of time and memory beyond which a case fails.
 
     Attributes:
         seconds: that one case may take alone; a batch has four times as many.
@@ -44,7 +44,7 @@ class Bounds:
 
 @dataclass
 class Summary:
-    """What came of a campaign.
+    """The outcome of a campaign.
 
     Attributes:
         done: cases that were run.

@@ -9,7 +9,7 @@ from fuzzing.other_seeds import Files, audio_seeds, data_sets, lz4_seeds, npy_se
 
 
 class Seeds(NamedTuple):
-    """What is mutated.
+    """The files that are mutated.
 
     Attributes:
         files: by format.

@@ -34,7 +34,7 @@ class Job(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What came of a job.
+    """The outcome of a job.
 
     Attributes:
         counts: of formats and kinds of outcomes.

@@ -100,7 +100,7 @@ for anchor, extent in [
         exact=True,
     )
 
-# Frames count as depth; what is not positive is the whole.
+# Frames count as depth; a size that is not positive means the whole extent.
 FRAMES = feed(images([(5, 6, 7, 2)] * 3), "FHWC")
 VOLUMES = feed(images([(5, 6, 7, 2)] * 3), "DHWC")
 FAMILY.each("crop", {"frames": FRAMES, "volumes": VOLUMES}, [{"crop": [2, 3, 3]}, {"crop": [2, 3]}, {"crop": [2]}])

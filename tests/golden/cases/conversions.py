@@ -269,7 +269,7 @@ for shape in (np.float32([-1]), np.int64([-1]), np.bool_([True]), np.int32(60)):
             f"{operator} to {shape!r}",
             lambda m, o=operator, s=shape: getattr(m.fn, o)(ROWS(m), feed([s] * 3)(m)),
         )
-# What is filled in is cut off, and wraps around.
+# Fill values are truncated, and wrap around.
 for kind in ("uint8", "int8", "int16", "int32", "float32"):
     typed = feed([image.astype(kind) for image in images([(2, 2, 3)] * 3)], "HWC")
     for fill in (2.5, -0.5, -5.0, 300.0, 70000.0):

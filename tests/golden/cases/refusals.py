@@ -136,7 +136,7 @@ for given in ({"axes": [0, 0]}, {"axes": [0, 1, 0]}, {"axis_names": "WHW"}):
     shape = {"shape": [2.0, 2.0, 1.0][: len(corners["anchor"])]}
     FAMILY.each("erase", {"pixels": NAMED}, [{**given, **corners, **shape, "fill_value": 7.0}], exact=True)
 FAMILY.each("reductions.sum", {"pixels": NAMED}, [{"axes": [0, 0]}, {"axes": [1, -2]}])
-# What stands in brackets behind a node.
+# The expression in brackets after a node.
 CUBE = feed([np.arange(24, dtype=np.int32).reshape(2, 3, 4)] * 3, "HWC")
 VECTORS, FLAGS = feed([np.int32([1])] * 3), feed([np.bool_(True)] * 3)
 for text, index in (

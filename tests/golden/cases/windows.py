@@ -46,7 +46,7 @@ FAMILY.each(
     {"pixels": PIXELS},
     [{"crop": [12, 12], "out_of_bounds_policy": "pad", "fill_values": f} for f in ([7], [1, 2, 3])],
 )
-# What is no 32-bit number asks for the whole extent.
+# Numbers that do not fit into 32 bits mean the whole extent.
 for text in ("inf", "-inf", "nan", "3e9", "2.9"):
     width = feed([np.float32(text)] * 3)
     for name in ("crop", "crop_mirror_normalize"):

@@ -36,7 +36,7 @@ _PAETH = 4
 
 
 class PngKind(NamedTuple):
-    """What a file is to be.
+    """The properties of a file to make.
 
     Attributes:
         colour_type, bits: as the specification numbers them.

@@ -1,4 +1,4 @@
-"""What decoding takes is at most what is estimated from the header, and not far below."""
+"""Decoding takes at most the memory estimated from the header, and not much less."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_valid_headers_tell_the_size(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_cut_short_or_changed_raises_nothing_but_image_errors(kind: str) -> None:
-    # The libraries behind the check are not asked: what passes here is theirs to judge, in tests/fuzz.
+    # The libraries after the check do not run here: tests/fuzz passes them what the check accepts.
     data, generator = saved(kind), np.random.default_rng(3)
     for _ in range(400):
         changed = bytearray(data[: generator.integers(1, len(data)) if generator.random() < 0.3 else len(data)])
@@ -382,7 +382,7 @@ def test_a_videos_header_tells_its_size(make: Callable[[], bytes]) -> None:
     data = make()
     assert check_video(memoryview(data)) == (20000, 30000)
     for size in range(len(data)):
-        check_video(memoryview(data[:size]))  # Not raising is all: what it cannot tell, FFmpeg tells.
+        check_video(memoryview(data[:size]))  # It must only not raise: FFmpeg reports what it cannot tell.
 
 
 @pytest.mark.parametrize("channels", [0, 1])

@@ -113,7 +113,7 @@ def test_files_whose_tables_differ_in_one_code(alter: Callable[..., None], table
 
 
 def test_some_of_the_altered_tables_make_other_pixels() -> None:
-    """Or the tests above could not tell a table from another."""
+    """Otherwise, the tests above could not tell tables apart."""
     file = jpeg()
     others = [pixels_of(altered(file, alter, table)) for alter in ALTERATIONS for table in range(4)]
     assert sum(not same(other, pixels_of(file)) for other in others) > 4
@@ -245,7 +245,7 @@ def test_each_file_is_decoded_by_one_of_the_threads() -> None:
 
 @pytest.mark.parametrize("damaged", [{1: 2}, {1: 2, 3: 100}])
 def test_damaged_files_fail_alone(damaged: dict[int, int]) -> None:
-    """Cut short within the scan, which headers do not tell, and within the header."""
+    """Files are cut short within the scan, which headers do not show, and within the header."""
     files = [file[: file.size // damaged.get(number, 1)] for number, file in enumerate(ORDINARY)]
     with pytest.raises(OperatorError, match="sample #"):
         run(fn.decoders.image, files)
@@ -266,7 +266,7 @@ def test_images_beyond_the_limits_are_refused_before_they_are_decoded() -> None:
 
 @pytest.mark.parametrize("most", [0, 1, 3, 4])
 def test_markers_of_scans_are_counted_wherever_they_are(most: int) -> None:
-    """In the image, which has one, in a comment before it, and behind its end."""
+    """Markers are in the image, which has one, in a comment before it, and after its end."""
     scan = np.array([0xFF, 0xDA], np.uint8)
     comment = np.array([0xFF, 0xFE, 0, 4], np.uint8)
     file = jpeg(restart_marker_blocks=1)
@@ -361,7 +361,7 @@ def test_large_and_small_images_together() -> None:
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
 def test_damage_anywhere_leaves_the_whole_image(share: float) -> None:
-    """What is added before a restart no decoder but a lenient one reads."""
+    """Bytes inserted before a restart are accepted by lenient decoders only."""
     file = jpeg(1500, 1400, restart_marker_rows=1).tobytes()
     places = [place for place in range(len(file)) if file[place] == 0xFF and 0xD0 <= file[place + 1] <= 0xD7]
     place = places[int(share * len(places))]

@@ -220,7 +220,7 @@ def test_what_is_cut_short_is_left() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_damage_shows_as_in_the_whole_or_is_left(seed: int) -> None:
-    """Files are small, so that the whole is left to the libraries."""
+    """The files are small, so whole images are left to the libraries."""
     rng = np.random.default_rng(seed)
     taken = 0
     for trial in range(60):

@@ -1,4 +1,4 @@
-"""What is written while a library is loaded."""
+"""Messages that libraries write while they are loaded."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def by_library(file: np.ndarray, kind: DALIImageType) -> np.ndarray:
 
 
 def test_declarations_are_those_of_the_header(tmp_path: Path) -> None:
-    """Sizes, places of all fields, and the types of functions."""
+    """Compare sizes, offsets of all fields, and the types of functions."""
     own = CORE_HEADER.read_text()
     checks = []
     for name, body in re.findall(r"^struct (\w+) \{\n(.*?)^\};", own, re.MULTILINE | re.DOTALL):
@@ -195,7 +195,7 @@ def test_baseline_jpegs_are_spared_the_second_decoder(spares: bool, monkeypatch:
     baseline, others = [jpeg(40, 50), jpeg(45, 50, optimize=True), filled], [jpeg(50, 40, progressive=True)]
     codec.refuse_next()
     decoder, before = BatchDecoder(None, 1, CPU, CPU, spares_baseline=spares), codec.creations
-    # The second decoder is made at the first image that is not spared it.
+    # The second decoder is made for the first image that may use it.
     for files, made in ((baseline, not spares), ([*baseline, *others], True), (baseline, True)):
         states, outputs = decoded(decoder, files)
         assert codec.creations == before + made
@@ -253,7 +253,7 @@ def test_a_forked_process_leaves_the_decoder_alone(decoder: BatchDecoder) -> Non
 
 
 def test_threads_share_the_library() -> None:
-    """While others are read and decoded, and decoders are made and closed."""
+    """Threads read and decode while others make and close decoders."""
     files = [jpeg(60 + 7 * k, 90 - 3 * k, quality=80 + k, progressive=k % 2 == 0) for k in range(9)]
     expected = [by_library(file, DALIImageType.RGB) for file in files]
 

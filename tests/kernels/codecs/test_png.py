@@ -202,7 +202,7 @@ def test_a_window_smaller_than_declared_distances() -> None:
 
 
 def test_mutated_files_have_the_same_outcome() -> None:
-    """Bytes are changed within chunks whose checksums are right again, so that decoders look at them."""
+    """Bytes are changed within chunks and checksums corrected, so that decoders look at them."""
     rng = np.random.default_rng(8)
     decoded = 0
     for number in range(1500):
@@ -267,7 +267,7 @@ def test_pillow_alone_gives_what_it_gave(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_threads_decode_at_the_same_time() -> None:
-    """The decoder holds neither the GIL nor state of its own."""
+    """The decoder neither holds the GIL nor has shared state."""
     program = """
 import sys, threading
 import numpy as np

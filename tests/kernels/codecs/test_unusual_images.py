@@ -75,7 +75,7 @@ def test_planes_that_no_library_reads_right_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["12x1.unusual.tiff", "8x6.unusual.tiff"])
 def test_what_nothing_vets_is_decoded_in_a_process_of_its_own(name: str) -> None:
-    """Its damage may end the process that decodes it, which must not be the user's."""
+    """Damage may crash the decoding process, which must not be the user's."""
     encoded = _TIFFS[f"file/{name}"]
     assert check_tiff(encoded.data).crash_prone
 

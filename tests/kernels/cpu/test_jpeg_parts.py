@@ -1,4 +1,4 @@
-"""Which JPEGs of a batch are in a GPU's memory at a time, and where."""
+"""The parts of a batch of JPEGs that are in a GPU's memory at a time, and their layout."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def test_damaged_files_that_cannot_be_replaced_are_replaced_elsewhere(place: Pat
 
 @pytest.mark.parametrize("changed", ["some_kernels.py", "some_functions.py"])
 def test_changed_sources_are_compiled_again_into_the_same_files(place: Path, changed: str) -> None:
-    """Also if what was changed is only called by a kernel."""
+    """Sources are recompiled also if only a function that the kernel calls has changed."""
     run(place)
     before = saved(place / "cache")
     text = (place / changed).read_text()

@@ -95,7 +95,7 @@ def test_arrays(kernels: Any) -> None:
     rows, out = np.arange(6, dtype=np.float32).reshape(2, 3), np.zeros(2)
     assert kernels.sums(rows, out) is None
     np.testing.assert_array_equal(out, [5, 50])
-    # In another order, and read-only.
+    # Column-major arrays, and read-only ones.
     turned = np.ascontiguousarray(rows.T).T[::1, ::2]
     turned.flags.writeable = False
     kernels.sums(turned, out)

@@ -35,7 +35,7 @@ def test_hues_of_many_colours() -> None:
 
 
 def test_filters() -> None:
-    """Against sums in double precision; PyTorch's own are compared in tests/plugin/torchvision."""
+    """Compare with sums in double precision; PyTorch's own are compared in tests/plugin/torchvision."""
     rng = np.random.default_rng(0)
     for channels, rows, columns in ((3, 5, 3), (2, 1, 7), (4, 9, 9)):
         image, kernel = (

@@ -110,7 +110,7 @@ class _Kernel:
     """A compiled kernel, called as CuPy's, or launched by the number `ptr`."""
 
     known: ClassVar[dict[int, _Kernel]] = {}
-    _numbers = itertools.count(1)  # of which no two threads get the same one
+    _numbers = itertools.count(1)  # no two threads get the same number
 
     def __init__(self, run: Any) -> None:
         self._run = run
@@ -271,7 +271,7 @@ _OUT_OF_MEMORY = 2
 
 
 class CUDADriverError(RuntimeError):
-    """What CuPy raises for an error of the driver."""
+    """The exception that CuPy raises for an error of the driver."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"the driver's error {status}")
@@ -279,7 +279,7 @@ class CUDADriverError(RuntimeError):
 
 
 class CUDARuntimeError(RuntimeError):
-    """What CuPy raises for an error of the runtime."""
+    """The exception that CuPy raises for an error of the runtime."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"the runtime's error {status}")

@@ -36,7 +36,7 @@ class FailingCodec:
 
     @property
     def creations(self) -> int:
-        """How many decoders were asked for."""
+        """The number of decoders that were requested."""
         count: int = self._functions.count_creations()
         return count
 
@@ -46,7 +46,7 @@ class FailingCodec:
 
     @contextmanager
     def failing_to_make(self, status: int) -> Iterator[None]:
-        """Fail to make decoders, with this status."""
+        """Make the creation of decoders fail with this status, inside the context."""
         self._functions.fail_creation(status)
         try:
             yield
@@ -55,7 +55,7 @@ class FailingCodec:
 
     @contextmanager
     def of_version(self, version: int) -> Iterator[None]:
-        """Pretend that the library is of this version."""
+        """Make the library report this version, inside the context."""
         self._functions.pretend_version(version)
         try:
             yield

@@ -13,7 +13,7 @@ ZIGZAG = sorted(range(64), key=lambda k: (k // 8 + k % 8, k // 8 if (k // 8 + k 
 
 
 class Damaged(Exception):
-    """What a file holds is no baseline JPEG."""
+    """The file is not a valid baseline JPEG."""
 
 
 class _Interval:

@@ -134,7 +134,7 @@ def test_who_decodes_an_image_depends_on_the_image_and_the_pipeline_alone() -> N
 @pytest.mark.parametrize("crops", [False, True])
 @pytest.mark.parametrize("load", [None, 1.0])
 def test_the_engine_may_fail(load: float | None, crops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Baseline JPEGs have the pixels that the engine would have given them; the others have another decoder anyway."""
+    """Baseline JPEGs keep the engine's pixels; other files have another decoder anyway."""
 
     codec = failing_codec(monkeypatch)
 
@@ -477,7 +477,7 @@ def test_what_is_decoded_is_completed_before_the_next_batch_is_begun(monkeypatch
     (decoder,) = (step.operator for step in running.executor.plan.early)
     while not decoder._gpu.last.is_ready:
         time.sleep(0.001)
-    time.sleep(took)  # who takes as long is slower than the pipeline
+    time.sleep(took)  # a consumer that takes this long is slower than the pipeline
     done.clear()
     running.run()
     assert done == ["read", "finished", "begun"]

@@ -154,7 +154,7 @@ def test_windows_are_resized_in_strips_whatever_the_widths_of_images(
 
 @pytest.fixture
 def slow_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Delay completing batches until the next ones are read."""
+    """Pretend that the consumer is slow, so batches complete while the next ones are read."""
     monkeypatch.setattr(InlineQueue, "_consumer_is_slower", lambda _self: True)
 
 

@@ -1,4 +1,4 @@
-"""What the emulated GPU must keep to, so that tests fail for what they test."""
+"""Properties of the emulated GPU that other tests rely on."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def check(files: Sequence[np.ndarray]) -> None:
 
 def test_files_whose_bits_are_too_many_for_32_bits_are_not_taken() -> None:
     file = encoded(picture(40, 50))
-    memory = mmap.mmap(-1, 1 << 27)  # of pages that nobody touches
+    memory = mmap.mmap(-1, 1 << 27)  # in pages that nothing touches
     memory[: file.size] = file.tobytes()
     places = np.full(2, np.frombuffer(memory, np.uint8).ctypes.data, np.int64)
     scans = ScansBeingRead(places, np.array([(1 << 27) - 1, 1 << 27], np.int64), keep=memory).wait()
@@ -131,7 +131,7 @@ def test_samplings(sampling: str) -> None:
 
 
 def test_units_of_four_rows() -> None:
-    """Which no encoder makes: a file with chroma halved has as many blocks in a unit."""
+    """No encoder makes such units: a file with chroma halved has as many blocks in a unit."""
     file = encoded(picture(64, 96), **HALVED).copy()
     frame = file.tobytes().index(b"\xff\xc0")
     file[frame + 5 : frame + 9] = 0, 128, 0, 48
@@ -156,7 +156,7 @@ def test_sizes() -> None:
 
 
 def test_images_of_one_colour() -> None:
-    """Each block is like the one before, and few codes tell where one begins."""
+    """All blocks are alike, and few codes reveal where one begins."""
     colours = np.array([[0, 0, 0], [255, 255, 255], [130, 10, 77]], np.uint8)
     files = []
     for colour in colours:
@@ -182,7 +182,7 @@ def test_files_of_many_blocks_of_threads() -> None:
 
 
 def test_noise_whose_units_are_long() -> None:
-    """Threads come to agree late."""
+    """Threads synchronize late."""
     file = encoded(noise(400, 400), quality=100)
     assert prepared([file])[0].columns.subsequences[0] > 10 * OWN
     status, found = read([file])
@@ -191,13 +191,13 @@ def test_noise_whose_units_are_long() -> None:
 
 
 def test_blocks_of_threads_that_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where all units are the same, threads do not come to agree by themselves."""
+    """Threads do not synchronize by themselves where all units are the same."""
     file, other = encoded(np.full((2000, 2400, 3), (10, 100, 250), np.uint8), **HALVED), encoded(noise(8, 8))
     assert prepared([file])[0].columns.subsequences[0] > 2 * OWN
     status, found = read([file, other])
     np.testing.assert_array_equal(status, 0)
     np.testing.assert_array_equal(found[0], read_coefficients(file))
-    # That this is such a file: without time to wait, it is left.
+    # Prove that this is such a file: without time to wait, it is left to other decoders.
     monkeypatch.setitem(jpeg_codes.SOURCE._constants, "MOST_LATE", 0)
     sources._kernel_on.cache_clear()
     status, _ = read([file, other])
@@ -235,7 +235,7 @@ def test_bytes_that_fill_up_before_markers() -> None:
 
 
 def test_stuffing_anywhere() -> None:
-    """At the beginnings and ends of words and subsequences, as well."""
+    """Stuffing occurs at the beginnings and ends of words and subsequences, too."""
     white, black = np.uint8(255), np.uint8(0)
     images = [np.where(noise(40, 40) > 127, white, black) for _ in range(6)]
     files = [encoded(image, quality=100) for image in images]

@@ -41,7 +41,7 @@ def noise(height: int, width: int, rng: np.random.Generator = RNG) -> np.ndarray
 
 def damaged_noise() -> tuple[np.ndarray, np.ndarray]:
     """Return a JPEG, and the same with damage that every decoder sees."""
-    # Of one noise in six, none sees it: this one does not depend on the tests that ran before.
+    # For one noise in six no decoder notices it, so the seed must not depend on earlier tests.
     whole = encoded(noise(100, 120, np.random.default_rng(77)), quality=90)
     damaged = whole.copy()
     damaged[-300:-100] = 0x55
@@ -172,7 +172,7 @@ def test_damaged_images_are_left_alone() -> None:
 
 
 def test_what_decoders_differ_about_is_left() -> None:
-    """As where quantizers are larger than any encoder's: sums leave the bits that all decoders have."""
+    """With quantizers larger than any encoder's, sums exceed the bits on which all decoders agree."""
     black_and_white = np.where(RNG.integers(0, 2, (48, 64, 1)) > 0, np.uint8(255), np.uint8(0)).repeat(3, 2)
     file = encoded(black_and_white, quality=100).copy()
     for place in np.flatnonzero((file[:-1] == 0xFF) & (file[1:] == 0xDB)).tolist():
@@ -231,7 +231,7 @@ def test_memory_of_batches_that_nobody_waits_for_is_given_back() -> None:
     assert sum(map(len, held._free.values())) + len(held._busy) <= 3
 
 
-# What waits leaves the processors to others, should the test fail and nobody end it.
+# Waiting yields the processors, in case the test fails and nothing ends it.
 _SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 

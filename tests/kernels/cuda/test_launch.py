@@ -100,7 +100,7 @@ def test_strides_and_blocks() -> None:
 
 
 def test_memory_may_come_back_while_some_is_taken() -> None:
-    """As it does where garbage is collected just then."""
+    """Memory comes back during an allocation when garbage is collected just then."""
     held = Staging()
     other = held.take(100)
 

@@ -122,7 +122,7 @@ def test_who_uses_memory_of_its_own_is_run_each_time() -> None:
 
     for arrays in batches(3, (4,)):
         np.testing.assert_array_equal(run(programs, work, arrays)[0], arrays[0] + np.float32(3))
-    # Once in vain, to see that it cannot be recorded.
+    # Once without success, to find that it cannot be recorded.
     assert len(times) == 4
 
 
@@ -262,7 +262,7 @@ def test_resizing_is_planned_for_all_samples_at_once_and_repeated() -> None:
 
 
 def test_samples_at_odd_addresses() -> None:
-    """Where several elements are read at a time, an address tells whether that can be."""
+    """Kernels read several elements at a time only at aligned addresses."""
     rng = np.random.default_rng(5)
     whole = [[rng.integers(0, 255, 1 + 8 * 12 * 3, np.uint8) for _ in range(2)] for _ in range(4)]
     images = [[xp.put(array)[1:].reshape(8, 12, 3) for array in batch] for batch in whole]
@@ -295,7 +295,7 @@ def test_a_chain_that_is_planned_in_arrays_is_repeated() -> None:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 def test_mirrors_that_are_drawn_are_no_part_of_what_is_recorded(dtype: type) -> None:
-    """Images of integers have their tables made on the GPU, others on the host."""
+    """Tables of integer images are made on the GPU, those of others on the host."""
     rng = np.random.default_rng(6)
     images = [rng.integers(0, 255, shape, np.uint8).astype(dtype) for shape in ((20, 31, 3), (33, 18, 3), (20, 31, 3))]
     flags = [[np.int32(flag) for flag in rng.integers(0, 2, 3)] for _ in range(8)]

@@ -96,7 +96,7 @@ def test_strips_of_grey_images(strips: Strips) -> None:
 
 
 def test_a_whole_image(strips: Strips) -> None:
-    """Its rows are longer than a block is wide, and its strips longer than what a block keeps."""
+    """The rows are longer than a block is wide, and the strips longer than a block can hold."""
     assert strips.compare(images([(1080, 1920)]), {"size": (224, 224)}, NORMAL)
 
 

@@ -146,7 +146,7 @@ def test_boxes_of_any_kind(seed: int, dtypes: tuple[type, type]) -> None:
 
 @pytest.mark.parametrize("seed", range(0, 60, 3))
 def test_boxes_of_many_elements(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that need 64 bits for their indices: as if these were some."""
+    """Force indices of 64 bits for small boxes."""
     monkeypatch.setattr(window, "_NARROW", 0)
     test_boxes_of_any_kind(seed, (np.uint8, np.uint8))
 

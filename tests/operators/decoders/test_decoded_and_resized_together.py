@@ -75,7 +75,7 @@ def test_photographs_of_several_sizes(configuration: dict[str, Any], threads: in
 
 @pytest.mark.parametrize("subsampling", [0, 1, 2])
 def test_photographs_of_several_shares_of_rows(subsampling: int, together: list[np.ndarray]) -> None:
-    """Rows are resized a share at a time, of which the last one is a few rows longer where fewer would be left."""
+    """Rows are resized in shares; the last share takes a few more rows rather than leave a small rest."""
     heights = [127, 128, 129, 143, 144, 145, 160, 161, 255, 272, 289, 290]
     files = [saved(height, 90, subsampling=subsampling) for height in heights]
     for own, expected in zip(values(WHOLE, files), step_by_step(WHOLE, files), strict=True):
@@ -84,7 +84,7 @@ def test_photographs_of_several_shares_of_rows(subsampling: int, together: list[
 
 
 def test_regions_and_restarts(together: list[np.ndarray]) -> None:
-    """Of tall images, the middle is decoded; memory of larger ones before is used again."""
+    """The middle of tall images is decoded into memory that held larger ones before."""
     sizes = [(700, 120), (400, 300), (1000, 64), (300, 90)]
     files = [saved(*size, restart_marker_blocks=1 + number, quality=98) for number, size in enumerate(sizes)]
     for own, expected in zip(values(MIDDLE, files), step_by_step(MIDDLE, files), strict=True):
@@ -107,7 +107,7 @@ def test_what_the_kernels_leave_is_computed_one_by_one(together: list[np.ndarray
 
 @pytest.mark.parametrize("other", [saved(90, 100, "PNG"), saved(90, 100, "PNG", "LA"), turned(90, 100)])
 def test_batches_with_other_files(other: np.ndarray) -> None:
-    """A transparent one, which becomes white there, and one that is turned, are the same alone."""
+    """A transparent file, which becomes white, and a rotated one give the same in a batch as alone."""
     files = [saved(120, 160), other, saved(130, 60)]
     alone = [values(WHOLE, [file])[0] for file in files]
     for own, expected in zip(values(WHOLE, files), alone, strict=True):

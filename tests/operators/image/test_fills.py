@@ -1,4 +1,4 @@
-"""What lies outside an image is filled: any window, layout and type, one value or one for each channel."""
+"""Areas outside an image are filled: any window, layout and type, one value or one for each channel."""
 
 from __future__ import annotations
 

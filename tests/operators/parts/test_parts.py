@@ -1,4 +1,6 @@
-"""One sample to many and back: what the parts are, which sample each belongs to, and whose failure it is if one fails."""
+"""Operators that split samples and join them: the parts, the sample each belongs to, and whose failure a failed part
+is.
+"""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def test_counts_of_other_parts_are_refused() -> None:
 
 
 def test_what_is_saved_means_the_same(tmp_path: Path) -> None:
-    """Numbers on the CPU, of an operator on the GPU, are used on either device after the file is read."""
+    """Numbers on the CPU from an operator on the GPU are usable on either device after loading the file."""
 
     def define(device: str) -> Any:
         crops, counts = fn.crop_boxes(source(device), fn.external_source(name="boxes", ndim=2))

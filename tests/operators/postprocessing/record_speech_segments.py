@@ -37,7 +37,7 @@ def main() -> None:
     """Write the file."""
     (package,) = [one for one in load_example("speech").packages if one.name == "silero-vad"]
     module = ModuleType("silero_utils")
-    # It is imported for reading files, which are none here.
+    # It is imported to read files, which this script does not do.
     sys.modules["torchaudio"] = ModuleType("torchaudio")
     with tempfile.TemporaryDirectory() as folder, package.download(Path(folder)) as wheel:
         exec(compile(wheel.read("silero_vad/utils_vad.py"), "utils_vad.py", "exec"), module.__dict__)

@@ -102,7 +102,7 @@ def test_what_the_encoder_encoded() -> None:
         return fn.decode_boxes(offsets, form="anchors", **settings), fn.decode_boxes(encoded), matched
 
     one, other, matched = outputs(define, boxes=[targets] * 2, labels=[np.ones(6, np.int32)] * 2)
-    # Of the others, offsets are 0, whatever the means.
+    # The offsets of the others are 0, whatever the means.
     found = matched[0] > 0
     assert found.any()
     np.testing.assert_allclose(one[0][found], other[0][found], atol=1e-5)

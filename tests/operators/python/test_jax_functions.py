@@ -1,4 +1,4 @@
-"""What ``fn.jax_function`` passes to functions."""
+"""The arguments that ``fn.jax_function`` passes to functions."""
 
 from __future__ import annotations
 

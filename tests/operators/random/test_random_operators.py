@@ -84,7 +84,7 @@ def test_wrong_arguments_are_refused(define: Any, message: str) -> None:
 
 @pytest.mark.parametrize("dtype", [types.UINT8, types.INT32, types.FLOAT, types.FLOAT64])
 def test_numbers_do_not_depend_on_how_many_are_drawn(dtype: types.DALIDataType) -> None:
-    """Few are drawn for all samples by one call, many sample by sample."""
+    """Few numbers are drawn by one call for all samples, many sample by sample."""
 
     @pipeline_def(batch_size=3, num_threads=2, device_id=None)
     def define(count: int) -> tuple[DataNode, ...]:

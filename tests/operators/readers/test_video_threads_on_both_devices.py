@@ -1,4 +1,4 @@
-"""How many threads read videos on a GPU, a real or an emulated one: as many as frames of this size keep busy."""
+"""The number of threads that read videos for a real or emulated GPU: as many as frames of this size keep busy."""
 
 from __future__ import annotations
 

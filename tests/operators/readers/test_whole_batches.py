@@ -279,7 +279,7 @@ def test_kernels_take_no_damaged_record(tmp_path: Path) -> None:
         data = whole.copy()
         data[rng.integers(0, data.size, rng.integers(1, 4))] = rng.integers(0, 256, 1, np.uint8)
         size[0] = rng.integers(0, data.size + 1) if rng.random() < 0.3 else data.size
-        # Memory beyond the record is there, and must not be looked at.
+        # There is memory beyond the record, which must not be read.
         block = np.concatenate([data[: size[0]], np.full(16, 0x0A, np.uint8)])
         if find_features(block, place, size, names, np.array([5, 10]), found):
             accepted += 1

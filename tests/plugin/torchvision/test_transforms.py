@@ -279,7 +279,7 @@ def test_what_is_not_exported(transform: Any, told: str, tmp_path: Path) -> None
 def test_numbers_without_torch(without_torch: None) -> None:
     numbers = _random.numbers()
     numbers.seed(3)
-    # What PyTorch gives after `torch.manual_seed(3)`.
+    # PyTorch's results after `torch.manual_seed(3)`.
     np.testing.assert_array_equal(
         numbers.fractions(3), np.array([0.00426352024, 0.10556936264, 0.28584247827], np.float32)
     )

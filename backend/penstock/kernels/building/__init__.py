@@ -214,7 +214,7 @@ def _compile_all(jobs: Sequence[_Job], processes: int) -> Iterable[str]:
         for part in parts:
             yield from _compile_part(part)
         return
-    # Forked processes would have the parent's threads' locks.
+    # Forked processes would inherit locks that the parent's threads hold.
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         for future in as_completed([pool.submit(_compile_part, part) for part in parts]):
             yield from future.result()

@@ -34,7 +34,7 @@ CompileResult = Any
 _dynfunc = importlib.import_module("numba._dynfunc")  # compiled, without annotations
 _INT32, _WORD = ir.IntType(32), ir.IntType(64)
 _ADDRESS = ir.IntType(8).as_pointer()
-# What numba's code may call that is numba's; `backend/kernels/memory.cc` has it.
+# numba's functions that compiled code may call; `backend/kernels/memory.cc` defines them.
 _OURS = {
     *("NRT_Allocate", "NRT_Free", "NRT_MemInfo_alloc", "NRT_MemInfo_alloc_aligned", "NRT_MemInfo_alloc_safe_aligned"),
     *("NRT_MemInfo_call_dtor", "NRT_MemInfo_new_varsize_dtor", "NRT_MemInfo_varsize_realloc"),
@@ -70,7 +70,7 @@ class _Codegen(AOTCPUCodegen):
         self._tm = llvm.Target.from_triple(self._target.triple).create_target_machine(**options)
         self._target_data = self._tm.target_data
         self._data_layout = str(self._target_data)
-        # As numba sets them by its option for the level of optimization.
+        # As numba's option for the optimization level sets them.
         self._loopvect, self._opt_level = level.is_opt_max, 3 if level.is_opt_max else 0
 
     def _create_empty_module(self, name: str) -> ir.Module:

@@ -24,7 +24,7 @@ class Target(NamedTuple):
 
     @property
     def architecture(self) -> str:
-        """As the system names it: ``x86_64``, ``aarch64``."""
+        """The architecture as the system names it: ``x86_64``, ``aarch64``."""
         return self.triple.partition("-")[0]
 
 

@@ -1,4 +1,4 @@
-"""What decoding takes besides its result, estimated from headers, so that too much is refused before it is allocated.
+"""Memory that decoding takes besides its result, estimated from headers, so that too much is refused before allocation.
 
 The numbers are the growth of ``VmHWM`` of a fresh process that decoded an image of 6 or 24 megapixels (2026-11-28; Pillow 13.0,
 nvImageCodec 0.9, simplejpeg 1.9, pillow-heif 1.8), the largest of all output types, rounded up. tests/kernels/codecs/
@@ -91,9 +91,9 @@ def image_memory(
     if header.format == "jpeg":
         memory += _jpeg_memory(header, encoded, output_type, dtype)
     if header.isolated:
-        memory += result  # The worker's, before it is copied.
+        memory += result  # The worker's image, before it is copied.
     if header.placed(adjust_orientation) != UPRIGHT:
-        memory += result  # Before it is turned.
+        memory += result  # The image before it is rotated.
     return memory
 
 

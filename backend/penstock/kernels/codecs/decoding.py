@@ -1,4 +1,4 @@
-"""How a pipeline decodes untrusted data: within which limits, and which formats in worker processes."""
+"""How a pipeline decodes untrusted data: the limits, and the formats decoded in worker processes."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def decode_reduced(
     if space is not None and not (header.isolated and decoding.pool is not None):
         orientation, encoded = header.placed(adjust_orientation), _unwritable(encoded)
         _check_scans(encoded)
-        # Incomplete blocks end the rows and columns as stored: whether they are turned makes a difference.
+        # Incomplete blocks are at the end of the stored rows and columns, so rotation matters.
         complete = header.height % scale == 0 and header.width % scale == 0
         if orientation == UPRIGHT or complete:
             stored = orientation.stored_region(region, *reduced_extents(whole[:2], scale))
@@ -402,7 +402,7 @@ def _decode_with_simplejpeg(
     try:
         simplejpeg().decode_jpeg(encoded, space, fastdct=fast_idct, fastupsample=not smooth, buffer=output)
     except ValueError:
-        # It rejects data with the slightest damage; nvImageCodec draws the line where DALI does.
+        # It rejects data with the slightest damage; nvImageCodec accepts the same files as DALI.
         return False
     return True
 
@@ -692,7 +692,7 @@ def _as_mode(image: Any, output_type: DALIImageType) -> object:
         other = {"P": "RGB", "PA": "RGB", "YCbCr": "RGB", "1": "L"}.get(image.mode)
         return image if other is None else image.convert(other)
     mode = "L" if output_type == DALIImageType.GRAY else "RGB"
-    # To the mode that it has, Pillow copies an image.
+    # Pillow copies an image even if it has the mode already.
     return image if image.mode == mode else image.convert(mode)
 
 

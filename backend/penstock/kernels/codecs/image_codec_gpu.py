@@ -70,15 +70,15 @@ _FORMATS = {
 _ALIGNMENT = 256
 # Our kernels are faster than the engine from this many images on.
 _MANY = 8
-# Threads that gather what our kernels decode: more would keep the processors from those that run Python.
+# Threads that gather data for our kernels: more would take processors from the threads that run Python.
 _GATHERING = 4
 # Pixels of a batch that is followed and takes so little memory that one more may be in flight: some 90 photographs.
 _WORTH_AHEAD = 96 << 20
 # Stands for an image whose pixels are not needed any more.
 _FOLLOWED = object()
-# Runs a function over indices on the pipeline's threads.
+# A function that runs another one over indices on the pipeline's threads.
 Parallel = Callable[..., None]
-# Gives what is done with images of these shapes (H, W, C).
+# A function that returns the next step for images of these shapes (H, W, C).
 FollowingFor = Callable[[Sequence[Shape]], PlannedResampling | None]
 _BYTE_DEPTH, _BYTES = 8, np.dtype(np.uint8)
 
@@ -255,7 +255,7 @@ class GpuImageDecoder:
         order = streams.decoding, None, streams.using
         batch = own.begin(scans, files, windows, Followed(following, taken), *order)
         if pixels <= _WORTH_AHEAD:
-            # What precedes its kernels takes half as long as they do.
+            # The work before its kernels takes half as long as they do.
             self.batches_ahead = max(self.batches_ahead, 1)
         part = Part(batch, taken.tolist(), (), True, None)
         begun = followed(jobs, part, following, streams, batch.work.wait)

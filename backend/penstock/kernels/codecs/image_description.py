@@ -56,7 +56,7 @@ class EncodedFiles:
 
 @dataclass(frozen=True)
 class Orientation:
-    """How a stored image is made upright: transposed first, then flipped.
+    """The steps that turn a stored image upright: first transpose, then flip.
 
     Attributes:
         transposed: swap rows and columns.
@@ -180,12 +180,12 @@ class JpegHeaders(Sequence[ImageHeader]):
 
     @property
     def turned(self) -> np.ndarray:
-        """Which of them are not stored upright."""
+        """Whether each image is not stored upright."""
         return self._is_from(_FIRST_TURNED)
 
     @property
     def transposed(self) -> np.ndarray:
-        """Which of them are stored with rows and columns swapped."""
+        """Whether each image is stored with rows and columns swapped."""
         return self._is_from(_FIRST_TRANSPOSED)
 
     def _is_from(self, first: int) -> np.ndarray:

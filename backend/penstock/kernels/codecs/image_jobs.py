@@ -18,7 +18,7 @@ from penstock.tensors.streams import Event, Stream, follow
 
 @dataclass(slots=True)
 class Job:
-    """One image to decode.
+    """An image to decode.
 
     Attributes:
         encoded: the file's bytes, uint8 of shape (n,).
@@ -73,7 +73,7 @@ class Submitted(Protocol):
 
     @property
     def is_done(self) -> bool:
-        """Whether :meth:`wait` would not wait."""
+        """Whether :meth:`wait` would return at once."""
 
     def wait(self) -> Sequence[int]:
         """Wait until the pixels are there, or until later work on the stream sees them; for each image, whether it is
@@ -157,7 +157,7 @@ class Begun:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the host need not wait for the images."""
+        """Whether the images are ready without the host waiting."""
         return all([part.batch.is_done for part in self.parts])
 
 

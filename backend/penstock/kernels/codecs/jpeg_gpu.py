@@ -30,7 +30,7 @@ from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
 # Bytes of each that are in memory at a time: coefficients of 32 photographs keep most of a large GPU busy, and samples of 16.
 _AT_ONCE, _SAMPLES_AT_ONCE = 104 << 20, 28 << 20
 _ALIGNMENT = 256
-# Bytes of files that are worth another thread, and of data that are worth being copied in the order of another stream.
+# Bytes of files from which another thread pays off, and of data from which another stream does.
 _WORTH_SHARING = _WORTH_A_STREAM = 1 << 20
 
 
@@ -62,7 +62,7 @@ class JpegDecoder:
 
     @functools.cached_property
     def kernels(self) -> Kernels:
-        """What decodes on the device."""
+        """The kernels that decode on the device."""
         return Kernels.on_device(self.channels, self.reverse, self.smooth)
 
     @functools.cached_property
@@ -141,7 +141,7 @@ class JpegBatch:
         keep: object,
         after: Stream | None,
     ) -> None:
-        # What is not given back yet.
+        # Memory that is not released yet.
         self._borrowed = list[Pinned]()
         self._decoder, self._scans, self._windows, self._targets = decoder, scans, windows, targets
         # In front of the data lie two numbers for each image, its state, and for its part which turn is the next; and the page.
@@ -209,7 +209,7 @@ class JpegBatch:
 
     @property
     def is_done(self) -> bool:
-        """Whether :meth:`wait` would not wait."""
+        """Whether :meth:`wait` would return at once."""
         return self.work.is_done and bool(self._done.done)
 
     def wait(self) -> list[bool]:

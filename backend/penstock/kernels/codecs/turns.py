@@ -1,4 +1,4 @@
-"""Which of several decoders, or of their streams, takes the next batch."""
+"""The choice of the decoder, or stream, that takes the next batch."""
 
 from __future__ import annotations
 

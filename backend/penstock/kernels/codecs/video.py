@@ -63,7 +63,7 @@ class Clip(Protocol):
 
     @property
     def times(self) -> np.ndarray:
-        """When the frames are shown, in seconds from the first one on: float64 of shape (n,)."""
+        """Times at which frames are shown, in seconds from the first one on: float64 of shape (n,)."""
 
     @property
     def sound(self) -> SoundFormat | None:
@@ -94,7 +94,7 @@ def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
     if announced is not None:
         height, width = announced
         decoding.limits.check_pixels(height, width, "video")
-    # None of FFmpeg's many decoders is trusted.
+    # FFmpeg's many decoders are never run in this process.
     pool = decoding.pool_for(trusted=False)
     clip = Video(encoded, decoding.limits) if pool is None else _Isolated(encoded, decoding.limits, pool)
     height, width = clip.size
@@ -233,14 +233,14 @@ class Video:
 
     @property
     def uses_engine(self) -> bool:
-        """Whether a GPU's video engine decodes, so far."""
+        """Whether a GPU's video engine is in use, which ends with its first error."""
         return self._codec is not self._stream.codec_context
 
     def _without_engine(self) -> bool:
         """Go on with FFmpeg's own decoder; return whether it was not at work before."""
         if not self.uses_engine:
             return False
-        # Nobody else is to have it after an error.
+        # Do not reuse the decoder after an error.
         self._lent.detach()
         self._codec, self.next_frame = self._stream.codec_context, None
         return True
@@ -250,7 +250,7 @@ class Video:
 
     @property
     def times(self) -> np.ndarray:
-        """When the frames are shown, in seconds from the first one on: float64 of shape (n,)."""
+        """Times at which frames are shown, in seconds from the first one on: float64 of shape (n,)."""
         return self.index.times
 
     @cached_property
@@ -351,7 +351,7 @@ class Video:
             try:
                 frame = self._frame(index)
             except CorruptVideoError:
-                # The engine does not take all that FFmpeg decodes.
+                # The engine does not support everything that FFmpeg decodes.
                 if not self._without_engine():
                     raise
                 frame = self._frame(index)
@@ -444,7 +444,7 @@ class _Isolated:
 
     def __init__(self, encoded: np.ndarray, limits: Limits, pool: DecoderPool) -> None:
         self._encoded, self._pool = encoded, pool
-        # Lets a worker recognize a video that it has open.
+        # A key by which a worker recognizes a video that it has open.
         self._arguments: dict[str, object] = {"token": next(self._tokens), "pixels": limits.pixels}
         facts = pool.run("open_video", "this video", encoded, self._arguments)
         try:
@@ -461,7 +461,7 @@ class _Isolated:
 
     @cached_property
     def times(self) -> np.ndarray:
-        """When the frames are shown, in seconds from the first one on: float64 of shape (n,)."""
+        """Times at which frames are shown, in seconds from the first one on: float64 of shape (n,)."""
         told = self._pool.run("open_video", "this video", self._encoded, self._arguments | {"times": True})
         try:
             times = np.array(told, np.float64)

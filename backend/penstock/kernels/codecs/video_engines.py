@@ -12,12 +12,12 @@ from penstock.tensors.cuda import require_cupy
 if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
 
-# Decoders that are kept while nobody needs them.
+# The most decoders to keep while nobody uses them.
 _MOST_IDLE = 32
 
 
 class DecoderKind(NamedTuple):
-    """What a decoder was made for: any file of which all this is true."""
+    """The properties of the files that a decoder can decode."""
 
     name: str
     extradata: bytes
@@ -32,7 +32,7 @@ class IdleDecoders:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # The one used last at the end.
+        # Most recently used last.
         self._idle: list[tuple[DecoderKind, VideoCodecContext]] = []
         atexit.register(self._idle.clear)
 
@@ -50,7 +50,7 @@ class IdleDecoders:
             self._idle.append((kind, decoder))
             dropped = self._idle[:-_MOST_IDLE]
             del self._idle[:-_MOST_IDLE]
-        # Not while others wait: the engine takes its time.
+        # Outside the lock: creating a decoder takes long.
         del dropped
 
 

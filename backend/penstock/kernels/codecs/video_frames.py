@@ -1,4 +1,4 @@
-"""Which frames of a video are meant: by time, at a rate, and what stands for those outside of it."""
+"""Selection of video frames: by time, at a rate, and replacements for frames outside the video."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def main(channel: int, lifeline: int) -> None:
                 os.close(file)
         except OSError as error:
             _send(connection, _failure(f"The process to decode in has no memory to share: {error}"))
-            return  # its parent drops it
+            return  # the parent drops it
         _send(connection, _answer(request, memory))
 
 

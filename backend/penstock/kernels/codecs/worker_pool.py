@@ -42,7 +42,7 @@ _MIN_MEMORY, _LARGE_MEMORY = 1 << 20, 64 << 20
 # A worker that shared more is ended after its task: starting another takes less time than decoding this much.
 _MAX_KEPT_MEMORY = 256 << 20
 _ALIGNMENT = 64
-# No GPU; and memory of the last image is kept for the next: page faults took longer than decoding some images.
+# No GPU. Keep the last image's memory for the next one: page faults took longer than decoding some images.
 _ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
     "MALLOC_TRIM_THRESHOLD_": str(128 << 20),
@@ -137,7 +137,7 @@ class DecoderPool:
     def close(self) -> None:
         """End the workers; running tasks fail."""
         if os.getpid() != self._owner:
-            return  # A forked copy of the owner: the workers are not its own.
+            return  # A forked copy of the owner must not end the owner's workers.
         with self._lock:
             self._closed = True
             idle, self._free = self._free, []
@@ -192,7 +192,7 @@ class _WorkerGone(Exception):
 
 
 class _Worker:
-    """One process, as seen by its parent."""
+    """A worker process, as seen by its parent."""
 
     def __init__(self) -> None:
         self._memory: _SharedMemory | None = None
@@ -283,7 +283,7 @@ class _Worker:
         try:
             packed = memoryview(LENGTH.pack(len(message)) + message)
             sent = socket.send_fds(self._socket, [packed], files)
-            # Not of nothing, which fails if the worker has already answered and ended.
+            # Only if there is any: it fails if the worker has already answered and ended.
             if sent < len(packed):
                 self._socket.sendall(packed[sent:])
         except OSError as error:

@@ -55,7 +55,7 @@ def fill_canvases(sizes: np.ndarray, rotations: np.ndarray, enclosing: np.ndarra
     count, axes = sizes.shape
     for row in range(count):
         for axis in range(axes):
-            # The rotation maps output to input; its transpose gives how far the input reaches in the output.
+            # The rotation maps output to input; its transpose gives the extent of the input in the output.
             total, main = 0.0, 0
             for other in range(axes):
                 reach = abs(rotations[row, other, axis])

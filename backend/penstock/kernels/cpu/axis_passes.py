@@ -19,7 +19,7 @@ _RADIUS = np.array([0, 1, 2, 3, 1, 1], np.float32)
 # The most taps of a filter.
 MOST_TAPS = 8192
 _TWO_DEVIATIONS = np.float32(4 * math.sqrt(2.0))
-# What a tap costs along each axis, the width first, and what an element between two passes costs.
+# Costs of a tap along each axis, the width first, and of an element between two passes.
 _COSTS = np.array([1.4, 1.0, 1.2], np.float32)
 _COST_OF_ELEMENT = np.float32(3)
 _ORDERS_OF_TWO = np.array(list(itertools.permutations(range(2))), np.int64)
@@ -120,7 +120,7 @@ def fill_passes(
     for axis in range(axes):
         size, begin, stop = size_in[axis], np.float32(start[axis]), np.float32(end[axis])
         if begin == stop:
-            # An empty region is none.
+            # Ignore empty regions.
             begin, stop = np.float32(0), np.float32(size)
         covered = np.float32(abs(stop - begin))
         scale, anchor, count = _ONE, np.float32(0), np.int64(1)
@@ -134,7 +134,7 @@ def fill_passes(
             anchor = np.float32(np.float32(last * _HALF) / scale)
         low = _bounded(np.floor(np.float32(min(begin, stop) - anchor)), size)
         high = _bounded(np.ceil(np.float32(np.float32(max(begin, stop) - anchor) + np.float32(count))), size)
-        # Of regions beside the image, its edge is read.
+        # Regions outside the image read its edge.
         low = min(low, size - 1)
         high = max(high, low + 1)
         singles[axis, ORIGIN], singles[axis, SCALE], anchors[axis] = begin, scale, anchor

@@ -13,7 +13,7 @@ from penstock.kernels.cpu.foreign import copy_bytes
 from penstock.kernels.cpu.options import kernel
 from penstock.tensors.places import places_of_samples
 
-# As many bytes as are worth waking a thread for.
+# Bytes from which waking a thread pays off.
 _WORTH_WAKING = 1 << 20
 
 

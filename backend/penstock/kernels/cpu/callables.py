@@ -44,12 +44,12 @@ class Compiled:
 
     @property
     def name(self) -> str:
-        """By which libraries know it."""
+        """The name by which libraries know it."""
         return f"{self.__module__}:{self.py_func.__qualname__}"
 
     @functools.cached_property
     def digest(self) -> str:
-        """Of all that its code depends on."""
+        """The digest of all that its code depends on."""
         return digest_of(self.py_func, self.targetoptions)
 
     @functools.cached_property
@@ -78,7 +78,7 @@ class Compiled:
         library = libraries.library()
         entry = None if library is None else library.find(kind, self, types)
         if library is not None and entry is None:
-            # A checkout's library is compiled for what is used most; a package's was meant to have everything.
+            # A checkout's library has only the most common types; a package's should have all.
             level = logging.INFO if library.checks_sources else logging.WARNING
             logger.log(level, "%s is compiled now, as no library has it for (%s)", self.name, types)
         return entry
@@ -155,7 +155,7 @@ class Callback(Compiled):
 
     @functools.cached_property
     def address(self) -> int:
-        """Of the function."""
+        """The address of the function."""
         with _resolving:
             entry = self.found(libraries.Kind.CALLBACK, f"{self.arguments} -> {self.result}")
             if entry is not None:

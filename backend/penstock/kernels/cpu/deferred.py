@@ -1,4 +1,4 @@
-"""What numba and LLVM offer, named in modules that are imported without them.
+"""Stand-ins for what numba and LLVM offer, in modules that are imported without them.
 
 numba takes half a second to import, and kernels that were compiled ahead of time do without it. So nothing here is imported before a
 kernel is compiled. Modules of kernels name what they need of numba by these objects; numba asks a value that it meets in a compiled
@@ -101,7 +101,7 @@ class DeferredIntrinsic:
 
 
 class DeferredOverload:
-    """What kernels get where they call a function.
+    """A replacement, in kernels, for a function that numba does not know.
 
     Args:
         function: that kernels call.

@@ -371,7 +371,7 @@ def _spectra(
         _copy_frames(signal, length, step, first, count, reflect, window.size, frames)
         _gather(frames, 0, window.size, window, work)
     stride, t = work.size, 0
-    # What is left for steps of radix 4.
+    # The remaining size, for steps of radix 4.
     left = places.size
     while left % 5 == 0:
         left //= 5

@@ -11,7 +11,7 @@ from penstock.kernels.cpu.tables import plan_tables, read_range
 from penstock.kernels.cpu.windows import fill_crops
 
 _LARGEST = 1 << 31
-# Pixels at whose multiples windows begin and end, where images do not, so that rows can be read in groups.
+# Windows begin and end at multiples of this many pixels, so that rows can be read in groups.
 _GROUP = 8
 
 

@@ -43,7 +43,7 @@ VARIABLE = "PENSTOCK_KERNELS"
 _ASKS_NUMBA = ("NUMBA_BOUNDSCHECK", "NUMBA_CPU_FEATURES", "NUMBA_CPU_NAME", "NUMBA_DISABLE_JIT", "NUMBA_OPT")
 _NATIVE = Path(__file__).parents[2] / "native" / "kernels"
 
-# What processors have to have, by the levels of the psABI for x86-64; from the most demanding on. Kernels that sum products of bytes by
+# Required processor features by the x86-64 psABI's levels, the most demanding first. Kernels that sum products of bytes by
 # VNNI are much faster, so the level of AVX-512 includes it: processors without it get the level below.
 LEVELS = {
     "x86-64-v4": "avx512f avx512bw avx512cd avx512dq avx512vl avx512_vnni",

@@ -226,7 +226,7 @@ def around(data: np.ndarray, axes: Sequence[int]) -> tuple[int, int] | None:
     if not axes or sorted(axes) != list(range(min(axes), max(axes) + 1)):
         return None
     outer, inner = math.prod(shape[: min(axes)]), math.prod(shape[max(axes) + 1 :])
-    # Wide rows have separate sums, which do not pay off for a few of them.
+    # Wide rows are summed separately, which does not pay off for few rows.
     return (outer, inner) if inner < _ABREAST or data.size // outer >= 4 * inner else None
 
 

@@ -362,7 +362,7 @@ def compute_recordings(
         parts = [(_Step.CONVERT, pieces[~is_mixed]), (_Step.MIX, pieces[is_mixed])]
     phases = None
     if scales is not None and (is_resampled := (scales != 1) & (lengths > 0)).any():
-        # Someone has to keep them, and someone may empty the cache.
+        # Keep a reference to them: the cache may be emptied meanwhile.
         phases = filter_phases(lobes)
         pieces["scale"], pieces["lobes"], pieces["phases"] = 1 / scales, lobes, address(phases)
         parts = [(_Step.RESAMPLE, pieces[is_resampled])]
@@ -375,7 +375,7 @@ def compute_recordings(
 
 
 class _Step(Enum):
-    """What is done with a recording."""
+    """A step of computing a recording."""
 
     CONVERT = 1
     MIX = 2

@@ -51,7 +51,7 @@ class RowLimits(NamedTuple):
 
 
 class StackRules(NamedTuple):
-    """What must be known of all stacks of a type.
+    """Settings shared by all stacks of a type.
 
     Attributes:
         channels: of the results; 0: those of the sources.

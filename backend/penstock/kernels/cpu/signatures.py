@@ -84,7 +84,7 @@ Type: TypeAlias = "Number | Array | Pointer | Tuple"
 
 
 class Operation(IntEnum):
-    """As `calls.cc` has them."""
+    """The operations of `calls.cc`."""
 
     WHOLE = 0
     NATURAL = 1

@@ -1,4 +1,4 @@
-"""What a kernel's compiled code depends on: its own code, and all that it refers to, as one digest."""
+"""Digests of everything that a kernel's compiled code depends on: its source and all that it refers to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Compilable(Protocol):
 
     @property
     def name(self) -> str:
-        """By which libraries know it."""
+        """The name by which libraries know it."""
 
     @property
     def py_func(self) -> Function:
@@ -37,7 +37,7 @@ class Compilable(Protocol):
 
     @property
     def digest(self) -> str:
-        """Of all that its code depends on."""
+        """The digest of all that its code depends on."""
 
 
 def digest_of(function: Function, options: object = None) -> str:

@@ -18,11 +18,11 @@ LEAST = LANES
 """Images are at least so wide, before and after."""
 _NO_PLANES, _NO_PIXELS = np.empty((0, 0, 0), np.float32), np.empty((0, 0, 0), np.uint8)
 _AS_THEY_ARE = np.array([[1, 0, 1, 0]] * 3, np.float32)
-# The values of this many pixels, as which the factors of three channels come again.
+# Values in this many pixels, after which the factors of three channels repeat.
 _PERIOD = 3 * LANES
-# A pixel is loaded and stored with one number more.
+# A pixel is loaded and stored with one extra number.
 _PIXEL = 4
-# Added to a number and subtracted again, it leaves none of its fractions, as numbers above it have none in single precision.
+# Added to a number and subtracted again, it removes the number's fraction, as larger numbers have none in single precision.
 _ROUNDER = np.float32(1 << 23)
 
 

@@ -266,7 +266,7 @@ def _sum_exactly(source: np.ndarray, sizes: np.ndarray, squares: bool, target: n
     """
     outer, count, inner = source.shape
     flat, sums = source.reshape(-1), np.empty((sizes.size, inner), np.float32)
-    # As many sums of whole rows side by side as are computed at a time.
+    # The number of sums of whole rows computed side by side.
     totals = np.empty(inner * (-(-_ABREAST // inner)), np.int32)
     step = totals.size
     for o in range(outer):

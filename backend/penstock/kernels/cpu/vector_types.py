@@ -96,7 +96,7 @@ class IntVector(types.Type):
 
     @property
     def count(self) -> int:
-        """How many parts there are."""
+        """The number of parts."""
         return max(self.lanes // (_LANES), 1) if self.bits == 32 else 1
 
     @property

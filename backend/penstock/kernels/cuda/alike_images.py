@@ -21,12 +21,12 @@ from penstock.kernels.cuda.structs import Records
 from penstock.kernels.cuda.taps import FilterTables, blank_tables, known_filters
 from penstock.kernels.filters import MAX_SUPPORT
 
-# Of images that plans are made for before it is known where they are.
+# The address of images that are planned before their memory is known.
 _ALIGNMENT = np.uint64(16)
 
 
 class AlikeRules(NamedTuple):
-    """What is done with all images of one type.
+    """Settings shared by all images of one type.
 
     Attributes:
         source, target: types of the elements.
@@ -106,7 +106,7 @@ class AlikeImages(NamedTuple):
     def whole(self, rows: np.ndarray) -> AlikeImages:
         """Return some of the images, as they are without windows; ``rows``: their numbers."""
         planned = self.planned(self.rules, self.shapes[rows])
-        # What all images could be planned by, some can.
+        # A plan for all images is valid for some of them, too.
         assert planned is not None
         return planned
 
@@ -127,7 +127,7 @@ class AlikeImages(NamedTuple):
         starts, weights = self.tables.memory()
         descriptors = self.descriptors
         if sources is not None:
-            # They may be resampled again from elsewhere.
+            # They may be resampled again from another address.
             descriptors = Records(descriptors.struct, descriptors.rows.copy())
             descriptors["source"] = sources.addresses
         descriptors["target"] = targets

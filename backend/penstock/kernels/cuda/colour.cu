@@ -12,7 +12,7 @@ __device__ inline void transform_pixel(const Colour &p, const In *source, Out *t
 
 template <typename In, typename Out, int CHANNELS_IN, int CHANNELS_OUT>
 __global__ void colour(const int64 *__restrict__ first_blocks, const Colour *__restrict__ colours, int samples) {
-    // Neighbouring pixels that a thread takes at a time.
+    // Neighbouring pixels per thread at a time.
     const int UNIT = CHANNELS_IN == 1 && CHANNELS_OUT == 1 ? 8 : 4;
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Colour &p = colours[sample];

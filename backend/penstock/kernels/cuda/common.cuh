@@ -152,7 +152,7 @@ __device__ inline void write_pack(T *at, const Pack<T, COUNT> &pack, int64 step 
     for (int i = 0; i < COUNT; i++) at[i * step] = pack.values[i];
 }
 
-// Neighbouring pixels, one channel of theirs behind the other.
+// Neighbouring pixels, channel by channel.
 template <int COUNT, int CHANNELS, typename T>
 __device__ inline void read_pixels(const T *at, T *pixels) {
 #pragma unroll
@@ -229,7 +229,7 @@ __device__ inline uint32 divided(uint32 value, const Divisor &by) {
     return uint32(uint64(2 * value) * by.factor >> 32) >> by.shift;
 }
 
-// The last sample whose first block is not behind `block`.
+// The last sample whose first block is not after `block`.
 __device__ inline int sample_of(const int64 *first_blocks, int samples, int64 block) {
     int low = 0, high = samples - 1;
     while (low < high) {

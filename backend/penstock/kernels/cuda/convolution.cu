@@ -6,7 +6,7 @@ __device__ inline void add_term(float &total, float part, float scale, bool firs
     total = first ? part * scale : part * scale + total;
 }
 
-// The sum of filters along one axis of arrays seen as (outer, n, inner); each thread makes a stretch of this axis.
+// The sum of filters along one axis of arrays seen as (outer, n, inner); each thread computes a stretch of this axis.
 template <typename In, typename Out>
 __global__ void convolve_lines(const int64 *__restrict__ first_blocks, const Lines *__restrict__ plans, int samples,
                                const float *__restrict__ windows) {

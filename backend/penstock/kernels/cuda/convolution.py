@@ -65,7 +65,7 @@ _NOTHING = np.ones(1, np.float32)
 
 @dataclass(frozen=True)
 class Term:
-    """One separable filter of a sum.
+    """A separable filter, one term of a sum.
 
     Attributes:
         scale: its factor in the sum.

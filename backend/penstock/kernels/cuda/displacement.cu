@@ -1,4 +1,4 @@
-// Images whose pixels come from elsewhere: from where maps say, from a ball, from under waves. As on the CPU
+// Images with displaced pixels: by maps, on a ball, or by waves. As on the CPU
 // (kernels/cpu/remap.py), operation for operation.
 
 struct Position {
@@ -71,7 +71,7 @@ __device__ inline void make_pixel(const Displacement &d, const float *table, int
         interpolate(d, x, y, target);
         return;
     }
-    // In one addition: where it is none, what is just below a pixel's edge stays there.
+    // A single addition, so that positions just below a pixel's edge stay below it.
     float to_nearest = d.shift + 0.5f;
     int left = int(floorf(from.x + to_nearest)), upper = int(floorf(from.y + to_nearest));
     for (int c = 0; c < d.channels; c++) target[c] = converted<T>(tap<T>(d, upper, left, c));

@@ -21,7 +21,7 @@ _BLOCK_ELEMENTS = 4096
 
 
 class _Dimension(NamedTuple):
-    """One dimension of the broadcast operands.
+    """A dimension of the broadcast operands.
 
     Attributes:
         strides: 0 where an operand is broadcast.

@@ -2,7 +2,7 @@
 // counts, and each pixel becomes what the tables of the tiles around it say.
 
 // VALUES is also the number of a block's threads.
-const int COPIES = 8;               // of histograms: neighbouring threads, whose pixels are alike, count apart
+const int COPIES = 8;               // of histograms: neighbouring threads, with similar pixels, count separately
 const int TOGETHER = 16;            // bytes that are read at once
 const int ROW = 4;                  // pixels that a thread looks up one after the other
 
@@ -97,7 +97,7 @@ __global__ void make_tables(const int64 *__restrict__ first_blocks, const Plane 
         entry = least == area ? uint8(value) : rounded(float(sum - least) * (255.0f / float(area - least)));
     } else {
         if (p.limit > 0) {
-            // What is beyond the limit is spread over all values, what then remains over some at equal distances.
+            // The excess is distributed over all values, and its remainder over some at equal distances.
             running_sum(max(count - p.limit, 0), sums);
             int excess = sums[VALUES - 1], rest = excess % VALUES;
             count = min(count, p.limit) + excess / VALUES;

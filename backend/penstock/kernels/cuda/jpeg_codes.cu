@@ -96,7 +96,7 @@ __device__ inline uint32 entry_at(const CodeTable &table, uint32 bits, bool is_d
 // What must be known of a block of a unit, in one number: its DC table, and from the bits named on its AC table, the number of the
 // block that follows, its own, and where among the sums of differences that of its component is.
 const int AC = 4, FOLLOWING = 8, PLACE = 12, SUM = 16;
-// Enough for a subsequence: each of its differences takes as many bits as it has, and a code.
+// Enough for a subsequence: each difference takes its own bits and a code.
 const int SUM_BITS = 21;
 
 // The value after a code: with a leading 0 it is negative, and greater by 2^size - 1.
@@ -152,7 +152,7 @@ struct Work {
     int begins[THREADS], stops[THREADS];
     State starts[THREADS], ends[THREADS];
     Sums sums[THREADS];
-    // Those that are to be followed.
+    // The subsequences that are to be followed.
     int listed[THREADS];
     int partial[5 * THREADS];
     // For each code table, as for its own entries, but with as many AC codes as end within SEVERAL bits; the last one's value need

@@ -79,7 +79,7 @@ class _CodeTable(NamedTuple):
 
 
 class _Shared(NamedTuple):
-    """What the threads of a block share: with what the kernel declares itself, no more than 64 KiB, as the smallest GPUs have.
+    """Shared memory of a block: with the kernel's own declarations at most 64 KiB, the limit of the smallest GPUs.
 
     Attributes:
         rows: where threads collect a block of 128 bytes each; before that, what they know of their subsequences.
@@ -101,7 +101,7 @@ class _Shared(NamedTuple):
 DAMAGED, UNSAFE, LATE, NOT_TAKEN = (1 << bit for bit in range(27, 31))
 """What may be wrong with an image: in a way that decoders see, or about the pixels, of which they are not of one mind; that
 threads took too long to agree; or that it is not of the kind. Lower bits count restart intervals that did not end well."""
-# Rounds in which blocks had to begin again after they had waited for another: as slow as one thread that does all the work.
+# Rounds in which blocks restarted after waiting for another: that many are as slow as a single thread.
 _MOST_LATE = 500
 
 # Where the numbers of a column of coefficients, without their signs, have no greater sum than this, the first pass of the

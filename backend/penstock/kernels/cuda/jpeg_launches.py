@@ -1,4 +1,6 @@
-"""What kernels read and do for a batch of JPEGs, and for what follows, written by one compiled call where it is uploaded from."""
+"""Kernel descriptors and launches for a batch of JPEGs and the step after it, written by one compiled call into the
+upload buffer.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ _ARGUMENTS = _FILL_ARGUMENTS + _READ_ARGUMENTS + _CONVERT_ARGUMENTS + _RESAMPLE_
 
 
 class Kernels(NamedTuple):
-    """What decodes, on a device.
+    """The kernels that decode, loaded on a device.
 
     Attributes:
         words: the handles of what reads codes, transforms blocks and converts pixels; the shared memory of the first; whether pixels are
@@ -92,7 +94,7 @@ class Kernels(NamedTuple):
 
 
 class Page:
-    """What is uploaded for a batch, but for the images' data.
+    """The uploaded data of a batch, except for the images' data.
 
     Args:
         begin: where it begins in memory, in bytes; a multiple of 16.
@@ -203,7 +205,7 @@ def _describe(
     :data:`GPU_STEP`, :data:`GPU_KERNEL` and :data:`GPU_ARGUMENT`.
     """
     count, is_followed = len(windows), len(tables) > 0
-    # The array has to be the caller's: a record does not keep the memory of one of this function's alive.
+    # The caller owns the array: a record would not keep an array of this function alive.
     of = places[0]
     _lay_out(of, page, count, tables, values, copied, len(rows))
     at_sources, at_planes = sources + scratch, planes + scratch

@@ -1,4 +1,6 @@
-"""From the coefficients of JPEGs to pixels on the GPU: those of :mod:`penstock.kernels.cpu.jpeg`, in the same integers."""
+"""Conversion of JPEG coefficients to pixels on the GPU, with the integer arithmetic of
+:mod:`penstock.kernels.cpu.jpeg`.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +133,7 @@ def describe_images(
         descriptors: of zeros, a row for each.
         counts: a row for each kernel.
     """
-    # A smoothed sample has to do with the pixels beside its own.
+    # A smoothed sample depends on neighbouring pixels.
     margin, scans = _SMOOTHED if smooth else 0, columns_of(memory, len(sources))
     for index in range(len(sources)):
         own, given, (top, left, rows, columns) = descriptors[index], scans.components[index], windows[index]
@@ -167,7 +169,7 @@ def describe_images(
             part[_PART_AT.bottom] = min((unit_top + units_down) * step_down, samples_down)
             made += own_across * own_down
         for c in range(wanted, COMPONENTS):
-            # Those that are not made begin behind all others.
+            # Images that are not decoded begin after all others.
             own[_PARTS_AT + c * _PART_FIELDS + _PART_AT.first] = made
         own[_AT.source], own[_AT.planes] = sources[index], planes[index]
         own[_AT.target], own[_AT.quantizers] = targets[index], data + scans.begins[index] + QUANTIZERS_PLACE

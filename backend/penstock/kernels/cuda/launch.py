@@ -27,7 +27,7 @@ Shape = tuple[int, ...]
 
 _ALIGNMENT = 16
 _MIN_PINNED = 64 * 1024
-# So few arrays are copied sooner one by one than by compiled code, which first is to be told where they are.
+# Up to this many arrays are copied faster one by one than by compiled code, which needs their addresses first.
 _FEW = 2
 
 
@@ -299,7 +299,7 @@ class Staging:
         capacity = max(_MIN_PINNED, 1 << (size - 1).bit_length())
         with self._lock:
             free = self._free.setdefault(capacity, [])
-            # Events are asked only when memory is needed.
+            # Events are queried only when memory is needed.
             while not free and self._busy and self._busy[0].copied.done:
                 pinned = self._busy.popleft()
                 self._free.setdefault(len(pinned.bytes), []).append(pinned)

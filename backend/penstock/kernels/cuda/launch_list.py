@@ -1,4 +1,4 @@
-"""What a stream is to be told, in a list: compiled code works it off when Python is busy with something else."""
+"""Lists of calls for a stream: compiled code makes them while Python is busy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.kernels.cuda.sources import THREADS
 from penstock.tensors.driver import context_of, driver
 from penstock.tensors.streams import Event, Stream
 
-# Calls that most lists have at most.
+# Calls for which a new list has room: most lists have fewer.
 _FEW = 32
 # The words of a call after its function and this many arguments.
 _AFTER_ONE, _AFTER_TWO, _AFTER_FOUR = ((0,) * (CALL_WORDS - 1 - count) for count in (1, 2, 4))
@@ -29,7 +29,7 @@ class LaunchList:
     def __init__(self, stream: Stream) -> None:
         self._stream, self._driver = stream, driver()
         self._calls, self._count = np.zeros((_FEW, CALL_WORDS), np.int64), 0
-        # Those that are not in the array yet.
+        # Calls that are not in the array yet.
         self._rows = [(self._driver.set_context, context_of(stream.device_id), *_AFTER_ONE)]
         self.kept: list[object] = []
 

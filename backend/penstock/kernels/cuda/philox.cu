@@ -1,4 +1,4 @@
-// Random numbers: Philox4x32-10, and what is drawn from it, number for number as on the CPU (kernels/cpu/philox.py).
+// Random numbers: Philox4x32-10 and distributions drawn from it, number for number as on the CPU (kernels/cpu/philox.py).
 //
 // A stream has no state: draw `n` is word `n & 3` of block `n >> 2`, so each thread has the draws of its own elements. The
 // stream of sample `i` follows from the batch's, which is all that differs from one batch to the next of a kind.

@@ -85,7 +85,7 @@ SOURCE = KernelSource(
 
 @dataclass
 class Drawing:
-    """What to draw for one sample.
+    """The parameters of one sample's draws.
 
     Attributes:
         target: array on the GPU.

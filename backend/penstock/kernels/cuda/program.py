@@ -212,7 +212,7 @@ class Programs:
     """The programs of one operator, by kind of batch."""
 
     def __init__(self) -> None:
-        # The one that ran last is the last.
+        # Most recently used last.
         self._known: OrderedDict[Any, Program] = OrderedDict()
         self._last: Program | None = None
         self._seen: OrderedDict[int, None] = OrderedDict()

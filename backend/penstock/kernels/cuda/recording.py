@@ -28,7 +28,7 @@ SCRATCH, TABLES, KEPT, DESCRIPTORS = 0, 1, 2, -1
 
 
 class CannotRecord(Exception):
-    """What an operator does for a batch can't be repeated: it reads the data, or uses separate memory."""
+    """An operator's work for a batch can't be replayed: it reads the data, or uses memory of its own."""
 
 
 class Placeholder:
@@ -108,7 +108,7 @@ Argument = np.generic | RunValue | Relative
 
 @dataclass
 class Launch:
-    """One launch of a kernel."""
+    """A launch of a kernel."""
 
     function: Kernel
     grid: tuple[int]

@@ -1,4 +1,4 @@
-// Reductions over some dimensions of arrays: each output takes as many threads as its number of elements is worth.
+// Reductions over some dimensions of arrays: the number of threads per output depends on its number of elements.
 
 // The limits of a type's finite values.
 template <typename T> struct Finite : Limits<T> {};
@@ -15,7 +15,7 @@ struct Squares {
     template <typename T> static __device__ T of(T value, T mean) { return (value - mean) * (value - mean); }
 };
 
-// How elements are merged, and what there is before the first.
+// How elements are merged, and the initial value.
 struct Add {
     template <typename T> static __device__ T start() { return T(0); }
     template <typename T> static __device__ T of(T a, T b) { return a + b; }

@@ -5,7 +5,7 @@
 // horizontal taps from there. A segment that needs more input columns than shared memory holds goes over them in chunks.
 // Sums are made in the order of the taps whatever the segments and chunks, so those do not show in the result.
 
-// A weight of zero hides what it is for, which may lie outside of the image, or be no number.
+// A weight of zero hides its value, which may lie outside of the image, or be NaN.
 template <typename T> struct MayBeNoNumber { static const bool value = false; };
 template <> struct MayBeNoNumber<float> { static const bool value = true; };
 template <> struct MayBeNoNumber<float16> { static const bool value = true; };
@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(THREADS, STRIP_BLOCKS) resample_strips(
     const float *__restrict__ tables, const int32 *__restrict__ mirrored, int kept, int most_rows, int most_taps) {
     const int C = Channels, GROUPS = STRIP_GROUPS, APART = 4 * THREADS, PITCH = GROUPS * APART, READS = READ_ROWS;
     extern __shared__ __align__(16) float sums[];   // `kept` rows
-    // What is needed now and then, and what all threads share.
+    // Values needed occasionally, and shared by all threads.
     Resample &p = *reinterpret_cast<Resample *>(sums + kept * PITCH);
     RowWeights *row_weights = reinterpret_cast<RowWeights *>(&p + 1);
     Chunk *chunks = reinterpret_cast<Chunk *>(row_weights + most_rows * most_taps);
@@ -340,7 +340,7 @@ __global__ void __launch_bounds__(THREADS, STRIP_BLOCKS) resample_strips(
         const Chunk following = *++chunks;
         const int count = chunk.count(), next_count = following.count();
         const uint8 *from = column + int64(following.row) * stride;
-        // What is read meanwhile takes the place of what is added.
+        // The values read meanwhile replace those being added.
 #pragma unroll
         for (int k = 0; k < READS; k++) {
             if (k < count) {

@@ -264,7 +264,7 @@ class ImageStacks:
 
 
 class Normalized(NamedTuple):
-    """What follows the resampling of all images.
+    """The normalization that follows the resampling of all images.
 
     Attributes:
         planar: channels first.

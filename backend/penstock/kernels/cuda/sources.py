@@ -40,7 +40,7 @@ class Kernel(Protocol):
 
     @property
     def kernel(self) -> Function:
-        """What is launched."""
+        """The kernel to launch."""
 
     def __call__(
         self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[object, ...], *, shared_mem: int = ...

@@ -19,7 +19,7 @@ _ALIGNMENT = 256
 
 
 class Streaming:
-    """What copies the batches of one operator to CuPy's current device: a stream, on which nothing else waits for them."""
+    """The copies of one operator's batches to CuPy's current device, on a stream for which no other work waits."""
 
     def __init__(self) -> None:
         cuda = require_cupy("a batch on the GPU").cuda

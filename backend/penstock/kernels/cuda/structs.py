@@ -90,7 +90,7 @@ Double = Annotated[float, np.float64]
 
 @dataclass(frozen=True)
 class _Field:
-    """One field.
+    """A field of a struct.
 
     Attributes:
         type: the C type.

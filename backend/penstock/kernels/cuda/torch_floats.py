@@ -83,7 +83,7 @@ def resample_floats(jobs: Sequence[FloatResampling]) -> None:
 
 def _run(passes: Sequence[_Pass]) -> None:
     starts, places = packed([each.taps.starts for each in passes], np.int32)
-    # Tables of one filter are packed alike.
+    # Tables of one filter share a packing.
     counts, _ = packed([each.taps.counts for each in passes], np.int32)
     weights, weight_places = packed([each.taps.weights for each in passes], np.float32)
     entries = [

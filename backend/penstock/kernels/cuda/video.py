@@ -14,7 +14,7 @@ from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, cuda_typ
 
 
 class Colours(IntEnum):
-    """What a pixel of the output is."""
+    """The colour space of output pixels."""
 
     RGB = 0
     GREY = 1
@@ -49,7 +49,7 @@ class Planes(NamedTuple):
     factor: Float
 
 
-# Neighbouring pixels that a thread makes.
+# Neighbouring pixels per thread.
 _UNIT = 4
 # ITU-R BT.601.
 SOURCE = KernelSource(

@@ -40,7 +40,7 @@ __device__ inline void invert_three_rows(float *m, float *inverse) {
     }
 }
 
-// The outcome of the matrices that users gave.
+// The conversions applied to users' matrices.
 __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ matrices, int samples) {
     int sample = blockIdx.x * blockDim.x + threadIdx.x;
     if (sample >= samples) return;

@@ -84,7 +84,7 @@ struct Cursor {
     }
 };
 
-// The outcome of a value, and of none. `PLAIN`: not normalized, and channels are all alike.
+// The result for a value, and for a missing one. `PLAIN`: not normalized, and channels are all alike.
 template <bool PLAIN, typename Out, typename In>
 __device__ inline Out finished(const Window &w, const float *values, In value, int channel) {
     if (PLAIN || !w.normalize) return converted<Out>(value);

@@ -39,7 +39,7 @@ _Plan = TypeVar("_Plan")
 
 
 class _Dimension(NamedTuple):
-    """One dimension of a box.
+    """A dimension of a box.
 
     Attributes:
         begin, end: the range of positions that lie inside the source.
@@ -121,7 +121,7 @@ class WindowCopy:
 
 @dataclass(slots=True)
 class _BoxAxis:
-    """One dimension of a box, in the target's order, and the source dimension that it maps to."""
+    """A dimension of a box, in the target's order, and the source dimension that it maps to."""
 
     extent: int
     anchor: int

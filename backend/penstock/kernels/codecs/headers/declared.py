@@ -39,7 +39,7 @@ def check(condition: bool, what: str) -> None:
         raise CorruptImageError(f"Damaged {what}")
 
 
-# Always allowed: damaged files of ordinary size are left to the libraries, whose errors say more.
+# Always allowed: for damaged files of ordinary size, the libraries' errors say more.
 _FEW = 1 << 24
 
 

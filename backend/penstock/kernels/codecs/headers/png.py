@@ -91,7 +91,7 @@ def decodes_alike(encoded: np.ndarray, header: ImageHeader, output_type: DALIIma
     if not header.by_pillow:
         return True
     bits, colour = int(encoded[_BITS_AT]), int(encoded[_BITS_AT + 1])
-    # Pillow cuts 16 bits to 8, and has grey of its own.
+    # Pillow truncates 16 bits to 8, and computes grey differently.
     return bits == _BITS and colour != _PALETTE and (output_type != DALIImageType.GRAY or colour not in _COLOURED)
 
 

@@ -92,7 +92,7 @@ def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, in
     return declared
 
 
-# Kinds that Pillow can't read, or not as stored, so that nothing vets their data before libtiff decodes them.
+# Kinds that Pillow can't read, or not as stored: libtiff decodes them without any check of their data.
 _VETTED_BITS = (1, 2, 4, 8, 16, 32, 64)
 
 

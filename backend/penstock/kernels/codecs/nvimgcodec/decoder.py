@@ -75,7 +75,7 @@ class Decoded:
 
     @property
     def is_done(self) -> bool:
-        """Whether :meth:`wait` would not wait."""
+        """Whether :meth:`wait` would return at once."""
         return self._job.is_done
 
     def wait(self) -> list[int]:

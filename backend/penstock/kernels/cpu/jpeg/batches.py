@@ -97,7 +97,7 @@ class ScanColumns(NamedTuple):
     subsequences: np.ndarray
 
 
-# Files that are worth another thread.
+# The number of files from which another thread pays off.
 _WORTH_SHARING = 16
 _NO_EXTENTS = np.empty((0, 2), np.int64)
 # Words of each image, in the order in which they lie in memory; what has no whole number of words comes last.
@@ -165,7 +165,7 @@ class JpegScans:
 
     @property
     def columns(self) -> ScanColumns:
-        """What is known, in the memory itself; nothing is defined of images that are not taken."""
+        """The descriptions as columns of the memory; undefined for images that are not taken."""
         columns: ScanColumns = columns_of.py_func(
             self.memory, self.count
         )  # views, which kernels cannot return to Python
@@ -201,7 +201,7 @@ class ScansBeingRead:
         count = len(places)
         if extents is None:
             extents = _NO_EXTENTS
-        # Of those that are not taken, nothing is defined.
+        # The values of images that are not taken are undefined.
         self._scans = JpegScans(np.empty(_words_for(count), np.int64), count, 0, 0)
         memory = self._scans.memory
         extents = np.ascontiguousarray(extents)
@@ -457,7 +457,7 @@ def _gather_image(row: np.ndarray) -> None:
     part = carray(bytes_from(row[_PART]), (row[_END],))
     rows = part[row[_ROWS] : row[_ROWS] + 8 * (intervals + 1)].view(np.int32)
     ends = np.empty(intervals, np.int64)
-    # Of a damaged image, nothing is read.
+    # Nothing of a damaged image is read.
     rows[2 * intervals] = 0
     file = carray(bytes_from(row[_FILE]), (row[_BYTES],))
     end = copy_scan(file, row[_SCAN], part[row[_DATA] :], ends)

@@ -1,4 +1,4 @@
-"""From the planes of a JPEG to pixels: upsampling of subsampled chroma, which is smooth where it is halved, and YCbCr to RGB.
+"""Conversion of JPEG planes to pixels: upsampling of chroma, smoothed where it is halved, and YCbCr to RGB.
 
 Sources: ITU-T T.871 (JFIF), section 7 (colours); the triangle filter of JPEG decoders: a chroma sample is centred
 between its pixels, each of which gets three quarters of the nearest sample and one quarter of the next, in each

@@ -48,7 +48,7 @@ TOP, LEFT, ROWS, COLUMNS = range(4)
 
 
 class Bench(NamedTuple):
-    """What a thread decodes with, from file to file.
+    """The scratch memory with which a thread decodes file after file.
 
     Attributes:
         segments: of the last file.

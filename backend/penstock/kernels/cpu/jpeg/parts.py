@@ -1,4 +1,4 @@
-"""Which images of a batch are decoded on a GPU at a time, and where in its memory."""
+"""The split of a batch into parts that a GPU decodes one at a time, and their layout in its memory."""
 
 from __future__ import annotations
 
@@ -199,7 +199,9 @@ class Parts:
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Where the coefficients and the samples of each image begin in the memory; the parts and the groups, as for :func:`fill_steps`."""
+        """The starts of each image's coefficients and samples in memory; the parts and groups, as for
+        :func:`fill_steps`.
+        """
         return self._sources, self._planes, self._parts, self._groups
 
     def steps(self, of_groups: int, is_followed: bool) -> int:

@@ -63,7 +63,7 @@ from penstock.kernels.cpu.simd_integers import count_bits, put, rarely, trailing
 
 _UNKNOWN = -1
 _MAX_DC_LEVEL = 13
-# The DC coefficient is not kept with the others, so that what is none, or not needed, is put in its place.
+# The DC coefficient is stored elsewhere, so invalid and unneeded values are written to its position.
 _NOWHERE = 0
 _ORDER = order_of(PLACES, _NOWHERE)
 _ONE = np.uint64(1)

@@ -50,7 +50,7 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
     while here + 1 < data.size:
         if here + _CHUNK < data.size:
             clear = copy_chunk(data, here, scan, there, _CHUNK, _PREFIX)
-            # Apart, so that the next chunk need not wait for where the prefix is.
+            # Computed separately, so that the next chunk need not wait for the prefix's position.
             if clear == _CHUNK:
                 here += _CHUNK
                 there += _CHUNK
@@ -211,7 +211,7 @@ class _Strip(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """Where arrays begin. References to the arrays would be counted in each row, which takes a twelfth of the time.
+    """Where arrays begin: counting references to the arrays in each row would take a twelfth of the time.
 
     Attributes:
         planes, blue, red: of a :class:`Memory`.
@@ -225,7 +225,7 @@ class _Places(NamedTuple):
 
 
 class Strips(NamedTuple):
-    """How a region is decoded: one strip after the other.
+    """The state of decoding a region strip by strip.
 
     Attributes:
         strip: what strips have in common.

@@ -97,7 +97,7 @@ def _place(row: int, column: int) -> int:
 PLACES = np.array([_place(*divmod(number, 8)) for number in range(64)], np.uint8)
 """Where the coefficients of the first block of a pair are."""
 
-# The constant added to all pixels, and what rounds them, in the units of the first number of a row.
+# The offset of all pixels plus the rounding term, in the units of the first number of a row.
 _ADDED = pair_of((_MIDDLE << _SECOND | 1 << (_SECOND - 1)) >> _BITS, 0)
 
 _Two = tuple[Vector, Vector]
