@@ -16,7 +16,7 @@
 
 namespace penstock {
 
-// What a thread is to run, once or on several threads.
+// A task for a thread, run once or on several threads.
 class Task {
  public:
   Task(std::function<void()> run, int64_t times) : run_(std::move(run)), left_(times) {}

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-// Memory that a thread uses again from sample to sample. It is not initialized.
+// Memory that a thread reuses from sample to sample. It is not initialized.
 class Buffer {
  public:
   uint8_t *of(int64_t bytes) {

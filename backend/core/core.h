@@ -276,7 +276,7 @@ typedef struct {
   void *list_item;       // PyList_GetItem
 } PenstockPython;
 
-// What Python tells of an array.
+// An array as Python describes it.
 typedef struct {
   int64_t data;                       // the address of its first element
   int64_t elements;                   // how many it has
@@ -328,7 +328,7 @@ typedef struct {
   void *addresses[PENSTOCK_MAX_GPU_ARGUMENTS];
 } PenstockGpuArguments;
 
-// What all launches on a stream have in common.
+// Values shared by all launches on a stream.
 typedef struct {
   int32_t (*launch)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
   int64_t block_threads;
@@ -348,7 +348,7 @@ typedef struct {
   const int64_t *sizes;  // in bytes
 } PenstockEncodedFiles;
 
-// What a JPEG's header declares.
+// The declarations of a JPEG's header.
 typedef struct {
   int64_t height;  // as stored, like the other two
   int64_t width;
@@ -376,7 +376,7 @@ typedef struct {
   uint32_t (*crc32)(uint32_t crc, const void *data, size_t bytes);
 } PenstockLibdeflate;
 
-// What the pixels of a decoded image are.
+// The colour space of a decoded image.
 typedef enum {
   PENSTOCK_PIXELS_AS_STORED,  // the colours of a palette are stored as RGB
   PENSTOCK_PIXELS_RGB,

@@ -46,7 +46,7 @@ int64_t encoding_of(uint32_t tag, uint32_t bits) {
 
 // The tag in an extensible format; 0 if anything about that is unusual.
 uint32_t extended_tag(Bytes format, uint32_t bits) {
-  // What follows the tag in the identifiers of formats that have one.
+  // The bytes after the tag in the identifiers of formats that have one.
   constexpr std::array<uint8_t, 14> kRest{0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71};
   constexpr size_t kExtensionBytes = 22;
   if (format.size() != kExtensibleBytes || little_endian16(format, 16) != kExtensionBytes) return 0;
@@ -73,7 +73,7 @@ bool read_format(Bytes format, PenstockRecording &recording, int64_t &frame_byte
          rate <= kMaxRate && block == channels * bits / 8;
 }
 
-// Whether a chunk between the format and the samples says nothing that matters, and is none for which libsndfile may refuse the file.
+// Whether a chunk between the format and the samples can be ignored, and never makes libsndfile refuse the file.
 bool may_be_skipped(Bytes file, size_t chunk, size_t bytes, int64_t channels) {
   constexpr size_t kListBytes = 12, kFactBytes = 4, kPeakBytes = 8, kPeakBytesPerChannel = 8;
   if (has_name(file, chunk, "LIST")) return bytes >= kListBytes && has_name(file, chunk + kChunkHeaderBytes, "INFO");

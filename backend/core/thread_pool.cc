@@ -81,7 +81,7 @@ int64_t do_first_tasks(Task task, void *context, int64_t count, int64_t worth_wa
 
 }  // namespace
 
-// What threads do together. It lives on the calling thread's stack until nobody needs it any more.
+// A job that threads share. It lives on the calling thread's stack until nobody needs it any more.
 class ThreadPool::Job {
  public:
   Job(Task task, void *context, int64_t first, int64_t count, int64_t helpers, const Crew &crew)

@@ -44,7 +44,7 @@ class Transfer {
     const int64_t begin = piece * given_.piece_bytes, size = std::min(given_.piece_bytes, total_ - begin);
     uint8_t *const staged = given_.staging + slot * given_.slot_bytes;
     int32_t status;
-    // The copy before from this slot may be one of an earlier transfer.
+    // The previous copy from this slot may belong to an earlier transfer.
     if ((status = call(given_.set_context, given_.context)) || (status = call(given_.synchronize, given_.events[slot]))) return status;
     visit(begin, begin + size, [staged, begin](uint8_t *host, int64_t place, int64_t part) {
       std::memcpy(staged + (place - begin), host, part);

@@ -1,4 +1,4 @@
-// What is used here of CPython's stable interface, written down from its documentation: so no headers of Python are needed, and
+// The part of CPython's stable interface that we use, declared from its documentation: so no headers of Python are needed, and
 // one library serves every Python from 3.11 on. The functions are looked up when the interpreter is chosen, at run time.
 #pragma once
 
@@ -93,7 +93,7 @@ constexpr int PyBUF_SIMPLE = 0;
   F(PyObject*, PyFloat_FromDouble, (double))                                          \
   F(PyObject*, PyBool_FromLong, (long))
 
-// Its objects that have names: (what it is here, how the library calls it).
+// CPython's named objects: (name here, name in the library).
 #define PENSTOCK_PYTHON_OBJECTS(F)                  \
   F(PyObject, none, _Py_NoneStruct)                 \
   F(PyObject*, runtime_error, PyExc_RuntimeError)   \
@@ -145,7 +145,7 @@ extern size_t object_head;
 // False with an error raised. Only where the interpreter is held.
 bool read_object_head();
 
-// What a type of ours adds to an object.
+// The data that a type of ours adds to an object.
 template <typename Added>
 Added* added_to(PyObject* object) {
   return object == nullptr ? nullptr : reinterpret_cast<Added*>(reinterpret_cast<char*>(object) + object_head);

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-// What is used here of the CUDA driver's interface, written down from its documentation; the library is loaded when a tensor on a
+// The part of the CUDA driver's interface that we use, declared from its documentation; the library is loaded when a tensor on a
 // GPU is first met.
 using Status = int;
 using Device = int;
@@ -20,7 +20,7 @@ using Address = unsigned long long;
 struct Context;
 struct Stream;
 constexpr unsigned kNonBlocking = 1, kPortable = 1;
-// Of pinned memory, of which each thread has two pieces for each GPU: the GPU fills one while the other is emptied.
+// Bytes of a pinned buffer; each thread has two for each GPU: the GPU fills one while the other is emptied.
 constexpr size_t kStagedBytes = 1 << 20;
 // For less, the driver's own copy is as fast.
 constexpr size_t kSmallBytes = 1 << 16;
@@ -79,7 +79,7 @@ const Driver& driver() {
   return *only;
 }
 
-// What Triton has current on this thread is so again at the end of the scope.
+// Restores Triton's current context of this thread at the end of the scope.
 class Current {
  public:
   explicit Current(Context* context) : status_(driver().cuCtxPushCurrent_v2(context)) {}

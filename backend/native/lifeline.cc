@@ -39,7 +39,7 @@ void answer_line(int lifeline, const std::string& line) {
     _exit(0);
   }
   const std::string drained = call("drain", "(s)", line.c_str());
-  // What models have answered may still be in flight.
+  // Models' answers may still be in flight.
   wait_for_answers(kAnsweringSeconds);
   write_line(lifeline, drained + "\n");
 }

@@ -50,7 +50,7 @@ struct Output {
   }
 };
 
-// An answer, or why there is none.
+// An answer, or an error.
 struct Answer {
   std::vector<Output> outputs;
   int code = -1;  // of an error
@@ -190,7 +190,7 @@ class Delivery {
   Delivery(const Delivery&) = delete;
   Delivery& operator=(const Delivery&) = delete;
 
-  // What is to be copied before it is sent, by any thread.
+  // The pieces to copy before it is sent, by any thread.
   const std::vector<Piece>& pieces() const { return pieces_; }
   size_t size() const {
     size_t size = 0;

@@ -13,7 +13,7 @@ namespace penstock {
 struct Answer;
 struct Response;
 
-// What is added to an object of Python's. Owns Triton's request: that one is released when Python refers neither to this nor to its
+// The data added to a Python object. Owns Triton's request, which is released when Python refers neither to this nor to its
 // inputs' memory any more.
 struct Request {
   TRITONBACKEND_Request* request;

@@ -1,4 +1,4 @@
-// What is used here of Triton's interface for backends (API 1.x, in every server since 22.01), written down from its documentation.
+// The part of Triton's interface for backends that we use (API 1.x, in every server since 22.01), declared from its documentation.
 // All of it is plain C with a stable binary interface; the server itself supplies the functions when it loads this library.
 #pragma once
 

@@ -83,7 +83,7 @@ def _size(picture: np.ndarray) -> tuple[int, int]:
 
 def _torch(antialias: bool) -> Resize:
     def resize(picture: np.ndarray) -> np.ndarray:
-        # What torchvision calls for tensors.
+        # The function that torchvision calls for tensors.
         values = torch.from_numpy(picture.copy()).permute(2, 0, 1)[None]
         done = torch.nn.functional.interpolate(
             values, _size(picture), mode="bilinear", align_corners=False, antialias=antialias

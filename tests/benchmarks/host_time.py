@@ -167,7 +167,7 @@ def best_of(run: Callable[[], None], seconds: float) -> float:
     for _ in range(WARM_UP):
         run()
     best, end = math.inf, time.monotonic() + seconds
-    # The pinned memory already holds the files of an earlier batch.
+    # The target of copied files already holds those of an earlier batch.
     with patch.object(blocks, "_copy", lambda *_: None):
         while time.monotonic() < end:
             began = time.thread_time()

@@ -131,7 +131,7 @@ def _times(candidate: Pipeline | Calls, batches: Batches, turn: Sequence[Inputs]
 
 
 def measured_on_gpu(case: Case, options: argparse.Namespace) -> tuple[dict[str, float], dict[str, str]]:
-    """Return the same for DALI and Penstock, with inputs that lie on the GPU."""
+    """Return the times of DALI and Penstock, with inputs that lie on the GPU."""
     import cupy
 
     batches = Batches(case, options.batch)

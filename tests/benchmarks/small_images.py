@@ -125,7 +125,7 @@ def prepared(module: Any, row: Row, threads: int) -> Callable[[], Any]:
 
 
 def building(module: Any, steps: int) -> Callable[[], Any]:
-    """Make what defines and build a graph of arithmetic steps."""
+    """Return a function that defines and builds a graph of arithmetic steps."""
 
     @module.pipeline_def(batch_size=4, num_threads=1, device_id=None)
     def define() -> Any:

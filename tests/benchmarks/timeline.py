@@ -115,7 +115,7 @@ class Recorder:
     def _join(self, call: Callable[[], Any], part: Any) -> Any:
         found = call()
         span = self._decoding.pop(0)
-        # What our own kernels decode is done; nvImageCodec may have told its stream more.
+        # Our own kernels are done; nvImageCodec may have queued more on its stream.
         stream = part.streams.decoding if part.streams else cupy.cuda.get_current_stream()
         span.stop = stream.record(cupy.cuda.Event())
         self.spans.append(span)

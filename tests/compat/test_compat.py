@@ -105,7 +105,7 @@ def test_modules_are_those_of_penstock(installed: None) -> None:
     assert dali.fn is penstock.fn
     assert dali.plugin_manager.load_library
     assert all(hasattr(dali, name) for name in dali.__all__)
-    # Penstock's own modules are what they were.
+    # Penstock's own modules are unchanged.
     assert penstock.fn.__name__ == "penstock.fn"
     assert penstock.types.__spec__.name == "penstock.types"
 

@@ -156,7 +156,7 @@ class Graph:
         self.ends: list[int] = []  # how many outputs there are after each node
 
     def add(self, node: Node) -> bool:
-        """Append a node, unless it fails in Penstock or give too much."""
+        """Append a node, unless it fails in Penstock or gives too much."""
         outcome = run_node(penstock, node, self.values)
         if outcome.error is not None:
             return False

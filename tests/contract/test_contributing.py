@@ -93,7 +93,7 @@ def test_its_test(tmp_path: Path) -> None:
 
 
 def swept(module: str, operator: str, folder: Path) -> set[str]:
-    """Run the sweeps over an operator that a module declares; tells which passed."""
+    """Run the sweeps over an operator that a module declares; return which passed."""
     command = [sys.executable, "-m", "pytest", "-p", module, "tests/sweeps", "-k", operator, "--junitxml"]
     paths = [str(folder), str(ROOT / "backend"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}

@@ -64,7 +64,7 @@ def test_a_page_tells_how_fast_it_is_beside_its_best_peer() -> None:
     head, line, *rows = [line for line in speeds.splitlines() if line.startswith("|")]
     assert {text.count("|") for text in (head, line, *rows)} == {head.count("|")}
     assert any("vertical" in row for row in rows)
-    # What only a GPU runs is not measured on the CPU.
+    # Operators that only run on GPUs are not measured on the CPU.
     assert "## Speed" not in str(pages_of("Jitter")["operators/jitter.md"])
 
 

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 SITE = Path(os.environ["PENSTOCK_SITE"])
-# What readers type, and the page that they mean: it must be among the first three.
+# Queries, and the page that must be among the first three results.
 QUERIES = {
     "flip": "operators/flip.html",
     "normalize": "operators/normalize.html",

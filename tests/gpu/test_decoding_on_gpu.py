@@ -63,7 +63,7 @@ def _alone(encoded: Sequence[np.ndarray], **how: Any) -> list[np.ndarray]:
 
 
 def _assert_close(define: Callable[[Any, str], Any], encoded: Sequence[np.ndarray], range_: float = 255) -> None:
-    # What is not said to be smooth is not, and nvImageCodec rounds in its own way; a wrong place or colour is far off.
+    # Decoders smooth chroma differently, and nvImageCodec rounds differently; wrong positions or colours differ much more.
     for ours, theirs in zip(_run(define, encoded, "mixed"), _run(define, encoded, "cpu")):
         assert ours.shape == theirs.shape
         assert ours.dtype == theirs.dtype
@@ -324,7 +324,7 @@ def test_broken_images_again_and_again_cost_no_memory() -> None:
             assert failures() == expected
         return taken_by_us() - before
 
-    # What leaks grows each time. Where the driver does not tell whose memory is whose, other processes' may grow, too, for a while.
+    # Leaks grow each time. If the driver does not attribute memory, other processes' may grow, too, for a while.
     assert any(growth() < 4 << 20 for _ in range(20))
 
 
@@ -398,7 +398,7 @@ def test_an_image_without_room_on_the_gpu_fails_alone() -> None:
     with cupy.cuda.Device(tested_gpu.device()):
         pool = cupy.cuda.MemoryPool()
         pool.set_limit(4 << 20)
-        # Of this thread only, so that what other tests left behind is not in the way.
+        # Count this thread's only, to exclude what other tests left behind.
         with cupy.cuda.using_allocator(pool.malloc):
             running = _built(lambda x, device: fn.decoders.image(x, device=device), encoded, "mixed")
             result = running.executor.run_once(isolate=True)

@@ -31,7 +31,7 @@ def filled(value: int, size: int) -> np.ndarray:
 
 
 def is_filled(array: Any, value: int) -> Any:
-    """Return the same on the GPU, where the result stays: whether all are right."""
+    """Return, on the GPU, whether all bytes are right."""
     places = cupy.arange(array.size, dtype=cupy.uint32)
     return (array == (places * 7 + value).astype(cupy.uint8)).all()
 

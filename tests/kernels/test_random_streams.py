@@ -47,7 +47,7 @@ def test_a_given_state_names_the_stream() -> None:
 
 
 def test_seed_sequence() -> None:
-    # What std::seed_seq{7} of the GNU C++ library generates.
+    # Words that std::seed_seq{7} of the GNU C++ library generates.
     assert seed_sequence(7, 4).tolist() == [3058802511, 457619115, 2864960031, 537765756]
     assert seed_slots(7)[:2] == [1430822620, 2208556945]
     assert seed_slots(7 + 2**32) == seed_slots(7)

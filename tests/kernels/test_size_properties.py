@@ -24,7 +24,7 @@ def test_torchvisions_sizes_give_one_side_and_keep_the_ratio(
     assert (given_side == side).all()
     exact = extents * (side / (extents.min(axis=1) if mode == "not_smaller" else extents.max(axis=1)))[:, None]
     assert (np.abs(sizes - exact) <= 1).all()
-    # In a batch as alone.
+    # Sizes in a batch equal those of single images.
     alone = [
         torchvision_sizes(extents[i : i + 1], np.full((1, 2), float(side)), mode, [])[0] for i in range(len(shapes))
     ]

@@ -127,7 +127,7 @@ def classes() -> Iterator[Class]:
     types = _model_types()
     for name in dir(transformers):
         if name.endswith(("ImageProcessor", "VideoProcessor", "FeatureExtractor")):
-            # What needs a library that is missing is defined elsewhere.
+            # transformers defines placeholders for classes that need a missing library in other modules.
             found = _MODEL.fullmatch(getattr(transformers, name).__module__)
             if found:
                 kind, key, _ = _KINDS[found[1]]

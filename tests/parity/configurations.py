@@ -696,7 +696,7 @@ SMALL = (
     "deit",
     "convnext-small",
 )
-# What is recorded of these is digests.
+# Only digests of these are recorded.
 _TINY = ("-small", "-whole", "-within", "-large", "-ocr2")
 FAMILIES = tuple(name for name in CONFIGURATIONS if name not in SMALL and name.endswith(_TINY))
 VIDEOS: dict[str, Mapping[str, object]] = {

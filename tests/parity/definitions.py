@@ -103,7 +103,7 @@ def _of_older_processors(names: Sequence[str]) -> dict[str, Results]:
 
 
 def main() -> None:
-    """Print a table, and with --write, keeps it in the docs."""
+    """Print a table, and with --write, keep it in the docs."""
     from classes import PAGE, classes, compared, made
 
     parser = argparse.ArgumentParser(description=__doc__)

@@ -81,7 +81,7 @@ def known_to_presets(each: Class) -> frozenset[str] | None:
 
 
 def main() -> None:
-    """Print the additions; with --write, records the installed release."""
+    """Print the additions; with --write, record the installed release."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="record the installed release")
     options = parser.parse_args()

@@ -407,7 +407,7 @@ def test_whisper_s_features(filters: int) -> None:
     assert features.shape == (3, filters, 3000)
     assert features.dtype == np.float32
     for signal, given in zip(sounds, features):
-        # The class is itself up to 5.2e-5 from this; its filters are rounded later than those of `fn.mel_filter_bank`.
+        # The class itself differs from this by up to 5.2e-5; its filters are rounded later than those of `fn.mel_filter_bank`.
         np.testing.assert_allclose(given, log_mel(signal, filters), atol=8e-5)
 
 

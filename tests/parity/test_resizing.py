@@ -103,7 +103,7 @@ def test_what_is_not_resized_as_floats() -> None:
 
 @pytest.mark.parametrize("library", ["pil", "torchvision"])
 def test_windows_that_begin_where_an_outer_weight_is_zero(library: str) -> None:
-    # Sevenfold, each seventh filter lies upon a pixel: its outer weights are 0, and it begins later than the next one.
+    # Enlarged sevenfold, every seventh filter is centred on a pixel: its outer weights are 0, and it begins after the next one.
     held = io.BytesIO()
     Image.fromarray(image((32, 53, 3))).save(held, "JPEG", subsampling=0)
     file = np.frombuffer(held.getvalue(), np.uint8)

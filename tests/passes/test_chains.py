@@ -72,7 +72,7 @@ def boxed_with_paste(image: Any) -> Any:
     return fn.paste(image, ratio=1.0, min_canvas_size=200.0, fill_value=[1, 2, 3], paste_x=0.25)
 
 
-# Those that every pipeline of classifiers and detectors is made of.
+# Operators in almost every pipeline of classifiers and detectors.
 CHAINS: dict[str, Callable[[Any], Any]] = {
     "random_resized_crop, crop_mirror_normalize": lambda x: normalized(fn.random_resized_crop(x, size=[120, 130])),
     "resize, flip": lambda x: fn.flip(fn.resize(x, size=[120, 130]), horizontal=fn.random.coin_flip(), vertical=1),
@@ -187,7 +187,7 @@ FURTHER: dict[str, Callable[[Any], Any]] = {
 
 # Chains in which some samples are computed step by step, and why.
 STEP_BY_STEP = {"nothing left": {"empty images"}}
-# Where nothing is read of an image, its file has to be decoded nevertheless: it may be none.
+# Even if no pixel of an image is read, its file must be decoded: it may be invalid.
 DECODED_STEP_BY_STEP = {**STEP_BY_STEP, "crop of a pad": {"fused", "empty images"}}
 
 

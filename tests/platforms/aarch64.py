@@ -42,7 +42,7 @@ DEBIAN = [
         "libcrypt1",
     ),
 ]
-# What goldens need of the extras.
+# Packages of the extras that goldens need.
 WHEELS = [
     "numpy",
     "opencv-python-headless",

@@ -76,7 +76,7 @@ def make_system() -> None:
 def inside(command: str) -> list[str]:
     """Return the command line that runs a shell's command in the system."""
     mounted = f'mount -t proc proc "{SYSTEM}/proc" && mount --bind /dev "{SYSTEM}/dev"'
-    # What is mounted is so for this command alone.
+    # Mounts exist for this command alone.
     return ["unshare", "--mount", "sh", "-c", f'{mounted} && exec chroot "{SYSTEM}" sh -c "cd /root && $0"', command]
 
 
@@ -125,7 +125,7 @@ def answers(address: str, images: Sequence[bytes]) -> list[np.ndarray]:
 
 
 def main() -> None:
-    """Compare the answers; exits with 1 if some differ."""
+    """Compare the answers; exit with 1 if some differ."""
     needed = (QEMU, "debootstrap", "unshare")
     if os.geteuid() or not all(map(shutil.which, needed)):
         sys.exit(f"this takes root, and {', '.join(needed)}: apt install qemu-user-static debootstrap")

@@ -16,7 +16,7 @@ SETTINGS = "[pytest]\nmarkers =\n    exhaustive: of our own\naddopts = --import-
 
 
 def main() -> int:
-    """Run the tests; returns 0 if all have passed."""
+    """Run the tests; return 0 if all have passed."""
     (wheel,) = (ROOT / "dist").glob("penstock_triton-*_x86_64.whl")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "coming-from-dali.md"
 MARK = re.compile(r"(<!-- notebooks -->\n).*?(<!-- /notebooks -->)", re.DOTALL)
 PASSES = "passes"
-# What the last lines of a program's errors say, and what that means; the first that fits counts.
+# Patterns of the last lines of errors, and their meaning; the first match counts.
 REASONS = (
     (r"No module named '?([\w.]+)", "needs the package {}"),
     (r"torchvision::nms does not exist", "needs a torchvision that was built for the installed PyTorch"),
@@ -103,7 +103,7 @@ def table(outcomes: dict[str, str]) -> str:
 
 
 def main() -> int:
-    """Print the table; fails if a notebook fails for another reason than those of :data:`REASONS`."""
+    """Print the table; fail if a notebook fails for another reason than those of :data:`REASONS`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--only", default="", help="notebooks whose path has this regular expression")

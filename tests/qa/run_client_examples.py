@@ -431,7 +431,7 @@ def main() -> None:
                 print(f"{model.name}: {model.state} {model.reason}", flush=True)
             runner, rows = Runner(given.checkout.resolve(), server, scratch), []
             wanted = [each for each in EXAMPLES if _asked(each.name, given.names)]
-            # Those that unload a model come last.
+            # Examples that unload a model come last.
             for example in sorted(wanted, key=lambda each: "model_control" in each.script):
                 server.control.load("simple")
                 rows.append(runner.run(example))

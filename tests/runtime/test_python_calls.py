@@ -69,7 +69,7 @@ def calls_of_a_batch(work: Callable[[Any], Any], batch_size: int, threads: int) 
     def source() -> Iterator[list[np.ndarray]]:
         return itertools.cycle(batches)
 
-    # What would run ahead on a thread runs on this one.
+    # Work that would run ahead on another thread runs on this one.
     @pipeline_def(
         batch_size=batch_size, num_threads=threads, device_id=None, seed=1, exec_pipelined=False, exec_async=False
     )

@@ -147,6 +147,6 @@ class FailingCalls:
                     found[int(entry.name)] = (entry / "cmdline").read_text(errors="replace").split("\0")[:-1]
             except OSError:  # it has ended, or is another user's
                 continue
-        # Of a process that has ended and that nobody has waited for yet, both are empty.
+        # Both are empty for a zombie process.
         found.pop(os.getpid(), None)
         return found

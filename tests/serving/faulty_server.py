@@ -119,7 +119,7 @@ class FaultyServer:
     def kill(self) -> None:
         """End all its processes by force, and remove what they then leave."""
         self._note_shared_memory()
-        # Again until there are none: meanwhile the supervisor and Triton may have started others.
+        # Repeat until none is left: meanwhile the supervisor and Triton may have started others.
         assert wait_until(self._killed), f"processes survive SIGKILL: {self._remains()}"
         if self._process is not None:
             self._process.wait(PATIENCE)
@@ -205,7 +205,7 @@ class FaultyServer:
         return counts
 
     def reload(self, model: str) -> str:
-        """Unload a model and loads it again; return the error, or nothing."""
+        """Reload a model; return the error, or nothing."""
         for action in ("unload", "load"):
             url = f"http://127.0.0.1:{self._ports[0]}/v2/repository/models/{model}/{action}"
             try:

@@ -16,7 +16,7 @@ def free_ports(count: int) -> list[int]:
     first = int(_RANGE.read_text().split()[0])
     ports: list[int] = []
     with contextlib.ExitStack() as held:
-        # Of the system's random numbers: those of two processes of tests may have one seed.
+        # Use the system's random numbers: two test processes may have the same seed.
         for port in random.SystemRandom().sample(range(max(1024, first - _MOST), first), 1000):
             with contextlib.suppress(OSError):
                 held.enter_context(socket.create_server(("127.0.0.1", port)))

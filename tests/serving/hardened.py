@@ -27,7 +27,7 @@ CACHES = ("penstock-kernels-", "penstock-native-")
 
 
 def main() -> None:
-    """Enter the namespaces, or runs the command in them."""
+    """Enter the namespaces, or run the command in them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--without-tmp", action="store_true", help="/tmp is read-only, too")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)

@@ -127,7 +127,7 @@ def test_a_run_that_nobody_waits_for_any_more_stops(
     gate_of(trace).touch()
     with pytest.raises(InferenceServerException, match=r"(?i)cancel"):
         call.answer()
-    # What had not been taken by then, the second input, does not turn up here.
+    # The second input, which had not been taken by then, does not appear here.
     assert ask(2).answer() == [3002, -2]
     assert "101 third" not in trace.read_text()
     until(lambda: failed(server) == before + 1)

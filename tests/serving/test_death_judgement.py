@@ -49,7 +49,7 @@ class OneProcess:
         self.processes[stub.pid].wait()
 
     def missed(self, stub: Stub) -> None:
-        """Add a process that was started unnoticed."""
+        """Add a process whose start the judge has not been shown."""
         self._new.append(stub)
 
     def stubs(self) -> list[Stub]:

@@ -84,7 +84,7 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultySe
     running = FaultyServer(tmp_path_factory.mktemp("faulty"))
     try:
         running.start()
-        # What is imported, compiled or filled only once.
+        # Warm up: imports, compilation and caches happen only once.
         assert running.ask(100, seconds=COLD_START_SECONDS).spotless, running.output
         yield running
     finally:
@@ -249,7 +249,7 @@ def test_a_start_succeeds_or_says_why_not(
         assert fresh.exit_code == 1
         assert "Traceback" not in fresh.output, f"{failed}: {fresh.output}"
         if program is Program.COMMAND:
-            # What is before the last line tells how far the start has come.
+            # The lines before the last one show how far the start has come.
             line = fresh.output.splitlines()[-1]
             assert line.startswith("penstock: ")
             assert os.strerror(error) in line, failed

@@ -220,6 +220,6 @@ def test_a_supervisor_that_ends_leaves_nothing_behind(service: Service, number: 
         counts = traffic.stop()
     assert counts.right
     assert counts.wrong == {}, counts.mistakes
-    # The ports are free again, so that the next start is none but the first.
+    # The ports are free again, so that the next start is like the first.
     service.start()
     assert_all_answer_right(service)

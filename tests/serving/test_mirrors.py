@@ -42,7 +42,7 @@ def test_a_mirror_follows_its_repository(tmp_path: Path) -> None:
         assert (copy / "configs" / "gpu.pbtxt").read_text() == "instance_group { kind: KIND_CPU } # ours"
         assert (copy / "1" / "model.dali").resolve() == model / "1" / "model.dali"
         assert (copy / "1" / "sub" / "labels.txt").read_text() == "labels"
-        assert (copy / "1" / "config.pbtxt").is_symlink()  # no model's
+        assert (copy / "1" / "config.pbtxt").is_symlink()  # not a model's configuration
         (model / "config.pbtxt").write_text("max_batch_size: 2 instance_group { kind: KIND_GPU }")
         (model / "2").mkdir()
         (model / "2" / "model.dali").write_text("two")

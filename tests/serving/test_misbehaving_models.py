@@ -39,7 +39,7 @@ RAISING = {
     "fails": "ZeroDivisionError",
     "interrupts": "KeyboardInterrupt",
 }
-# What clients get for these: an error of the server's, of the model's, or of their own.
+# The errors that clients get for these: the server's, the model's, or their own.
 STATUSES = {
     "fills_the_disk": ("OSError(28, 'No space left on device')", "503"),
     "exhausts": ("MemoryError", "503"),

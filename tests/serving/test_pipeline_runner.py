@@ -55,7 +55,7 @@ def swallow(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any
 
 
 def leave(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Give what was fed, and keeps it for the next batch."""
+    """Return what was fed, and keep it for the next batch."""
 
     def sabotaged(workspace: Any) -> None:
         source._queue.append(source._queue[0])

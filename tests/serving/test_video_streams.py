@@ -175,7 +175,7 @@ def test_a_shorter_last_sequence_has_an_answer_of_its_own(stream: Stream) -> Non
         [12, 13],
     ]
     assert [answer.as_numpy("frames").shape[:2] for answer in answers] == [(2, 4), (1, 4), (1, 2)]
-    # What holds for the video holds for each of its sequences.
+    # The properties of the video hold for each of its sequences.
     assert [answer.as_numpy("added").reshape(-1).tolist() for answer in answers] == [[7, 7], [7], [7]]
 
 

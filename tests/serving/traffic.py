@@ -103,7 +103,7 @@ class Traffic:
         self.stop()
 
     def stop(self) -> Counts:
-        """Let the requests in flight finish, and gives the counts of all."""
+        """Let the requests in flight finish, and return the counts of all."""
         for process in self._processes:
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError):

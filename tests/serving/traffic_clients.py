@@ -47,7 +47,7 @@ class Client(Protocol):
         """Send a request and wait for the answer."""
 
     async def abandon(self, request: Request, after: float) -> Answer | None:
-        """Send a request and gives up after some seconds; the answer if it was quicker."""
+        """Send a request and give up after some seconds; the answer if it was quicker."""
 
     async def close(self) -> None:
         """End the connection."""

@@ -136,7 +136,7 @@ class Counts:
         return self
 
     def as_json(self) -> str:
-        """Return all of it, to be read by `of_json`."""
+        """Return the counts as JSON, to be read by `of_json`."""
         return json.dumps(vars(self))
 
     @classmethod
@@ -239,7 +239,7 @@ class Process:
         self._stopped = False
 
     async def run(self) -> None:
-        """Send all requests; prints the counts every half second and in the end."""
+        """Send all requests; print the counts every half second and in the end."""
         settings = self._settings
         loop = asyncio.get_running_loop()
         loop.add_reader(sys.stdin.fileno(), self._stop)

@@ -297,7 +297,7 @@ class RequestMaker:
         return Request("good", "twins", identity, (_floats("x", x), _ints("y", numbers)), expected)
 
     def _cached(self, identity: int) -> Request:
-        # Of a few questions only; the identity is the request's name, which the cache does not compare.
+        # For a few requests only; the identity is the request's name, which the cache does not compare.
         question = self._below(CACHED_QUESTIONS)
         x = np.full((1, 1 + question % 7), question, np.float32)
         expected = {"doubled": x * 2, "next": _column([question + 1])}

@@ -304,7 +304,7 @@ def test_processes_share_a_folder_though_some_are_killed(server: FlakyServer, fo
         assert int(told) > 5  # however busy the machine is, they get on
     assert killed
     assert 0 < most <= 600_000
-    # What the killed ones were writing is removed some time after.
+    # Partial files of killed processes are removed some time later.
     for path in (folder / "writing").iterdir():
         os.utime(path, (0, 0))
     cached(folder, 600_000)

@@ -31,7 +31,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of data sets, each in a separate folder."""
     root = tmp_path_factory.mktemp("data")
     for name, files in data_sets():
-        # Of some formats there are several.
+        # Some formats have several files.
         for path, content in files.items() if not (root / name).exists() else ():
             (root / name / path).parent.mkdir(parents=True, exist_ok=True)
             (root / name / path).write_bytes(content)
@@ -46,7 +46,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bucket(local: Path) -> Iterator[str]:
-    """Yield the same in a bucket."""
+    """Yield a bucket with the same data sets."""
     import fsspec
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)

@@ -169,7 +169,7 @@ def test_batches_equal_samples_one_by_one(schema: Schema, device: str, number: i
     call = example(schema, number)
     batch = outcome(schema, call, device)
     for index in range(BATCH_SIZE) if call.inputs else [0]:
-        # What a random number is depends on the place in the batch.
+        # Random numbers depend on the position in the batch.
         alone = [index] * BATCH_SIZE if schema.random and call.inputs else [index]
         assert_equal(outcome(schema, call, device, indices=alone), batch, [(index if len(alone) > 1 else 0, index)])
 

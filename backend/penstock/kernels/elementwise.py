@@ -34,7 +34,7 @@ def _divide(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 
 
 def _may_be_negative(operand: np.ndarray) -> bool:
-    """Return whether an operand of an operation of signed integers may be negative there, as large ones of uint64 are."""
+    """Return whether an operand may be negative when computed as a signed integer, as large uint64 are."""
     if operand.dtype == np.uint64:
         operand = operand.view(np.int64)
     return operand.dtype.kind == "i" and (operand.size > 1 or bool((operand < 0).any()))

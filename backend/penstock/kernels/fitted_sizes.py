@@ -864,7 +864,7 @@ def _phi4(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(*fit, high, wide)
 
 
-# Of Step 3.7: images with a side of less than this many pixels, and this much longer than wide, are made square.
+# Step 3.7 makes images square that have a side of less than this many pixels, and this ratio.
 _STEP3_THIN, _STEP3_RATIO = 32, 4
 # Windows are as wide as the shorter side of images that are this much longer than wide.
 _STEP3_LONG = 1.5

@@ -34,7 +34,7 @@ __all__ = [
 
 _WORD, _LONG_WORD = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 _WORDS = {32: _WORD, 64: _LONG_WORD}  # by their bits
-# Of the state of std::mt19937_64.
+# Words in the state of std::mt19937_64, and the offset of its recurrence.
 _LENGTH, _MIDDLE = 312, 156
 _SEED_SLOTS = 1024
 # The blocks that positions of draws count.

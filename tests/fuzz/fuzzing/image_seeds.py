@@ -31,7 +31,7 @@ def picture(channels: int = 3, height: int = HEIGHT, width: int = WIDTH, dtype: 
 
 
 def image_seeds() -> Iterator[Seed]:
-    """Yield all of them; those that the libraries installed cannot write are left out."""
+    """Yield all seeds of images that the installed libraries can write."""
     for family in (_jpegs, _pngs, _webps, _bitmaps, _netpbms, _tiffs, _jpeg2000s, _gifs, _others):
         yield from family()
 

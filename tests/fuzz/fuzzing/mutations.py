@@ -123,7 +123,7 @@ _ANYWHERE: tuple[Mutation, ...] = (
 
 
 def _splice(rng: Random, data: bytearray, other: bytes) -> None:
-    """Go on with another file, or has a part of it inside."""
+    """Continue with another file, or insert a part of it."""
     if not other:
         return
     start = rng.randrange(len(other))

@@ -196,7 +196,7 @@ class Running:
 
 
 def _spread(files: list[bytes], most: int = 40) -> list[bytes]:
-    """Return some of the files, of all kinds, for there is no need of more."""
+    """Return a few files of each kind, which is enough."""
     return files[:: max(len(files) // most, 1)]
 
 

@@ -255,7 +255,7 @@ FAMILY.each("expand_dims", {"plain": PLAIN}, [{"axes": [0], "new_axis_names": ""
 FAMILY.each("expand_dims", {"pixels": PIXELS}, [{"axes": [0], "new_axis_names": ""}])
 FAMILY.each("reductions.max", {"doubles": feed([np.ones(3)] * 3)}, [{"axes": [1]}, {"axes": [0]}])
 FAMILY.each("erase", {"pixels": PIXELS}, [{"axis_names": "H", "axes": [1], "anchor": [1.0], "shape": [2.0]}])
-# Shapes in proportion: halves are rounded up, and they are those of the data in its own type.
+# Relative shapes: halves are rounded up, and the data keep their type.
 ROWS = feed(images([(5, 12)] * 3))
 for given in ([0.5, -1], [0.1, -1], [0.4, 2.5], [1.0, -1], [-1, 0.5], [1.0, 0.5], [1.0, 1.0]):
     FAMILY.each("reshape", {"rows": ROWS}, [{"rel_shape": given}])

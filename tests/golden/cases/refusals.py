@@ -158,7 +158,7 @@ for kind in ("float32", "int64", "int32"):
 for given in ({"shape": [15]}, {"shape": [-1]}, {"shape": [5, 3]}, {"rel_shape": [1.0, -1.0]}, {}, {"shape": [16]}):
     FAMILY.each("reinterpret", {"pixels": NAMED}, [{"dtype": "types.INT32", **given}], exact=True)
 FAMILY.each("normalize", {"pixels": NAMED}, [{"stddev": 0.0, "mean": 3.0}, {"stddev": 0.0, "dtype": "types.UINT8"}])
-# One constant is meant for all axes, one value from the graph is not.
+# A single constant applies to all axes, a single value from the graph does not.
 for start, end in (([1], [2]), ([1.0], [3, 4]), ([0, 1], [3]), (feed([np.float32([1])] * 3), [3, 4])):
     FAMILY.each("resize", {"pixels": NAMED}, [{"size": [2, 2], "roi_start": start, "roi_end": end}])
 # Sequences without frames: some operators refuse them, others keep the frames' extents.

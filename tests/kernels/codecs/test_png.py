@@ -54,7 +54,7 @@ def outcome(
 
 
 def former(file: bytes, *arguments: object) -> Outcome:
-    """Return the same without the core's decoder."""
+    """Return the outcome without the core's decoder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_codec, "libdeflate", lambda: None)
         return outcome(file, *arguments)
@@ -257,7 +257,7 @@ def test_without_the_library_others_decode(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_pillow_alone_gives_what_it_gave(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no nvImageCodec, Pillow is what the core has to equal."""
+    """Without nvImageCodec, the core has to match Pillow."""
     for module in (image_codec, image_header):
         monkeypatch.setattr(module, "nvimgcodec", lambda: None)
     for (colour_type, bits), output_type in itertools.product(KINDS, TYPES):

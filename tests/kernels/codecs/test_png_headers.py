@@ -22,7 +22,7 @@ def encoded(mode: str = "RGB", size: tuple[int, int] = (30, 20), **options: obje
     file = io.BytesIO()
     image = Image.new(mode, size, 1)
     if mode == "P":
-        # Of fewer colours, Pillow would pack several pixels into a byte.
+        # With fewer colours, Pillow would pack several pixels into a byte.
         image.putpalette(bytes(range(256)) * 3)
     image.save(file, "PNG", **options)
     return file.getvalue()
@@ -54,7 +54,7 @@ def test_headers_of_plain_files_are_those_of_the_library(mode: str) -> None:
 def test_other_files_are_not_plain() -> None:
     for name, file in _unusual().items():
         if name == "without a signature":
-            # That is found out before.
+            # The missing signature is noticed earlier.
             continue
         try:
             plain = check_png(memoryview(file)).is_plain

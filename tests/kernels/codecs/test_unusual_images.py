@@ -41,7 +41,7 @@ def test_unusual_tiffs_equal_dali(key: str) -> None:
 
 
 def test_all_of_them_were_decoded() -> None:
-    # Those that DALI refuses: two channels as they are.
+    # Files that DALI refuses: two unconverted channels.
     assert _TIFFS["errors"].tolist() == [f"8x2_planar.unusual.tiff/ANY_DATA/{dtype}" for dtype in _DTYPES]
 
 

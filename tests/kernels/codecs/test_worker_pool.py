@@ -243,7 +243,7 @@ def test_no_worker_outlives_its_parent(busy: bool) -> None:
         pid = int(parent.stdout.readline())
         assert is_running(pid)
         if busy:
-            # What does not run cannot look whether its parent is there: the kernel has to.
+            # A stopped process cannot check whether its parent is alive: the kernel has to.
             os.kill(pid, signal.SIGSTOP)
         parent.kill()
     if busy:

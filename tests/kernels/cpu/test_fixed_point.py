@@ -10,7 +10,7 @@ from penstock.kernels.cpu.fixed_point import resample_image
 from penstock.kernels.reference_filters import ReferenceAxis, ReferenceTaps, pil_taps, torch_taps
 
 BITS = 14
-# Of weights: of two bytes, of 16 bits, and of more.
+# The largest weights: of two bytes, of 16 bits, and of more.
 LARGEST = {"two bytes": byte_products.MOST_WEIGHT, "16 bits": (1 << 15) - 1, "more": (1 << 20)}
 
 

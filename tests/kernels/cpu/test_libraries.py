@@ -202,7 +202,7 @@ def test_types_that_nobody_foresaw_are_compiled_once_and_told(kernels: Any, capl
     assert [record.getMessage() for record in caplog.records] == [
         "compiled_ahead:sums is compiled now, as no library has it for (uint8[2]C, float64[1]C)"
     ]
-    # Those that are in the library are still called there.
+    # Kernels that are in the library are still called from there.
     kernels.sums(np.ones((2, 3), np.float32), out)
     assert kernels.sums.signatures == ["uint8[2]C, float64[1]C", "float32[2]C, float64[1]C"]
 

@@ -86,7 +86,7 @@ def test_a_part_equals_the_part_of_the_whole(size: tuple[int, int], kind: DALIIn
         target = np.empty_like(entire[part])
         compute_part(stage, array_part(source, (0, 0, 0)), array_part(target, (top, left, 0)))
         np.testing.assert_array_equal(target, entire[part])
-        # What is read is enough.
+        # The region that is read suffices.
         rows, columns = (
             plan.passes.span(axis, start, extent) for axis, start, extent in zip(range(2), (top, left), target.shape)
         )

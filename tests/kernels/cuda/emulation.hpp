@@ -1,4 +1,4 @@
-// What a CUDA kernel finds on a GPU, on the CPU: blocks run one after the other, and a block's threads take turns.
+// Emulates on the CPU what a CUDA kernel uses on a GPU: blocks run one after the other, and a block's threads take turns.
 //
 // Each thread is a coroutine with a separate stack. `__syncthreads` gives the turn to the next thread, so all have
 // come as far before any goes on.
@@ -111,7 +111,7 @@ static void launch(void (*kernel)(void **), unsigned grid, unsigned block, bool 
     blockDim = {block, 1, 1};
     gridDim = {grid, 1, 1};
     for (unsigned b = 0; b < grid; b++) {
-        // What shared memory holds at first is undefined: something that no computation expects.
+        // Shared memory is undefined at first: fill it with values that no computation expects.
         memset(shared_memory, 0xAB, sizeof(shared_memory));
         blockIdx = {b, 0, 0};
         run_block(synchronizes);

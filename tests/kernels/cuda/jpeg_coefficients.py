@@ -30,9 +30,9 @@ from penstock.kernels.cuda.jpeg_codes import SAFE_SUM
 _BLOCKS, _LUMAS = 6, 4
 # Elements after the last block, which receive what is invalid.
 _SLACK = 64
-# What is invalid is put where the next block begins, before that is read.
+# Invalid values are written to the start of the next block, before that is read.
 _ORDER = order_of(np.arange(FULL), FULL)
-# As a number of 32 bits holds the sum of 64 such.
+# Limited so that 32 bits hold the sum of 64 of them.
 _LARGE = np.int32(1 << 20)
 
 
@@ -107,7 +107,7 @@ def _is_safe(coefficients: np.ndarray, blocks: int, quantizers: np.ndarray) -> b
     values, factors = pointer(coefficients), pointer(quantizers)
     for number in range(blocks):
         start, own = number * FULL, max(number % _BLOCKS - _LUMAS + 1, 0) * FULL
-        # Of all columns together, which is quicker, and mostly enough.
+        # For all columns together, which is faster, and usually enough.
         if _sum_of_sizes(values, start, factors, own, 1, FULL) > SAFE_SUM:
             for column in range(8):
                 if _sum_of_sizes(values, start + column, factors, own + column, 8, 8) > SAFE_SUM:

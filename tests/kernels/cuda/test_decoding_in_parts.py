@@ -411,7 +411,7 @@ def test_a_batch_more_is_begun_unless_it_takes_much_memory(
     most: int, ahead: int, monkeypatch: pytest.MonkeyPatch, followed: list[bool]
 ) -> None:
     monkeypatch.setattr(image_codec_gpu, "_WORTH_AHEAD", most)
-    # No batch is so small that more are begun for that.
+    # Do not begin additional batches because of small ones.
     monkeypatch.setattr(turns, "_LITTLE", 0)
     monkeypatch.setattr(turns, "_SMALL", 0)
     images, given = photographs(9), 0

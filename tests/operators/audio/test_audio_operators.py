@@ -136,5 +136,5 @@ def test_decoding_gives_back_what_was_encoded() -> None:
 def test_what_cannot_be_is_refused(define: Any, data: np.ndarray, message: str) -> None:
     with pytest.raises(RuntimeError) as caught:
         first(define, data)
-    # What stands before is the line above, with what is looked for in it.
+    # The text before it is the line above, which contains the expected words.
     assert re.search(message, str(caught.value).partition("encountered:")[2])

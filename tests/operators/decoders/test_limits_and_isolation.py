@@ -295,7 +295,7 @@ def test_limits_are_kept_in_the_readable_format_and_overridden_at_load(tmp_path:
     text = Path(path).read_text()
     assert '"max_pixels": 100' in text
     assert "max_bytes" not in text
-    assert "isolate_decoders" not in text  # A matter of the place where it runs.
+    assert "isolate_decoders" not in text  # The setting belongs to the machine, not to the pipeline.
     loaded = Pipeline.load(path)
     assert (loaded.max_pixels, loaded.max_bytes, loaded.max_frames) == (100, None, 7)
     assert loaded.isolate_decoders == "none"

@@ -471,7 +471,7 @@ def test_bfloat16_rounds_each_step() -> None:
         ("tiles-of-large", (100, 300), {"least": 2, "most": 6, "tile": (300, 300)}, (1, 1)),
         ("vilt", (480, 640), {"least": 384, "most": 639, "factor": 32}, (384, 512)),
         ("yolos", (480, 640), {"least": 512, "most": 1333, "factor": 16}, (512, 672)),
-        # Of detectron2 02b5c4e2, as the next three.
+        # Recorded from detectron2 02b5c4e2, like the next three.
         ("detectron2", (333, 500), {"least": 800, "most": 1333}, (800, 1201)),
         ("detectron2", (100, 1000), {"least": 800, "most": 1333}, (133, 1333)),
         ("detectron2", (427, 640), {"least": 800, "most": 1333}, (800, 1199)),

@@ -59,7 +59,7 @@ def run_together(commands: Sequence[Sequence[str]], environments: Sequence[Mappi
 
 
 def check_torchrun(root: Path, **environment: str) -> None:
-    """Run the recipe for torchrun, and verifies what its two processes tell."""
+    """Run the recipe for torchrun, and verify what its two processes tell."""
     command = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-addr", "127.0.0.1"]
     command += ["--master-port", free_address().partition(":")[2]]
     command += [str(Path(__file__).with_name("left_threads.py")), str(ROOT / "examples" / "train_with_torchrun.py")]

@@ -79,7 +79,7 @@ class _Codegen(AOTCPUCodegen):
         return module
 
     def _get_host_cpu_name(self) -> str:
-        # What code is generated for asks for the features of this one.
+        # numba asks for the processor's name when it generates code.
         return self._target.cpu
 
 

@@ -44,7 +44,7 @@ class EncodedFiles:
         return len(self.places)
 
     def take(self, indices: Sequence[int]) -> EncodedFiles:
-        """Return some of them."""
+        """Return some of the images."""
         if len(indices) == len(self):
             return self
         return EncodedFiles([self.files[index] for index in indices], self.places[indices], self.sizes[indices])

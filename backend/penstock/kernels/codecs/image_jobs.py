@@ -149,7 +149,7 @@ class Begun:
         self._apart = None
 
     def __del__(self) -> None:
-        # What follows has memory of the stream in whose order images are used; it is written to even if nobody waits for it.
+        # The next step's memory belongs to the stream that uses the images, and is written to even if nobody waits.
         if self._apart is not None and not sys.is_finalizing():
             streams, settle = self._apart
             settle()

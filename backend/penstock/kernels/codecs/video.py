@@ -45,7 +45,7 @@ _MOST_KEYS_AHEAD, _MARGIN = 3, 10
 _TIMED = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")
 # FFmpeg decodes a frame of each file that it opens, to learn what a container may leave out; with these options it does not.
 _UNANALYSED = {"codec_whitelist": "none", "probesize": "32"}
-# Of VP8's frame header: whether the frame is shown.
+# The bit of VP8's frame header that tells whether the frame is shown.
 _VP8_SHOWN = 0x10
 
 

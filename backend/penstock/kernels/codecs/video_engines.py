@@ -50,7 +50,7 @@ class IdleDecoders:
             self._idle.append((kind, decoder))
             dropped = self._idle[:-_MOST_IDLE]
             del self._idle[:-_MOST_IDLE]
-        # Outside the lock: creating a decoder takes long.
+        # Outside the lock: closing a decoder takes long.
         del dropped
 
 
@@ -71,7 +71,7 @@ def engine_decoder(av: ModuleType, kind: DecoderKind) -> VideoCodecContext | Non
     try:
         from av.codec.hwaccel import HWAccel
 
-        # What the engine refuses is decoded by the file's own decoder, not silently by this one on the CPU.
+        # The file's own decoder decodes what the engine refuses; this one must not do it silently on the CPU.
         engine = HWAccel(
             "cuda", device=str(kind.device), allow_software_fallback=False, options=context, is_hw_owned=True
         )

@@ -199,7 +199,7 @@ def read_span(
     """
     low, high, last = wholes[LOW], wholes[HIGH], first + count - 1
     if kind != NEAREST:
-        # What is rounded keeps its order, so the outermost windows are those of the first and the last position.
+        # Rounding keeps the order, so the outermost windows are those of the first and the last position.
         one = window_start(first, singles[ORIGIN], singles[STEP], wholes[OFFSET])
         other = window_start(last, singles[ORIGIN], singles[STEP], wholes[OFFSET])
     elif is_width:

@@ -16,7 +16,7 @@ MARGIN = 16
 # Samples before a block, as filters of up to this order refer to them.
 _HISTORY = 32
 _SYNC = 0xFFF8
-# Of the 6 bits that tell the kind of a subframe.
+# Values of the 6 bits that encode the kind of a subframe.
 _CONSTANT, _VERBATIM, _FIXED, _HIGHEST_FIXED, _LINEAR = 0, 1, 8, 12, 32
 # A word holds at least that many bits from any position on.
 _WORD = 57

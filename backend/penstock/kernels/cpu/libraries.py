@@ -112,7 +112,7 @@ class KernelLibrary:
         return Entry(self._address(symbol), self._address(RELEASE), results)
 
     def signatures(self) -> list[str]:
-        """Return all that it has, as `signatures.txt` writes it."""
+        """Return the library's kernels and types, in the format of `signatures.txt`."""
         return [f"{name} ({types})" for name, own in self._entries.items() for types in own]
 
     def _address(self, symbol: str) -> int:

@@ -55,7 +55,7 @@ def block(key: Key, stream: np.uint64, counter: np.uint64) -> _Block:
     c0, c1 = counter & _LOW, counter >> _32
     c2, c3 = stream & _LOW, stream >> _32
     for _ in range(10):
-        # What is above the low 32 bits of a word is cut off where it is multiplied, by the instruction itself, and at the end.
+        # Bits above the low 32 of a word are dropped by the multiply instruction itself, and at the end.
         p0, p1 = _MULTIPLIER_0 * (c0 & _LOW), _MULTIPLIER_1 * (c2 & _LOW)
         c0, c1, c2, c3 = (p1 >> _32) ^ c1 ^ k0, p1, (p0 >> _32) ^ c3 ^ k1, p0
         k0, k1 = (k0 + _WEYL_0) & _LOW, (k1 + _WEYL_1) & _LOW

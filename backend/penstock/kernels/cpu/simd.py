@@ -413,7 +413,7 @@ def add_product(
 def subtract_product(
     _context: TypingContext, total: vector_types.FloatVector, weight: types.Type, values: vector_types.FloatVector
 ) -> Intrinsic:
-    """Return ``total - weight * values``, likewise."""
+    """Return ``total - weight * values``, rounded as by :func:`add_product`."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return _sum_with_product(builder, args[0], args[1], builder.fneg(args[2]))

@@ -576,7 +576,7 @@ def _store_by_blends(builder: IRBuilder, pointer: Value, planes: Sequence[Value]
     spread = []
     for c, plane in enumerate(planes):
         saturated = _called(builder, "llvm.x86.avx2.packuswb", kind, *_groups(builder, plane, GROUP))
-        # Of the 48 bytes of 16 pixels, each third is of this channel: they are brought to their places in 16 of them.
+        # Every third of the 48 bytes of 16 pixels belongs to this channel: move them to 16 bytes.
         lanes = [0] * half
         for x in range(half):
             lanes[(3 * x + c) % half] = x // 2 + x % 2 * half // 2
@@ -629,7 +629,7 @@ def copy_chunk(
         number = context.cast(builder, args[5], signature.args[5], types.uint8)
         found = builder.icmp_unsigned("==", values, llvm.spread_lanes(builder, number, values.type))
         bits = builder.zext(builder.bitcast(found, ir.IntType(length.literal_value)), llvm.INT64)
-        # One more bit, which is found where no other is.
+        # A sentinel bit, found if no other one is set.
         bits = builder.or_(bits, ir.Constant(llvm.INT64, 1 << length.literal_value))
         return builder.cttz(bits, ir.Constant(ir.IntType(1), 1))
 

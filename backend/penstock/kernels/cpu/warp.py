@@ -140,7 +140,7 @@ def _linear_2d(
                 px, py = _start_2d(m, first_column + x, first_row + y)
             sx, sy = px - half, py - half
             if in_vectors and zero <= sx < end_x and zero <= sy < end_y:
-                # Those that need no checks.
+                # Pixels at positions inside the image need no checks.
                 count = min(_steps_inside(sx, step_x, end_x), _steps_inside(sy, step_y, end_y))
                 count = min(count, TILE - x % TILE, followed - x)
                 for _ in range(count):
@@ -164,7 +164,7 @@ def _linear_2d(
             x1, y1 = x0 + 1, y0 + 1
             is_inside = x0 >= 0 and x1 < width and y0 >= 0 and y1 < height
             if has_fill and not is_inside:
-                # Where the position is not finite, the result is no number.
+                # Where the position is not finite, the result is NaN.
                 is_beyond = left < -1 or upper < -1 or left >= width or upper >= height
                 if is_beyond and fx >= zero and fy >= zero:
                     for _ in range(stride):

@@ -21,7 +21,7 @@ from penstock.kernels.cuda.structs import Records
 from penstock.kernels.cuda.taps import FilterTables, blank_tables, known_filters
 from penstock.kernels.filters import MAX_SUPPORT
 
-# The address of images that are planned before their memory is known.
+# Alignment assumed for images that are planned before their memory is known, in bytes.
 _ALIGNMENT = np.uint64(16)
 
 

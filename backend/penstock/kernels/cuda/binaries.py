@@ -73,7 +73,7 @@ class BinaryKernel:
     def __call__(
         self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[object, ...], *, shared_mem: int = 0
     ) -> None:
-        """Launch it on the current stream."""
+        """Launch the kernel on the current stream."""
         self.kernel(grid, block, args, shared_mem)
 
 

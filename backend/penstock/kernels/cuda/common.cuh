@@ -1,4 +1,4 @@
-// What all kernels share: types, conversion, and finding the sample that a block belongs to. Structs that kernels read, and
+// Code shared by all kernels: types, conversion, and finding the sample that a block belongs to. Structs that kernels read, and
 // constants that are needed in Python, too, are declared in the module beside a `.cu` file; they go in front of it.
 
 typedef unsigned char uint8;

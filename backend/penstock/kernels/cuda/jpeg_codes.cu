@@ -112,7 +112,7 @@ struct State {
     __device__ bool operator!=(const State &other) const { return beyond != other.beyond || place != other.place; }
 };
 
-// What is added up along a path: blocks, and the differences of each component's DC coefficients.
+// The sums along a path: blocks, and the differences of each component's DC coefficients.
 struct Sums {
     int blocks, dc[MAX_COMPONENTS];
     __device__ void add(const Sums &other) {
@@ -125,7 +125,7 @@ struct Sums {
 struct Subsequence {
     int begin, end;
     bool is_first;
-    // Of the restart interval: the numbers of its first block and of the first after it, and where its bytes end.
+    // Of its restart interval: the numbers of its first block and of the first after it, and where its bytes end.
     int first_block, last_block, last_byte;
 };
 
@@ -147,7 +147,7 @@ __device__ inline Subsequence subsequence_at(const JpegScan &p, int number) {
     return own;
 }
 
-// What is known of the subsequences of a block until they are written.
+// The state of a block's subsequences until they are written.
 struct Work {
     int begins[THREADS], stops[THREADS];
     State starts[THREADS], ends[THREADS];
@@ -265,7 +265,7 @@ __device__ inline Sums summed(Work &work, const Subsequence &own, bool is_own, b
     return sums;
 }
 
-// What a block of threads leaves to the next of its image: where its last subsequence ends, what is added up until there,
+// The data that a block of threads passes to the next of its image: where its last subsequence ends, what is added up until there,
 // and how many rounds were late, as they had to wait for another block.
 struct Link {
     State end;
@@ -354,7 +354,7 @@ __device__ inline int write(const Shared &shared, const JpegScan &p, const Subse
             }
             reader.skip(entry & 31, ahead);
         }
-        // Of all columns together, which is quicker, and mostly enough.
+        // For all columns together, which is faster, and usually enough.
         if (size > SAFE_SUM && !is_safe(rows, quantizers + part * FULL)) found |= UNSAFE;
         Pack<int16, 8> *target = reinterpret_cast<Pack<int16, 8> *>(p.target) + int64(before.blocks) * 8;
         for (int row = 0; row < 8; row++) {

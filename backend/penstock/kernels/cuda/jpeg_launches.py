@@ -126,7 +126,7 @@ def launch_decoding(
     memory: tuple[int, int, int, int],
     rows: np.ndarray,
 ) -> None:
-    """List what decodes images, and resample them; fills the page.
+    """List the calls that decode images and resample them; fill the page.
 
     Args:
         launches: to add to.

@@ -36,7 +36,7 @@ _MAX_MISSES, _RETRY_INTERVAL = 64, 8
 _MAX_VALUE_BYTES = 1 << 16
 _WORD = 8
 
-# Of CuPy's arrays.
+# Read attributes of CuPy's arrays.
 _POINTER, _IS_CONTIGUOUS = operator.attrgetter("data.ptr"), operator.attrgetter("flags.c_contiguous")
 
 # An argument, or the address that replaces it.
@@ -196,7 +196,7 @@ class _Calls:
             self._calls[1 + number, : 2 + len(how)] = functions.launch, one.function.kernel.ptr, *how
 
     def make(self, words: Mapping[str, int]) -> None:
-        """Make them, with the words of the arguments that differ from run to run."""
+        """Make the launches, with the words of the arguments that differ from run to run."""
         for number, place, name in self._varying:
             self._values[number, place] = words[name]
         status = make_calls(self._place, len(self._calls))

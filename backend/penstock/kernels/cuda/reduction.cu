@@ -7,7 +7,7 @@ template <> struct Finite<float> {
     static __device__ float highest() { return 3.402823466e+38f; }
 };
 
-// What is merged: elements, or their squares.
+// The merged values: elements, or their squares.
 struct Plain {
     template <typename T> static __device__ T of(T value, T) { return value; }
 };

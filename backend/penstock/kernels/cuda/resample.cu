@@ -64,8 +64,8 @@ template <typename Between>
 struct Rounded {
     static __device__ inline float of(float value) { return to_float(converted<Between>(value)); }
 };
-// The same for bytes, with less to do: NaN becomes 0, and what is half or more beyond a whole number, but nothing less,
-// comes to the next one with what is just below a half.
+// The same for bytes, with fewer operations: NaN becomes 0, and the number just below one half is added, so that halves are
+// rounded up, and nothing smaller.
 template <>
 struct Rounded<uint8> {
     static __device__ inline float of(float value) { return truncf(fminf(fmaxf(value, 0.0f), 255.0f) + 0.49999997f); }
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(256, 8) resample(const int64 *__restrict__ fir
     int64 plane = block / p.segments / p.out_height;
     Out *target = reinterpret_cast<Out *>(p.target) + plane * p.target_plane;
     const int32 *h_starts = starts + p.h_starts + begin_x;
-    // Of each tap the weights for all columns, one beside the other.
+    // The weights of each tap for all columns, side by side.
     const float *h_weights = tables + p.h_weights + begin_x;
     const float *v_weights = tables + p.v_weights + int64(y) * p.v_taps;
     const float *mean = tables + p.normalization;
@@ -202,7 +202,7 @@ inline float fma_of_byte(float weight, float byte, float sum) { return fmaf(weig
 
 __device__ inline float byte_of(uint32 word, int i) { return __uint_as_float(__byte_perm(word, 0, 0x4440 + i)); }
 
-// What a row of the source is multiplied with: for the even and for the odd output row that it belongs to.
+// The weights of a source row for the even and for the odd output row that it contributes to.
 struct alignas(8) RowWeights { float even, odd; };
 
 // Neighbouring rows of the source that are read at a time. The last ones of an output row complete it; when there are

@@ -394,7 +394,7 @@ class PlannedResampling:
         launch_all([filling, KernelLaunch(self.kernel, self.descriptors, self.blocks, extra, self.shared)])
 
     def columns(self) -> ResamplingColumns:
-        """Return the same as compiled code takes it."""
+        """Return the values in the form that compiled code takes."""
         allow_shared(self.kernel, self.shared)
         words = np.zeros(RESAMPLING_WORDS, np.int64)
         known = (

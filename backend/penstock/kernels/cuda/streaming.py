@@ -14,7 +14,7 @@ from penstock.tensors import TensorListGPU
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import borrowed_streams, follow
 
-# Of samples in pinned memory.
+# Alignment of samples in pinned memory, in bytes.
 _ALIGNMENT = 256
 
 

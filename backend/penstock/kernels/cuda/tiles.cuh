@@ -88,7 +88,7 @@ __device__ void read_tile(const Tiles &p, const Tile &tile, typename As::Kept ou
         }
     }
 
-    // What lies beyond the left and right borders, and up to three elements beside them that are not in a whole four.
+    // The elements beyond the left and right borders, and up to three next to them that fill no group of four.
     const int left = max(0, min(count, 3 - first)), right = max(left, min(count, extent - first - 3));
     each_place(rows, left + count - right, [&](int row, int lane) {
         const int element = lane < left ? lane : lane - left + right, column = element / p.inner;
@@ -110,8 +110,8 @@ template <typename Out>
 struct Convertible {
     static __device__ Out of(float value) { return converted<Out>(value); }
 };
-// The same for bytes, with less to do: NaN becomes 0, and what is half or more beyond a whole number, but nothing less,
-// comes to the next one with what is just below a half.
+// The same for bytes, with fewer operations: NaN becomes 0, and the number just below one half is added, so that halves are
+// rounded up, and nothing smaller.
 template <>
 struct Convertible<uint8> {
     static __device__ uint8 of(float value) {

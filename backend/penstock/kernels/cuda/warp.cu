@@ -47,7 +47,7 @@ __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ mat
     const Given &p = matrices[sample];
     const float *source = reinterpret_cast<const float *>(p.source);
     float *target = reinterpret_cast<float *>(p.target);
-    // Of three dimensions, whatever it is of; without translation.
+    // Always of three dimensions, without translation.
     float m[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, inverse[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, moved[3] = {0.0f, 0.0f, 0.0f};
     for (int i = 0; i < p.rank; i++) {
         for (int j = 0; j < p.rank; j++) m[3 * i + j] = source[i * (p.rank + 1) + j];

@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(THREADS, 4) window(const int64 *__restrict__ f
         }
     }
     if (!w.contiguous && Index(w.dims[0].extent) < SHORT_LINE) {
-        // What lies in pieces is written together where neighbouring threads write neighbouring pieces.
+        // Writes to adjacent pieces are combined if adjacent threads make them.
         for (Index i = begin + threadIdx.x; i < end && i < begin + BLOCK_ELEMENTS; i += blockDim.x)
             copy_one<PLAIN>(w, values, Location<Index>(w, i), source, target);
         return;

@@ -337,7 +337,7 @@ def _describe(segments: Segments, size: int, scans: ScanColumns, index: int) -> 
     data = size - numbers[START]
     if intervals > data:
         return 0
-    # What only decoders on the CPU read comes last.
+    # Fields that only decoders on the CPU read come last.
     _copy(scans.numbers[index], numbers[:_NUMBERS])
     _copy(scans.components[index], components)
     _copy(scans.factors[index], segments.factors)

@@ -216,7 +216,7 @@ def put_values(
 ) -> np.uint64:
     """Put the values of an entry, shifted by ``level``, into a block; return where they end."""
     ends = reached + part_of(table, entry, _ALL_STEPS, 1)
-    # The second first: where there is none, the first replaces it.
+    # The second value first: if there is none, the first overwrites it.
     put(block, at(order, ends), part_of(table, entry, _SECOND, 2) << np.uint64(level))
     put(block, at(order, reached + part_of(table, entry, _STEPS, 1)), value << level)
     return ends
@@ -287,7 +287,7 @@ def decode_block(
         reached = ends
         bits, count = bits << taken, count - taken
     first = reached + part_of(codes, entry, _STEPS, 1)
-    # If last <= first < ends, of which one alone could not be predicted: both differences are negative.
+    # If last <= first < ends: both differences are negative, which avoids an unpredictable branch.
     if rarely(np.int64((last - np.uint64(1) - first) & (first - ends)) < 0):
         # The second code belongs to the next block.
         ends, taken = first, np.uint64(_WORD) - part_of(codes, entry, _REST, 1)

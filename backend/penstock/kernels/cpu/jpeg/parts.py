@@ -71,7 +71,7 @@ def lay_out(
     rooms: np.ndarray,
     groups: np.ndarray,
 ) -> int:
-    """Lay out parts of a batch, which have the same memory one after the other; samples follow coefficients there.
+    """Lay out parts of a batch, which use the same memory in turn: coefficients, then samples.
 
     Args:
         sizes: bytes of the images' coefficients; int64.

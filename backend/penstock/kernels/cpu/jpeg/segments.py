@@ -19,7 +19,7 @@ _FRAME, _FRAME_OF_ANY_TABLES, _PROGRESSIVE_FRAME = 0xC0, 0xC1, 0xC2
 _TABLES, _QUANTIZERS, _INTERVAL, _SCAN = 0xC4, 0xDB, 0xDD, 0xDA
 _APP0, _APP14, _APP15, _COMMENT = 0xE0, 0xEE, 0xEF, 0xFE
 _TABLES_OF_A_CLASS, _AC = 4, 16
-# Of DC and AC coefficients, and those of AC coefficients in progressive files, which mean more.
+# Code tables of DC and AC coefficients, and of AC coefficients in progressive files, whose symbols mean more.
 _CLASSES = 3
 MAX_COMPONENTS, _LARGEST_FACTOR = 3, 4
 

@@ -144,7 +144,7 @@ def _transformed(p: _Four, half: int, shift: int) -> _Eight:
 
 @njit(inline="always", **OPTIONS)
 def _transformed_few(p: _Two, half: int, shift: int) -> _Eight:
-    """Return the same where the numbers from 4 on are zeros."""
+    """Return the transform of eight numbers of which those from 4 on are zeros."""
     e = (
         weighted_pairs(p[0], _E02[0]) + half,
         weighted_pairs(p[0], _E02[1]) + half,
