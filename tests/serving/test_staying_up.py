@@ -212,16 +212,16 @@ def test_models_that_clients_loaded_are_loaded_again_as_they_loaded_them(tmp_pat
         control.load("sent", sent)
         assert [answer(server, model) for model in ("first", "second", "sent")] == [6.0, 15.0, 21.0]
         loaded = server._supervisor._models.loaded  # type: ignore[union-attr]
-        wait(lambda: {"first", "second", "sent"} == set(loaded.names) and "sent" in loaded._sent)
+        wait(lambda: {"first", "second", "sent"} == set(loaded.names) and "sent" in loaded._uploaded)
         wait(lambda: loaded._current["first"]["parameters"] == note)
-        folder = loaded._sent["sent"]
+        folder = loaded._uploaded["sent"]
         os.kill(server.pid, signal.SIGKILL)
         wait(lambda: "Triton serves again" in "".join(reports))
         wait(lambda: [answer(server, model) for model in ("first", "second", "sent")] == [6.0, 15.0, 21.0])
         wait(lambda: (control.configuration("first") or {}).get("parameters") == note)
         assert not folder.exists()
-        wait(lambda: loaded._sent["sent"].is_dir())
-        folder = loaded._sent["sent"]
+        wait(lambda: loaded._uploaded["sent"].is_dir())
+        folder = loaded._uploaded["sent"]
     assert not folder.exists()
     assert "sent is loaded again as a client loaded it" in reports
 
