@@ -281,7 +281,7 @@ typedef struct {
   int64_t data;                       // the address of its first element
   int64_t elements;                   // how many it has
   int64_t rank;                       // how many dimensions
-  int64_t is_contiguous;              // whether the elements lie side by side, the last dimension's first
+  int64_t is_contiguous;              // whether the array is C-contiguous
   int64_t extents[PENSTOCK_MAX_RANK];  // of the first dimensions; 0 beyond its rank
 } PenstockArray;
 

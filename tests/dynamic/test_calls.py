@@ -131,7 +131,7 @@ def test_functions_tell_their_arguments() -> None:
     assert parameters[:3] == ["shape_like", "batch_size", "device"]
     assert parameters[-1] == "rng"
     assert "seed" not in parameters
-    # Deprecated functions are listed too.
+    # Signatures include deprecated arguments.
     assert {"image_type", "output_dtype"} <= set(inspect.signature(dynamic.crop).parameters)
     for function in dynamic.ops._all_functions:
         assert not [name for name in dir(function) if not name.startswith("_")]

@@ -270,7 +270,7 @@ def _is_photograph(path: Path) -> bool:
 
 
 def ours(pipeline: Any, family: Any, given: list[np.ndarray]) -> dict[str, Any]:
-    """Return what a preset gives of files, or of videos, joined as its processor does."""
+    """Run a preset on files, or on videos, and join its outputs into a batch as transformers' processor does."""
     outputs = [list(map(np.array, batch)) for batch in pipeline.run(**{family.kind: given})]
     return family.joined([dict(zip(family.outputs, values)) for values in zip(*outputs)])
 

@@ -97,7 +97,7 @@ def test_bytes_are_resized_as_floats_and_rounded(
 def test_what_is_not_resized_as_floats() -> None:
     with pytest.raises(Exception, match="`as_floats` needs `reference='torchvision'`"):
         run(lambda: fn.resize(source(), size=[9, 9], reference="pil", as_floats=True))
-    with pytest.raises(Exception, match="lanczos is followed for images of uint8, as bytes"):
+    with pytest.raises(Exception, match="lanczos is supported only for images of uint8, as bytes"):
         run(lambda: fn.resize(source(), size=[9, 9], reference="torchvision", interpolation="lanczos", as_floats=True))
 
 

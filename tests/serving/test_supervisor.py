@@ -120,7 +120,7 @@ def traffic(server: LocalServer, model: str) -> Iterator[None]:
 
 
 def kill_stub(server: LocalServer, model: str) -> None:
-    # Processes of a model that was unloaded or replaced may be there still, and the one that completed its configuration.
+    # Processes of an unloaded or replaced model may still run, and so may the one that completed its configuration.
     stubs = [
         stub for stub in server.stubs() if stub.model_in(server.repositories[0]) == model and stub.instance != model
     ]

@@ -385,7 +385,7 @@ class HybridFamily(JanusFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if not (self.do_resize and self.do_pad):
-            raise PresetError("DeepSeek-VL of two encoders is followed where it resizes and pads")
+            raise PresetError("DeepSeek-VL of two encoders is supported only where it resizes and pads")
         self._large.filter_of(backend)
 
     @property

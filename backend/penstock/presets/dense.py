@@ -157,7 +157,7 @@ class SuperPointFamily(FixedFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.do_grayscale or self.do_normalize:
-            raise PresetError("`do_grayscale`, `do_normalize`: SuperPoint is followed where neither is set")
+            raise PresetError("`do_grayscale`, `do_normalize`: SuperPoint is supported only where neither is set")
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         raise PresetError("SuperPoint does not tell how many tokens an image becomes")
@@ -336,7 +336,9 @@ class ZoeFamily(FixedFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if not self.do_rescale or self.resample != 2:
-            raise PresetError("ZoeDepth is followed where it rescales, and with the bilinear filter (`resample` is 2)")
+            raise PresetError(
+                "ZoeDepth is supported only where it rescales, and with the bilinear filter (`resample` is 2)"
+            )
         numerator, denominator = self._multiple
         if not 0 < numerator < 1 << 16 or denominator >= 1 << 16:
             raise PresetError(f"`ensure_multiple_of` is a positive number. Got: {self.ensure_multiple_of}")

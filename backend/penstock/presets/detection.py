@@ -81,7 +81,7 @@ class RfDetrFamily(DetectionFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if not (self.do_resize and self.do_rescale) or self._pads_each:
-            raise PresetError("RF-DETR is followed where it resizes and rescales, and without a `pad_size`")
+            raise PresetError("RF-DETR is supported only where it resizes and rescales, and without a `pad_size`")
         if self.filter_of(backend) == "lanczos":
             raise PresetError("`resample`: no preset resizes images of float by lanczos")
 
@@ -121,7 +121,7 @@ class SamFamily(ImageFamily):
         super().check(backend)
         self.check_floats()
         if not (self.do_resize and self.do_pad) or min(self.pad_size.values()) < self.size["longest_edge"]:
-            raise PresetError("SAM is followed where it resizes, and pads to at least the longest edge")
+            raise PresetError("SAM is supported only where it resizes, and pads to at least the longest edge")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         size, _ = fn.fitted_size(data, rule="longest", most=self.size["longest_edge"])

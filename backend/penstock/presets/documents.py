@@ -81,7 +81,7 @@ class DonutFamily(FixedFamily):
         if self.do_align_long_axis or self.do_center_crop:
             raise PresetError("`do_align_long_axis`, `do_center_crop`: Donut's presets neither rotate nor crop pages")
         if self.do_pad and not (self.do_resize and self.do_thumbnail):
-            raise PresetError("`do_pad` is followed where pages are resized, and then made thumbnails")
+            raise PresetError("`do_pad` is supported only where pages are resized, and then made thumbnails")
         if self.do_thumbnail and self.resample == 0 and backend == "pil":
             raise PresetError("`resample`: presets with `backend='pil'` do not make thumbnails with the nearest filter")
         if self.do_pad:

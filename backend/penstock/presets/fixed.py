@@ -271,12 +271,14 @@ class GemmaFamily(FixedFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.do_pan_and_scan and not self.do_resize:
-            raise PresetError("`do_pan_and_scan` is followed where images are resized")
+            raise PresetError("`do_pan_and_scan` is supported only where images are resized")
         if min(self.pan_and_scan_max_num_crops, self.pan_and_scan_min_crop_size) < 1:
             raise PresetError("`pan_and_scan_max_num_crops` and `pan_and_scan_min_crop_size` are positive")
         ratio = self.pan_and_scan_min_ratio_to_activate
         if float(str(np.float32(ratio))) != ratio:
-            raise PresetError(f"`pan_and_scan_min_ratio_to_activate` is followed with up to six digits. Got: {ratio!r}")
+            raise PresetError(
+                f"`pan_and_scan_min_ratio_to_activate` is supported with up to six digits. Got: {ratio!r}"
+            )
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         if not self.do_pan_and_scan:

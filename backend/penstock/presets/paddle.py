@@ -64,7 +64,7 @@ class TextDetectionFamily(ImageFamily):
         if min(self.limit_side_len, self.max_side_limit) < 1:
             raise PresetError("`limit_side_len` and `max_side_limit` are positive")
         if not self.do_resize:
-            raise PresetError("`do_resize`: PP-OCR's detectors are followed where they resize")
+            raise PresetError("`do_resize`: PP-OCR's detectors are supported only where they resize")
         if self.filter_of(backend) == "lanczos":
             raise PresetError("`resample`: no preset resizes images of float by lanczos")
 
@@ -115,7 +115,7 @@ class TextLineFamily(ImageFamily):
         super().check(backend)
         self.check_floats()
         if not (self.do_resize and self.do_pad):
-            raise PresetError("`do_resize`, `do_pad`: PP-OCR's recognizers are followed where both are set")
+            raise PresetError("`do_resize`, `do_pad`: PP-OCR's recognizers are supported only where both are set")
         if self.filter_of(backend) == "lanczos":
             raise PresetError("`resample`: no preset resizes images of float, or without widening filters, by lanczos")
         if self.pad_size["height"] < self.size["height"] or self.max_image_width < 1:
@@ -241,7 +241,7 @@ class WarpFamily(FixedFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.do_normalize or not self.do_rescale:
-            raise PresetError("UVDoc is followed where it rescales, and does not normalize")
+            raise PresetError("UVDoc is supported only where it rescales and does not normalize")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         floats = fn.rescale_normalize(_blue_first(data), divisor=self.divisor(), output_layout="HWC")
@@ -278,7 +278,7 @@ class TableFamily(FixedFamily):
         super().check(backend)
         longest = max((self.crop_size if self.do_center_crop else self.size).values())
         if self.do_pad and (not self.do_resize or min(self.pad_size.values()) < longest):
-            raise PresetError("`do_pad`: SLANeXt is followed where it resizes or crops to at the most `pad_size`")
+            raise PresetError("`do_pad`: SLANeXt is supported only where it resizes or crops to at the most `pad_size`")
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
         size, _ = fitted_sizes(images, "longest-rounded", SizeArguments(most=max(self.size.values())))

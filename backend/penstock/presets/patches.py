@@ -94,7 +94,7 @@ class PatchFamily(FloatFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.patch_expand_factor > 1 and (self.rule not in _TWO_FRAMES or backend == "pil"):
-            raise PresetError("`patch_expand_factor` is followed for GLM, in torchvision's arithmetic")
+            raise PresetError("`patch_expand_factor` is supported only for GLM, in torchvision's arithmetic")
         if self.channels_last and self.temporal_patch_size > 1:
             raise PresetError(f"`temporal_patch_size` is 1. Got: {self.temporal_patch_size}")
         if self.rule in _TWO_FRAMES and self.temporal_patch_size != 2:
@@ -336,7 +336,7 @@ class InklingFamily(ImageFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if not (self.do_rescale and self.do_normalize) or len(set(self.image_mean) | set(self.image_std)) > 2:
-            raise PresetError("Inkling 2 is followed where it rescales and normalizes, all channels alike")
+            raise PresetError("Inkling 2 is supported only where it rescales and normalizes, all channels alike")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         factor = np.float32(1.0 / self.rescale_factor)
@@ -390,7 +390,7 @@ class FirstInklingFamily(FloatFamily):
         super().check(backend)
         if not (self.do_resize and self.do_rescale) or self.rescale_image_frac:
             raise PresetError(
-                "Inkling is followed where it rescales, with `do_resize` and without `rescale_image_frac`"
+                "Inkling is supported only where it rescales, with `do_resize` and without `rescale_image_frac`"
             )
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
@@ -573,7 +573,7 @@ class Glm5Family(PatchFamily):
     def check(self, backend: str) -> None:
         FloatFamily.check(self, backend)
         if self.patch_expand_factor > 1 and backend == "pil":
-            raise PresetError("`patch_expand_factor` is followed in torchvision's arithmetic")
+            raise PresetError("`patch_expand_factor` is supported only in torchvision's arithmetic")
 
     def on_canvas(self, images: DataNode, canvas: DataNode) -> DataNode:
         return in_corner(images, canvas)
@@ -731,7 +731,7 @@ class PixtralFamily(ImageFamily):
         settings["size"] = size_of(settings["size"], True, "`size`", frozenset({"longest_edge"}))
         settings["patch_size"] = size_of(settings["patch_size"], True, "`patch_size`", frozenset({"height", "width"}))
         if settings["patch_size"]["height"] != settings["patch_size"]["width"]:
-            raise PresetError(f"`patch_size` is followed where it is square. Got: {settings['patch_size']}")
+            raise PresetError(f"`patch_size` is supported only where it is square. Got: {settings['patch_size']}")
         return settings
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:

@@ -82,7 +82,7 @@ class SpectralFamily(SoundFamily):
         """Raise PresetError if one of the settings has another value."""
         for name, value in values.items():
             if getattr(self, name) != value:
-                raise PresetError(f"`{name}` is followed where it is {value}. Got: {getattr(self, name)!r}")
+                raise PresetError(f"`{name}` is supported only where it is {value}. Got: {getattr(self, name)!r}")
 
 
 # -- a number of rows --------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class AstFamily(ClipSoundFamily):
     """The Audio Spectrogram Transformer.
 
     Attributes:
-        feature_size: 1.
+        feature_size: the number of channels; only 1 is supported.
         num_mel_bins: bands.
         max_length: rows that there are, cut off or filled with zeros.
         do_normalize, mean, std: whether `mean` is subtracted, and twice `std` divided by.
@@ -515,7 +515,7 @@ class SampleFamily(RowFamily):
     """Sounds as they are, of one channel.
 
     Attributes:
-        feature_size: 1.
+        feature_size: the number of channels; only 1 is supported.
     """
 
     feature_size: int = 1

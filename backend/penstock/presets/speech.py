@@ -51,7 +51,7 @@ class SoundFamily(Family):
 
     def check(self, backend: str) -> None:
         if self.padding_side != "right":
-            raise PresetError(f"`padding_side` is followed to the right. Got: {self.padding_side!r}")
+            raise PresetError(f"`padding_side` is supported only on the right. Got: {self.padding_side!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ class WhisperFamily(SoundFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.padding_value:
-            raise PresetError(f"`padding_value` is followed where it is 0. Got: {self.padding_value}")
+            raise PresetError(f"`padding_value` is supported only where it is 0. Got: {self.padding_value}")
         if self.most <= self.n_fft // 2:
             raise PresetError(f"`max_length`: {self.most} samples are too few for a transform of {self.n_fft}")
         samples = self.chunk_length * self.sampling_rate
@@ -135,7 +135,7 @@ class WaveFamily(SoundFamily):
     """wav2vec 2.0 and its relatives: the sound itself, with mean 0 and variance 1.
 
     Attributes:
-        feature_size: 1.
+        feature_size: the number of channels; only 1 is supported.
         do_normalize: whether sounds are normalized.
     """
 
@@ -189,7 +189,7 @@ class CodecFamily(SoundFamily):
     """Sounds for codecs: one channel, padded to whole blocks of the codec.
 
     Attributes:
-        feature_size: 1.
+        feature_size: the number of channels; only 1 is supported.
     """
 
     feature_size: int = 1
@@ -227,7 +227,9 @@ class CodecFamily(SoundFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.feature_size != 1:
-            raise PresetError(f"`feature_size` is 1: sounds of one channel are followed. Got: {self.feature_size}")
+            raise PresetError(
+                f"`feature_size` is 1: only sounds of one channel are supported. Got: {self.feature_size}"
+            )
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         step, length = self.chunks or (self.multiple, self.multiple)
@@ -320,7 +322,7 @@ class KyutaiFamily(EncodecFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.padding_value:
-            raise PresetError(f"`padding_value` is followed where it is 0. Got: {self.padding_value}")
+            raise PresetError(f"`padding_value` is supported only where it is 0. Got: {self.padding_value}")
         if min(self.audio_silence_prefix_seconds, self.audio_delay_seconds) < 0:
             raise PresetError("`audio_silence_prefix_seconds` and `audio_delay_seconds` are not negative")
 

@@ -99,10 +99,10 @@ class AnyresFamily(_TileFamily):
         if self.do_center_crop and not self.crop_size:
             raise PresetError("`do_center_crop` needs a `crop_size`")
         if height != width:
-            raise PresetError(f"`size` is followed where tiles are square. Got: {dict(self.size)}")
+            raise PresetError(f"`size` is supported only where tiles are square. Got: {dict(self.size)}")
         if self.crop_size and (self.crop_size["height"], self.crop_size["width"]) != self.tile:
             raise PresetError(
-                f"`crop_size` is followed where it is that of a tile, {self.tile}. Got: {dict(self.crop_size)}"
+                f"`crop_size` is supported only where it is that of a tile, {self.tile}. Got: {dict(self.crop_size)}"
             )
         for pinpoint in self.image_grid_pinpoints:
             if pinpoint[0] % height or pinpoint[1] % width:
@@ -281,7 +281,7 @@ class OvisFamily(GridFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.crop_to_patches and self.tile[0] != self.tile[1]:
-            raise PresetError(f"`size` is followed where tiles are square. Got: {dict(self.size)}")
+            raise PresetError(f"`size` is supported only where tiles are square. Got: {dict(self.size)}")
 
     def _told(self, tiles: DataNode, canvas: DataNode | list[int]) -> DataNode:
         if not self.crop_to_patches:
@@ -670,7 +670,7 @@ class LlamaFamily(_TileFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if not (self.do_rescale and self.do_normalize):
-            raise PresetError("Llama 4 is followed where it rescales and normalizes")
+            raise PresetError("Llama 4 is supported only where it rescales and normalizes")
 
     def fuses_factor(self, backend: str) -> bool:
         return False
@@ -723,7 +723,9 @@ class MllamaFamily(_TileFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if not self.do_pad or self.max_image_tiles < 1:
-            raise PresetError("Llama 3.2 Vision is followed where `do_pad` is set, and `max_image_tiles` positive")
+            raise PresetError(
+                "Llama 3.2 Vision is supported only where `do_pad` is set, and `max_image_tiles` positive"
+            )
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         tile, max_tiles = list(self.tile), self.max_image_tiles

@@ -479,10 +479,10 @@ _LLAMA3_MIN_DIFFERENCE = 0.1
 class VideoLlama3Family(VideoFamily):
     """Videos of VideoLLaMA 3, with a mask of the tokens that differ from those of the previous frame.
 
-    The mask equals that of the class, except for tokens whose mean difference is within rounding of the limit.
+    The mask equals that of transformers' processor, except for tokens whose mean difference is within rounding of the limit.
 
     Attributes:
-        size: `shortest_edge` of a frame, `longest_edge` of a video.
+        size: `shortest_edge`: the fewest pixels of a frame; `longest_edge`: the most pixels of a whole video.
         use_token_compression: whether tokens are masked.
     """
 
@@ -731,7 +731,9 @@ class SmolVideoFamily(FrameFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if not self.do_resize or self.size.get("longest_edge", 0) > _SMOL_MAX_EDGE:
-            raise PresetError(f"SmolVLM's videos are followed where they are resized, to at the most {_SMOL_MAX_EDGE}")
+            raise PresetError(
+                f"SmolVLM's videos are supported only where they are resized, to at the most {_SMOL_MAX_EDGE}"
+            )
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
         size: DataNode | list[int] = [self.size.get("height", 0), self.size.get("width", 0)]
@@ -785,7 +787,7 @@ class VivitVideoFamily(ClipFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if not self.do_rescale:
-            raise PresetError("`do_rescale`: ViViT's videos are followed where they are rescaled")
+            raise PresetError("`do_rescale`: ViViT's videos are supported only where they are rescaled")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         frames = fn.rescale_normalize(self.prepared(data, backend), divisor=self.divisor()) - 1.0

@@ -120,7 +120,7 @@ FAMILY.each(
         )
     ],
 )
-# A size that is rounded to what it was is no change, unless the dimension goes along with another.
+# A dimension whose size rounds back to the input's is not resampled, unless it is grouped with one that changes.
 FAMILY.each(
     "tensor_resize",
     {"floats": FLOATS, "four": FOUR},

@@ -171,8 +171,8 @@ def test_damaged_images_are_left_alone() -> None:
     np.testing.assert_array_equal(third, by_pillow(FILES[0]))
 
 
-def test_what_decoders_differ_about_is_left() -> None:
-    """With quantizers larger than any encoder's, sums exceed the bits on which all decoders agree."""
+def test_skips_files_on_which_decoders_disagree() -> None:
+    """The GPU's decoder leaves out files whose quantizers let sums exceed the bits on which all decoders agree."""
     black_and_white = np.where(RNG.integers(0, 2, (48, 64, 1)) > 0, np.uint8(255), np.uint8(0)).repeat(3, 2)
     file = encoded(black_and_white, quality=100).copy()
     for place in np.flatnonzero((file[:-1] == 0xFF) & (file[1:] == 0xDB)).tolist():

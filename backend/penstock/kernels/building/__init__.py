@@ -123,13 +123,13 @@ def build_levels(architecture: str, processes: int = 2) -> Built:
 
 
 def build_cuda_here(threads: int = 2) -> int:
-    """Compile the CUDA kernels for all GPUs, into the checkout, from where it and wheels take them.
+    """Compile the CUDA kernels for all GPUs into the checkout, where it and the building of wheels find them.
 
     Args:
-        threads: that compile at once.
+        threads: the number of threads that compile.
 
     Returns:
-        How many were compiled.
+        The number of kernels compiled.
 
     Raises:
         ValueError: this is no checkout.

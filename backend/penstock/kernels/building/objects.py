@@ -97,7 +97,7 @@ def _codegen(target: Target) -> _Codegen:
     context.get_executable = _executable
     # numba has compiled its functions that count references for this machine.
     with global_compiler_lock:
-        rtsys._library = compile_nrt_functions(context)  # private: what it links to all code
+        rtsys._library = compile_nrt_functions(context)  # private: the library that numba links into all generated code
     return made
 
 

@@ -27,7 +27,7 @@ def _in_vectors(source: Any, like: Any) -> bool:
     """Return whether vectors can hold numbers of the type of ``source`` and be stored in that of ``like``. For use in
     kernels.
     """
-    raise TypeError("for use inside of numba kernels")
+    raise TypeError("this function can only be called in numba kernels")
 
 
 # numba compares the signatures of overloads, annotations included, so this function has none.

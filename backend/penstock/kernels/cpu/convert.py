@@ -16,7 +16,7 @@ def converted(value: Any, like: Any) -> Any:
     """Return ``value`` in the type of ``like``; integers are rounded half away from zero and saturate. For use in
     kernels.
     """
-    raise TypeError("for use inside of numba kernels")
+    raise TypeError("this function can only be called in numba kernels")
 
 
 # numba compares the signatures of overloads, annotations included, so these functions have none.

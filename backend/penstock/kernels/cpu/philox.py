@@ -35,7 +35,7 @@ TO_UNIT = np.float32(2.0**-32)
 
 def _parts(key: Key) -> tuple[np.uint64, np.uint64]:
     """Return a key, and the block that positions count from. For use in kernels."""
-    raise TypeError("for use inside of numba kernels")
+    raise TypeError("this function can only be called in numba kernels")
 
 
 # numba compares the signatures of overloads, annotations included, so this function has none.

@@ -90,7 +90,7 @@ def _number(value: Any, like: Any) -> Any:
     """Return a stored sample in the type of ``like``, as libsndfile converts it; integers span int32. For use in
     kernels.
     """
-    raise TypeError("for use inside of numba kernels")
+    raise TypeError("this function can only be called in numba kernels")
 
 
 # numba compares the signatures of overloads, annotations included, so these functions have none.

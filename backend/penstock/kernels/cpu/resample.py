@@ -342,7 +342,7 @@ def _whole(value: np.float32, like: np.generic) -> np.float32:
     """Return a value as the type of ``like`` would hold it, as float32: saturated, rounded half to even. For use in
     kernels.
     """
-    raise TypeError("for use inside of numba kernels")
+    raise TypeError("this function can only be called in numba kernels")
 
 
 # numba compares the signatures of overloads, annotations included, so these functions have none.

@@ -76,7 +76,7 @@ def _between(
 
 def rounds_vectors(like: Any) -> bool:
     """Return whether vectors are rounded to the type of ``like``: not to wide integers. For use in kernels."""
-    raise TypeError("for use inside of numba kernels")
+    raise TypeError("this function can only be called in numba kernels")
 
 
 # numba compares the signatures of overloads, annotations included, so this function has none.

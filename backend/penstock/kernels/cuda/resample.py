@@ -131,7 +131,7 @@ STRIP_LIMITS = StripLimits(
     least_columns=16,
     read_rows=_READ_ROWS,
     own_bytes=layout_of(_Resample).dtype.itemsize + 4 * 2 * max(_KNOWN_CHANNELS),
-    # Every supported GPU offers a block as much.
+    # Bytes of shared memory; every supported GPU offers a block at least as many.
     most_shared=64 * 1024,
 )
 

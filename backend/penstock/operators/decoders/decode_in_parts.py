@@ -27,7 +27,7 @@ class _InParts(Protocol):
 
     @property
     def planned(self) -> PlannedResampling:
-        """The plan by which they are computed."""
+        """The resampling plan of the outputs."""
 
     def resize(self, rows: np.ndarray, addresses: np.ndarray) -> None:
         """Compute the outputs of ``rows`` (ascending) from whole images that are stored elsewhere."""

@@ -171,7 +171,9 @@ class ReferenceResizing(ResizingOperator):
             and self.args["reference"] == "torchvision"
             and (dtype == FLOAT or self.args["as_floats"] or not self.args["antialias"])
         ):
-            raise ValueError("torchvision's lanczos is followed for images of uint8, as bytes and with `antialias`")
+            raise ValueError(
+                "torchvision's lanczos is supported only for images of uint8, as bytes and with `antialias`"
+            )
 
     def plan_axes(self, samples: Samples, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if self._reference is None:

@@ -112,7 +112,7 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
 
 
 def _is_in_archive(files: Files, component: Component) -> bool:
-    """Return whether the header of a file of this size precedes it in its archive."""
+    """Return whether the tar header just before ``component`` in its archive records its size."""
     if component.start < tarfile.BLOCKSIZE:
         return False
     block = files.read_range(component.archive, component.start - tarfile.BLOCKSIZE, tarfile.BLOCKSIZE)

@@ -207,7 +207,7 @@ class FeatureExtractor(Processor):
     ) -> Features:
         """Return the features of families that pad spectra rather than sounds."""
         if family.fills_to_longest_only and (filling.way != _LONGEST or filling.cuts):
-            raise ValueError("Sounds of this class are followed with `padding=True`, and without `truncation`")
+            raise ValueError("Sounds of this class are supported only with `padding=True`, and without `truncation`")
         outputs = self._outputs(sounds, settings)
         units = [family.units(sound, each) for sound, each in zip(sounds, outputs)]
         if filling.most is not None and filling.cuts:

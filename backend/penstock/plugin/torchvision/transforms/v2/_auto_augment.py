@@ -235,7 +235,7 @@ class AutomaticAugmentation(OwnTransform):
         return _AUGMENTATIONS[name](image, magnitude, **how)
 
     def drawn(self, image: Leaf, space: Space, bins: int, extents: tuple[int, int], level: Callable[[], int]) -> Leaf:
-        """Apply a random augmentation, with the magnitude whose number ``level`` returns."""
+        """Apply an augmentation drawn at random from ``space``; ``level`` returns the index of its magnitude's bin."""
         name = list(space)[numbers().below(0, len(space))]
         return self.applied(image, name, _magnitude(space[name], bins, extents, level))
 
