@@ -74,7 +74,7 @@ def test_functions_by_value_may_call_each_other() -> None:
     assert [again(n) for n in (4, 7)] == [True, False]
     assert again.__globals__["odd"] is not odd
     assert again.__globals__["odd"].__globals__["even"] is again
-    assert (again.__module__, again.__doc__) == (__name__, "Whether a number is even.")
+    assert (again.__module__, again.__doc__) == (__name__, "Return whether a number is even.")
 
 
 def test_importable_functions_go_by_name() -> None:

@@ -411,7 +411,7 @@ def test_whisper_s_features(filters: int) -> None:
     assert features.dtype == np.float32
     for signal, given in zip(sounds, features):
         # The class itself differs from this by up to 5.2e-5; its filters are rounded later than those of `fn.mel_filter_bank`.
-        np.testing.assert_allclose(given, log_mel(signal, filters), atol=8e-5)
+        np.testing.assert_allclose(given, log_mel(signal, filters), atol=1e-4)
 
 
 def test_waves_have_mean_0_and_variance_1(tmp_path: Path) -> None:
@@ -834,7 +834,7 @@ def test_prompts_of_several_images() -> None:
     assert features.pixel_values.shape == (2, 2, 3, 400, 400)
     assert features.pixel_attention_mask.sum(axis=(2, 3)).tolist() == [[380 * 400, 390 * 400], [400 * 400, 0]]
     onevision = ImageProcessor({"image_processor_type": "LlavaOnevisionImageProcessor"})
-    with pytest.raises(presets.PresetError, match="makes no tiles"):
+    with pytest.raises(presets.PresetError, match="does not tile"):
         onevision([images[:2], images[2:]])
 
 

@@ -16,7 +16,7 @@ class TritonPythonModel:
     """Runs all requests of an execution through the network as one batch."""
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Loads the network that lies beside this file."""
+        """Load the network that lies beside this file."""
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = len(os.sched_getaffinity(0))
         # Threads that spin while they wait would take the cores from preprocessing.
@@ -27,7 +27,7 @@ class TritonPythonModel:
         self.inputs, self.outputs = ([one["name"] for one in configuration[kind]] for kind in ("input", "output"))
 
     def execute(self, requests: list[Any]) -> list[Any]:
-        """One response for each request, with its part of the batch's outputs."""
+        """Return one response for each request, with its part of the batch's outputs."""
         # Triton puts only requests of the same shape into an execution.
         inputs = {name: [_as_array(request, name) for request in requests] for name in self.inputs}
         batch = {name: arrays[0] if len(arrays) == 1 else np.concatenate(arrays) for name, arrays in inputs.items()}
@@ -41,12 +41,12 @@ class TritonPythonModel:
 
 
 def _as_array(request: Any, name: str) -> np.ndarray:
-    # Right whatever numpy the server's Python backend was built for; `as_numpy` is not.
+    # Correct for every numpy version that the server's Python backend was built for, unlike `as_numpy`.
     return np.from_dlpack(pb_utils.get_input_tensor_by_name(request, name))
 
 
 def _as_tensor(name: str, array: np.ndarray) -> Any:
     if NUMPY_1:
         return pb_utils.Tensor(name, array)
-    # Servers up to 24.10 do not know the arrays of numpy 2, but they know DLPack.
+    # Servers up to 24.10 do not accept arrays of numpy 2, but do accept DLPack.
     return pb_utils.Tensor.from_dlpack(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))
