@@ -109,7 +109,12 @@ class WhisperFamily(SoundFamily):
             window_fn=(0.5 - 0.5 * np.cos(angles)).tolist(),
         )
         mel = fn.mel_filter_bank(
-            power, nfilter=self.feature_size, sample_rate=float(self.sampling_rate), freq_low=0.0, freq_high=_MAX_HZ
+            power,
+            nfilter=self.feature_size,
+            sample_rate=float(self.sampling_rate),
+            freq_low=0.0,
+            freq_high=_MAX_HZ,
+            reference="librosa",
         )
         # (log10(max(x, 1e-10)) + 4) / 4; the last window is dropped.
         logarithms = fn.to_decibels(mel, multiplier=0.25, reference=1e-4, cutoff_db=-1.5)[

@@ -65,6 +65,24 @@ def test_bands_of_equal_power_per_hertz_are_equal() -> None:
     np.testing.assert_allclose(bands[3:], 1024 / RATE, rtol=0.1)
 
 
+@pytest.mark.parametrize("layout", ["ft", "tf"])
+def test_librosa_s_bands_are_computed_in_double_precision(layout: str) -> None:
+    edges = 200 / 3 * np.linspace(0, 12, 6)  # linear, below 1 kHz
+    frequencies = np.linspace(0, 8000, 257)[None]
+    rising = (frequencies - edges[:-2, None]) / (edges[1:-1] - edges[:-2])[:, None]
+    falling = (edges[2:, None] - frequencies) / (edges[2:] - edges[1:-1])[:, None]
+    weights = np.maximum(0, np.minimum(rising, falling)) * (2 / (edges[2:] - edges[:-2]))[:, None]
+    # A spectrum for each frequency, of which only that one has power: sums are single weights.
+    powers = np.eye(257, dtype=np.float32)
+    bands = first(
+        lambda x: fn.mel_filter_bank(
+            fn.reinterpret(x, layout=layout), nfilter=4, sample_rate=16000.0, freq_high=800.0, reference="librosa"
+        ),
+        powers,
+    )
+    np.testing.assert_array_equal(bands if layout == "ft" else bands.T, weights.astype(np.float32))
+
+
 def test_decibels_fall_by_ten_for_a_tenth_of_the_power() -> None:
     levels = first(lambda x: fn.to_decibels(x, cutoff_db=-25.0), np.float32([10, 1, 0.1, 0.01, 0]))
     np.testing.assert_allclose(levels, [0, -10, -20, -25, -25], atol=1e-4)
@@ -123,6 +141,7 @@ def test_decoding_gives_back_what_was_encoded() -> None:
         (lambda x: fn.spectrogram(x), tone(1).astype(np.float64), "float32"),
         (lambda x: fn.power_spectrum(x, axis=3), tone(1), r"out of bounds \[0, 1\)"),
         (lambda x: fn.mel_filter_bank(x, freq_low=9000.0, freq_high=100.0), tone(1), "freq"),
+        (lambda x: fn.mel_filter_bank(x, reference="torchaudio"), tone(1)[None], "`reference` must be"),
         (lambda x: fn.to_decibels(x, reference=0.0), tone(1), "can't be zero"),
         (lambda x: fn.mfcc(x), tone(1), "number of dimensions 1"),
         (lambda x: fn.mfcc(x, dct_type=1, normalize=True), tone(1)[None], "Ortho-normalization is not supported"),

@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.kernels import c_math
 from penstock.operators.audio._axes import WeightedSums, combine_along, combine_batch, spectral_spec
+from penstock.operators.audio._mel_bands import band_weights
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, random_arrays, spectrograms
 
@@ -51,6 +52,13 @@ class MelFilterBank(Operator[int, WeightedSums]):
             ),
             Argument("nfilter", "int32", 128, "Number of bands.", example=20),
             Argument("normalize", "bool", True, "Divide each band's weights by half its width."),
+            Argument(
+                "reference",
+                "string",
+                "dali",
+                "Whose bands: `dali`: with edges in single precision; `librosa`: in double precision, as Whisper's, too.",
+                choices=("dali", "librosa"),
+            ),
             Argument("sample_rate", "float", 44100.0, "Sample rate of the signal, in Hz."),
         ),
         shown=(Example({"sample_rate": 16000.0, "nfilter": 64}, (spectrograms,)),),
@@ -72,6 +80,8 @@ class MelFilterBank(Operator[int, WeightedSums]):
             raise RuntimeError(
                 f'Unsupported mel_formula value "{self.args["mel_formula"]}". Supported values are: "slaney", "htk"'
             )
+        if self.args["reference"] not in ("dali", "librosa"):
+            raise RuntimeError(f'`reference` must be "dali" or "librosa". Got: "{self.args["reference"]}"')
 
     def describe(self, workspace: Workspace[int, WeightedSums]) -> list[OutputSpec]:
         spec = spectral_spec(workspace)
@@ -87,7 +97,9 @@ class MelFilterBank(Operator[int, WeightedSums]):
             raise RuntimeError("A spectrogram must have at least one dimension")
         form = shape[axis], math.prod(shape[axis + 1 :]) == 1
         if form not in self._filters:
-            self._filters[form] = self._make_filters(*form)
+            self._filters[form] = (
+                self._make_filters(*form) if self.args["reference"] == "dali" else self._exact_filters(form[0])
+            )
         sample.plan = self._filters[form]
         shape[axis] = self.args["nfilter"]
         return tuple(shape)
@@ -97,6 +109,20 @@ class MelFilterBank(Operator[int, WeightedSums]):
 
     def compute_batch(self, workspace: Workspace[int, WeightedSums]) -> None:
         combine_batch(workspace.state, workspace)
+
+    def _exact_filters(self, bins: int) -> WeightedSums:
+        """Return triangular filters computed in double precision."""
+        weights = band_weights(
+            bins,
+            self.args["nfilter"],
+            self._low,
+            self._high,
+            self._rate,
+            formula=self.args["mel_formula"],
+            area=self.args["normalize"],
+            in_mel=False,
+        )
+        return _banded(weights.T.astype(np.float32))
 
     def _make_filters(self, bins: int, last_axis: bool) -> WeightedSums:
         """Return triangular filters whose edges are in single precision, as DALI's.
