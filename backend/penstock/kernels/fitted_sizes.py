@@ -391,7 +391,7 @@ def _detectron2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _shorter(height: int, width: int, arguments: SizeArguments) -> tuple[int, float]:
-    """Return the shorter side, and by which number the longer one is told."""
+    """Return the shorter side, rounded, and the exact value from which the longer side is computed."""
     shorter, longer = float(min(height, width)), float(max(height, width))
     if longer / shorter * arguments.least > arguments.most:
         exact = arguments.most * shorter / longer

@@ -145,11 +145,11 @@ class Sampling(Stage):
 
     @property
     def reduction(self) -> float:
-        """How many rows and columns of the input become one, at least; 1 if that is unknown."""
+        """The least number of rows and columns of the input that become one; 1 if that is unknown."""
         return 1.0
 
     def of_reduced(self, scale: int) -> Sampling | None:
-        """A sampling of the image at one out of ``scale`` rows and columns, to the same size; None if there is none."""
+        """Return a sampling of the image reduced by ``scale`` to the same output size; None if impossible."""
         return None
 
     def narrowed(self, placement: Placement) -> Sampling | None:
@@ -282,7 +282,7 @@ class PixelSource(Operator[State, Plan, Plans]):
         return False
 
     def reductions(self, sample: Sample[State, Plan, Plans]) -> tuple[int, ...]:
-        """The scales at which :meth:`decode_part` may be asked to decode a sample: one out of so many rows and columns, largest first."""
+        """Return the divisors by which :meth:`decode_part` can reduce the rows and columns of a sample, largest first."""
         return ()
 
     def decode_part(self, sample: Sample[State, Plan, Plans], part: Region, scale: int = 1) -> np.ndarray | None:

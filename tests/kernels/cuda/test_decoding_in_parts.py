@@ -412,7 +412,7 @@ def test_a_batch_more_is_begun_unless_it_takes_much_memory(
 ) -> None:
     monkeypatch.setattr(image_codec_gpu, "_WORTH_AHEAD", most)
     # Do not begin additional batches because of small ones.
-    monkeypatch.setattr(turns, "_LITTLE", 0)
+    monkeypatch.setattr(turns, "_MAX_PIXELS_OF_TINY_BATCH", 0)
     monkeypatch.setattr(turns, "_SMALL", 0)
     images, given = photographs(9), 0
 

@@ -125,7 +125,7 @@ _LARGE, _DENSEST = 1 << 28, 10_000
 
 
 def parse_header(encoded: np.ndarray) -> ImageHeader:
-    """Return the header of an image other than a JPEG, parsed by the libraries, which must be trusted with it."""
+    """Return the header of an image other than a JPEG, parsed by a library in this process: the file must be safe for it."""
     codec = nvimgcodec()
     if codec is not None:
         try:

@@ -6,9 +6,9 @@ TURNS = 6
 """How many take turns at very small batches, at most."""
 TURNS_OF_REQUESTS = 3
 """As many, where batches are not begun ahead, but when somebody asks for them."""
-# Batches of this few images, or of images of this few pixels, leave the GPU idle at times; those of this few pixels, for most of the time.
-_FEW, _SMALL, _LITTLE = 8, 1 << 19, 1 << 22
-_TURNS_OF_FEW = 3
+# Small batches, or batches of small images, leave the GPU idle at times; tiny batches do for most of the time.
+_MAX_IMAGES_OF_SMALL_BATCH, _MAX_PIXELS_OF_SMALL_IMAGE, _MAX_PIXELS_OF_TINY_BATCH = 8, 1 << 19, 1 << 22
+_TURNS_OF_SMALL_BATCHES = 3
 # Batches that are in flight anyway: one is completed when the next is begun.
 _BEGUN = 2
 
@@ -28,10 +28,14 @@ class TurnTaking:
 
     def next(self, count: int, pixels: int) -> int:
         """Return which takes ``count`` images of this many pixels together; large batches always have the first."""
-        if pixels <= _LITTLE:
+        if pixels <= _MAX_PIXELS_OF_TINY_BATCH:
             turns = self._most
         else:
-            turns = _TURNS_OF_FEW if count <= _FEW or pixels <= _SMALL * count else 1
+            turns = (
+                _TURNS_OF_SMALL_BATCHES
+                if count <= _MAX_IMAGES_OF_SMALL_BATCH or pixels <= _MAX_PIXELS_OF_SMALL_IMAGE * count
+                else 1
+            )
         self.idle = max(turns - _BEGUN, 0)
         self._turn = (self._turn + 1) % turns
         return self._turn

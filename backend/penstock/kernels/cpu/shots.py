@@ -15,7 +15,7 @@ from penstock.kernels.cpu.options import njit
 from penstock.kernels.cpu.philox import ELEMENT_STRIDE, block, canonical, canonical_of
 from penstock.kernels.random_keys import Key
 
-_FEW = 12.0
+_MIN_MEAN_FOR_REJECTION = 12.0
 
 
 _TERMS = 12
@@ -31,7 +31,7 @@ def poisson_terms(mean: float, terms: np.ndarray) -> None:
     itself.
     """
     terms[0] = mean
-    if mean < _FEW:
+    if mean < _MIN_MEAN_FOR_REJECTION:
         terms[1] = math.exp(-mean)
         return
     m = math.floor(mean)
@@ -96,7 +96,7 @@ def _poisson_of_few(key: Key, stream: np.uint64, n: np.uint64, limit: float, wor
 def poisson(
     key: Key, stream: np.uint64, n: np.uint64, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray
 ) -> float:
-    """Return a Poisson-distributed number for the mean, at least ``_FEW``, with these :func:`poisson_terms`.
+    """Return a Poisson-distributed number with a mean of at least ``_MIN_MEAN_FOR_REJECTION``, given its :func:`poisson_terms`.
 
     ``factorials`` is the cache of :func:`log_factorial_of`.
 
@@ -162,7 +162,7 @@ def replace_by_shots(
             if terms[0] != mean:
                 poisson_terms(np.float64(mean), terms)
             n, chunk = start + np.uint64(ELEMENT_STRIDE * e), e // _CHUNK
-            if terms[0] >= _FEW:
+            if terms[0] >= _MIN_MEAN_FOR_REJECTION:
                 count = np.float32(poisson(key, stream, n, terms, factorials, spare))
             else:
                 if chunk != drawn:

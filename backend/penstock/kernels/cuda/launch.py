@@ -28,7 +28,7 @@ Shape = tuple[int, ...]
 _ALIGNMENT = 16
 _MIN_PINNED = 64 * 1024
 # Up to this many arrays are copied faster one by one than by compiled code, which needs their addresses first.
-_FEW = 2
+_MAX_PLAIN_COPIES = 2
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ class Staging:
             offsets.append(size)
             size += -(-own // _ALIGNMENT) * _ALIGNMENT
         pinned = self.take(size)
-        if len(parts) <= _FEW or not pack_arrays(parts, sizes, offsets, pinned.address):
+        if len(parts) <= _MAX_PLAIN_COPIES or not pack_arrays(parts, sizes, offsets, pinned.address):
             for part, own, offset in zip(parts, sizes, offsets):
                 pinned.bytes[offset : offset + own] = part.reshape(-1).view(np.uint8)
         return pinned, offsets, size

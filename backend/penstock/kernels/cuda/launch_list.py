@@ -11,7 +11,7 @@ from penstock.tensors.driver import context_of, driver
 from penstock.tensors.streams import Event, Stream
 
 # Calls for which a new list has room: most lists have fewer.
-_FEW = 32
+_INITIAL_CALLS = 32
 # The words of a call after its function and this many arguments.
 _AFTER_ONE, _AFTER_TWO, _AFTER_FOUR = ((0,) * (CALL_WORDS - 1 - count) for count in (1, 2, 4))
 
@@ -28,7 +28,7 @@ class LaunchList:
 
     def __init__(self, stream: Stream) -> None:
         self._stream, self._driver = stream, driver()
-        self._calls, self._count = np.zeros((_FEW, CALL_WORDS), np.int64), 0
+        self._calls, self._count = np.zeros((_INITIAL_CALLS, CALL_WORDS), np.int64), 0
         # Calls that are not in the array yet.
         self._rows = [(self._driver.set_context, context_of(stream.device_id), *_AFTER_ONE)]
         self.kept: list[object] = []

@@ -314,7 +314,7 @@ def _bases_of(batch: TensorListGPU) -> list[int]:
 
 def _kind(workspace: Batch, bases: Sequence[int], varying: Collection[str]) -> object:
     """Return a key that is equal for batches with the same launches; None if unknown. ``bases``: of the inputs."""
-    # Kernels read several elements at a time from addresses with this alignment, which made-up addresses have.
+    # Kernels read several elements at a time from addresses with this alignment, which placeholder addresses have.
     if functools.reduce(operator.or_, bases, 0) % ALIGNMENT:
         return None
     parts: list[Any] = [require_cupy().cuda.get_current_stream().ptr, workspace.batch_size]

@@ -1,4 +1,4 @@
-"""Recording an operator's launches for a kind of batch, with made-up addresses that real ones replace later.
+"""Recording an operator's launches for a kind of batch, with placeholder addresses that real ones replace later.
 
 ``compute_batch`` runs on placeholders for its batches. The recorder notes each pointer among descriptors and arguments
 as an offset from some base, so that :mod:`penstock.kernels.cuda.program` can fill in the addresses of each run.
@@ -19,7 +19,7 @@ from penstock.kernels.cuda.sources import Kernel
 from penstock.kernels.cuda.structs import Records
 from penstock.tensors import TensorListGPU
 
-# A made-up address encodes a base and a signed offset from it. All of them are above any real address.
+# A placeholder address encodes a base and a signed offset from it. All of them are above any real address.
 _FIRST, _APART = 1 << 60, 1 << 40
 ALIGNMENT, _WIDE_ALIGNMENT = 16, 256
 # The bases: scratch memory of a run, tables, memory kept across runs, then one for each batch or sample; the
@@ -180,19 +180,19 @@ class Recorder:
     # -- called by `launch` ----------------------------------------------------------------------------------------
 
     def scratch(self, size: int) -> int:
-        """Return the made-up address of ``size`` bytes that are needed during a run."""
+        """Return the placeholder address of ``size`` bytes that are needed during a run."""
         place = self._scratch_bytes
         self._scratch_bytes += -(-size // _WIDE_ALIGNMENT) * _WIDE_ALIGNMENT
         return _address(SCRATCH, place)
 
     def kept(self, size: int) -> int:
-        """Return the made-up address of ``size`` bytes whose contents live as long as the program."""
+        """Return the placeholder address of ``size`` bytes whose contents live as long as the program."""
         place = self._kept_bytes
         self._kept_bytes += -(-size // _WIDE_ALIGNMENT) * _WIDE_ALIGNMENT
         return _address(KEPT, place)
 
     def table(self, array: np.ndarray) -> int:
-        """Return the made-up address of an array that stays on the device as long as the program lives."""
+        """Return the placeholder address of an array that stays on the device as long as the program lives."""
         return _address(TABLES, self._tables.add(np.ascontiguousarray(array)))
 
     def launch(
@@ -216,7 +216,7 @@ class Recorder:
             raise CannotRecord("a launch for all batches that depends on one")
         (self._once if once else self._launches).append(Launch(function, (blocks,), arguments, shared))
 
-    # -- made-up addresses -----------------------------------------------------------------------------------------
+    # -- placeholder addresses -------------------------------------------------------------------------------------
 
     def stand_ins(self, batches: Sequence[object]) -> list[object]:
         """Return placeholders for the batches on the GPU; other batches are returned as they are."""
@@ -270,7 +270,7 @@ class Recorder:
         return Relative(DESCRIPTORS, place)
 
     def _resolved(self, addresses: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Resolve made-up addresses: a mask of those that aren't null, and for these the base and the offset.
+        """Resolve placeholder addresses: return a mask of those that are not null, and the base and offset of these.
 
         Raises:
             CannotRecord: an address points to real memory.
@@ -284,5 +284,5 @@ class Recorder:
 
 
 def _address(base: int, offset: int = 0) -> int:
-    """Return a made-up address."""
+    """Return a placeholder address."""
     return _FIRST + base * _APART + offset

@@ -40,7 +40,7 @@ def check(condition: bool, what: str) -> None:
 
 
 # Always allowed: for damaged files of ordinary size, the libraries' errors say more.
-_FEW = 1 << 24
+_MAX_UNCHECKED_VALUES = 1 << 24
 
 
 def check_density(declared: Declared, available: int, ratio: int, kind: str) -> None:
@@ -53,7 +53,7 @@ def check_density(declared: Declared, available: int, ratio: int, kind: str) -> 
         kind: the format's name, for the message.
     """
     values = declared.height * declared.width * declared.channels
-    if declared.size > ratio * available and values > _FEW:
+    if declared.size > ratio * available and values > _MAX_UNCHECKED_VALUES:
         raise CorruptImageError(
             f"Damaged {kind}: {available} bytes cannot hold the {declared.height}x{declared.width} pixels that the "
             "header tells"
