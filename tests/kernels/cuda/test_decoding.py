@@ -433,7 +433,7 @@ def test_few_images_and_small_ones_are_begun_further_ahead(
     monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
 ) -> None:
     # A sixteenth of the pixels, which take a minute here.
-    monkeypatch.setattr(turns, "_SMALL", turns._SMALL >> 4)
+    monkeypatch.setattr(turns, "_MAX_PIXELS_OF_SMALL_IMAGE", turns._MAX_PIXELS_OF_SMALL_IMAGE >> 4)
     monkeypatch.setattr(turns, "_MAX_PIXELS_OF_TINY_BATCH", turns._MAX_PIXELS_OF_TINY_BATCH >> 4)
     single, small, few, many = Source([2] * 20, 183), Source([12] * 20), Source([8] * 20, 183), Source([9] * 20, 183)
     for source, depth, ahead in ((single, 2, 5), (small, 2, 5), (few, 2, 2), (many, 2, 1), (Source([2] * 20), 1, 0)):

@@ -413,7 +413,7 @@ def test_a_batch_more_is_begun_unless_it_takes_much_memory(
     monkeypatch.setattr(image_codec_gpu, "_WORTH_AHEAD", most)
     # Do not begin additional batches because of small ones.
     monkeypatch.setattr(turns, "_MAX_PIXELS_OF_TINY_BATCH", 0)
-    monkeypatch.setattr(turns, "_SMALL", 0)
+    monkeypatch.setattr(turns, "_MAX_PIXELS_OF_SMALL_IMAGE", 0)
     images, given = photographs(9), 0
 
     @pipeline_def(batch_size=24, num_threads=2, device_id=0, prefetch_queue_depth=2)
