@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.serving.requests import InputSpec, OutputSpec, RequestError, part_of, sample_of, samples_of, to_batch
+from penstock.serving.requests import InputSpec, OutputParts, OutputSpec, RequestError, sample_of, samples_of, to_batch
 from penstock.tensors import TensorListCPU
 from penstock.types import FLOAT, UINT8
 
@@ -45,20 +45,26 @@ def test_samples_become_a_batch() -> None:
 
 def test_parts_of_a_dense_batch_are_views() -> None:
     batch = TensorListCPU.allocate([(2, 3)] * 4, UINT8)
-    part = part_of(batch, 1, 3, OutputSpec("y"))
+    part = OutputParts(batch, OutputSpec("y")).of(1, 3)
     assert part.shape == (2, 2, 3)
     assert np.shares_memory(part, batch.elements)
-    assert part_of(batch, 3, 4, OutputSpec("y")).shape == (1, 2, 3)
+    assert OutputParts(batch, OutputSpec("y")).of(3, 4).shape == (1, 2, 3)
+
+
+def test_parts_of_scalars_in_one_piece_of_memory_have_their_dimension() -> None:
+    scalars = TensorListCPU.allocate([()] * 3, UINT8)
+    assert OutputParts(scalars, OutputSpec("y")).of(0, 2).shape == (2, 1)
+    assert OutputParts(scalars, OutputSpec("y", ndim=1)).of(1, 2).shape == (1,)
 
 
 def test_parts_of_other_kinds() -> None:
     ragged = TensorListCPU([np.zeros(3, np.uint8), np.zeros(2, np.uint8)])
     with pytest.raises(RequestError, match="different shapes"):
-        part_of(ragged, 0, 2, OutputSpec("y"))
-    assert part_of(ragged, 0, 2, OutputSpec("y", is_bytes=True)).tolist() == [[b"\0\0\0"], [b"\0\0"]]
+        OutputParts(ragged, OutputSpec("y")).of(0, 2)
+    assert OutputParts(ragged, OutputSpec("y", is_bytes=True)).of(0, 2).tolist() == [[b"\0\0\0"], [b"\0\0"]]
     scalars = TensorListCPU([np.array(1), np.array(2)])
-    assert part_of(scalars, 0, 2, OutputSpec("y")).tolist() == [[1], [2]]
-    assert part_of(scalars, 0, 2, OutputSpec("y", ndim=1)).tolist() == [1, 2]
+    assert OutputParts(scalars, OutputSpec("y")).of(0, 2).tolist() == [[1], [2]]
+    assert OutputParts(scalars, OutputSpec("y", ndim=1)).of(0, 2).tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -68,19 +74,19 @@ def test_samples_of_any_length_are_split(dense: bool) -> None:
     for sample, part in zip(frames.samples, parts):
         sample[...] = part
     spec = OutputSpec("y", split=True, ndim=2)
-    np.testing.assert_array_equal(part_of(frames, 0, 3, spec), np.concatenate(parts))
-    np.testing.assert_array_equal(part_of(frames, 1, 3, spec), np.concatenate(parts[1:]))
-    np.testing.assert_array_equal(part_of(frames, 1, 2, spec), parts[1])
+    np.testing.assert_array_equal(OutputParts(frames, spec).of(0, 3), np.concatenate(parts))
+    np.testing.assert_array_equal(OutputParts(frames, spec).of(1, 3), np.concatenate(parts[1:]))
+    np.testing.assert_array_equal(OutputParts(frames, spec).of(1, 2), parts[1])
     vectors = TensorListCPU([np.zeros(3), np.zeros(2)])
-    assert part_of(vectors, 0, 2, spec).shape == (5, 1)
+    assert OutputParts(vectors, spec).of(0, 2).shape == (5, 1)
 
 
 def test_what_cannot_be_split() -> None:
     spec = OutputSpec("y", split=True)
     with pytest.raises(RequestError, match="no outer axis"):
-        part_of(TensorListCPU([np.array(1), np.array(2)]), 0, 2, spec)
+        OutputParts(TensorListCPU([np.array(1), np.array(2)]), spec).of(0, 2)
     with pytest.raises(RequestError, match="different shapes"):
-        part_of(TensorListCPU([np.zeros((4, 5)), np.zeros((4, 6))]), 0, 2, spec)
+        OutputParts(TensorListCPU([np.zeros((4, 5)), np.zeros((4, 6))]), spec).of(0, 2)
 
 
 def test_single_values_become_samples() -> None:
@@ -103,4 +109,4 @@ def test_single_values_that_are_no_samples(value: object) -> None:
 
 def test_strings_that_are_all_empty() -> None:
     batch = TensorListCPU([np.zeros((2, 0), np.uint8)])
-    assert part_of(batch, 0, 1, OutputSpec("y", is_bytes=True)).tolist() == [[b"", b""]]
+    assert OutputParts(batch, OutputSpec("y", is_bytes=True)).of(0, 1).tolist() == [[b"", b""]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -217,23 +218,46 @@ class OutputSpec:
     dims: tuple[int, ...] = ()
 
 
-def part_of(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> Any:
-    """Return the samples from ``start`` to ``stop``, or the parts made of them, as one array, with a leading dimension for
-    them; without a copy if possible.
+class OutputParts:
+    """An output of a batch, which is cut into its requests' parts.
 
-    Raises:
-        RequestError: their shapes differ.
+    Args:
+        batch: the output.
+        spec: of the output.
     """
-    start, stop = batch.made_of(start, stop)
-    if start == stop:
-        return _no_parts(batch, spec)
-    if spec.is_bytes:
-        if batch.ndim() > 1:
-            return _strings_of_rows(batch, start, stop, spec)
-        values = [np.asarray(sample).tobytes() for sample in batch.samples[start:stop]]
-        return np.array(values, dtype=np.object_).reshape(-1, *[1] * (spec.ndim - 1))
-    shape = shape_of_part(batch.shapes[start:stop], spec)
-    return _concatenated(batch, start, stop).reshape(shape)
+
+    def __init__(self, batch: TensorList, spec: OutputSpec) -> None:
+        self._batch, self._spec = batch, spec
+
+    def of(self, start: int, stop: int) -> Any:
+        """Return the samples from ``start`` to ``stop``, or the parts made of them, as one array, with a leading dimension for
+        them; without a copy if possible.
+
+        Raises:
+            RequestError: their shapes differ.
+        """
+        batch, spec = self._batch, self._spec
+        start, stop = batch.made_of(start, stop)
+        if start == stop:
+            return _no_parts(batch, spec)
+        if spec.is_bytes:
+            if batch.ndim() > 1:
+                return _strings_of_rows(batch, start, stop, spec)
+            values = [np.asarray(sample).tobytes() for sample in batch.samples[start:stop]]
+            return np.array(values, dtype=np.object_).reshape(-1, *[1] * (spec.ndim - 1))
+        if self._stacked is not None:
+            return self._stacked[start:stop]
+        shape = shape_of_part(batch.shapes[start:stop], spec)
+        return _concatenated(batch, start, stop).reshape(shape)
+
+    @functools.cached_property
+    def _stacked(self) -> Any:
+        """All samples as one array, if they are equal in shape and contiguous in memory, and no part is split."""
+        batch, spec = self._batch, self._spec
+        if spec.split or batch.elements is None or not batch.is_dense_tensor():
+            return None
+        sample = shape_of_part(batch.shapes[:1], spec)[1:]
+        return batch.elements.reshape(len(batch), *sample)
 
 
 def _strings_of_rows(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> np.ndarray:

@@ -41,7 +41,7 @@ from penstock.serving.pipeline_runner import MixUpError, PipelineRunner
 from penstock.serving.probing import run_trial, streams
 from penstock.serving.references import References
 from penstock.serving.refusals import Kind, Refusal, refusal_of
-from penstock.serving.requests import Request, RequestError, joined_on_gpu, part_of, to_batch
+from penstock.serving.requests import OutputParts, Request, RequestError, joined_on_gpu, to_batch
 from penstock.serving.reserved import ReservedOutput
 from penstock.serving.self_check import SelfCheck
 from penstock.serving.settings import ConfigurationError, Settings, settings_of, warn_of_unknown
@@ -259,9 +259,9 @@ class ServedModel:
             for one in accepted:
                 self._answer_batch([one], answers)
             return
-        start = 0
+        parts, start = self._parts(result), 0
         for one in accepted:
-            answers[one.number] = self._part(one.request, result, start, start + one.count, reserved)
+            answers[one.number] = self._part(one.request, result, parts, start, start + one.count, reserved)
             start += one.count
 
     def _run(self, accepted: Sequence[_Accepted]) -> tuple[Result, Mapping[int, ReservedOutput]]:
@@ -309,8 +309,9 @@ class ServedModel:
                     if result.failures:
                         yield refusal_of(result.failures[min(result.failures)], -sent)
                         return
+                    parts = self._parts(result)
                     for start, stop in _uniform_runs(result, self._order):
-                        yield self._part(request, result, start, stop)
+                        yield self._part(request, result, parts, start, stop)
                     sent += _sample_count(result)
         except Exception as error:
             yield refusal_of(error, -sent)
@@ -333,10 +334,17 @@ class ServedModel:
                     )
                 yield result
 
+    def _parts(self, result: Result) -> list[OutputParts]:
+        """Return the outputs, in the order of the configuration, to be cut; none if the run was stopped."""
+        if not result.outputs:
+            return []
+        return [OutputParts(result.outputs[index], spec) for spec, index in zip(self._outputs, self._order)]
+
     def _part(
         self,
         request: Request,
         result: Result,
+        parts: Sequence[OutputParts],
         start: int,
         stop: int,
         reserved: Mapping[int, ReservedOutput] = MappingProxyType({}),
@@ -349,11 +357,10 @@ class ServedModel:
         wanted = set(request.wanted)
         try:
             tensors = {}
-            for spec, index in zip(self._outputs, self._order):
+            for spec, index, cut in zip(self._outputs, self._order, parts):
                 if spec.name in wanted:
-                    batch = result.outputs[index]
-                    tensor = reserved[index].part_of(batch, start) if index in reserved else None
-                    tensors[spec.name] = part_of(batch, start, stop, spec) if tensor is None else tensor
+                    written = reserved[index].part_of(result.outputs[index], start) if index in reserved else None
+                    tensors[spec.name] = cut.of(start, stop) if written is None else written
             return Outputs(tensors)
         except Exception as error:
             return refusal_of(error)
