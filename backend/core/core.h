@@ -354,6 +354,7 @@ typedef struct {
   int64_t width;
   int64_t channels;
   int64_t orientation;  // of its EXIF data; 0: there is none
+  int64_t needs_all_coefficients;  // 1 if it has several scans: it is progressive, or its first scan lacks a component
 } PenstockJpegHeader;
 
 typedef struct {

@@ -33,6 +33,11 @@ bool begins_frame(uint8_t marker) {
          marker != kArithmeticConditioning;
 }
 
+bool begins_progressive_frame(uint8_t marker) {
+  constexpr uint8_t kProcess = 3, kProgressive = 2;
+  return begins_frame(marker) && (marker & kProcess) == kProgressive;
+}
+
 // The integers of a TIFF structure, in its order of bytes.
 class Tiff {
  public:
@@ -103,7 +108,11 @@ bool read_jpeg_header(Bytes file, PenstockJpegHeader &header) {
     const uint8_t marker = file[position + 1];
     const size_t length = big_endian16(file, position + 2);
     if (file[position] != kPrefix) return false;
-    if (marker == kStartOfScan) return is_described;
+    if (marker == kStartOfScan) {
+      // A scan begins with the number of its components.
+      if (position + 4 >= file.size() || file[position + 4] != header.channels) header.needs_all_coefficients = 1;
+      return is_described;
+    }
     const bool has_length = marker != kPrefix && marker != kTemporary && !(kFirstRestart <= marker && marker <= kEndOfImage);
     if (!has_length || position + 2 + length > file.size()) return false;
     // The length counts its own two bytes.
@@ -111,6 +120,7 @@ bool read_jpeg_header(Bytes file, PenstockJpegHeader &header) {
     if (begins_frame(marker)) {
       if (is_described || !read_frame(segment, file.size(), header)) return false;
       is_described = true;
+      header.needs_all_coefficients = begins_progressive_frame(marker);
     } else if (marker == kApp1 && segment.size() >= kExif.size() && std::equal(kExif.begin(), kExif.end(), segment.begin())) {
       header.orientation = tiff_orientation(segment.subspan(kExif.size()));
     }

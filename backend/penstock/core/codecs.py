@@ -21,8 +21,9 @@ def _record(*names: str) -> np.dtype:
     return np.dtype([(name, np.int64) for name in names])
 
 
-JPEG_HEADER = _record("height", "width", "channels", "orientation")
-"""``PenstockJpegHeader``: what a JPEG's header declares, as stored. The orientation is that of its EXIF data; 0: there is none."""
+JPEG_HEADER = _record("height", "width", "channels", "orientation", "needs_all_coefficients")
+"""``PenstockJpegHeader``: what a JPEG's header declares, as stored. The orientation is that of its EXIF data; 0: there is none. All
+coefficients are needed at a time (1) where a file has several scans."""
 ENCODED_IMAGE = _record("data", "size", "output", "height", "width", "top", "left", "bottom", "right", "decoded_by")
 """``PenstockEncodedImage``: an image to decode, and by which decoder it is."""
 

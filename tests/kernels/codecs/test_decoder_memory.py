@@ -14,9 +14,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from penstock.kernels.codecs.decoder_memory import TIFF
+from penstock.data_types import DALIImageType
+from penstock.kernels.codecs.decoder_memory import TIFF, image_memory, memory_of_jpegs
 from penstock.kernels.codecs.headers.declared import Declared
 from penstock.kernels.codecs.headers.jpeg import has_several_scans
+from penstock.kernels.codecs.image_description import EncodedFiles, JpegHeaders
+from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
 
 HEIGHT, WIDTH = 1600, 2500
 # Libraries, numba's compiled functions, and pages that the allocator keeps.
@@ -134,12 +137,38 @@ def test_files_of_several_scans_are_told(options: dict[str, Any], several: bool)
 
 
 def test_a_first_scan_of_one_component_has_others_after_it() -> None:
-    data = saved("JPEG", (40, 60))
-    start = data.index(b"\xff\xda")
-    # The same header before a scan of luma alone.
-    assert has_several_scans(memoryview(data[:start] + b"\xff\xda\0\x08\x01\x01\0\0\x3f\0" + data[start + 14 :]), 3)
+    assert has_several_scans(memoryview(_scans_apart(saved("JPEG", (40, 60)))), 3)
 
 
 def test_a_tile_may_be_larger_than_its_image() -> None:
     small, large = (Declared(16, 16, 3, tile=size) for size in (0, 1 << 30))
     assert TIFF.of(large) == TIFF.of(small) + (2 << 30)
+
+
+def _scans_apart(data: bytes) -> bytes:
+    """Return the header of a JPEG before a scan of luma alone, padded to a file."""
+    start = data.index(b"\xff\xda")
+    return data[:start] + b"\xff\xda\0\x08\x01\x01\0\0\x3f\0" + data[start + 14 :]
+
+
+@pytest.mark.parametrize(
+    "output_type", [DALIImageType.RGB, DALIImageType.GRAY, DALIImageType.ANY_DATA, DALIImageType.YCbCr]
+)
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize("upright", [True, False])
+def test_estimates_of_a_batch_are_those_one_by_one(output_type: DALIImageType, dtype: Any, upright: bool) -> None:
+    exif = turned()
+    encoded = [
+        saved("JPEG", (40, 60)),
+        saved("JPEG", (30, 20), exif=exif),
+        saved("JPEG", (50, 10), progressive=True, exif=exif),
+        saved("JPEG", (16, 16), mode="L"),
+        _scans_apart(saved("JPEG", (24, 33))),
+    ]
+    files = [np.frombuffer(file, np.uint8) for file in encoded]
+    headers = read_jpeg_headers(EncodedFiles(files))
+    assert isinstance(headers, JpegHeaders)
+    sizes = np.array([file.size for file in files])
+    found = memory_of_jpegs(headers, sizes, output_type, np.dtype(dtype), upright)
+    one_by_one = [image_memory(read_header(file), file, output_type, np.dtype(dtype), upright) for file in files]
+    assert found.tolist() == one_by_one

@@ -15,7 +15,7 @@ import numpy as np
 from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.headers import jpeg
 from penstock.kernels.codecs.headers.declared import Declared
-from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
+from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader, JpegHeaders, output_channels
 
 BASE_BYTES = 8 << 20
 """Of any decoder: tables, and blocks of converted values."""
@@ -97,11 +97,30 @@ def image_memory(
     return memory
 
 
+def memory_of_jpegs(
+    headers: JpegHeaders, file_bytes: np.ndarray, output_type: DALIImageType, dtype: np.dtype, adjust_orientation: bool
+) -> np.ndarray:
+    """Return what :func:`image_memory` returns for each of many ordinary JPEGs.
+
+    Args:
+        headers, output_type, dtype, adjust_orientation: as for :func:`image_memory`.
+        file_bytes: the sizes of the files.
+    """
+    height, width, stored = headers.shapes.T
+    pixel = _ordinary_jpeg_pixel(output_type, dtype) + _COEFFICIENT_BYTES * stored * headers.needs_all_coefficients
+    memory: np.ndarray = BASE_BYTES + file_bytes + height * width * pixel
+    channels = stored if output_type == DALIImageType.ANY_DATA else output_channels(output_type, 0)
+    copies = headers.turned.astype(np.int64) * adjust_orientation + headers.isolated
+    return memory + copies * height * width * channels * dtype.itemsize
+
+
+def _ordinary_jpeg_pixel(output_type: DALIImageType, dtype: np.dtype) -> int:
+    """Return the bytes for each pixel of a JPEG that is not CMYK."""
+    return _JPEG_BY_LIBRARY if output_type == DALIImageType.YCbCr or dtype != np.uint8 else _JPEG_IN_PLACE
+
+
 def _jpeg_memory(header: ImageHeader, encoded: np.ndarray, output_type: DALIImageType, dtype: np.dtype) -> int:
-    if header.channels > _MIN_CHANNELS:
-        pixel = _JPEG_CMYK
-    else:
-        pixel = _JPEG_BY_LIBRARY if output_type == DALIImageType.YCbCr or dtype != np.uint8 else _JPEG_IN_PLACE
+    pixel = _JPEG_CMYK if header.channels > _MIN_CHANNELS else _ordinary_jpeg_pixel(output_type, dtype)
     if jpeg.has_several_scans(encoded.data, header.channels):
         pixel += _COEFFICIENT_BYTES * header.channels
     return header.height * header.width * pixel

@@ -171,12 +171,23 @@ class JpegHeaders(Sequence[ImageHeader]):
     def __getitem__(self, index: int | slice) -> ImageHeader | Sequence[ImageHeader]:
         if isinstance(index, slice):
             return JpegHeaders(self._records[index], self.isolated)
-        height, width, channels, orientation = self._records[index].tolist()
+        height, width, channels, orientation, _ = self._records[index].tolist()
         return ImageHeader("jpeg", height, width, channels, BY_EXIF.get(orientation, UPRIGHT), isolated=self.isolated)
 
     def have_at_most(self, pixels: int) -> bool:
         """Return whether none of them has more pixels."""
-        return all(height * width <= pixels for height, width in self.sizes.tolist())
+        return bool((self.pixels <= pixels).all())
+
+    @property
+    def pixels(self) -> np.ndarray:
+        """The number of pixels of each image."""
+        return self.sizes[:, 0] * self.sizes[:, 1]
+
+    @property
+    def needs_all_coefficients(self) -> np.ndarray:
+        """Whether decoders keep all coefficients of each image, as it has several scans."""
+        found: np.ndarray = self._records["needs_all_coefficients"] != 0
+        return found
 
     @property
     def turned(self) -> np.ndarray:

@@ -28,7 +28,7 @@ from penstock.data_types import (
     numpy_dtype,
 )
 from penstock.errors import PenstockError
-from penstock.kernels.codecs.decoder_memory import image_memory
+from penstock.kernels.codecs.decoder_memory import image_memory, memory_of_jpegs
 from penstock.kernels.codecs.decoding import Decoding
 from penstock.kernels.codecs.image_codec import (
     decode,
@@ -412,8 +412,11 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
     def working_bytes(self, workspace: Workspace[Encoded, DecodePlan, DecodePlans]) -> Sequence[int]:
         live = workspace.live_indices
         headers = workspace.plans.headers if live else ()
-        if isinstance(headers, JpegHeaders) and headers.have_at_most(_MAX_PIXELS_WITHOUT_SCAN_COUNT):
-            return ()
+        if isinstance(headers, JpegHeaders):
+            if headers.have_at_most(_MAX_PIXELS_WITHOUT_SCAN_COUNT):
+                return ()
+            if len(headers) == workspace.batch_size:
+                return self._working_bytes_of(headers, workspace.state.files).tolist()
         working = [0] * workspace.batch_size
         for index, header in zip(live, headers):
             if header.format != "jpeg" or header.height * header.width > _MAX_PIXELS_WITHOUT_SCAN_COUNT:
@@ -428,6 +431,16 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             # Images that kernels cannot decode reduced are decoded whole and averaged.
             working += math.prod(header.shape(self.output_type, upright)) * dtype.itemsize
         return working
+
+    def _working_bytes_of(self, headers: JpegHeaders, files: EncodedFiles) -> np.ndarray:
+        """Return the same for each of many ordinary JPEGs."""
+        dtype = numpy_dtype(self.args["dtype"])
+        working = memory_of_jpegs(
+            headers, np.asarray(files.sizes), self.output_type, dtype, self.args["adjust_orientation"]
+        )
+        if self._scale > 1 or self.chooses_scale:
+            working += self._shapes_of(headers).prod(axis=1) * dtype.itemsize
+        return np.where(headers.pixels > _MAX_PIXELS_WITHOUT_SCAN_COUNT, working, 0)
 
     def compute(self, sample: Sample[Encoded, DecodePlan]) -> None:
         self.decode_into(sample, sample.outputs[0])
