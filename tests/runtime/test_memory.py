@@ -228,3 +228,18 @@ def test_a_batch_that_finds_no_room_says_what_it_needs() -> None:
     assert sorted(failures) == [0, 1]
     assert 96_000_000 <= batch.wanted < 97_000_000
     assert own.size == 0
+
+
+def test_a_light_batch_reserves_without_a_closer_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    closely = []
+    examined = BatchMemory._examined
+    monkeypatch.setattr(BatchMemory, "_examined", lambda *given: closely.append(given) or examined(*given))
+    budget = MemoryBudget(16 * LARGE, "memory_budget")
+    with Reservation([budget]) as own:
+        assert not run(resized, [HUGE, HUGE], BatchMemory(LARGE, [1, 1], own))[1]
+        assert not closely
+        assert 96_000_000 <= own.size <= LARGE
+    assert budget.reserved_bytes == 0
+    # One that takes a larger share is looked at, so that what is released is not counted.
+    assert not run(resized, [HUGE, HUGE], BatchMemory(None, [1, 1], reservation(8 * SMALL_BATCH_BYTES)))[1]
+    assert closely

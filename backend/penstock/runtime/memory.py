@@ -33,6 +33,9 @@ SMALL_BATCH_BYTES = 64 << 20
 DEFAULT_SHARE = 0.6
 """Of the machine's or container's memory: the rest is for models, libraries, requests and answers on their way."""
 
+_LIGHT_SHARE = 1 / 16
+"""Of the budgets: a batch that takes less is not worth a closer look."""
+
 _CGROUPS, _CGROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 # For all budgets, as a batch takes from several at once.
@@ -93,6 +96,11 @@ class Reservation:
 
     def __exit__(self, *_: object) -> None:
         self.give_back()
+
+    @functools.cached_property
+    def light_bytes(self) -> float:
+        """Up to which a batch may reserve more than it surely needs."""
+        return _LIGHT_SHARE * min(budget.limit for budget in self._budgets)
 
     def exceeded(self, size: int) -> MemoryBudget | None:
         """Return the budget that never has room for that number of bytes."""
@@ -208,15 +216,23 @@ class BatchMemory:
         return refused or self._examined(workspace, _Need(workspace, shapes, specs, ()), True)
 
     def _has_room_for_all(self, workspace: Workspace, planned: int, working: Sequence[int]) -> bool:
-        """Return whether a batch's planned outputs and scratch memory surely fit, without a closer look."""
-        if workspace.device == "cpu":
-            # Enough even if all of it were in use at once.
-            return self._planned[False] + planned + sum(working) <= self._unconditional_bytes[False]
-        scratch_bytes = sum(heapq.nlargest(workspace.num_threads, working))
-        return (
-            self._planned[True] + planned <= self._unconditional_bytes[True]
-            and self._planned[False] + scratch_bytes <= self._unconditional_bytes[False]
-        )
+        """Return whether a batch's planned outputs and scratch memory surely fit, without a closer look: as if nothing that was
+        planned before were released.
+        """
+        on_gpu = workspace.device != "cpu"
+        if on_gpu and self._planned[True] + planned > self._unconditional_bytes[True]:
+            return False
+        outputs = self._planned[False] + (0 if on_gpu else planned)
+        # Often enough even if all of it were in use at once.
+        if outputs + sum(working) <= self._unconditional_bytes[False]:
+            return True
+        total = outputs + sum(heapq.nlargest(workspace.num_threads, working))
+        if total <= self._unconditional_bytes[False]:
+            return True
+        if total > min(self._limit, self._reservation.light_bytes) or not self._reservation.grow(total):
+            return False
+        self._unconditional_bytes[False] = total
+        return True
 
     def claim(self, workspace: Workspace, size: int) -> None:
         """Raise LimitError unless an output of ``size`` bytes may be allocated, whichever requests it is for."""
