@@ -1,9 +1,10 @@
 """Time that new processes wait for their first batch, and for the slowest of the next ones.
 
-    python tests/benchmarks/first_batches.py [NAME ...] [--batches N]
+    python tests/benchmarks/first_batches.py [NAME ...] [--batches N] [--gpu]
 
 Each pipeline runs in a separate process, with an empty HOME and cache. The first batch counts from the import of penstock on. Where
-there is a library of compiled kernels, nothing is compiled, and numba is not imported.
+there is a library of compiled kernels, nothing is compiled, and numba is not imported. On a GPU the first batch counts until its
+outputs are on the host, and CUDA's context is made in it; A to E run there.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def encoded(width: int, height: int, count: int) -> list[Any]:
     return files
 
 
-def pipeline_of(name: str) -> tuple[Callable[[], Any], dict[str, Any]]:
+def pipeline_of(name: str, gpu: bool) -> tuple[Callable[[], Any], dict[str, Any]]:
     """Return what makes a pipeline, and what this is fed."""
     import numpy as np
 
@@ -48,12 +49,19 @@ def pipeline_of(name: str) -> tuple[Callable[[], Any], dict[str, Any]]:
     sys.path.insert(0, str(PIPELINES))
     rng = np.random.default_rng(0)
     mean, std = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
-    options: dict[str, Any] = {"batch_size": BATCH, "num_threads": 2, "device_id": None, "prefetch_queue_depth": 1}
+    options: dict[str, Any] = {
+        "batch_size": BATCH,
+        "num_threads": 2,
+        "device_id": 0 if gpu else None,
+        "prefetch_queue_depth": 1,
+    }
+    decoders = "mixed" if gpu else "cpu"
 
     def from_input(work: Any) -> Callable[[], Any]:
         @pipeline_def(**options)
         def define() -> Any:
-            return work(fn.external_source(name="data", layout="HWC" if name == "E" else None))
+            data = fn.external_source(name="data", layout="HWC" if name == "E" else None)
+            return work(data.gpu() if gpu and name in ("D", "E") else data)
 
         return define
 
@@ -66,12 +74,14 @@ def pipeline_of(name: str) -> tuple[Callable[[], Any], dict[str, Any]]:
         return fn.normalize(fn.to_decibels(power, cutoff_db=-80.0), axes=[1])
 
     def random_crop(data: Any) -> Any:
-        images = fn.resize(fn.decoders.image_random_crop(data, seed=1), size=(224, 224))
+        images = fn.resize(fn.decoders.image_random_crop(data, device=decoders, seed=1), size=(224, 224))
         return normalized(images, mirror=fn.random.coin_flip(seed=2))
 
     photographs = {
-        "A": lambda data: normalized(fn.resize(fn.decoders.image(data), resize_shorter=256.0), crop=(224, 224)),
-        "B": lambda data: normalized(fn.resize(fn.decoders.image(data), size=(224, 224))),
+        "A": lambda data: normalized(
+            fn.resize(fn.decoders.image(data, device=decoders), resize_shorter=256.0), crop=(224, 224)
+        ),
+        "B": lambda data: normalized(fn.resize(fn.decoders.image(data, device=decoders), size=(224, 224))),
         "C": random_crop,
     }
     if name in photographs:
@@ -96,17 +106,19 @@ PRESETS = {
 NAMES = ("A", "B", "C", "D", "E", "digits", "imagenet", "detection", *PRESETS)
 
 
-def measured(name: str, batches: int) -> dict[str, Any]:
+def measured(name: str, batches: int, gpu: bool) -> dict[str, Any]:
     """Return what this process, which has just begun, waits for."""
     begin = time.perf_counter()
     import penstock.fn
 
     imported = time.perf_counter() - begin
-    make, fed = pipeline_of(name)
+    make, fed = pipeline_of(name, gpu)
     begun = time.perf_counter()
     pipeline, times = make(), list[float]()
     for _ in range(batches + 1):
-        pipeline.run(**fed)
+        outputs = pipeline.run(**fed)
+        if gpu:
+            [output.as_cpu() for output in outputs]
         times.append(time.perf_counter())
     later = sorted(end - start for start, end in itertools.pairwise(times)) or [0.0]
     return {
@@ -123,18 +135,32 @@ def measured(name: str, batches: int) -> dict[str, Any]:
 def main() -> None:
     """Measure all, or those that are named."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=(*NAMES, []), default=list(NAMES))
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"of pipelines: {', '.join(NAMES)}; all of them if none"
+    )
     parser.add_argument("--batches", type=int, default=100)
+    parser.add_argument("--gpu", action="store_true", help="on GPU 0: A to E")
     parser.add_argument("--here", action="store_true", help="in this process, as JSON")
     options = parser.parse_args()
     if options.here:
-        print(json.dumps(measured(options.names[0], options.batches)))
+        print(json.dumps(measured(options.names[0], options.batches, options.gpu)))
         return
+    if unknown := set(options.names).difference(NAMES):
+        parser.error(f"there is no pipeline {', '.join(sorted(unknown))}")
+    names = options.names or [name for name in NAMES if not options.gpu or name in "ABCDE"]
     print(f"{'pipeline':<12}{'first batch':>12}{'imports':>9}{'slowest':>9}{'median':>9}  numba")
-    for name in options.names:
+    for name in names:
         with tempfile.TemporaryDirectory() as home:
             variables = {"HOME": home, "NUMBA_CACHE_DIR": f"{home}/kernels", "XDG_CACHE_HOME": f"{home}/cache"}
-            command = [sys.executable, __file__, name, "--here", "--batches", str(options.batches)]
+            command = [
+                sys.executable,
+                __file__,
+                name,
+                "--here",
+                "--batches",
+                str(options.batches),
+                *(["--gpu"] if options.gpu else []),
+            ]
             done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(done.stderr)
