@@ -8,7 +8,6 @@ their own (:class:`_Lane`), so that they need not wait for the batch before.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import sys
 import threading
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.core.loading import core
+from penstock.core.once import Once
 from penstock.core.threads import CALL_WORDS, make_calls
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.driver import context_of, driver, driver_error
@@ -105,7 +105,7 @@ class Threads(NamedTuple):
         return np.array(self.cores or (), np.int64)
 
 
-@functools.cache
+@Once
 def _all_cores() -> Threads:
     """Return one thread for each available core, the default."""
     return Threads(len(os.sched_getaffinity(0)))
@@ -339,13 +339,13 @@ def _in_source_shape(host: np.ndarray, source: Any) -> np.ndarray:
     return array
 
 
-@functools.cache
+@Once
 def _results() -> PinnedPool:
     """Return where results of GPUs are copied to."""
     return PinnedPool(limit=_FREE_RESULT_BYTES, max_bytes=_MAX_RESULT_BYTES)
 
 
-@functools.cache
+@Once
 def _of_device(device_id: int) -> DeviceTransfers:
     return DeviceTransfers(device_id)
 

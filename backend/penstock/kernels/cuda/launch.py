@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, overload
 import numpy as np
 from numpy.typing import DTypeLike
 
+from penstock.core.once import Once
 from penstock.data_types import numpy_dtype
 from penstock.kernels.cuda.sources import THREADS, Kernel
 from penstock.kernels.cuda.structs import Records
@@ -336,7 +337,7 @@ def staging() -> Staging:
     return _staging_for(require_cupy().cuda.Device().id)
 
 
-@functools.cache
+@Once
 def _staging_for(_device: int) -> Staging:
     return Staging()
 

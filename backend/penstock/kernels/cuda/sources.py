@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
+from penstock.core.once import Once
 from penstock.kernels import recording
 from penstock.kernels.borders import BORDERS
 from penstock.kernels.cuda import binaries
@@ -84,7 +84,7 @@ class KernelSource:
         )
 
 
-@functools.cache
+@Once
 def _kernel_on(_device: int, source: KernelSource, instance: str, preamble: str) -> Kernel:
     if source.path.is_relative_to(_PACKAGE):  # not sources of others
         recording.record_cuda(source.path.relative_to(_PACKAGE), instance, preamble)

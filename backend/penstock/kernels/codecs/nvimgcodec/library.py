@@ -9,6 +9,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from penstock.core.codecs import load_codec, start_codec
+from penstock.core.once import Once
 from penstock.kernels.codecs.libraries import nvimgcodec
 
 
@@ -50,7 +51,7 @@ def library() -> int | None:
     return None if module is None else load_codec(str(Path(module.__file__).with_name("libnvimgcodec.so.0")))
 
 
-@functools.cache
+@Once
 def instance() -> int:
     """Return the address of the library's instance, which all threads share."""
     loaded = library()

@@ -1,0 +1,47 @@
+"""Results that must exist once: `functools.cache` lets two threads make one each, and drops the first."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+R = TypeVar("R")
+
+
+class Once(Generic[R]):
+    """A function that one thread calls for each set of arguments, while others wait for its result, which is kept.
+
+    As a decorator for what makes objects whose handles or addresses are passed on, such as loaded kernels: if another thread's
+    replaced them, the first would be freed while they are in use.
+
+    Args:
+        function: of positional arguments.
+    """
+
+    def __init__(self, function: Callable[..., R]) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._results: dict[tuple[Hashable, ...], R] = {}
+        self._lock = threading.RLock()
+        os.register_at_fork(after_in_child=self._renew_lock)
+
+    def __call__(self, *arguments: Hashable) -> R:
+        try:
+            return self._results[arguments]
+        except KeyError:
+            pass
+        with self._lock:
+            if arguments not in self._results:
+                self._results[arguments] = self._function(*arguments)
+            return self._results[arguments]
+
+    def cache_clear(self) -> None:
+        """Forget all results."""
+        self._results.clear()
+
+    def _renew_lock(self) -> None:
+        """In a forked process: another thread of its parent may have held the lock."""
+        self._lock = threading.RLock()
