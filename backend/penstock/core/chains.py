@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ _EXTENTS = (np.int64, MAX_RANK)
 REGION = np.dtype([("anchor", *_EXTENTS), ("extents", *_EXTENTS)])
 """``PenstockRegion``: a box in an array."""
 PART = np.dtype([("data", np.int64), ("strides", *_EXTENTS), ("anchor", *_EXTENTS), ("extents", *_EXTENTS)])
-"""``PenstockPart``: the elements of a region in memory; ``data`` is the address of the one at its anchor."""
+"""``PenstockPart``: the elements of a region in memory; ``data``, its first word, is the address of the one at its anchor."""
 PLACEMENT = np.dtype(
     [
         ("anchor", *_EXTENTS),
@@ -254,6 +255,13 @@ class Chain:
         """
         regions = np.empty(self.samples, REGION)
         return regions if _is_done(core().penstock_read_regions(self.header, self.table, address(regions))) else None
+
+    def places(self) -> tuple[int, int, int]:
+        """Return the addresses of the function that :meth:`run_sample` calls and of its first two arguments, for compiled code, while this
+        exists.
+        """
+        header, table = (np.frombuffer(words, np.uint8) for words in (self.header, self.table))
+        return ctypes.cast(core().penstock_run_sample, ctypes.c_void_p).value or 0, address(header), address(table)
 
     def run_sample(self, sample: int, source: np.ndarray) -> None:
         """Run one sample on the calling thread, without the GIL.

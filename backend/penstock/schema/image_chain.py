@@ -320,6 +320,19 @@ class PixelSource(Operator[State, Plan, Plans]):
         """
         return range(workspace.batch_size)
 
+    def run_chain(self, workspace: Workspace, chain: Chain, regions: np.ndarray) -> Sequence[int]:
+        """Decode a batch's images in compiled code, and compute a chain's samples from them.
+
+        Args:
+            workspace: of the batch.
+            chain: to run.
+            regions: of the images that its samples depend on, of type :data:`~penstock.core.chains.REGION`.
+
+        Returns:
+            The positions of the other samples, to be computed one by one.
+        """
+        return range(workspace.batch_size)
+
     def decode_part_into(self, sample: Sample[State, Plan, Plans], part: Region, output: np.ndarray) -> bool:
         """Decode a part (in H, W) of the image directly into ``output``; return whether that was possible."""
         return False

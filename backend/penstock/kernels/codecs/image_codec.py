@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock.core.chains import Chain
 from penstock.core.codecs import PixelSpace, decode_png
 from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.decoding import FREELY, Decoding
@@ -31,7 +32,7 @@ from penstock.kernels.codecs.image_description import (
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError
 from penstock.kernels.codecs.image_header import reading_with_pillow
 from penstock.kernels.codecs.isolated_images import decode_isolated
-from penstock.kernels.codecs.jpeg_baseline import decode_region, decode_together, on_all_threads
+from penstock.kernels.codecs.jpeg_baseline import decode_for_chain, decode_region, decode_together, on_all_threads
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.codecs.libraries import decode_on_cpu, libdeflate, libwebp, nvimgcodec, simplejpeg
 from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
@@ -307,6 +308,44 @@ def decode_jpegs_for(
         return np.zeros(len(files), np.bool_)
     columns, most = Files(files.places, files.sizes, targets, headers.sizes, scales, regions, order), _most_scans()
     return on_all_threads(functools.partial(work, columns, most), columns, parallel, num_threads)
+
+
+def run_chain_of_jpegs(
+    files: EncodedFiles,
+    headers: JpegHeaders,
+    scale: int,
+    regions: np.ndarray,
+    chain: Chain,
+    output_type: DALIImageType,
+    adjust_orientation: bool,
+    parallel: Callable[[Callable[[int], None], int], None],
+    num_threads: int,
+) -> np.ndarray:
+    """Decode regions of many JPEGs, and compute a chain's sample from each; return which samples were computed.
+
+    Args:
+        files, headers, scale, output_type, adjust_orientation, parallel, num_threads: as for :func:`decode_jpegs`.
+        regions: anchors and extents (H, W) of the parts to decode, of images at this scale, in rows.
+        chain: whose samples are computed from the images.
+    """
+    order = _largest_first(files, headers, adjust_orientation)
+    if not order.size:
+        return np.zeros(len(files), np.bool_)
+    scales = np.full(len(files), scale, np.int64)
+    channels, reverse = output_channels(output_type, 0), output_type == DALIImageType.BGR
+    return decode_for_chain(
+        files,
+        headers.sizes,
+        scales,
+        regions,
+        order,
+        channels,
+        reverse,
+        _most_scans(),
+        chain,
+        parallel,
+        num_threads,
+    )
 
 
 def _largest_first(files: EncodedFiles, headers: JpegHeaders, upright: bool) -> np.ndarray:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock.core.arrays import address
+from penstock.core.chains import PART, Chain
 from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from penstock.kernels.cpu.jpeg.files import Bench, Files
 
 _local = threading.local()
-_scans = ThreadBuffers()
+_scans, _pixels = ThreadBuffers(), ThreadBuffers()
 
 
 def decode_region(
@@ -91,6 +93,47 @@ def decode_together(
     together = np.ones(len(files), np.bool_)
     np.logical_and.at(together, owners, decoded)
     return together
+
+
+def decode_for_chain(
+    files: EncodedFiles,
+    headers: np.ndarray,
+    scales: np.ndarray,
+    regions: np.ndarray,
+    order: np.ndarray,
+    channels: int,
+    reverse: bool,
+    most_scans: int,
+    chain: Chain,
+    parallel: Callable[[Callable[[int], None], int], None],
+    num_threads: int,
+) -> np.ndarray:
+    """Decode regions of JPEGs on all threads, and compute a chain's sample from each while its pixels are in the cache.
+
+    Args:
+        files, headers, scales, regions, order, channels, reverse, most_scans, parallel, num_threads: as for :func:`decode_together`.
+        chain: whose samples are computed from the files.
+
+    Returns:
+        Which samples were computed.
+    """
+    from penstock.kernels.cpu.jpeg.files import Files, decode_files_for_chain
+
+    columns = Files(files.places, files.sizes, np.empty(len(files), np.int64), headers, scales, regions, order)
+    parts = np.zeros(len(files), PART)
+    parts["strides"][:, 0], parts["strides"][:, 1], parts["strides"][:, 2] = channels * regions[:, 3], channels, 1
+    parts["anchor"][:, :2] = regions[:, :2]
+    parts["extents"][:, :2], parts["extents"][:, 2] = regions[:, 2:], channels
+    places, first = chain.places(), address(parts)
+    shape = (channels * int(regions[:, 2:].prod(axis=1).max()),)
+
+    def compute(taken: np.ndarray, decoded: np.ndarray, bench: Bench) -> None:
+        pixels = _pixels.array(shape, np.dtype(np.uint8))
+        decode_files_for_chain(
+            columns, channels, reverse, most_scans, places, first, PART.itemsize, address(pixels), taken, decoded, bench
+        )
+
+    return on_all_threads(compute, columns, parallel, num_threads)
 
 
 # Below that, waking another thread does not pay.

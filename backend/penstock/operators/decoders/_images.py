@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from penstock.core.chains import Chain
 from penstock.data_types import (
     ANY_DATA,
     BGR,
@@ -37,6 +38,7 @@ from penstock.kernels.codecs.image_codec import (
     decode_reduced,
     decode_reduced_to_scratch,
     decode_to_scratch,
+    run_chain_of_jpegs,
 )
 from penstock.kernels.codecs.image_description import (
     UPRIGHT,
@@ -493,12 +495,43 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         if plans.windows is not None or self.output_type != RGB or not self.args["adjust_orientation"]:
             return range(workspace.batch_size)
         scales = scales * self._scale
-        sizes, regions = -(-headers.sizes // scales[:, np.newaxis]), parts.copy()
-        whole = regions[:, 2:].prod(axis=1) > _MAX_FRACTION_FOR_REGION_DECODE * sizes.prod(axis=1)
-        regions[whole, :2], regions[whole, 2:] = 0, sizes[whole]
+        regions = self._worth_decoding(parts, -(-headers.sizes // scales[:, np.newaxis]))
         files, threads = workspace.state.files, workspace.num_threads
         decoded = decode_jpegs_for(files, headers, scales, regions, targets, work, workspace.parallel, threads)
         others: list[int] = np.flatnonzero(~decoded).tolist()
+        return others
+
+    @staticmethod
+    def _worth_decoding(parts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return the regions to decode for parts of images of these sizes: all of an image of which little is left out."""
+        regions = parts.copy()
+        whole = regions[:, 2:].prod(axis=1) > _MAX_FRACTION_FOR_REGION_DECODE * sizes.prod(axis=1)
+        regions[whole, :2], regions[whole, 2:] = 0, sizes[whole]
+        return regions
+
+    def run_chain(self, workspace: Workspace, chain: Chain, regions: np.ndarray) -> Sequence[int]:
+        headers = workspace.plans.headers
+        parts = np.hstack([regions["anchor"][:, :2], regions["extents"][:, :2]])
+        if (
+            not workspace.state.together
+            or not isinstance(headers, JpegHeaders)
+            or headers.isolated
+            or not parts[:, 2:].all()
+        ):
+            return range(workspace.batch_size)
+        parts = self._worth_decoding(parts, -(-headers.sizes // self._scale))
+        computed = run_chain_of_jpegs(
+            workspace.state.files,
+            headers,
+            self._scale,
+            parts,
+            chain,
+            self.output_type,
+            self.args["adjust_orientation"],
+            workspace.parallel,
+            workspace.num_threads,
+        )
+        others: list[int] = np.flatnonzero(~computed).tolist()
         return others
 
     def decode_part_into(self, sample: Sample[Encoded, DecodePlan], part: Region, output: np.ndarray) -> bool:

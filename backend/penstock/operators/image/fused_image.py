@@ -182,7 +182,12 @@ class FusedImage(FusedOperator):
             chain = plan_chain(self._chained, steps[1:], in_memory=False)
             regions = None if chain is None else chain.read_regions()
             if chain is not None and regions is not None:
-                return range(steps[-1].batch_size), functools.partial(self._compute_decoded, chain, regions)
+                others = (
+                    range(steps[-1].batch_size)
+                    if steps[0].failures
+                    else self._source.run_chain(steps[0], chain, regions)
+                )
+                return others, functools.partial(self._compute_decoded, chain, regions)
         return self._decode_together(steps), self.compute_fused
 
     def _compute_decoded(self, chain: Chain, regions: np.ndarray, samples: Sequence[Sample]) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.kernels.cpu.code_generation import carray
-from penstock.kernels.cpu.foreign import bytes_from, counted
+from penstock.kernels.cpu.foreign import bytes_from, call, counted, set_word
 from penstock.kernels.cpu.jpeg.coefficients import (
     BLOCKS_ACROSS,
     BLOCKS_DOWN,
@@ -236,6 +236,41 @@ def decode_files(
     while turn < files.order.size:
         number = files.order[turn]
         decoded[number] = _decode_numbered(files, number, channels, reverse, most_scans, bench)
+        turn = counted(taken)
+
+
+@kernel
+def decode_files_for_chain(
+    files: Files,
+    channels: int,
+    reverse: bool,
+    most_scans: int,
+    chain: tuple[int, int, int],
+    parts: int,
+    part_bytes: int,
+    pixels: int,
+    taken: np.ndarray,
+    decoded: np.ndarray,
+    bench: Bench,
+) -> None:
+    """Decode files that no other thread has taken, and have the core compute a sample from each, until none is left.
+
+    Args:
+        files, channels, reverse, most_scans, taken, bench: as for :func:`decode_files`; targets are set.
+        chain: the addresses that :meth:`~penstock.core.chains.Chain.places` tells.
+        parts: the address of a ``PART`` for each file, of ``part_bytes``; the address of the pixels is set.
+        pixels: where this thread decodes each file to.
+        decoded: set for each sample that was computed.
+    """
+    run, header, table = chain
+    turn = counted(taken)
+    while turn < files.order.size:
+        number = files.order[turn]
+        files.targets[number] = pixels
+        if _decode_numbered(files, number, channels, reverse, most_scans, bench):
+            part = parts + number * part_bytes
+            set_word(part, pixels)
+            decoded[number] = call(run, (header, table, number, part)) == 0
         turn = counted(taken)
 
 
