@@ -64,7 +64,7 @@ LAST = {
         "mean, std = [0.485 * 255, 0.456 * 255, 0.406 * 255], [0.229 * 255, 0.224 * 255, 0.225 * 255]\n    return fn.crop_mirror_normalize("
         f'{RESIZED}, crop=(224, 224), mean=mean, std=std, dtype=types.FLOAT, output_layout="CHW", name="image")'
     ),
-    BYTES: f'return fn.crop({RESIZED}, crop=(224, 224), name="image")',
+    BYTES: f'return fn.crop_mirror_normalize({RESIZED}, crop=(224, 224), dtype=types.UINT8, output_layout="HWC", name="image")',
     FLOOR: 'return fn.full(fn.cast(encoded.shape()[0], dtype=types.FLOAT), shape=(3, 224, 224), name="image")',
 }
 CONFIG = """backend: "penstock"
