@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
 from penstock.data_types import DALIDataType, numpy_dtype
 from penstock.kernels.elementwise import evaluate
-from penstock.kernels.expression import ARITHMETIC, BITWISE, KEEPING_UNARY, Operand, parse, result_type
+from penstock.kernels.expression import ARITHMETIC, BITWISE, COMPARISONS, KEEPING_UNARY, Operand, parse, result_type
 from penstock.operators.math._broadcasting import broadcast
 from penstock.schema import Alias, Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example
+from penstock.schema.operator import Shape
 from penstock.schema.pointwise import PointwiseOperator
+from penstock.tensors import TensorList
+from penstock.tensors.batch import total_volume
 
 # Functions that round correctly or not at all, so that the result does not depend on how many elements are computed at
 # a time.
 _EXACT = ({*ARITHMETIC, *BITWISE, *KEEPING_UNARY} - {"pow"}) | {"fdiv", "clamp", "fabs", "floor", "ceil", "sqrt"}
+_EXACT_OF_BATCHES = _EXACT.union(COMPARISONS)
+# Larger batches are shared by threads.
+_MAX_ELEMENTS_TOGETHER = 1 << 13
 
 
 @register_operator
@@ -96,6 +103,34 @@ class Arithmetic(PointwiseOperator):
         operands = [inputs[o.index] if o.is_input else self.constants[o] for o in self.expression.operands]
         evaluate(self.expression.function, operands, sample.outputs[0])
 
+    def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
+        if not self._compute_together(workspace):
+            super().compute_samples(workspace, shapes)
+
+    def _compute_together(self, workspace: Workspace) -> bool:
+        """Compute a small batch of samples of one shape as one array; return whether that was possible."""
+        output = workspace.outputs[0]
+        volume = total_volume(output.shapes)
+        if (
+            self.expression.function not in _EXACT_OF_BATCHES
+            or workspace.failures
+            or not 0 < volume <= _MAX_ELEMENTS_TOGETHER
+        ):
+            return False
+        batches = [workspace.inputs[operand.index] for operand in self.expression.operands if operand.is_input]
+        if output.elements is None or not all(map(_is_of_one_shape, (output, *batches))):
+            return False
+        operands = [
+            _stacked(workspace.inputs[operand.index], output.ndim()) if operand.is_input else self.constants[operand]
+            for operand in self.expression.operands
+        ]
+        try:
+            evaluate(self.expression.function, operands, _stacked(output, output.ndim()))
+        except ValueError:
+            # The sample at fault is found where they are computed one by one.
+            return False
+        return True
+
     def is_pointwise(self) -> bool:
         operands = self.expression.operands
         return self.expression.function in _EXACT and [o.index for o in operands if o.is_input] == [0]
@@ -114,6 +149,17 @@ class Arithmetic(PointwiseOperator):
         columns = [inputs[o.index] if o.is_input else [constants[o]] * len(samples) for o in self.expression.operands]
         jobs = list(zip(zip(*columns), locate_all(workspace.outputs[0], samples)))
         compute_function(self.expression.function, workspace.state, workspace.outputs[0].dtype, jobs)
+
+
+def _is_of_one_shape(batch: TensorList) -> bool:
+    return batch.shapes.count(batch.shapes[0]) == len(batch.shapes)
+
+
+def _stacked(batch: TensorList, rank: int) -> np.ndarray:
+    """Return a batch of samples of one shape as one array, whose samples have this many dimensions."""
+    shape = batch.shapes[0]
+    whole = np.stack(batch.samples) if batch.elements is None else batch.elements
+    return whole.reshape(len(batch), *[1] * (rank - len(shape)), *shape)
 
 
 def _common_layout(one: str, other: str) -> str:
