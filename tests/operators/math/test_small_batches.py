@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from penstock import fn, math, pipeline_def
+from penstock.operators.generic import tensor_subscript
 from penstock.operators.math import arithmetic
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -101,3 +102,34 @@ def test_branches_of_conditionals_are_computed_at_once() -> None:
 
     outputs = pipeline().run(x=[np.array(number, np.int32) for number in range(BATCH)])[0]
     assert [int(outputs.at(number)) for number in range(BATCH)] == [-1, 0, 1, 2, 40, 50, 60]
+
+
+SUBSCRIPTS: dict[str, Callable[[Any], Any]] = {
+    "a number": lambda x: x[2],
+    "the last, and a range": lambda x: x[-1, 1:3],
+    "backwards": lambda x: x[::-1],
+    "a column": lambda x: x[:, 1],
+    "every other": lambda x: x[1::2, ::2],
+    "nothing": lambda x: x[3:3],
+}
+
+
+@pytest.mark.parametrize("name", SUBSCRIPTS)
+@pytest.mark.parametrize("contiguous", [True, False])
+def test_slices(name: str, contiguous: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    work, data = SUBSCRIPTS[name], samples(np.float32, (4, 5), 0)
+    shift = samples(np.float32, (4, 5), 1)
+
+    def sliced(a: Any, b: Any) -> Any:
+        return work(a + b if contiguous else a) + work(b)
+
+    together = results(sliced, data, shift)
+    monkeypatch.setattr(tensor_subscript, "_MAX_ELEMENTS_TOGETHER", -1)
+    for a, b in zip(together, results(sliced, data, shift), strict=True):
+        assert a.shape == b.shape
+        np.testing.assert_array_equal(a, b)
+
+
+def test_an_index_out_of_range_names_a_sample() -> None:
+    with pytest.raises(RuntimeError, match=r"(?s)Index 4 is out of range for dimension 0 of extent 4.*sample #0"):
+        results(lambda a, b: a[4] + b, samples(np.float32, (4, 5), 0), samples(np.float32, (5,), 0))

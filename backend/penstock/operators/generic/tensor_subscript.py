@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from penstock.schema.operator import Shape
 from penstock.tensors import TensorListCPU, TensorListGPU
 
 _MAX_SUBSCRIPTS = 32
+# Larger batches are sliced one by one, to views where that is possible.
+_MAX_ELEMENTS_TOGETHER = 1 << 13
 
 
 def _subscript_arguments() -> tuple[Argument, ...]:
@@ -74,6 +77,8 @@ class TensorSubscript(Operator):
             raise IndexError(f"Too many indices ({self.count}) for a {batch.ndim()}-D tensor.")
         remaining = [axis for axis in range(batch.ndim()) if not (axis < _MAX_SUBSCRIPTS and self.given_at[axis])]
         layout = "".join(batch.layout()[axis] for axis in remaining) if batch.layout() else ""
+        if self._slice_together(workspace, layout, len(remaining)):
+            return
         empty: Shape = (0,) * len(remaining) if remaining else ()
         parts: list[Any] = []
         for index, data in enumerate(batch.samples):
@@ -92,19 +97,41 @@ class TensorSubscript(Operator):
         output.source_infos = batch.source_infos
         workspace.outputs = [output]
 
+    def _slice_together(self, workspace: Workspace, layout: str, rank: int) -> bool:
+        """Slice a small batch of samples of one shape at once, if none has an index of its own; return whether that was possible."""
+        batch = workspace.inputs[0]
+        if workspace.device != "cpu" or workspace.arguments or workspace.failures or not len(batch):
+            return False
+        shape, count = batch.shapes[0], len(batch)
+        if batch.shapes.count(shape) != count or count * math.prod(shape) > _MAX_ELEMENTS_TOGETHER:
+            return False
+        try:
+            index = self._index(shape, Sample(self, workspace, 0))
+        except (IndexError, RuntimeError, TypeError):
+            # Each sample has the error.
+            return False
+        whole = np.stack(batch.samples) if batch.elements is None else batch.elements.reshape(count, *shape)
+        part = np.ascontiguousarray(whole[(slice(None), *index)])
+        output = TensorListCPU.of_elements(part.reshape(-1), [part.shape[1:]] * count, layout, rank, batch.dtype)
+        output.source_infos = batch.source_infos
+        workspace.outputs = [output]
+        return True
+
     def _part(self, data: Any, sample: Sample) -> object:
+        part: object = data[self._index(data.shape, sample)]
+        return part
+
+    def _index(self, shape: Shape, sample: Sample) -> tuple[Any, ...]:
         index: list[Any] = []
         for axis in range(self.count):
             if self.given_at[axis]:
-                index.append(self._position(self._value(sample, f"at_{axis}"), data.shape[axis], axis))
+                index.append(self._position(self._value(sample, f"at_{axis}"), shape[axis], axis))
             elif self.ranges[axis]:
                 index.append(slice(*(self._bound(sample, f"{bound}_{axis}") for bound in ("lo", "hi", "step"))))
             else:
                 index.append(slice(None))
         # The ellipsis keeps a slice without dimensions an array.
-        index.append(Ellipsis)
-        part: object = data[tuple(index)]
-        return part
+        return *index, Ellipsis
 
     @staticmethod
     def _position(index: int, extent: int, axis: int) -> int:
