@@ -9,6 +9,7 @@ import pytest
 
 from penstock import fn, pipeline_def, types
 from penstock.graph import DataNode
+from penstock.operators.random import _box_cropping
 
 
 def batches(define: Any, batch_size: int = 8, iterations: int = 1, **settings: Any) -> list[np.ndarray]:
@@ -80,6 +81,28 @@ def test_wrong_arguments_are_refused(define: Any, message: str) -> None:
 
     with pytest.raises(RuntimeError, match=message):
         batches(first)
+
+
+def test_boxes_that_no_window_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for a window ends, and names the sample; boxes of NaN are refused before it."""
+    monkeypatch.setattr(_box_cropping, "MAX_DRAWS_WITHOUT_LIMIT", 1000)
+    large, tiny, unknown = ([[0.1, 0.1, end, 0.9]] for end in (0.9, 0.1001, float("nan")))
+
+    def crop(second: Any, **limit: int) -> Any:
+        boxes = fn.external_source(lambda: [np.float32(large), np.float32(second)])
+        return fn.random_bbox_crop(
+            boxes, bbox_layout="xyXY", allow_no_crop=False, thresholds=[0.5], scaling=[0.8, 1.0], seed=1, **limit
+        )[0]
+
+    with pytest.raises(RuntimeError, match=r"None of 1,000 windows met the conditions(.|\n)*processing sample #1 "):
+        batches(lambda: crop(tiny), batch_size=2)
+    with pytest.raises(
+        RuntimeError, match=r"\[0\.1\d*, 0\.1\d*, nan, 0\.8\d*\] is out of bounds(.|\n)*processing sample #1 "
+    ):
+        batches(lambda: crop(unknown), batch_size=2)
+    with pytest.warns(UserWarning, match=r"attempted 2000 times"):
+        batches(lambda: crop(tiny, total_num_attempts=2000), batch_size=2)
+    assert len(batches(lambda: crop(large), batch_size=2)) == 2
 
 
 @pytest.mark.parametrize("dtype", [types.UINT8, types.INT32, types.FLOAT, types.FLOAT64])

@@ -14,6 +14,8 @@ from penstock.schema.random_operator import RandomOperator
 
 _AXES, _ENDS, _EXTENTS = "xyz", "XYZ", "WHD"
 _NOT_GIVEN = np.zeros((1, 0), np.int64)
+MAX_DRAWS_WITHOUT_LIMIT = 10_000_000
+"""Windows drawn for a sample before the search without ``total_num_attempts`` fails, after about a second."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
             thresholds=np.array(self.args["thresholds"], np.float32),
             whole=bool(self.args["allow_no_crop"]),
             attempts=self.args["num_attempts"],
-            most=self.args["total_num_attempts"],
+            most=self.args["total_num_attempts"] if self._is_limited else MAX_DRAWS_WITHOUT_LIMIT,
             first=self.first_counts,
             union=self.args["threshold_type"] == "iou",
             every=bool(self.args["all_boxes_above_threshold"]),
@@ -106,6 +108,11 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         prune = self.args["bbox_prune_threshold"]
         if prune is not None and not 0 <= prune <= 1:
             raise RuntimeError(f"`bbox_prune_threshold` must be from 0 to 1, got {prune}")
+
+    @property
+    def _is_limited(self) -> bool:
+        """Whether a number of windows is set after which the best one is used."""
+        return bool(self.args["total_num_attempts"] > 0)
 
     # -- coordinates -------------------------------------------------------------------------------------------
 
@@ -126,8 +133,9 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         read = boxes.take([layout.index(axis) for axis in _AXES[:ndim] + others[:ndim]], axis=1)
         if others is _EXTENTS:
             read[:, ndim:] += read[:, :ndim]
-        if self.refuses_outside and read.size and (read.min() < 0 or read.max() > 1):
-            outside = read[((read < 0) | (read > 1)).any(axis=1)][0]
+        # NaN is no coordinate, either.
+        if self.refuses_outside and read.size and not (read.min() >= 0 and read.max() <= 1):
+            outside = read[~((read >= 0) & (read <= 1)).all(axis=1)][0]
             raise RuntimeError(f"The box {outside.tolist()} is out of bounds: coordinates are from 0 to 1")
         return read
 
@@ -181,6 +189,11 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         found = search_all(
             boxes, firsts, rules, self._ratios(ndim), crops, sizes, *streams, windows, inside, kept, counts, tries, best
         )
+        if tries.any() and not self._is_limited:
+            raise RuntimeError(
+                f"None of {tries.max():,} windows met the conditions. The best overlap was {best[tries.argmax()]:g}: lower "
+                "`thresholds`, widen `scaling` and `aspect_ratio`, allow `allow_no_crop`, or use the best window, by `total_num_attempts`"
+            )
         if not self.args["quiet"]:
             for row in np.flatnonzero(tries):
                 warnings.warn(

@@ -110,7 +110,11 @@ class RandomBBoxCrop(BoxCroppingOperator):
             ),
             Argument("thresholds", "float[]", [0.0], "Required overlaps, one of which is drawn."),
             Argument(
-                "total_num_attempts", "int32", -1, "Windows drawn in total before the best one is used.", example=7
+                "total_num_attempts",
+                "int32",
+                -1,
+                "Windows drawn in total before the best one is used. Without it, ten million that do not meet the conditions are an error.",
+                example=7,
             ),
         ),
         outputs=lambda arguments: 2 + bool(arguments.get("output_bbox_indices")),
