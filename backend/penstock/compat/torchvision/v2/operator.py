@@ -158,7 +158,8 @@ def _arrays(data: Leaf) -> tuple[list[np.ndarray], str]:
         return [pixels[..., None] if data.mode == _GRAY else pixels], "HWC"
     if not hasattr(data, "detach") or data.ndim < _IMAGE_NDIM:
         raise TypeError(f"Expected a PIL image, or a tensor of shape (C, H, W) or (N, C, H, W). Got: {type(data)}")
-    array = data.detach().cpu().numpy()
+    # `pil_to_tensor` and `permute` leave the channels of each pixel side by side.
+    array = data.detach().cpu().contiguous().numpy()
     return [array] if array.ndim == _IMAGE_NDIM else list(array), "CHW"
 
 
