@@ -5,6 +5,7 @@ These are the functions that `torchvision.transforms.v2` calls for PIL's images.
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 
@@ -101,12 +102,12 @@ def adjust_hue(image: np.ndarray, factor: float) -> np.ndarray:
     """
     if not -0.5 <= factor <= 0.5:
         raise ValueError(f"The factor of the hue is in [-0.5, 0.5]. Got: {factor:g}")
+    result = np.full(image.shape, 255, np.uint8)
     if image.shape[2] < 3:
-        _refuse(image, (1,), "adjust_hue")
-        return image.copy()
+        result[..., 0] = image[..., 0]
+        return result
     from penstock.kernels.cpu.pillow import shift_hue
 
-    result = np.full(image.shape, 255, np.uint8)
     shift = int(np.int32(factor * 255).astype(np.uint8))
     channels = image.shape[2]
     shift_hue(image.reshape(-1, channels), shift, result.reshape(-1, channels))
@@ -116,7 +117,8 @@ def adjust_hue(image: np.ndarray, factor: float) -> np.ndarray:
 def _refuse(image: np.ndarray, channels: Sequence[int], name: str) -> None:
     if image.shape[2] not in channels:
         modes = " or ".join(_MODES[known] for known in channels)
-        raise ValueError(f"`{name}` is for images of mode {modes}. Got: {_MODES[image.shape[2]]}")
+        # Pillow raises an OSError, and operators' errors about values are ValueErrors: this is both.
+        raise io.UnsupportedOperation(f"`{name}` is for images of mode {modes}. Got: {_MODES[image.shape[2]]}")
 
 
 def _looked_up(image: np.ndarray, table: np.ndarray) -> np.ndarray:

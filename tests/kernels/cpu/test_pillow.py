@@ -34,6 +34,25 @@ def test_hues_of_many_colours() -> None:
         np.testing.assert_array_equal(pillow.adjust_hue(colours, factor), pixels_of(hued(pil_of(colours), factor)))
 
 
+def test_modes_of_images() -> None:
+    """The hue of grey stays and becomes opaque; other functions refuse transparency with an error of Pillow's class."""
+    grey = np.random.default_rng(0).integers(0, 256, (9, 11, 2), np.uint8)
+    np.testing.assert_array_equal(pillow.adjust_hue(grey, 0.2), pixels_of(hued(pil_of(grey), 0.2)))
+    calls: list[tuple[Callable[[np.ndarray], np.ndarray], Callable[[Image.Image], Image.Image]]] = [
+        (pillow.invert, ImageOps.invert),
+        (pillow.equalize, ImageOps.equalize),
+        (lambda image: pillow.posterize(image, 3), lambda image: ImageOps.posterize(image, 3)),
+        (lambda image: pillow.solarize(image, 9), lambda image: ImageOps.solarize(image, 9)),
+        (pillow.autocontrast, ImageOps.autocontrast),
+    ]
+    for own, theirs in calls:
+        with pytest.raises(OSError, match="LA"):
+            theirs(pil_of(grey))
+        with pytest.raises(OSError, match=r"is for images of mode L or RGB\. Got: LA") as refused:
+            own(grey)
+        assert isinstance(refused.value, ValueError)
+
+
 def test_filters() -> None:
     """Compare with sums in double precision; PyTorch's own are compared in tests/plugin/torchvision."""
     rng = np.random.default_rng(0)

@@ -80,7 +80,9 @@ def test_other_default_types() -> None:
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.uint16, torch.float16, torch.float64, torch.int64])
+@pytest.mark.parametrize(
+    "dtype", [torch.uint8, torch.int32, torch.uint16, torch.float16, torch.float64, torch.int64, torch.bool]
+)
 def test_conversions_of_types(dtype: torch.dtype) -> None:
     sources = [
         tensor(1),
@@ -88,6 +90,7 @@ def test_conversions_of_types(dtype: torch.dtype) -> None:
         tensor(1).double() / 255,
         tensor(1).int() << 22,
         tensor(1).to(torch.uint16),
+        tensor(1) > 99,
     ]
     for source in sources:
         for scale in (False, True):

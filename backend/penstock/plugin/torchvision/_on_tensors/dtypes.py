@@ -23,7 +23,7 @@ def max_value_of(dtype: DType) -> int:
 
 @function_for("to_dtype", "tensor", "video")
 def converted(image: Tensor, dtype: DType | None = None, scale: bool = False) -> Tensor:
-    """Return an image of another type; with ``scale`` white stays white.
+    """Return an image of another type; with ``scale`` white stays white. White is 1 in floats and booleans.
 
     Raises:
         RuntimeError: the floats cannot represent all values of the type.
@@ -34,6 +34,8 @@ def converted(image: Tensor, dtype: DType | None = None, scale: bool = False) ->
         return image.to(dtype)
     if image.is_floating_point():
         return image.to(dtype) if dtype.is_floating_point else _as_integers(image, dtype)
+    if dtype.is_floating_point and image.dtype == library.bool:
+        return image.to(dtype)
     if dtype.is_floating_point:
         return image.to(dtype).mul_(1.0 / max_value_of(image.dtype))
     bits = max_value_of(dtype).bit_length() - max_value_of(image.dtype).bit_length()
@@ -50,6 +52,8 @@ def _as_integers(image: Tensor, dtype: DType) -> Tensor:
     exact = {library.float32: (library.int32, library.int64), library.float64: (library.int64,)}
     if dtype in exact.get(image.dtype, ()):
         raise RuntimeError(f"{image.dtype} cannot represent all values of {dtype}")
+    if dtype == library.bool:
+        return image.to(dtype)
     # Each integer gets an equal share of the floats; 1.0 becomes the largest.
     return image.mul(float(max_value_of(dtype)) + 1.0 - 1e-3).to(dtype)
 
