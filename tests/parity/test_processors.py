@@ -593,6 +593,17 @@ def test_sounds_that_are_refused() -> None:
         ImageProcessor(WAVE)
 
 
+def test_tiles_without_padding_are_stacked_where_they_are_as_many() -> None:
+    processor = ImageProcessor(LLAVA | {"do_pad": False})
+    square, wide = (np.zeros((*size, 3), np.uint8) for size in ((700, 700), (30, 90)))
+    assert processor([square], return_tensors="np")["pixel_values"].shape == (1, 5, 3, 336, 336)
+    assert processor([wide, wide], return_tensors="np")["pixel_values"].shape == (2, 3, 3, 336, 336)
+    with pytest.raises(
+        ValueError, match=r"shapes \[\(3, 3, 336, 336\), \(5, 3, 336, 336\)\] do not fit into one tensor"
+    ):
+        processor([square, wide], return_tensors="np")
+
+
 @pytest.mark.parametrize(
     ("name", "ignored"),
     [

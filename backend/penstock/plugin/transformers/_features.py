@@ -60,9 +60,10 @@ def _collected(name: str, value: object, kind: str | None) -> object:
     if kind is None or _stays_list(value):
         return value
     if isinstance(value, list):
+        is_nested = any(isinstance(one, list) for one in value)
         arrays = [each for one in value for each in (one if isinstance(one, list) else [one])]
-        if any(isinstance(each, np.ndarray) for each in arrays):
-            shapes = sorted({each.shape for each in arrays})
+        shapes = sorted({each.shape for each in arrays if isinstance(each, np.ndarray)})
+        if len(shapes) > 1 or (shapes and is_nested):
             raise ValueError(
                 f"Results of the shapes {shapes} do not fit into one tensor of `{name}`: leave `return_tensors` out"
             )
