@@ -124,7 +124,7 @@ def _or_refused(compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return the result, or nothing if it is refused."""
     try:
         return compute()
-    except (ValueError, RuntimeError, ZeroDivisionError):
+    except (ValueError, RuntimeError, IndexError, ZeroDivisionError):
         return {}
 
 
