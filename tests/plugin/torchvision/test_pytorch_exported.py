@@ -39,6 +39,21 @@ MADE: dict[str, Callable[[], Any]] = {
             theirs.ToPureTensor(),
         ]
     ),
+    "v2-of-bytes": lambda: theirs.Compose(
+        [
+            theirs.RGB(),
+            theirs.ToImage(),
+            theirs.ToDtype(torch.uint8, scale=True),
+            theirs.Resize((30, 20)),
+            theirs.ToPILImage(),
+            theirs.Grayscale(1),
+            theirs.RGB(),
+            theirs.ToImage(),
+            theirs.RGB(),
+            theirs.ToDtype(torch.float32, scale=True),
+            theirs.Normalize(MEAN, STD),
+        ]
+    ),
     "v2-blurred": lambda: theirs.Compose([theirs.GaussianBlur(3, 1.5), theirs.RandomSolarize(100, 1.0)]),
     "v2-within-ours": lambda: ours.Compose([theirs.Compose([theirs.Resize(20)]), theirs.RandomInvert(1.0)]),
     "classification": lambda: models.ResNet50_Weights.IMAGENET1K_V2.transforms(resize_size=40, crop_size=33),

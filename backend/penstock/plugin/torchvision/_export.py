@@ -38,10 +38,12 @@ class _Traced:
     Attributes:
         node: of uint8 (H, W, C), or of float (C, H, W).
         stage: `pil`, `tensor` (of uint8) or `float`.
+        channels: of the images.
     """
 
     node: DataNode
     stage: str = "pil"
+    channels: int = 3
 
     def through(self, node: DataNode) -> _Traced:
         """Return the same kind of images, after an operator."""
@@ -143,6 +145,31 @@ def _to_tensor(transform: object, images: _Traced) -> _Traced:
     return replace(images, stage="tensor")
 
 
+def _to_picture(transform: v2.ToPILImage, images: _Traced) -> _Traced:
+    if transform.mode not in (None, "L" if images.channels == 1 else "RGB"):
+        raise ExportError(f"`ToPILImage` is exported without a `mode`. Got: {transform.mode!r}")
+    return replace(images, stage="pil")
+
+
+def _to_dtype(transform: v2.ToDtype | v2.ConvertImageDtype, images: _Traced) -> _Traced:
+    if not str(transform.dtype).endswith("uint8"):
+        raise ExportError(
+            f"`{type(transform).__name__}` is exported to uint8 and, with `scale=True`, to float32. Got: {transform.dtype}"
+        )
+    return images
+
+
+def _rgb(transform: v2.RGB, images: _Traced) -> _Traced:
+    if images.channels == 3:
+        return images
+    return replace(images, node=fn.cat(*[images.node] * 3, axis=2), channels=3)
+
+
+def _grayscale(transform: v2.Grayscale, images: _Traced) -> _Traced:
+    traced = _pillow("grayscale", lambda transform: transform.num_output_channels)(transform, images)
+    return replace(traced, channels=transform.num_output_channels)
+
+
 def _unchanged(transform: object, images: _Traced) -> _Traced:
     return images
 
@@ -157,7 +184,8 @@ _TRACES: dict[type, _Trace] = {
     v2.RandomVerticalFlip: _flip(horizontal=0, vertical=1),
     v2.RandomRotation: _rotation,
     v2.GaussianBlur: _blur,
-    v2.Grayscale: _pillow("grayscale", lambda transform: transform.num_output_channels),
+    v2.Grayscale: _grayscale,
+    v2.RGB: _rgb,
     v2.RandomInvert: _pillow("invert"),
     v2.RandomEqualize: _pillow("equalize"),
     v2.RandomAutocontrast: _pillow("autocontrast"),
@@ -166,6 +194,9 @@ _TRACES: dict[type, _Trace] = {
     v2.RandomAdjustSharpness: _pillow("adjust_sharpness", lambda transform: transform.sharpness_factor),
     v2.PILToTensor: _to_tensor,
     v2.ToImage: _to_tensor,
+    v2.ToPILImage: _to_picture,
+    v2.ToDtype: _to_dtype,
+    v2.ConvertImageDtype: _to_dtype,
 }
 
 
@@ -223,7 +254,7 @@ def _step(transform: Function, images: _Traced) -> _Traced:
         whose = "" if library == "penstock" else f" of {library}"
         raise ExportError(
             f"`{name}`{whose} is not exported: it is random, rounds otherwise than in torchvision's second version, or is none "
-            f"of {known}, ToDtype, ToTensor and Normalize"
+            f"of {known}, ToTensor and Normalize"
         )
     if isinstance(transform, RandomlyApplied):
         if transform.p not in (0.0, 1.0):

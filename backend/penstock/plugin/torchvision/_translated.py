@@ -18,6 +18,7 @@ _KNOWN = (
     v2.Normalize,
     v2.PILToTensor,
     v2.Pad,
+    v2.RGB,
     v2.RandomAdjustSharpness,
     v2.RandomAutocontrast,
     v2.RandomEqualize,
@@ -30,6 +31,7 @@ _KNOWN = (
     v2.Resize,
     v2.ToDtype,
     v2.ToImage,
+    v2.ToPILImage,
     v2.ToPureTensor,
     v2.ToTensor,
 )
