@@ -245,7 +245,9 @@ def test_metadata_in_lists_of_conversations() -> None:
     told = [{"total_num_frames": len(video), "fps": 2.0} for video in given]
     processor = VideoProcessor(configuration)
     flat = processor(given, video_metadata=told)["pixel_values_videos"]
-    np.testing.assert_array_equal(processor(given, video_metadata=[told[:1], told[1:]])["pixel_values_videos"], flat)
+    for arranged in (given, [given[:1], given[1:]], [[list(given[0])], given[1:]]):
+        nested = processor(arranged, video_metadata=[told[:1], told[1:]])["pixel_values_videos"]
+        np.testing.assert_array_equal(nested, flat)
 
 
 def test_durations_of_metadata_are_followed() -> None:

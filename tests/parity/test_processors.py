@@ -799,6 +799,30 @@ def test_settings_of_a_call_and_of_a_processor(tmp_path: Path) -> None:
         ImageProcessor.from_pretrained(tmp_path)
 
 
+def test_one_file_for_several_classes(tmp_path: Path) -> None:
+    """Each class takes its part, rather than its own file in the folder; without a part, it takes that file."""
+    videos = {"video_processor_type": "Qwen2VLVideoProcessor", "patch_size": 7}
+    combined = {"image_processor": QWEN, "feature_extractor": WAVE | {"do_normalize": False}, "video_processor": videos}
+
+    def write(name: str, held: dict[str, Any]) -> None:
+        (tmp_path / name).write_text(json.dumps(held))
+
+    write("processor_config.json", {"processor_class": "OmniProcessor", **combined})
+    write("preprocessor_config.json", {"image_processor_type": "ViTImageProcessor"})
+    signal = sound(50)
+    np.testing.assert_array_equal(FeatureExtractor.from_pretrained(tmp_path)(signal).input_values[0], signal)
+    assert VideoProcessor.from_pretrained(tmp_path).patch_size == 7
+    assert "image_grid_thw" in ImageProcessor.from_pretrained(tmp_path)(np.zeros((28, 56, 3), np.uint8))
+    write("processor_config.json", {"processor_class": "OmniProcessor", "audio_processor": WAVE})
+    assert FeatureExtractor.from_pretrained(tmp_path)(signal).input_values[0].shape == (50,)
+    assert "image_grid_thw" not in ImageProcessor.from_pretrained(tmp_path)(np.zeros((28, 56, 3), np.uint8))
+    (tmp_path / "preprocessor_config.json").unlink()
+    with pytest.raises(presets.PresetError, match="holds none of `video_processor`"):
+        VideoProcessor.from_pretrained(tmp_path)
+    with pytest.raises(presets.PresetError, match="is for audio, and this class takes images"):
+        ImageProcessor.from_pretrained(tmp_path)
+
+
 def test_pipelines_of_few_settings_are_kept() -> None:
     processor = ImageProcessor({"image_processor_type": "ViTImageProcessor"})
     for side in range(10, 22):

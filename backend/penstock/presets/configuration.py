@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from penstock.errors import nearest_names
@@ -190,7 +190,11 @@ from penstock.presets.videos import (
 
 # File names of configurations in a folder; the last file holds all of them, under the keys below.
 FILE, _VIDEO_FILE, _ALL = "preprocessor_config.json", "video_preprocessor_config.json", "processor_config.json"
-_PARTS = ("image_processor", "feature_extractor", "video_processor")
+_PARTS: Mapping[str, tuple[str, ...]] = {
+    "images": ("image_processor",),
+    "audio": ("feature_extractor", "audio_processor"),
+    "videos": ("video_processor",),
+}
 _EDGE_224, _EDGE_256, _SIDES_224 = {"shortest_edge": 224}, {"shortest_edge": 256}, {"height": 224, "width": 224}
 # The classes of `transformers`, less their ending, with their own defaults; and what it has no classes of: YOLO's letterbox, and
 # open_clip.
@@ -563,8 +567,13 @@ def _settings_of(name: str) -> frozenset[str]:
 
 
 def configuration_of(source: str | Path | Mapping[str, object], kind: str = "images") -> Mapping[str, object]:
-    """Return a configuration's contents, as :func:`read_configuration` takes them; of a folder, those for images or
-    sounds, or `videos`.
+    """Return a configuration's contents, as :func:`read_configuration` takes them.
+
+    As in transformers, a part of `processor_config.json` takes precedence over the class's own file in the folder.
+
+    Args:
+        source: a folder, a file or the contents.
+        kind: `images` (or, where a folder has no images' configuration, that of sounds), `audio` or `videos`.
 
     Raises:
         PresetError: the file holds none.
@@ -572,19 +581,32 @@ def configuration_of(source: str | Path | Mapping[str, object], kind: str = "ima
     """
     if isinstance(source, Mapping):
         return source
-    path, videos = Path(source), kind == "videos"
-    if path.is_dir():
-        file_names = [_VIDEO_FILE] * videos + [FILE] * (not videos)
-        names = (*file_names, _ALL, FILE, *[_OPEN_CLIP_FILE, _TIMM_FILE] * (not videos))
-        path = next((path / name for name in names if (path / name).exists()), path / FILE)
+    path = Path(source)
+    if not path.is_dir():
+        return _read(path) if path.name != _ALL else _part_in(path, kind)
+    combined = path / _ALL
+    if combined.exists() and _parts_in(combined, _PARTS[kind]):
+        return _part_in(combined, kind)
+    names = (_VIDEO_FILE, FILE) if kind == "videos" else (FILE, _OPEN_CLIP_FILE, _TIMM_FILE)
+    found = next((path / name for name in names if (path / name).exists()), None)
+    if found is None and combined.exists():
+        return _part_in(combined, kind)
+    return _read(found or path / FILE)
+
+
+def _parts_in(path: Path, names: Iterable[str]) -> list[Mapping[str, object]]:
+    """Return the parts of `processor_config.json` that have these names."""
     held = _read(path)
-    if path.name != _ALL:
-        return held
-    parts = _PARTS[-1:] if videos else _PARTS
-    part = next((held[name] for name in parts if isinstance(held.get(name), dict)), None)
-    if not isinstance(part, dict):
-        raise PresetError(f"'{path}' holds none of {', '.join(f'`{name}`' for name in parts)}")
-    return part
+    return [part for part in map(held.get, names) if isinstance(part, dict)]
+
+
+def _part_in(path: Path, kind: str) -> Mapping[str, object]:
+    """Return the part of `processor_config.json` for images, sounds or videos; where images have none, that of another kind."""
+    names = [*_PARTS[kind], *[name for other in _PARTS.values() for name in other if kind == "images"]]
+    parts = _parts_in(path, names)
+    if not parts:
+        raise PresetError(f"'{path}' holds none of {', '.join(f'`{name}`' for name in dict.fromkeys(names))}")
+    return parts[0]
 
 
 def _read(path: Path) -> dict[str, object]:

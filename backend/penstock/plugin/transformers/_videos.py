@@ -34,7 +34,8 @@ class VideoProcessor(Processor):
         """Return the model's inputs for one video or several.
 
         Args:
-            videos: a list of images, or an array or tensor of uint8, of shape (F, H, W, 3) or (F, 3, H, W); or a list of such.
+            videos: a list of images, or an array or tensor of uint8, of shape (F, H, W, 3) or (F, 3, H, W); or a list of such, or of one for
+                each conversation.
             video_metadata: of each video, what has `total_num_frames`, `fps` and `duration`, as `VideoMetadata` or a mapping; or a
                 list of such for each conversation.
             return_tensors, input_data_format, data_format, device: as for images.
@@ -70,7 +71,7 @@ class VideoProcessor(Processor):
 
 
 def _several(videos: object) -> list[object]:
-    """Return the videos as a list; a list of images is one."""
+    """Return the videos as a list, those of nested lists among them; a list of images is one video."""
     if getattr(videos, "ndim", 0) == _DIMENSIONS + 1:
         return list(videos)  # type: ignore[call-overload]
     if not isinstance(videos, (list, tuple)):
@@ -78,8 +79,11 @@ def _several(videos: object) -> list[object]:
     if not videos:
         raise ValueError("There is no video to process")
     first = videos[0]
-    whole = isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == _DIMENSIONS
-    return list(videos) if whole else [videos]
+    if not isinstance(first, (list, tuple)) and getattr(first, "ndim", 0) != _DIMENSIONS:
+        return [videos]
+    return [
+        video for each in videos for video in (_several(each) if isinstance(each, (list, tuple)) and each else [each])
+    ]
 
 
 def _metadata_of(metadata: object, count: int) -> list[Mapping[str, float]] | None:
