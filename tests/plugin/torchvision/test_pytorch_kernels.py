@@ -226,6 +226,7 @@ GET_PARAMS: dict[str, tuple[Any, ...]] = {
     "GaussianBlur": (0.1, 2.0),
     "ColorJitter": ([0.5, 1.5], None, [0.8, 1.2], [-0.1, 0.1]),
     "RandomErasing": (tensor(1), (0.02, 0.33), (0.3, 3.3), [0.0]),
+    "AutoAugment": (25,),
 }
 
 

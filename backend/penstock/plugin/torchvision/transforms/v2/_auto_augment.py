@@ -17,7 +17,7 @@ from penstock.plugin.torchvision._on_tensors.dtypes import max_value_of
 from penstock.plugin.torchvision._pixels import Pixels, held, is_kept, is_pil
 from penstock.plugin.torchvision._random import happens, numbers, torch
 from penstock.plugin.torchvision._settings import fills_of
-from penstock.plugin.torchvision._typing import Fill, Fills, Function, Interpolation, Leaf, Nested
+from penstock.plugin.torchvision._typing import Fill, Fills, Function, Interpolation, Leaf, Nested, Tensor
 from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform, fill_for
 
 _PARAMETER_MAX = 10
@@ -267,6 +267,12 @@ class AutoAugment(AutomaticAugmentation):
             raise ValueError(f"`policy` must be one of {', '.join(_POLICIES)}. Got: {policy!r}")
         self.policy = policy
         self._pairs = _policy(_POLICIES[name])
+
+    @staticmethod
+    def get_params(transform_num: int) -> tuple[int, Tensor, Tensor]:
+        """Return a random number below that of pairs, and two random probabilities and signs, for torchvision's first version."""
+        library = torch()
+        return int(library.randint(transform_num, (1,))), library.rand((2,)), library.randint(2, (2,))
 
     def augmented(self, image: Leaf, extents: tuple[int, int]) -> Leaf:
         space: Space = {**_RANDAUGMENT, "Invert": None}
