@@ -153,7 +153,7 @@ def test_length_that_only_the_source_knows() -> None:
 
 
 def test_the_source_ends_the_epoch() -> None:
-    iterator = LabelIterator(counting(2, 3), auto_reset=True)
+    iterator = LabelIterator(counting(2, 3), auto_reset=np.True_)
     expected = [[[0, 1]], [[2, 3]], [[4, 5]]]
     assert [list(iterator) for _ in range(3)] == [expected] * 3
     assert iterator.size == -1

@@ -318,6 +318,8 @@ _DaliBaseIterator = BaseIterator
 
 def _as_flag(auto_reset: str | bool | None) -> bool:
     # 1 and 0 are rejected, as in DALI.
+    if isinstance(auto_reset, np.bool_):
+        auto_reset = bool(auto_reset)
     if auto_reset is True or auto_reset == "yes":
         return True
     if auto_reset is False or auto_reset is None or auto_reset == "no":
