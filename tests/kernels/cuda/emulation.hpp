@@ -134,6 +134,13 @@ static T atomicAdd(T *place, T value) {
 }
 
 template <typename T>
+static T atomicMin(T *place, T value) {
+    T before = *place;
+    if (value < before) *place = value;
+    return before;
+}
+
+template <typename T>
 static T atomicOr(T *place, T value) {
     T before = *place;
     *place |= value;

@@ -117,3 +117,87 @@ def test_a_sample_with_a_nan_fails_alone(function: Any, arguments: dict[str, Any
 def test_what_is_refused(function: Any, arguments: dict[str, Any], scores: np.ndarray, told: str) -> None:
     with pytest.raises((ValueError, OperatorError), match=told):
         computed(function, [scores] * 3, **arguments)
+
+
+# -- on a GPU ----------------------------------------------------------------------------------------------------------
+
+LINES = [(3, 40, 50), (2, 7, 33), (4, 1100, 2), (1, 5, 1)]
+"""Long and short lines, that lie beside each other or not."""
+
+
+def on_both(function: Any, scores: list[np.ndarray], **arguments: Any) -> tuple[list[list[np.ndarray]], ...]:
+    return tuple(
+        outputs(
+            lambda device=device: function(
+                fn.external_source(name="scores", layout="CHW").gpu()
+                if device == "gpu"
+                else fn.external_source(name="scores", layout="CHW"),
+                **arguments,
+            ),
+            device_id=0,
+            scores=scores,
+        )
+        for device in ("cpu", "gpu")
+    )
+
+
+@pytest.mark.usefixtures("with_gpu")
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_probabilities_on_a_gpu(axis: int, dtype: Any) -> None:
+    scores = [RNG.normal(0, 4, shape).astype(dtype) for shape in LINES]
+    scores[0][0, 0, 0], scores[1][0, 0, 0], scores[2][0, 0, 0] = np.nan, np.inf, -np.inf
+    (expected,), (received,) = on_both(fn.softmax, scores, axis=axis)
+    for own, other in zip(received, expected):
+        np.testing.assert_allclose(own, other, rtol=2e-7)
+
+
+@pytest.mark.usefixtures("with_gpu")
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize(("function", "arguments"), [(fn.argmax, {}), (fn.top_k, {"k": 1})])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_classes_on_a_gpu(axis: int, function: Any, arguments: dict[str, Any], dtype: Any) -> None:
+    # Many scores are equal, and some infinite.
+    scores = [RNG.integers(-9, 9, shape).astype(dtype) for shape in LINES]
+    scores[0][:, 0] = -np.inf
+    scores[1][0, 0, 1:] = np.inf
+    expected, received = on_both(function, scores, axis=axis, **arguments)
+    for own, other in zip(received, expected, strict=True):
+        for a, b in zip(own, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.usefixtures("with_gpu")
+@pytest.mark.parametrize(("axis", "k"), [(0, 3), (1, 5), (1, 40), (2, 33)])
+def test_highest_scores_on_a_gpu(axis: int, k: int) -> None:
+    scores = [RNG.integers(-9, 9, shape).astype(np.float32) for shape in ((3, 40, 50), (4, 1100, 33))]
+    scores[0][:, 0] = -np.inf
+    expected, received = on_both(fn.top_k, scores, axis=axis, k=k)
+    for own, other in zip(received, expected, strict=True):
+        for a, b in zip(own, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.usefixtures("with_gpu")
+def test_names_of_classes_on_a_gpu() -> None:
+    for function, arguments in ((fn.argmax, {}), (fn.top_k, {"k": 3})):
+        expected, received = on_both(function, SCORES, axis=0, labels=NAMES, **arguments)
+        for own, other in zip(received, expected, strict=True):
+            for a, b in zip(own, other, strict=True):
+                np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.usefixtures("with_gpu")
+@pytest.mark.parametrize(("function", "arguments"), [(fn.argmax, {}), (fn.top_k, {"k": 2})])
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_the_first_nan_is_reported_on_both_devices(function: Any, arguments: dict[str, Any], device: str) -> None:
+    scores = [RNG.random((4, 40, 33)).astype(np.float32) for _ in range(3)]
+    scores[1][2, 30, 7] = scores[1][2, 30, 3] = scores[1][3, 0, 0] = np.nan
+
+    def define() -> Any:
+        source = fn.external_source(name="scores", ndim=3)
+        return function(source.gpu() if device == "gpu" else source, axis=1, **arguments)
+
+    with pytest.raises(OperatorError, match=r"The score at \[2, 30, 3\] is NaN") as failure:
+        outputs(define, device_id=0, scores=scores)
+    assert "1" in str(failure.value)

@@ -12,6 +12,7 @@ from penstock.kernels.axes import resolve_axis
 from penstock.operators.postprocessing._rows import firsts_of, share
 from penstock.schema import Argument, Operator, Sample, Workspace
 from penstock.schema.operator import Shape
+from penstock.tensors import TensorListGPU
 
 AXIS = (
     Argument("axis", "int32", -1, "The dimension along which scores are; negative: from the end."),
@@ -95,6 +96,49 @@ class AxisOperator(Operator[int]):
         self.launch(scores, places, 0, 1, outputs, faults)
         if faults[0] >= 0:
             raise _fault(int(faults[0]), sample.shapes[0])
+
+
+class ClassOperator(AxisOperator):
+    """The base of operators that find classes, and name them if `labels` are given.
+
+    Attributes:
+        names: see :func:`names_of`; None if there are none.
+    """
+
+    # The GPU's kernels report scores that are NaN, for which the host waits.
+    repeatable = False
+
+    def setup(self) -> None:
+        super().setup()
+        self.names = None if self.args["labels"] is None else names_of(self.args["labels"])
+
+    def find_classes(
+        self,
+        workspace: Workspace[int],
+        values: TensorListGPU | None,
+        indices: TensorListGPU,
+        names: Sequence[TensorListGPU],
+        number: int,
+    ) -> None:
+        """Find the classes with the highest scores on a GPU.
+
+        Args:
+            workspace: with its outputs.
+            values, indices, names: those of them that get the scores, the classes, and their names.
+            number: number of classes to find.
+        """
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.operators.postprocessing._axis_cuda import find_highest, write_names
+
+        samples = workspace.live
+        scores, classes = locate_all(workspace.inputs[0], samples), locate_all(indices, samples)
+        found = None if values is None else locate_all(values, samples)
+        faults = find_highest(scores, found, classes, workspace.state, number)
+        if self.names is not None:
+            write_names(classes, locate_all(names[0], samples), self.names)
+        for sample, place in zip(samples, faults.tolist()):
+            if place >= 0:
+                workspace.fail(sample.index, _fault(place, sample.shapes[0]))
 
 
 def _places(shapes: Sequence[Shape], results: Sequence[Shape], axis: int) -> np.ndarray:

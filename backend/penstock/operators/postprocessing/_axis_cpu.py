@@ -45,7 +45,7 @@ def argmax(
     """Fill ``results``, int32, with the index of the highest score, of equal ones the first.
 
     Args:
-        faults: output: the position of a NaN in each sample that has one.
+        faults: output: the position of the first NaN in each sample that has one; -1 before.
     """
     for sample in range(begin, end):
         start, target, outer, extent, inner = places[sample]
@@ -89,7 +89,7 @@ def top_k(
         count: number of scores to find.
         values: float32; output.
         indices: int32; output: along the dimension.
-        faults: output: the position of a NaN in each sample that has one.
+        faults: output: the position of the first NaN in each sample that has one; -1 before.
     """
     best, where = np.empty(count, np.float32), np.empty(count, np.int32)
     for sample in range(begin, end):
@@ -101,7 +101,8 @@ def top_k(
                     place = start + (block * extent + row) * inner + i
                     score = scores[place]
                     if score != score:
-                        faults[sample] = place - start
+                        known = faults[sample]
+                        faults[sample] = place - start if known < 0 else min(known, place - start)
                         break
                     if found == count and not score > best[count - 1]:
                         continue

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.data_types import INT32, UINT8
-from penstock.operators.postprocessing._axis import AXIS, LABELS, AxisOperator, check_labels, fill_names, names_of
+from penstock.operators.postprocessing._axis import (
+    AXIS,
+    LABELS,
+    ClassOperator,
+    check_labels,
+    fill_names,
+)
 from penstock.schema import Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, ExampleSamples, random_arrays
 
@@ -21,7 +27,7 @@ def _class_scores(layout: str = "") -> ExampleSamples:
 
 
 @register_operator
-class Argmax(AxisOperator):
+class Argmax(ClassOperator):
     """Finds the index of the highest score along a dimension, of equal ones the first.
 
     Returns INT32 without that dimension, and with `labels` the names of the classes, too: strings, as rows of UINT8 that are padded
@@ -43,21 +49,17 @@ class Argmax(AxisOperator):
         ),
     )
 
-    def setup(self) -> None:
-        super().setup()
-        self._names = None if self.args["labels"] is None else names_of(self.args["labels"])
-
     def describe(self, workspace: Workspace[int]) -> list[OutputSpec]:
         axis = workspace.state = self.resolve(workspace)
         layout, ndim = workspace.inputs[0].layout(), workspace.inputs[0].ndim() - 1
         specs = [OutputSpec(INT32, layout[:axis] + layout[axis + 1 :], ndim)]
-        return specs if self._names is None else [*specs, OutputSpec(UINT8, "", ndim + 1)]
+        return specs if self.names is None else [*specs, OutputSpec(UINT8, "", ndim + 1)]
 
     def infer(self, sample: Sample[int]) -> list[tuple[int, ...]]:
         axis, shape = sample.workspace.state, sample.shapes[0]
         check_labels(self.args["labels"], self.check_extent(sample))
         rest = (*shape[:axis], *shape[axis + 1 :])
-        return [rest] if self._names is None else [rest, (*rest, self._names.shape[1])]
+        return [rest] if self.names is None else [rest, (*rest, self.names.shape[1])]
 
     def launch(
         self,
@@ -71,5 +73,8 @@ class Argmax(AxisOperator):
         from penstock.operators.postprocessing._axis_cpu import argmax
 
         argmax(scores, places, begin, end, outputs[0], faults)
-        if self._names is not None:
-            fill_names(self._names, outputs[0], outputs[1], places, begin, end, 1, faults)
+        if self.names is not None:
+            fill_names(self.names, outputs[0], outputs[1], places, begin, end, 1, faults)
+
+    def compute_batch(self, workspace: Workspace[int]) -> None:
+        self.find_classes(workspace, None, workspace.outputs[0], workspace.outputs[1:], 1)

@@ -57,3 +57,11 @@ class Softmax(AxisOperator):
         from penstock.operators.postprocessing._axis_cpu import softmax
 
         softmax(scores, places, begin, end, outputs[0])
+
+    def compute_batch(self, workspace: Workspace[int]) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.operators.postprocessing._axis_cuda import softmax_batch
+
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        softmax_batch(sources, targets, workspace.state)

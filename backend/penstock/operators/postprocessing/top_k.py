@@ -7,13 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.data_types import FLOAT, INT32, UINT8
-from penstock.operators.postprocessing._axis import AXIS, LABELS, AxisOperator, check_labels, fill_names, names_of
+from penstock.operators.postprocessing._axis import (
+    AXIS,
+    LABELS,
+    ClassOperator,
+    check_labels,
+    fill_names,
+)
 from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, random_arrays
 
 
 @register_operator
-class TopK(AxisOperator):
+class TopK(ClassOperator):
     """Finds the highest scores along a dimension, the highest first, of equal ones the first.
 
     Returns the scores (FLOAT) and their indices (INT32), and with `labels` the names of the classes, too: strings, as rows of UINT8
@@ -46,13 +52,12 @@ class TopK(AxisOperator):
         super().setup()
         if self.args["k"] < 1:
             raise ValueError(f"`k` is 1 or more. Got: {self.args['k']}")
-        self._names = None if self.args["labels"] is None else names_of(self.args["labels"])
 
     def describe(self, workspace: Workspace[int]) -> list[OutputSpec]:
         workspace.state = self.resolve(workspace)
         layout, ndim = workspace.inputs[0].layout(), workspace.inputs[0].ndim()
         specs = [OutputSpec(FLOAT, layout, ndim), OutputSpec(INT32, layout, ndim)]
-        return specs if self._names is None else [*specs, OutputSpec(UINT8, "", ndim + 1)]
+        return specs if self.names is None else [*specs, OutputSpec(UINT8, "", ndim + 1)]
 
     def infer(self, sample: Sample[int]) -> list[tuple[int, ...]]:
         axis, shape, count = sample.workspace.state, sample.shapes[0], self.args["k"]
@@ -61,7 +66,7 @@ class TopK(AxisOperator):
         if extent < count:
             raise ValueError(f"`k` is {count}, and there are {extent} scores")
         found = (*shape[:axis], count, *shape[axis + 1 :])
-        return [found] * 2 if self._names is None else [found, found, (*found, self._names.shape[1])]
+        return [found] * 2 if self.names is None else [found, found, (*found, self.names.shape[1])]
 
     def launch(
         self,
@@ -75,5 +80,9 @@ class TopK(AxisOperator):
         from penstock.operators.postprocessing._axis_cpu import top_k
 
         top_k(scores, places, self.args["k"], begin, end, outputs[0], outputs[1], faults)
-        if self._names is not None:
-            fill_names(self._names, outputs[1], outputs[2], places, begin, end, self.args["k"], faults)
+        if self.names is not None:
+            fill_names(self.names, outputs[1], outputs[2], places, begin, end, self.args["k"], faults)
+
+    def compute_batch(self, workspace: Workspace[int]) -> None:
+        values, indices, *names = workspace.outputs
+        self.find_classes(workspace, values, indices, names, self.args["k"])

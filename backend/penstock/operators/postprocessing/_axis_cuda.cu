@@ -1,0 +1,130 @@
+// Along one dimension of scores: softmax, the highest one, the highest ones, and the names of classes. An array is seen as
+// (outer, extent, inner); a line is what lies along its dimension. `lanes` threads share a line; a block has several lines.
+
+// A score, and where it is along its line; -1: none.
+struct Best {
+    float score;
+    int row;
+};
+
+// Of equal scores the first is better.
+__device__ inline bool is_better(const Best &a, const Best &b) {
+    return a.row >= 0 && (b.row < 0 || a.score > b.score || (a.score == b.score && a.row < b.row));
+}
+
+struct Better {
+    __device__ Best operator()(const Best &a, const Best &b) const { return is_better(b, a) ? b : a; }
+};
+struct Larger {
+    __device__ float operator()(float a, float b) const { return b > a ? b : a; }
+};
+struct Sum {
+    __device__ double operator()(double a, double b) const { return a + b; }
+};
+
+// The line that this thread works at.
+template <typename In>
+struct Line {
+    const In *first;
+    int64 number, offset;  // its number in the sample, and the position of its first score
+    int64 step;            // from one score to the next
+    int extent, lane;      // no scores are left for threads without a line
+    bool exists;
+};
+
+template <typename In>
+__device__ inline Line<In> line_of(const Scores &s, int64 block) {
+    Line<In> line;
+    line.number = block * (THREADS / s.lanes) + threadIdx.x / s.lanes;
+    line.lane = threadIdx.x % s.lanes;
+    line.exists = line.number < s.outer * s.inner;
+    Place place = place_of(line.exists ? line.number : 0, s.inner);
+    line.offset = place.row * s.extent * s.inner + place.column;
+    line.first = reinterpret_cast<const In *>(s.source) + line.offset;
+    line.step = s.inner;
+    line.extent = line.exists ? s.extent : 0;
+    return line;
+}
+
+// Merges one value of each thread of a line into one that all of them get.
+template <typename T, typename Merge>
+__device__ inline T merged(T value, T *values, int lanes, Merge merge) {
+    if (lanes == 1) return value;
+    int lane = threadIdx.x % lanes;
+    values[threadIdx.x] = value;
+    __syncthreads();
+    for (int half = lanes / 2; half > 0; half /= 2) {
+        if (lane < half) values[threadIdx.x] = merge(values[threadIdx.x], values[threadIdx.x + half]);
+        __syncthreads();
+    }
+    T all = values[threadIdx.x - lane];
+    __syncthreads();
+    return all;
+}
+
+template <typename In>
+__global__ void softmax(const int64 *__restrict__ first_blocks, const Scores *__restrict__ samples, int count) {
+    __shared__ float largest[THREADS];
+    __shared__ double sums[THREADS];
+    int sample = sample_of(first_blocks, count, blockIdx.x);
+    const Scores s = samples[sample];
+    const Line<In> line = line_of<In>(s, blockIdx.x - first_blocks[sample]);
+    float *target = reinterpret_cast<float *>(s.values) + line.offset;
+    float best = to_float(line.first[0]);
+    for (int row = line.lane; row < line.extent; row += s.lanes)
+        best = Larger()(best, to_float(line.first[row * line.step]));
+    best = merged(best, largest, s.lanes, Larger());
+    double total = 0.0;
+    for (int row = line.lane; row < line.extent; row += s.lanes) {
+        double value = exp(double(to_float(line.first[row * line.step])) - double(best));
+        total += value;
+        target[row * line.step] = float(value);
+    }
+    total = merged(total, sums, s.lanes, Sum());
+    for (int row = line.lane; row < line.extent; row += s.lanes)
+        target[row * line.step] = float(double(target[row * line.step]) / total);
+}
+
+// The highest `number` scores, each after those before it. `faults` gets the position of each sample's first NaN.
+template <typename In>
+__global__ void highest(const int64 *__restrict__ first_blocks, const Scores *__restrict__ samples, int count,
+                        uint64 *__restrict__ faults, int number) {
+    __shared__ Best found[THREADS];
+    int sample = sample_of(first_blocks, count, blockIdx.x);
+    const Scores s = samples[sample];
+    const Line<In> line = line_of<In>(s, blockIdx.x - first_blocks[sample]);
+    float *values = reinterpret_cast<float *>(s.values);
+    int *indices = reinterpret_cast<int *>(s.indices);
+    Place place = place_of(line.exists ? line.number : 0, s.inner);
+    Best before = {0.0f, -1};
+    for (int rank = 0; rank < number; rank++) {
+        Best best = {0.0f, -1};
+        for (int row = line.lane; row < line.extent; row += s.lanes) {
+            Best own = {to_float(line.first[row * line.step]), row};
+            if (rank == 0 && own.score != own.score) {
+                atomicMin(faults + sample, uint64(line.offset + row * line.step));
+                break;
+            }
+            if ((rank == 0 || is_better(before, own)) && is_better(own, best)) best = own;
+        }
+        before = merged(best, found, s.lanes, Better());
+        if (line.exists && line.lane == 0) {
+            int64 to = (place.row * number + rank) * s.inner + place.column;
+            if (values) values[to] = before.score;
+            // There may be no further score where some are NaN: the sample fails.
+            indices[to] = before.row < 0 ? 0 : before.row;
+        }
+    }
+}
+
+// The names of classes, of `length` bytes each.
+__global__ void write_names(const int64 *__restrict__ first_blocks, const Named *__restrict__ samples, int count,
+                            const uint8 *__restrict__ names, int length) {
+    int sample = sample_of(first_blocks, count, blockIdx.x);
+    const Named n = samples[sample];
+    int64 position = (blockIdx.x - first_blocks[sample]) * THREADS + threadIdx.x;
+    if (position >= n.bytes) return;
+    Place place = place_of(position, length);
+    int64 name = reinterpret_cast<const int *>(n.classes)[place.row];
+    reinterpret_cast<uint8 *>(n.target)[position] = names[name * length + place.column];
+}
