@@ -167,6 +167,8 @@ class DALIDataType(NamedEnum):
     _TENSOR_LAYOUT_VEC = 25
     _DATA_TYPE_VEC = 26
     _INT64_VEC = 27
+    # Not in DALI: far from the numbers that it may use next.
+    BFLOAT16 = 1000
 
     def __call__(self) -> str:
         """The type in the buffer protocol's spelling; from the days when a tensor's ``dtype`` was a method."""
@@ -216,6 +218,7 @@ FLOAT16 = DALIDataType.FLOAT16
 FLOAT = DALIDataType.FLOAT
 FLOAT64 = DALIDataType.FLOAT64
 BOOL = DALIDataType.BOOL
+BFLOAT16 = DALIDataType.BFLOAT16
 STRING = DALIDataType.STRING
 FEATURE = DALIDataType.FEATURE
 IMAGE_TYPE = DALIDataType.IMAGE_TYPE
@@ -272,6 +275,7 @@ _NUMPY: dict[DALIDataType, np.dtype] = {
     IMAGE_TYPE: np.dtype(np.int32),
     DATA_TYPE: np.dtype(np.int32),
     INTERP_TYPE: np.dtype(np.int32),
+    BFLOAT16: np.dtype(np.uint16),
 }
 NUMBER_TYPES = tuple(dtype for dtype in DALIDataType.__members__.values() if 0 <= dtype.value <= BOOL.value)
 """The types whose elements are numbers."""
@@ -283,6 +287,8 @@ ENUM_TYPES: dict[DALIDataType, type[NamedEnum]] = {
     INTERP_TYPE: DALIInterpType,
 }
 """The types whose elements are members of an enumeration."""
+CODED_TYPES = (BFLOAT16, *ENUM_TYPES)
+"""The types that numpy lacks: tensors hold their elements as bits or numbers of another type."""
 
 _SHORT_NAMES = (
     {t: _NUMPY[t].name for t in NUMBER_TYPES}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from penstock.data_types import (
     ANY_DATA,
+    BFLOAT16,
     BGR,
     BOOL,
     CPU_ONLY_DEVICE_ID,

@@ -230,7 +230,7 @@ def test_types() -> None:
     assert dynamic.type_id(dynamic.uint8) == types.UINT8
     half, brain = dynamic.float16, dynamic.bfloat16
     assert (half.bits, half.bytes, half.exponent_bits, half.significand_bits) == (16, 2, 5, 10)
-    assert (brain.exponent_bits, brain.significand_bits, brain.type_id) == (8, 7, None)
+    assert (brain.exponent_bits, brain.significand_bits, brain.type_id) == (8, 7, types.BFLOAT16)
     assert dynamic.int8.exponent_bits is None
     assert dynamic.InterpType != dynamic.ImageType
     for wrong in ("f32e8m0", "float32"):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from penstock.data_types import DALIDataType, numpy_dtype
 from penstock.serving.served_model import Kind, Outputs, Refusal, ServedModel
 from penstock.serving.settings import ConfigurationError
 
@@ -61,9 +62,9 @@ class Asked:
     reserves: bool = False
     reserved: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray | None:
+    def reserve(self, name: str, shape: Sequence[int], dtype: DALIDataType) -> np.ndarray | None:
         if self.reserves:
-            self.reserved[name] = np.full(shape, 77, dtype)
+            self.reserved[name] = np.full(shape, 77, numpy_dtype(dtype))
         return self.reserved.get(name)
 
     def tensor(self, name: str) -> Any:

@@ -8,6 +8,7 @@ from enum import Enum, auto
 import numpy as np
 
 from penstock.data_types import (
+    BFLOAT16,
     BOOL,
     DATA_TYPE,
     FLOAT,
@@ -135,7 +136,7 @@ float16 = DType(Kind.float, 16, type_id=FLOAT16)
 float32 = DType(Kind.float, 32, type_id=FLOAT)
 float64 = DType(Kind.float, 64, type_id=FLOAT64)
 bool = DType(Kind.bool, 8, type_id=BOOL)
-bfloat16 = DType(Kind.float, 16, 8, 7, name="bfloat16")
+bfloat16 = DType(Kind.float, 16, 8, 7, type_id=BFLOAT16, name="bfloat16")
 DataType = DType(Kind.enum, 32, type_id=DATA_TYPE, name="DataType", docs="Elements are types.")
 ImageType = DType(Kind.enum, 32, type_id=IMAGE_TYPE, name="ImageType", docs="Elements are types of images.")
 InterpType = DType(Kind.enum, 32, type_id=INTERP_TYPE, name="InterpType", docs="Elements are kinds of interpolation.")

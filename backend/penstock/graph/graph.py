@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from penstock.data_types import BFLOAT16, DALIDataType
 from penstock.graph.drawing import to_svg
 from penstock.graph.listing import listing
 from penstock.graph.nodes import DataNode, OpNode
+from penstock.schema.declaration import NO_BFLOAT16
 
 
 class Graph:
@@ -46,6 +48,18 @@ class Graph:
         self._check_names()
         for op in self.operators:
             verify_operator(op)
+        self._check_bfloat16()
+
+    def _check_bfloat16(self) -> None:
+        """Raise RuntimeError if an operator would compute with bfloat16."""
+        found: set[OpNode] = set()
+        for op in self.operators:
+            takes = any(node.source in found for node in op.all_inputs())
+            if takes and not op.schema.moves_elements:
+                raise RuntimeError(f"The operator `{op.display_name}` is given bfloat16. {NO_BFLOAT16}")
+            kept = takes and not any(isinstance(value, DALIDataType) for value in op.arguments.values())
+            if kept or any(value is BFLOAT16 for value in op.arguments.values()):
+                found.add(op)
 
     def _check_names(self) -> None:
         seen: dict[str, OpNode] = {}

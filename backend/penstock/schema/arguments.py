@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import (
+    BFLOAT16,
     BOOL,
     DATA_TYPE,
     ENUM_TYPES,
@@ -138,6 +139,7 @@ class Argument:
         matrix: tensors for a list may have more than one dimension.
         uniform: tensors for a list must have the same number of values in every sample of a batch.
         any_integer: tensors may be of any integer type, not only of the argument's.
+        with_bfloat16: it is a type that may be BFLOAT16.
         path: it names files or folders, which a confined pipeline checks before opening them.
         choices: the possible values, if there are few.
         example: a valid value for sweeps and documentation, if type and default do not suggest one.
@@ -160,6 +162,7 @@ class Argument:
     matrix: bool = False
     uniform: bool = False
     any_integer: bool = False
+    with_bfloat16: bool = False
     path: bool = False
     choices: tuple[str, ...] = ()
     example: object = None
@@ -190,6 +193,10 @@ class Argument:
         else:
             values = value if is_sequence else [value]
         converted = [self._convert_element(v.value if isinstance(v, ScalarConstant) else v) for v in values]
+        if not self.with_bfloat16 and any(value is BFLOAT16 for value in converted):
+            raise ValueError(
+                f"Argument '{self.name}' cannot be BFLOAT16: convert with `fn.cast(..., dtype=types.BFLOAT16)`"
+            )
         return converted if self.is_list else converted[0]
 
     def _convert_element(self, value: object) -> object:

@@ -66,6 +66,12 @@ def snake_case(name: str) -> str:
     return text
 
 
+NO_BFLOAT16 = (
+    "Operators do not compute with bfloat16: convert last, with `fn.cast(..., dtype=types.BFLOAT16)`, after which data can only be "
+    "moved (reshaped, transposed, joined, copied)"
+)
+
+
 @dataclass(frozen=True)
 class Schema:
     """The declaration of an operator.
@@ -95,6 +101,7 @@ class Schema:
         fused_by: the name of the pass that inserts it.
         merges: joins the parts of a batch that a conditional has split.
         batchwise: a sample's result depends on the other samples of its batch.
+        moves_elements: it moves elements without computing with them, so that they may be of types that numpy lacks.
         aliases: other names that mean this operator.
         fn: the path in ``fn``; None: derived from the name.
         deprecated_since: the DALI version that deprecated it, or empty.
@@ -131,6 +138,7 @@ class Schema:
     fused_by: str = "fuse"
     merges: bool = False
     batchwise: bool = False
+    moves_elements: bool = False
     aliases: tuple[Alias, ...] = ()
     fn: str | None = None
     deprecated_since: str = ""

@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
+from penstock.data_types import BFLOAT16
 from penstock.schema.arguments import Argument
-from penstock.schema.declaration import Schema
+from penstock.schema.declaration import NO_BFLOAT16, Schema
 from penstock.schema.early_start import EarlyStart
 from penstock.schema.launching import GpuLaunches
 from penstock.schema.outputs import OutputSpec, Shape
@@ -255,7 +256,9 @@ class Operator(Generic[State, Plan, Plans]):
         return specs
 
     def check_inputs(self, workspace: Workspace) -> None:
-        """Name the dimensions of inputs without a layout; raise for unsupported layouts, ranks and lists."""
+        """Name the dimensions of inputs without a layout; raise for unsupported types, layouts, ranks and lists."""
+        if not self.schema.moves_elements and any(batch.dtype is BFLOAT16 for batch in workspace.inputs):
+            raise RuntimeError(NO_BFLOAT16)
         if self.schema.sequences:
             workspace.inputs = [self._frames_named(batch, index) for index, batch in enumerate(workspace.inputs)]
         if any(map(_holds_frames, workspace.arguments.values())):

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock.data_types import DALIDataType
 from penstock.serving.instance import ModelInstance, completed, guarded, log_to_server
 from penstock.serving.metrics import Family
 from penstock.serving.refusals import Refusal
 from penstock.serving.served_model import Answer
 from penstock.serving.settings import ConfigurationError
 from penstock.serving.trust import check_response_cache
+
+if TYPE_CHECKING:
+    from typing_extensions import CapsuleType
+
+_CAPSULE, _USED_CAPSULE = b"dltensor", b"used_dltensor"
+# Where the code of the element type is in a DLPack tensor: after its address, device and rank.
+_DLPACK_TYPE_OFFSET = 20
+_DLPACK_BFLOAT = 4
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.argtypes, _capsule_pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
+_set_capsule_name = ctypes.pythonapi.PyCapsule_SetName
+_set_capsule_name.argtypes = ctypes.py_object, ctypes.c_char_p
 
 
 @functools.cache
@@ -98,7 +112,7 @@ class _StubRequest:
             return None
         return tensor.as_numpy() if tensor.is_cpu() else _copied_to_device(tensor, self._device_id)
 
-    def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> None:
+    def reserve(self, name: str, shape: Sequence[int], dtype: DALIDataType) -> None:
         """Return nothing, as the stub copies the data."""
 
     def is_cancelled(self) -> bool:
@@ -144,14 +158,33 @@ def _response(answer: Answer) -> Any:
     if isinstance(answer, Refusal):
         code = getattr(pb_utils.TritonError, answer.status.name)
         return pb_utils.InferenceResponse(error=pb_utils.TritonError(answer.message, code))
-    return pb_utils.InferenceResponse(output_tensors=[_tensor(name, array) for name, array in answer.tensors.items()])
+    tensors = [_tensor(name, array, name in answer.bfloat16) for name, array in answer.tensors.items()]
+    return pb_utils.InferenceResponse(output_tensors=tensors)
 
 
-def _tensor(name: str, array: Any) -> Any:
+def _tensor(name: str, array: Any, is_bfloat16: bool) -> Any:
+    if is_bfloat16:
+        capsule = _bfloat16_capsule(array)
+        made = _pb_utils().Tensor.from_dlpack(name, capsule)
+        # The stub's capsule has a non-standard name, by which its maker does not know that it was taken.
+        _set_capsule_name(capsule, _USED_CAPSULE)
+        return made
     if isinstance(array, np.ndarray):
         return _pb_utils().Tensor(name, array)
     with array.device:
         return _pb_utils().Tensor.from_dlpack(name, array)
+
+
+def _bfloat16_capsule(array: Any) -> CapsuleType:
+    """Return the bits of bfloat16, uint16 on the CPU or a GPU, as a DLPack capsule of bfloat16; the stub knows no other way."""
+    if isinstance(array, np.ndarray):
+        capsule = np.require(array, None, ["C", "W"]).__dlpack__()
+    else:
+        with array.device:
+            capsule = array.__dlpack__()
+    address = _capsule_pointer(capsule, _CAPSULE)
+    ctypes.c_uint8.from_address(address + _DLPACK_TYPE_OFFSET).value = _DLPACK_BFLOAT
+    return capsule
 
 
 class _SeriesOfStub:

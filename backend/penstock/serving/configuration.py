@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from penstock.data_types import UINT8, dtype_name, numpy_dtype
+from penstock.data_types import BFLOAT16, UINT8, dtype_name, numpy_dtype
 from penstock.errors import did_you_mean
 from penstock.pipeline import Pipeline
 from penstock.serving.entries import (
@@ -189,9 +189,14 @@ def configured_inputs(config: ModelConfig) -> dict[str, TensorInfo]:
 
 
 def check_input_names(entries: Sequence[Entry], declared: Sequence[TensorInfo]) -> None:
-    """Raise ConfigurationError for inputs that the pipeline doesn't have."""
+    """Raise ConfigurationError for inputs that the pipeline doesn't have, or cannot compute with."""
     names = [info.name for info in declared]
     for entry in entries:
+        if data_type_of(entry) == TRITON_TYPES[BFLOAT16]:
+            raise ConfigurationError(
+                f"Input '{entry['name']}' is TYPE_BF16: pipelines do not compute with bfloat16, which is for outputs. "
+                "Send TYPE_FP32 or TYPE_FP16"
+            )
         if entry["name"] not in names:
             raise ConfigurationError(
                 f"Configuration file contains config for {entry['name']} but such input is not present in the pipeline. "

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.data_types import (
+    BFLOAT16,
     BOOL,
     FLOAT,
     FLOAT16,
@@ -37,6 +38,7 @@ TRITON_TYPES = {
     FLOAT16: "TYPE_FP16",
     FLOAT: "TYPE_FP32",
     FLOAT64: "TYPE_FP64",
+    BFLOAT16: "TYPE_BF16",
 }
 Entry = Mapping[str, Any]
 """An input, output or control in a configuration."""

@@ -27,7 +27,7 @@ from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
-from penstock.data_types import numpy_dtype
+from penstock.data_types import BFLOAT16, DALIDataType, numpy_dtype
 from penstock.operators.inference.triton_model import serve_models
 from penstock.serving import triton_api
 from penstock.serving.admission import Admission
@@ -62,10 +62,15 @@ _TYPES = [
     "FP16",
     "FP32",
     "FP64",
+    "BYTES",
+    "BF16",
 ]
-_BYTES_TYPE_NUMBER = 13
+_BYTES_TYPE_NUMBER = _TYPES.index("BYTES")
+_BFLOAT16_TYPE_NUMBER = _TYPES.index("BF16")
 _NUMPY_TYPES = {
-    _TYPES.index(name.removeprefix("TYPE_")): np.dtype(numpy_dtype(dtype)) for dtype, name in TRITON_TYPES.items()
+    _TYPES.index(name.removeprefix("TYPE_")): np.dtype(numpy_dtype(dtype))
+    for dtype, name in TRITON_TYPES.items()
+    if dtype is not BFLOAT16
 }
 _TYPE_NUMBERS = {dtype: number for number, dtype in _NUMPY_TYPES.items()}
 _STOPPING = "the server is stopping and takes no new requests"
@@ -334,14 +339,15 @@ class _Request:
             elements = _contiguous(memory)
         return elements.view(dtype).reshape(shape)
 
-    def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray | None:
-        size = math.prod(shape) * dtype.itemsize
+    def reserve(self, name: str, shape: Sequence[int], dtype: DALIDataType) -> np.ndarray | None:
+        kind = numpy_dtype(dtype)
+        size = math.prod(shape) * kind.itemsize
         try:
-            memory = self._request.reserve(name, _TYPE_NUMBERS[dtype], tuple(shape), size)
+            memory = self._request.reserve(name, _type_number(kind, dtype is BFLOAT16), tuple(shape), size)
         except RuntimeError as error:
             self._problem = str(error)
             return None
-        return None if memory is None else np.frombuffer(memoryview(memory), dtype).reshape(shape)
+        return None if memory is None else np.frombuffer(memoryview(memory), kind).reshape(shape)
 
     def is_cancelled(self) -> bool:
         return _admission.expired.is_set() or self._request.is_cancelled()
@@ -427,26 +433,32 @@ def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray, has_rest: b
 
 
 def _outputs(answer: Outputs) -> list[Output]:
-    return [_output(name, array) for name, array in answer.tensors.items()]
+    return [_output(name, array, name in answer.bfloat16) for name, array in answer.tensors.items()]
 
 
-def _output(name: str, array: object) -> Output:
-    if not isinstance(array, np.ndarray):
-        return _gpu_output(name, array)
-    if array.dtype == np.object_:
+def _output(name: str, array: Any, is_bfloat16: bool) -> Output:
+    if isinstance(array, np.ndarray) and array.dtype == np.object_:
         framed = b"".join(len(item).to_bytes(4, "little") + item for item in array.reshape(-1))
         return name, _BYTES_TYPE_NUMBER, array.shape, framed
-    return name, _TYPE_NUMBERS[array.dtype], array.shape, np.ascontiguousarray(array)
+    number = _type_number(array.dtype, is_bfloat16)
+    if not isinstance(array, np.ndarray):
+        return _gpu_output(name, number, array)
+    return name, number, array.shape, np.ascontiguousarray(array)
 
 
-def _gpu_output(name: str, array: Any) -> Output:
+def _type_number(dtype: np.dtype, is_bfloat16: bool) -> int:
+    """Return Triton's number of an output's type."""
+    return _BFLOAT16_TYPE_NUMBER if is_bfloat16 else _TYPE_NUMBERS[dtype]
+
+
+def _gpu_output(name: str, number: int, array: Any) -> Output:
     if not array.flags.c_contiguous:
         cupy = require_cupy("outputs on the GPU")
         with array.device:
             array = cupy.ascontiguousarray(array)
             # Answers are copied on other streams.
             cupy.cuda.get_current_stream().synchronize()
-    return name, _TYPE_NUMBERS[array.dtype], array.shape, array, array.data.ptr, array.nbytes, array.device.id
+    return name, number, array.shape, array, array.data.ptr, array.nbytes, array.device.id
 
 
 # -- the server --------------------------------------------------------------------------------------------------------

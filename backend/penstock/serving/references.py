@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import DALIDataType
 from penstock.serving.fetching import Fetcher, FetchError
 from penstock.serving.requests import ByteStrings, InputSpec, Request, RequestError
 from penstock.serving.settings import ConfigurationError, Settings
@@ -148,7 +149,7 @@ class _Resolved:
             raise given
         return self._request.tensor(name) if given is None else given.tensor()
 
-    def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray | None:
+    def reserve(self, name: str, shape: Sequence[int], dtype: DALIDataType) -> np.ndarray | None:
         return self._request.reserve(name, shape, dtype)
 
     def is_cancelled(self) -> bool:

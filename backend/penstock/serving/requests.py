@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from penstock.data_types import numpy_dtype
+from penstock.data_types import DALIDataType, numpy_dtype
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.tensor import device_view
@@ -40,7 +40,7 @@ class Request(Protocol):
     def tensor(self, name: str) -> object:
         """Return the array of an input (byte strings as objects, or as :class:`ByteStrings`); None if the request omits it."""
 
-    def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray | None:
+    def reserve(self, name: str, shape: Sequence[int], dtype: DALIDataType) -> np.ndarray | None:
         """Return memory of the answer for an output, uninitialized, to be written and then given as the output; None if there
         is none."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.data_types import DALIDataType, numpy_dtype
+from penstock.data_types import DALIDataType, element_size, numpy_dtype
 from penstock.serving.requests import OutputSpec, Request, shape_of_part
 from penstock.tensors import TensorList, TensorListCPU
 
@@ -44,7 +44,7 @@ class ReservedOutput:
         samples, start = list[Any](), 0
         for request, count in self._shares:
             sample_shapes = shapes[start : start + count]
-            tensor = self._reserve(request, sample_shapes, kind)
+            tensor = self._reserve(request, sample_shapes, dtype)
             if tensor is None:
                 samples += [np.empty(shape, kind) for shape in sample_shapes]
             else:
@@ -64,8 +64,8 @@ class ReservedOutput:
         # Callers that need a contiguous batch copy it.
         return tensor if tensor is not None and batch.samples[start].ctypes.data == tensor.ctypes.data else None
 
-    def _reserve(self, request: Request, shapes: Sequence[Shape], dtype: np.dtype) -> np.ndarray | None:
-        size = math.prod(shapes[0]) * len(shapes) * dtype.itemsize
+    def _reserve(self, request: Request, shapes: Sequence[Shape], dtype: DALIDataType) -> np.ndarray | None:
+        size = math.prod(shapes[0]) * len(shapes) * element_size(dtype)
         if size < _MIN_RESERVED_BYTES or any(shape != shapes[0] for shape in shapes):
             return None
         if self._spec.name not in request.wanted:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.data_types import CPU_ONLY_DEVICE_ID
+from penstock.data_types import BFLOAT16, CPU_ONLY_DEVICE_ID
 from penstock.errors import MemoryShortageError
 from penstock.pipeline import Pipeline
 from penstock.runtime import Result
@@ -56,9 +56,15 @@ _NEVER_PREFETCHED: dict[str, object] = {"prefetch_queue_depth": 1, "exec_async":
 
 @dataclass(frozen=True)
 class Outputs:
-    """The answer to a request: its part of the batch, as arrays by output name, on the CPU or GPU."""
+    """The answer to a request: its part of the batch.
+
+    Attributes:
+        tensors: arrays by output name, on the CPU or GPU.
+        bfloat16: the names of those that hold the bits of bfloat16, as uint16.
+    """
 
     tensors: dict[str, Any]
+    bfloat16: frozenset[str] = frozenset()
 
 
 Answer = Outputs | Refusal
@@ -356,12 +362,15 @@ class ServedModel:
                 return refusal_of(failed[0], start)
         wanted = set(request.wanted)
         try:
-            tensors = {}
+            tensors, bfloat16 = {}, set()
             for spec, index, cut in zip(self._outputs, self._order, parts):
                 if spec.name in wanted:
-                    written = reserved[index].part_of(result.outputs[index], start) if index in reserved else None
+                    batch = result.outputs[index]
+                    written = reserved[index].part_of(batch, start) if index in reserved else None
                     tensors[spec.name] = cut.of(start, stop) if written is None else written
-            return Outputs(tensors)
+                    if batch.dtype is BFLOAT16:
+                        bfloat16.add(spec.name)
+            return Outputs(tensors, frozenset(bfloat16))
         except Exception as error:
             return refusal_of(error)
 
@@ -381,11 +390,13 @@ class ServedModel:
 
 def joined(answers: Sequence[Answer]) -> Answer:
     """Return the answers of a stream as one: all of their samples, or the refusal that ended it."""
-    parts = [answer.tensors for answer in answers if isinstance(answer, Outputs)]
-    if len(parts) < len(answers):
+    outputs = [answer for answer in answers if isinstance(answer, Outputs)]
+    if len(outputs) < len(answers):
         return next(answer for answer in answers if isinstance(answer, Refusal))
     try:
-        return Outputs({name: _concatenated(name, [part[name] for part in parts]) for name in parts[0]})
+        names = outputs[0].tensors
+        tensors = {name: _concatenated(name, [part.tensors[name] for part in outputs]) for name in names}
+        return Outputs(tensors, outputs[0].bfloat16)
     except RequestError as error:
         return refusal_of(error)
 

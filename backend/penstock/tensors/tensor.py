@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from penstock.data_types import (
-    ENUM_TYPES,
+    CODED_TYPES,
     DALIDataType,
     NamedEnum,
     check_readable,
@@ -76,7 +76,7 @@ class Tensor:
     array: Any
     _layout: str
     _source_info: str
-    # Set if the type is not the array's: for enumerations, stored as numbers.
+    # Set if the type is not the array's: for types that numpy lacks.
     _type: DALIDataType | None = None
 
     @classmethod
@@ -106,8 +106,8 @@ class Tensor:
         return from_numpy_dtype(self.array.dtype) if self._type is None else self._type
 
     def marked(self, dtype: DALIDataType) -> Tensor:
-        """Return this tensor, with its elements reinterpreted as ``dtype`` if that is an enumeration."""
-        if dtype in ENUM_TYPES:
+        """Return this tensor, with its elements reinterpreted as ``dtype`` if numpy lacks that type."""
+        if dtype in CODED_TYPES:
             self._type = dtype
         return self
 

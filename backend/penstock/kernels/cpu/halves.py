@@ -1,4 +1,4 @@
-"""Rounding to half precision (float16), which numba does not support on the CPU."""
+"""Rounding to half precision (float16) and to bfloat16, which numba does not support on the CPU."""
 
 from __future__ import annotations
 
@@ -24,6 +24,30 @@ def _round(bits: np.ndarray, target: np.ndarray) -> None:
         half = half if half < 0x7C00 else np.int32(0x7C00)
         half = half if magnitude <= 0x7F800000 else np.int32(0x7E00)
         target[i] = np.uint16(sign | half)
+
+
+@kernel
+def _round_to_bfloat16(bits: np.ndarray, target: np.ndarray) -> None:
+    """Convert the bits of singles to those of the nearest bfloat16, of two equally near ones the even one."""
+    for i in range(bits.size):
+        single = bits[i]
+        # A carry into the exponent is correct.
+        nearest = np.uint16((single + np.uint32(0x7FFF) + ((single >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16))
+        # A NaN stays one, with its sign.
+        nan = np.uint16((single >> np.uint32(16)) | np.uint32(0x40))
+        target[i] = nan if (single & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000) else nearest
+
+
+def round_to_bfloat16(source: np.ndarray, target: np.ndarray) -> None:
+    """Convert numbers to bfloat16, by way of float32.
+
+    Args:
+        source: of any type.
+        target: the bits, uint16 of the same shape; contiguous.
+    """
+    with np.errstate(over="ignore"):
+        singles = np.ascontiguousarray(source, np.float32)
+    _round_to_bfloat16(singles.reshape(-1).view(np.uint32), target.reshape(-1))
 
 
 def rounded_to_halves(source: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ class Merge(Operator):
 
     schema = Schema(
         name="_conditional__Merge",
+        moves_elements=True,
         inputs=(Input("input_0"), Input("input_1")),
         arguments=(
             Argument(

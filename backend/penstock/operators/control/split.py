@@ -12,6 +12,7 @@ class Split(Operator):
 
     schema = Schema(
         name="_conditional__Split",
+        moves_elements=True,
         inputs=(Input("input"),),
         arguments=(
             Argument(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import BFLOAT16
 from penstock.operators.generic._casting import check_castable
 from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.pointwise import PointwiseOperator
@@ -11,12 +12,19 @@ from penstock.schema.pointwise import PointwiseOperator
 
 @register_operator
 class Cast(PointwiseOperator):
-    """The same values in another type: integers are rounded half away from zero and saturate."""
+    """The same values in another type: integers are rounded half away from zero and saturate.
+
+    To BFLOAT16, values are rounded to the nearest, of two equally near ones the even one, after they were rounded to FLOAT. It is a type
+    of outputs: operators can only move such data, not compute with it. In numpy, which lacks the type, results are their bits as uint16
+    (`np.asarray(output).view(ml_dtypes.bfloat16)`).
+
+    >>> image = fn.cast(image, dtype=types.BFLOAT16)
+    """
 
     schema = Schema(
         name="Cast",
         inputs=(Input("input", doc="Data of any type and shape."),),
-        arguments=(Argument("dtype", "DALIDataType", doc="Type of the output.", required=True),),
+        arguments=(Argument("dtype", "DALIDataType", doc="Type of the output.", required=True, with_bfloat16=True),),
         equivalents=(
             Equivalent(
                 "numpy.ndarray.astype",
@@ -26,6 +34,9 @@ class Cast(PointwiseOperator):
             Equivalent("torchvision.transforms.v2.ToDtype", "It can scale to the type's range, too."),
         ),
     )
+
+    def is_pointwise(self) -> bool:
+        return self.args["dtype"] is not BFLOAT16
 
     def run(self, workspace: Workspace) -> None:
         if workspace.inputs[0].dtype == self.args["dtype"]:
@@ -42,6 +53,11 @@ class Cast(PointwiseOperator):
         return sample.shapes[0]
 
     def compute(self, sample: Sample) -> None:
+        if self.args["dtype"] is BFLOAT16:
+            from penstock.kernels.cpu.halves import round_to_bfloat16
+
+            round_to_bfloat16(sample.inputs[0], sample.outputs[0])
+            return
         self.compute_elements(sample, sample.inputs[0], sample.outputs[0])
 
     def compute_elements(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
@@ -58,5 +74,10 @@ class Cast(PointwiseOperator):
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        if self.args["dtype"] is BFLOAT16:
+            from penstock.operators.generic._bfloat16_cuda import round_batch
+
+            round_batch(sources, targets)
+            return
         plans = [None] * len(samples)
         copy_grouped(sources, targets, plans, lambda _, source, target: WindowCopy(source, target))

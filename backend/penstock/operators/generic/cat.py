@@ -29,6 +29,7 @@ class Cat(Operator[int]):
 
     schema = Schema(
         name="Cat",
+        moves_elements=True,
         inputs=(Input("input_0", doc="Data of one type and rank."),),
         variadic=True,
         min_inputs=1,

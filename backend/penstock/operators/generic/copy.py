@@ -22,6 +22,7 @@ class Copy(Operator):
 
     schema = Schema(
         name="Copy",
+        moves_elements=True,
         devices=("cpu", "gpu", "mixed"),
         inputs=(Input("input", device="any", doc="Data of any kind."),),
         aliases=(Alias("MakeContiguous"),),

@@ -11,6 +11,7 @@ class ExpandDims(Operator):
 
     schema = Schema(
         name="ExpandDims",
+        moves_elements=True,
         inputs=(Input("data", doc="Data of any type and shape."),),
         arguments=(
             Argument(

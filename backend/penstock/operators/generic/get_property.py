@@ -15,6 +15,7 @@ class GetProperty(Operator):
 
     schema = Schema(
         name="GetProperty",
+        moves_elements=True,
         inputs=(Input("input", device="any", doc="Data of any kind, on CPU or GPU."),),
         arguments=(
             Argument(

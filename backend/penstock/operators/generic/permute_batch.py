@@ -14,6 +14,7 @@ class PermuteBatch(Operator):
 
     schema = Schema(
         name="PermuteBatch",
+        moves_elements=True,
         inputs=(Input("input", doc="Data of any type and shape."),),
         arguments=(
             Argument(

@@ -26,10 +26,13 @@ class Reinterpret(Operator):
 
     schema = Schema(
         name="Reinterpret",
+        moves_elements=True,
         inputs=DATA_AND_SHAPE,
         min_inputs=1,
         arguments=(
-            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
+            Argument(
+                "dtype", "DALIDataType", None, "Type of the output; by default that of the input.", with_bfloat16=True
+            ),
             *SHAPE_ARGUMENTS,
         ),
         examples=EXAMPLES,

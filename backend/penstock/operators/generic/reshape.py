@@ -23,6 +23,7 @@ class Reshape(Operator):
 
     schema = Schema(
         name="Reshape",
+        moves_elements=True,
         inputs=DATA_AND_SHAPE,
         min_inputs=1,
         arguments=SHAPE_ARGUMENTS,

@@ -16,6 +16,7 @@ class Squeeze(Operator):
 
     schema = Schema(
         name="Squeeze",
+        moves_elements=True,
         inputs=(Input("data", doc="Data of any type and shape.", example=partial(pictures, C=(1,))),),
         arguments=(
             Argument("axes", "int32[]", None, "Dimensions of extent 1 to remove.", tensor=True, example=[2]),

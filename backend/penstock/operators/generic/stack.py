@@ -27,6 +27,7 @@ class Stack(Operator[int]):
 
     schema = Schema(
         name="Stack",
+        moves_elements=True,
         inputs=(Input("input_0", doc="Data of one type and shape."),),
         variadic=True,
         min_inputs=1,

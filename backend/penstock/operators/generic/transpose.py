@@ -19,6 +19,7 @@ class Transpose(ChainOperator):
 
     schema = Schema(
         name="Transpose",
+        moves_elements=True,
         inputs=(Input("input", doc="Data of any type and shape."),),
         arguments=(
             Argument("output_layout", "layout", None, "Layout of the output.", example="XYZ"),

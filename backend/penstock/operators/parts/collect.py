@@ -29,6 +29,7 @@ class Collect(Operator):
 
     schema = Schema(
         name="Collect",
+        moves_elements=True,
         inputs=(Input("parts", doc="The parts of all samples, as they were made or processed since."),),
         arguments=(
             COUNTS,

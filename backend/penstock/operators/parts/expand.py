@@ -20,6 +20,7 @@ class Expand(Operator):
 
     schema = Schema(
         name="Expand",
+        moves_elements=True,
         inputs=(
             Input(
                 "input",

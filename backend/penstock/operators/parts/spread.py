@@ -16,6 +16,7 @@ class Spread(Operator):
 
     schema = Schema(
         name="Spread",
+        moves_elements=True,
         inputs=(Input("input", doc="Data of any type and shape, one for each sample."),),
         arguments=(COUNTS,),
         unswept="its output is a batch of another size",
