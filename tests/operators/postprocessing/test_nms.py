@@ -211,3 +211,86 @@ def test_a_bad_sample_fails_alone(bad: tuple[np.ndarray, ...], told: str) -> Non
 def test_arguments_that_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises((ValueError, OperatorError), match=next(iter(arguments))):
         nms([GOOD] * 3, **arguments)
+
+
+# -- on a GPU ----------------------------------------------------------------------------------------------------------
+
+
+def on_device(device: str, samples: list[Any], labelled: bool = True, **arguments: Any) -> list[list[np.ndarray]]:
+    names = ("boxes", "scores", "labels")[: 3 if labelled else 2]
+
+    def define() -> Any:
+        given = [fn.external_source(name=name) for name in names]
+        return tuple(fn.nms(*(node.gpu() if device == "gpu" else node for node in given), **arguments))
+
+    fed = {name: [sample[i] for sample in samples] for i, name in enumerate(names)}
+    return outputs(define, device_id=0, **fed)
+
+
+def check_same(samples: list[Any], labelled: bool = True, **arguments: Any) -> None:
+    expected, received = (on_device(device, samples, labelled, **arguments) for device in ("cpu", "gpu"))
+    for own, other in zip(received, expected, strict=True):
+        for a, b in zip(own, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+            assert a.dtype == b.dtype
+
+
+GPU_SAMPLES = [detections(150), NOTHING, detections(700), detections(1)]
+
+
+@pytest.mark.usefixtures("with_gpu")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"iou_threshold": 0.0},
+        {"class_wise": False, "score_threshold": 0.25, "max_boxes": 7},
+        {"max_boxes": 300},
+        {"score_threshold": 1.5},
+        {"box_form": "xyWH", "class_wise": False},
+        {"max_candidates": 5},
+    ],
+)
+def test_devices_agree(arguments: dict[str, Any]) -> None:
+    check_same(GPU_SAMPLES, **arguments)
+
+
+@pytest.mark.usefixtures("with_gpu")
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_devices_agree_on_scores_of_each_class(dtype: Any) -> None:
+    samples = []
+    for boxes, _, _ in GPU_SAMPLES[:3]:
+        scores = RNG.integers(0, 50, (len(boxes), 3)) / 50
+        scores[::7] = -0.0
+        samples.append((boxes.astype(dtype), scores.astype(dtype)))
+    check_same(samples, labelled=False, score_threshold=-0.5, names=["cat", "dog", "owl"])
+    check_same(samples, labelled=False, score_threshold=0.6, class_wise=False)
+
+
+@pytest.mark.usefixtures("with_gpu")
+def test_no_boxes_at_all_on_a_gpu() -> None:
+    check_same([NOTHING, NOTHING])
+    check_same([NOTHING], names=["cat"])
+
+
+@pytest.mark.usefixtures("with_gpu")
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.parametrize(
+    ("number", "place", "value", "arguments", "told"),
+    [
+        (1, (12,), np.nan, {}, r"Score 12 is NaN"),
+        (0, (30, 2), np.inf, {}, r"Box 30 has a coordinate that is no finite number"),
+        (0, (30, 2), np.nan, {"max_boxes": 1}, r"Box 30 has a coordinate that is no finite number"),
+        (2, (5,), 7, {"names": ["a", "b", "c", "d", "e", "f", "g"]}, r"There is a box of class 7, and `names` has 7"),
+    ],
+)
+def test_failures_on_both_devices(
+    device: str, number: int, place: tuple[int, ...], value: float, arguments: dict[str, Any], told: str
+) -> None:
+    _, scores, labels = detections(100)
+    corners = np.arange(100, dtype=np.float32)[:, None] * 100 + np.array([0, 0, 50, 50], np.float32)
+    good = [corners, scores, np.abs(labels)]
+    bad = [array.copy() for array in good]
+    bad[number][place] = value
+    with pytest.raises(OperatorError, match=told):
+        on_device(device, [tuple(good), tuple(bad)], **arguments)

@@ -72,6 +72,15 @@ def _is_suppressed(
     return False
 
 
+@inner
+def _is_finite(box: np.ndarray, with_sizes: bool) -> bool:
+    """Return whether the corners of a box are finite."""
+    left, top, right, bottom = box[0], box[1], box[2], box[3]
+    if with_sizes:
+        right, bottom = left + right, top + bottom
+    return math.isfinite(left) and math.isfinite(top) and math.isfinite(right) and math.isfinite(bottom)
+
+
 @kernel
 def suppress(
     boxes: np.ndarray,
@@ -111,7 +120,8 @@ def suppress(
         kept: int64, one for each candidate; output: where each sample's kept scores are among its scores, from
             ``candidate_firsts`` on.
         counts: output: the number retained of each sample.
-        faults: output: the box of each sample with a coordinate that is no finite number; -1 if none was looked at.
+        faults: output: the first box of each sample with a sufficient score and a coordinate that is no finite number; -1 if there is
+            none.
     """
     for sample in range(begin, end):
         counts[sample], faults[sample] = 0, -1
@@ -121,13 +131,18 @@ def suppress(
             continue
         places, keys = np.empty(amount, np.int64), np.empty(amount, np.float32)
         threshold, found = score_thresholds[sample], 0
+        per_box, box_first = classes[sample], box_firsts[sample]
         for i in range(score_firsts[sample], score_firsts[sample + 1]):
             if scores[i] > threshold:
-                places[found], keys[found] = i - score_firsts[sample], -scores[i]
+                place = i - score_firsts[sample]
+                places[found], keys[found] = place, -scores[i]
                 found += 1
+                if faults[sample] < 0 and not _is_finite(boxes[box_first + place // per_box], with_sizes):
+                    faults[sample] = place // per_box
+        if faults[sample] >= 0:
+            continue
         # Equal scores stay in order.
         order = np.argsort(keys, kind="mergesort")
-        per_box, box_first = classes[sample], box_firsts[sample]
         groups, group_count = np.zeros(amount, np.int64), 1
         if class_wise and per_box > 1:
             group_count = per_box
@@ -160,9 +175,6 @@ def suppress(
             right, bottom = boxes[box_first + box, 2], boxes[box_first + box, 3]
             if with_sizes:
                 right, bottom = left + right, top + bottom
-            if not (math.isfinite(left) and math.isfinite(top) and math.isfinite(right) and math.isfinite(bottom)):
-                faults[sample] = box
-                break
             area = (right - left) * (bottom - top)
             if not _is_suppressed(left, top, right, bottom, area, known, done, iou_threshold):
                 known[0, done], known[1, done], known[2, done], known[3, done] = left, top, right, bottom

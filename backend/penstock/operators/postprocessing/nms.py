@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +20,22 @@ from penstock.operators.postprocessing._rows import (
     firsts_of,
     share,
 )
-from penstock.schema import Argument, Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Samples,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.example_data import Example, ExampleSamples
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.launch import Indexed, Located
+    from penstock.operators.postprocessing._nms_cuda import KeptColumns
 
 _FORMS = ("xyXY", "xyWH")
 
@@ -136,6 +152,9 @@ class NMS(RowsOperator):
         ),
     )
 
+    # What is left depends on the boxes: the host waits for it.
+    repeatable = False
+
     def setup(self) -> None:
         if self.args["box_form"] not in _FORMS:
             raise ValueError(f"`box_form` is one of {', '.join(_FORMS)}. Got: {self.args['box_form']!r}")
@@ -152,7 +171,16 @@ class NMS(RowsOperator):
         specs = [OutputSpec(FLOAT, "", 2), OutputSpec(FLOAT, "", 1), OutputSpec(INT32, "", 1), OutputSpec(INT32, "", 1)]
         return specs if self._names is None else [*specs, OutputSpec(UINT8, "", 2)]
 
-    def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
+    def run_batch(self, workspace: Workspace[None, Tables, Rows]) -> None:
+        # The GPU's kernels do not count the candidates of each class.
+        if self.args["max_candidates"]:
+            super().run_batch(workspace)
+        else:
+            Operator.run_batch(self, workspace)
+
+    def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Any]:
+        if samples.workspace.device != "cpu":
+            return self._infer_on_gpu(samples)
         from penstock.operators.postprocessing._nms_cpu import count_candidates, suppress
 
         count, workspace = len(samples), samples.workspace
@@ -211,6 +239,35 @@ class NMS(RowsOperator):
         plans = Rows(tables, counts[:, None].repeat(len(tables), axis=1))
         return plans.shapes(), plans
 
+    def _infer_on_gpu(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], KeptColumns]:
+        from penstock.operators.postprocessing._nms_cuda import Settings, suppress_boxes
+
+        _, classes = self._shapes(samples)
+        settings = Settings(
+            *self._settings(samples),
+            self.args["class_wise"],
+            self.args["box_form"] == "xyWH",
+            0 if self._names is None else len(self._names),
+        )
+        boxes, scores, labels = _located(samples.workspace, [_Position(index) for index in samples.indices])
+        kept = suppress_boxes(boxes, scores, labels, classes, settings)
+        counts = np.array([[own.count] for own in kept.rows], np.int64)
+        shapes = [np.column_stack([counts, np.full(len(kept), 4)]), counts, counts, counts]
+        if self._names is not None:
+            shapes.append(np.column_stack([counts, np.full(len(kept), self._names.shape[1])]))
+        return shapes, kept
+
+    def compute_batch(self, workspace: Workspace[None, Any, Any]) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.operators.postprocessing._axis_cuda import write_names
+        from penstock.operators.postprocessing._nms_cuda import gather_kept
+
+        samples = workspace.live
+        targets = [locate_all(batch, samples) for batch in workspace.outputs]
+        gather_kept(*_located(workspace, samples), [sample.plan for sample in samples], targets[:4])
+        if self._names is not None:
+            write_names(targets[2], targets[4], self._names)
+
     def _shapes(self, samples: Samples[None, Tables, Rows]) -> tuple[np.ndarray, np.ndarray]:
         """Return the number of boxes of each sample, and of scores of each box.
 
@@ -250,6 +307,23 @@ class NMS(RowsOperator):
             raise ValueError(f"`max_boxes` is 0 or more. Got: {limits[0]}")
         limits[limits == 0] = np.iinfo(np.int64).max
         return scores, overlaps, limits
+
+
+@dataclass(frozen=True)
+class _Position:
+    """The position of a sample in its batch."""
+
+    index: int
+
+
+def _located(
+    workspace: Workspace, samples: Sequence[Indexed]
+) -> tuple[list[Located], list[Located], list[Located] | None]:
+    """Return where the boxes, scores and labels of some samples are on the GPU."""
+    from penstock.kernels.cuda.launch import locate_all
+
+    boxes, scores, *labels = (locate_all(batch, samples) for batch in workspace.inputs)
+    return boxes, scores, labels[0] if labels else None
 
 
 def _check(faults: np.ndarray, told: str) -> None:
