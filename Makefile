@@ -275,6 +275,7 @@ ifneq (,$(findstring --gpu,$(ARGS)))
 else
 	$(BIN)/python tests/benchmarks/serving/bench.py --dali-env $(DALI) $(ARGS)
 	$(BIN)/python tests/benchmarks/serving/ways.py
+	$(BIN)/python tests/benchmarks/serving/read_pages.py
 endif
 
 # Real DALI, which the benchmark runs in a plain Python model in the same Triton.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +13,7 @@ from types import ModuleType
 import cv2
 import numpy as np
 import onnxruntime
+from paddle_ocr import PageReader
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 LINES_PER_PAGE = 4
@@ -94,12 +94,12 @@ def lines_of_text(count: int, seed: int = 0) -> list[str]:
     return lines
 
 
-def pages(count: int, photographed: bool) -> list[Page]:
-    """Return pages of four lines each: as rendered, or tilted, blurred, unevenly lit and noisy as photographs are."""
-    texts = lines_of_text(count * LINES_PER_PAGE)
+def pages(count: int, photographed: bool, lines_per_page: int = LINES_PER_PAGE) -> list[Page]:
+    """Return different pages: as rendered, or tilted, blurred, unevenly lit and noisy as photographs are."""
+    texts = lines_of_text(count * lines_per_page)
     made = []
     for number in range(count):
-        lines = tuple(texts[number * LINES_PER_PAGE : (number + 1) * LINES_PER_PAGE])
+        lines = tuple(texts[number * lines_per_page : (number + 1) * lines_per_page])
         height = 2 * _MARGIN + _LINE * len(lines)
         paper = Image.new("L", (_WIDTH, height), 235)
         draw = ImageDraw.Draw(paper)
@@ -167,7 +167,7 @@ class Ours:
 
 
 class Reference:
-    """PaddleOCR's steps by its published description, in OpenCV and numpy: what a client does that calls both networks.
+    """PaddleOCR's steps by its published description, around the same networks in ONNX Runtime.
 
     Args:
         folder: of the model `ocr`, for its networks.
@@ -185,70 +185,23 @@ class Reference:
             )
             for name in ("detector", "recognizer")
         )
-        self._characters = (folder / "1" / "characters.txt").read_text(encoding="utf-8").split("\n")
         self.seconds_in_networks = 0.0
+        self.read = PageReader(
+            lambda image: self._run(self._detector, None, image)[0, 0],
+            lambda lines: self._run(self._recognizer, ["characters"], lines),
+            characters(folder),
+        ).read
 
-    def read(self, content: bytes) -> list[str]:
-        """Return the lines of a page, in reading order."""
-        page = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
-        return [self._recognize(line) for line in self._lines(page)]
-
-    def _run(
-        self, network: onnxruntime.InferenceSession, outputs: list[str] | None, values: np.ndarray
-    ) -> list[np.ndarray]:
+    def _run(self, network: onnxruntime.InferenceSession, outputs: list[str] | None, values: np.ndarray) -> np.ndarray:
         began = time.process_time()
-        found: list[np.ndarray] = network.run(outputs, {network.get_inputs()[0].name: values})
+        found: np.ndarray = network.run(outputs, {network.get_inputs()[0].name: values})[0]
         self.seconds_in_networks += time.process_time() - began
         return found
 
-    def _lines(self, page: np.ndarray) -> list[np.ndarray]:
-        height, width = page.shape[:2]
-        ratio = min(1.0, 960 / max(height, width))
-        seen = tuple(max(round(int(extent * ratio) / 32) * 32, 32) for extent in (height, width))
-        values = cv2.resize(page, seen[::-1]).astype(np.float32) / 255
-        values = (values - np.array([0.485, 0.456, 0.406], np.float32)) / np.array([0.229, 0.224, 0.225], np.float32)
-        (likely,) = self._run(self._detector, None, np.ascontiguousarray(values.transpose(2, 0, 1)[None]))
-        likely = likely[0, 0]
-        contours, _ = cv2.findContours((likely > 0.3).astype(np.uint8), cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
-        boxes = []
-        for contour in contours:
-            centre, (wide, high), angle = cv2.minAreaRect(contour)
-            if min(wide, high) < 3:
-                continue
-            mask = cv2.fillPoly(
-                np.zeros(likely.shape, np.uint8), [cv2.boxPoints((centre, (wide, high), angle)).astype(np.int32)], 1
-            )
-            if cv2.mean(likely, mask)[0] < 0.6:
-                continue
-            border = wide * high * 1.6 / (2 * (wide + high))
-            corners = cv2.boxPoints((centre, (wide + 2 * border, high + 2 * border), angle))
-            by_x = corners[np.argsort(corners[:, 0], kind="stable")]
-            left, right = by_x[:2][np.argsort(by_x[:2, 1])], by_x[2:][np.argsort(by_x[2:, 1])]
-            corners = np.array([left[0], right[0], right[1], left[1]], np.float32)
-            boxes.append(corners * np.array([width / seen[1], height / seen[0]], np.float32))
-        boxes.sort(key=lambda own: own[:, 1].mean())
-        return [self._cut(page, own) for own in boxes]
 
-    @staticmethod
-    def _cut(page: np.ndarray, corners: np.ndarray) -> np.ndarray:
-        width = int(max(np.linalg.norm(corners[0] - corners[1]), np.linalg.norm(corners[2] - corners[3])))
-        height = int(max(np.linalg.norm(corners[0] - corners[3]), np.linalg.norm(corners[1] - corners[2])))
-        target = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
-        matrix = cv2.getPerspectiveTransform(corners, target)
-        line = cv2.warpPerspective(
-            page, matrix, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE
-        )
-        return np.rot90(line) if height >= 1.5 * width else line
-
-    def _recognize(self, line: np.ndarray) -> str:
-        height, width = line.shape[:2]
-        values = cv2.resize(line, (math.ceil(48 * width / height), 48)).astype(np.float32).transpose(2, 0, 1)
-        values = (values / 255 - 0.5) / 0.5
-        padded = np.zeros((1, 3, 48, max(320, values.shape[2])), np.float32)
-        padded[0, :, :, : values.shape[2]] = values
-        (best,) = self._run(self._recognizer, ["characters"], padded)
-        kept = (np.diff(best[0], prepend=-1) != 0) & (best[0] != 0)
-        return "".join(self._characters[number] for number in best[0][kept])
+def characters(folder: Path) -> list[str]:
+    """Return the characters that the recognizer of the model `ocr` knows."""
+    return (folder / "1" / "characters.txt").read_text(encoding="utf-8").split("\n")
 
 
 # -- both --------------------------------------------------------------------------------------------------------------
@@ -282,14 +235,16 @@ def compare(given: Sequence[Page], folder: Path) -> Comparison:
     ours, reference = Ours(folder), Reference(folder)
     times: tuple[list[float], list[float]] = [], []
     changed = errors = reference_errors = 0
+    readers: list[Callable[[bytes], list[str]]] = [ours.read, reference.read]
     for page in given[:1]:
-        ours.read(page.content), reference.read(page.content)
+        for read in readers:
+            read(page.content)
     reference.seconds_in_networks = 0.0
     for page in given:
         found = []
-        for reader, own in zip((ours, reference), times):
+        for read, own in zip(readers, times):
             began = time.process_time()
-            found.append(reader.read(page.content))
+            found.append(read(page.content))
             own.append(time.process_time() - began)
         mine, theirs = found
         changed += max(len(mine), len(theirs)) - sum(a == b for a, b in zip(mine, theirs))

@@ -1,0 +1,380 @@
+"""Photographed pages read by two networks: in one request to a pipeline, by clients that call both, and by a Python model that does (BLS).
+
+    python tests/benchmarks/serving/read_pages.py
+
+All serve the networks of the example `ocr` from one Triton, with ONNX Runtime, one thread for each of as many instances as there are
+cores. Clients and the Python model prepare images with OpenCV, and call the recognizer for each line, or, padded to the widest, for all
+lines of a page. Clients are processes of their own on the same cores; none sends a page twice. "networks alone" is the limit: both
+networks, in as many processes as there are cores, on images and lines that are ready.
+
+The candidates take turns; each number is the median of the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from processes import cpu_seconds
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+ANSWERS = ROOT / "tests" / "answers"
+sys.path.insert(0, str(ANSWERS))
+CORES = len(os.sched_getaffinity(0))
+PAGES_PER_CLIENT = 24
+START_SECONDS = 900.0  # on a machine that others use, too
+WARM_UP_SECONDS = 4.0
+
+_INSTANCES = f"""instance_group [ {{ count: {CORES} kind: KIND_CPU }} ]
+parameters {{ key: "num_threads" value {{ string_value: "1" }} }}
+"""
+_NETWORKS = {
+    "detector": (
+        'fn.model(x, path=str(Path(__file__).with_name("detector.onnx")))[0]',
+        'input [ { name: "image" data_type: TYPE_FP32 dims: [ 3, -1, -1 ] } ]\n'
+        'output [ { name: "likely" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]\n',
+        ("image", "likely"),
+    ),
+    "recognizer": (
+        'fn.model(x, path=str(Path(__file__).with_name("recognizer.onnx")), output_names=["characters"])',
+        'input [ { name: "line" data_type: TYPE_FP32 dims: [ 3, 48, -1 ] } ]\n'
+        'output [ { name: "characters" data_type: TYPE_INT64 dims: [ -1 ] } ]\n',
+        ("line", "characters"),
+    ),
+}
+_NETWORK_PIPELINE = """
+from pathlib import Path
+from penstock import fn, pipeline_def, types
+from penstock.plugin.triton import autoserialize
+
+@autoserialize
+@pipeline_def(batch_size=32)
+def network():
+    x = fn.external_source(name="{source}", dtype=types.FLOAT, ndim=3)
+    return fn.copy({call}, name="{output}")
+"""
+_BLS_CONFIG = f"""backend: "python"
+max_batch_size: 8
+input [ {{ name: "encoded_image" data_type: TYPE_STRING dims: [ 1 ] }} ]
+output [ {{ name: "text" data_type: TYPE_STRING dims: [ 1 ] }} ]
+instance_group [ {{ count: {CORES} kind: KIND_CPU }} ]
+"""
+
+
+def write_models(repository: Path) -> None:
+    """Write the pipeline, both networks as models, and the Python model that calls them."""
+    from penstock.examples import load_example
+
+    load_example("ocr").add(repository)
+    ocr = repository / "ocr"
+    with (ocr / "config.pbtxt").open("a") as config:
+        config.write(_INSTANCES)
+    for name, (call, tensors, (source, output)) in _NETWORKS.items():
+        version = repository / name / "1"
+        version.mkdir(parents=True)
+        shutil.copyfile(ocr / "1" / f"{name}.onnx", version / f"{name}.onnx")
+        (version / "pipeline.py").write_text(_NETWORK_PIPELINE.format(source=source, call=call, output=output))
+        (version.parent / "config.pbtxt").write_text(
+            f'backend: "penstock"\nmax_batch_size: 32\n{tensors}dynamic_batching {{ }}\n{_INSTANCES}'
+        )
+    version = repository / "bls" / "1"
+    version.mkdir(parents=True)
+    shutil.copyfile(HERE / "models" / "read_page.py", version / "model.py")
+    shutil.copyfile(ANSWERS / "paddle_ocr.py", version / "paddle_ocr.py")
+    shutil.copyfile(ocr / "1" / "characters.txt", version / "characters.txt")
+    (version.parent / "config.pbtxt").write_text(_BLS_CONFIG)
+
+
+# -- clients -----------------------------------------------------------------------------------------------------------
+
+Read = Callable[[bytes], list[str]]
+
+
+def whole_page(address: str, model: str) -> Read:
+    """Return a client that sends pages to a model which reads them."""
+    import tritonclient.http as triton
+
+    client = triton.InferenceServerClient(address, network_timeout=600)
+    wanted = [triton.InferRequestedOutput("text")]
+
+    def read(content: bytes) -> list[str]:
+        page = triton.InferInput("encoded_image", [1, 1], "BYTES")
+        page.set_data_from_numpy(np.array([[content]], np.object_))
+        return [line.decode() for line in client.infer(model, [page], outputs=wanted).as_numpy("text").ravel()]
+
+    return read
+
+
+def two_models(address: str, folder: Path, together: bool) -> Read:
+    """Return a client that calls both networks; see :class:`PageReader` for ``together``."""
+    import cv2
+    import tritonclient.http as triton
+    from paddle_ocr import PageReader
+    from pages import characters
+
+    cv2.setNumThreads(1)
+    client = triton.InferenceServerClient(address, network_timeout=600)
+
+    def call(model: str, name: str, output: str, values: np.ndarray) -> np.ndarray:
+        tensor = triton.InferInput(name, list(values.shape), "FP32")
+        tensor.set_data_from_numpy(values)
+        found: np.ndarray = client.infer(model, [tensor]).as_numpy(output)
+        return found
+
+    return PageReader(
+        lambda image: call("detector", "image", "likely", image)[0],
+        lambda lines: call("recognizer", "line", "characters", lines),
+        characters(folder),
+        together=together,
+    ).read
+
+
+def networks_alone(folder: Path, pages: Sequence[bytes]) -> Read:
+    """Return what runs both networks on images and lines that were prepared before."""
+    import cv2
+    import onnxruntime
+    from paddle_ocr import PageReader
+    from pages import characters
+
+    cv2.setNumThreads(1)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    runs: list[tuple[onnxruntime.InferenceSession, np.ndarray]] = []
+
+    def run(network: onnxruntime.InferenceSession, outputs: list[str] | None, values: np.ndarray) -> np.ndarray:
+        runs.append((network, values))
+        found: np.ndarray = network.run(outputs, {network.get_inputs()[0].name: values})[0]
+        return found
+
+    detector, recognizer = (
+        onnxruntime.InferenceSession(str(folder / "1" / f"{name}.onnx"), options, providers=["CPUExecutionProvider"])
+        for name in ("detector", "recognizer")
+    )
+    reader = PageReader(
+        lambda image: run(detector, None, image)[0, 0],
+        lambda lines: run(recognizer, ["characters"], lines),
+        characters(folder),
+    )
+    prepared = {}
+    for page in pages:
+        runs = []
+        prepared[page] = (reader.read(page), runs)
+
+    def read(content: bytes) -> list[str]:
+        text, calls = prepared[content]
+        for network, values in calls:
+            network.run(["characters"] if network is recognizer else None, {network.get_inputs()[0].name: values})
+        return text
+
+    return read
+
+
+WAYS = {
+    "penstock, one request": lambda address, folder, pages: whole_page(address, "ocr"),
+    "client, a call for each line": lambda address, folder, pages: two_models(address, folder, together=False),
+    "client, two calls": lambda address, folder, pages: two_models(address, folder, together=True),
+    "Python model with BLS": lambda address, folder, pages: whole_page(address, "bls"),
+    "networks alone": lambda address, folder, pages: networks_alone(folder, pages),
+}
+OURS, LIMIT = "penstock, one request", "networks alone"
+
+
+def serve_client(way: str, address: str, folder: Path, pages: Sequence[bytes], pipe: Connection) -> None:
+    """Run a client's process: for each number of seconds that it receives, send pages for so long, and return what happened."""
+    read = WAYS[way](address, folder, pages)
+    read(pages[0])
+    pipe.send(None)
+    number = 0
+    while (seconds := pipe.recv()) is not None:
+        latencies, texts, used, end = [], {}, time.process_time(), time.perf_counter() + seconds
+        while (began := time.perf_counter()) < end:
+            texts[number % len(pages)] = read(pages[number % len(pages)])
+            latencies.append(time.perf_counter() - began)
+            number += 1
+        pipe.send((latencies, texts, time.process_time() - used))
+
+
+@dataclass
+class Round:
+    """What happened in one round.
+
+    Attributes:
+        seconds: how long it took.
+        latencies: in seconds.
+        cpu_seconds: processor time of the server and the clients.
+    """
+
+    seconds: float
+    latencies: list[float]
+    cpu_seconds: float
+
+
+@dataclass
+class Candidate:
+    """A way to read pages, and what was measured.
+
+    Attributes:
+        way: its name.
+        rounds: of all.
+        texts: what was read, by client and page.
+    """
+
+    way: str
+    rounds: list[Round] = field(default_factory=list)
+    texts: dict[tuple[int, int], list[str]] = field(default_factory=dict)
+
+    @property
+    def throughput(self) -> float:
+        """Pages per second."""
+        return statistics.median(len(one.latencies) / one.seconds for one in self.rounds)
+
+    @property
+    def processor(self) -> float:
+        """Milliseconds of processor time for each page."""
+        return 1e3 * statistics.median(one.cpu_seconds / len(one.latencies) for one in self.rounds)
+
+    def latency(self, percent: float) -> float:
+        """Return milliseconds within which this many percent of all pages are read."""
+        return 1e3 * float(np.percentile([latency for one in self.rounds for latency in one.latencies], percent))
+
+
+class Clients:
+    """Processes that read pages in one way, and wait in between."""
+
+    def __init__(self, way: str, address: str, folder: Path, pages: Sequence[Sequence[bytes]]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipes, self._processes = [], []
+        for own in pages:
+            pipe, other = context.Pipe()
+            process = context.Process(target=serve_client, args=(way, address, folder, own, other), daemon=True)
+            process.start()
+            self._pipes.append(pipe)
+            self._processes.append(process)
+        for pipe in self._pipes:
+            pipe.recv()
+
+    def measure(self, candidate: Candidate, seconds: float, server: int | None) -> None:
+        """Add a round."""
+        served = 0.0 if server is None else cpu_seconds(server)
+        began = time.perf_counter()
+        for pipe in self._pipes:
+            pipe.send(seconds)
+        found = [pipe.recv() for pipe in self._pipes]
+        elapsed = time.perf_counter() - began
+        served = 0.0 if server is None else cpu_seconds(server) - served
+        latencies = [latency for own, _, _ in found for latency in own]
+        candidate.rounds.append(Round(elapsed, latencies, served + sum(used for _, _, used in found)))
+        for client, (_, texts, _) in enumerate(found):
+            candidate.texts |= {(client, page): lines for page, lines in texts.items()}
+
+    def close(self) -> None:
+        """End the processes."""
+        for pipe in self._pipes:
+            pipe.send(None)
+        for process in self._processes:
+            process.join()
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+def photographed_pages(clients: int, lines: int, scale: float) -> list[list[bytes]]:
+    """Return pages for each client, all different."""
+    import io
+
+    from pages import pages
+    from PIL import Image
+
+    made = []
+    for page in pages(clients * PAGES_PER_CLIENT, photographed=True, lines_per_page=lines):
+        image = Image.open(io.BytesIO(page.content))
+        stream = io.BytesIO()
+        image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.BICUBIC).save(
+            stream, "JPEG", quality=90
+        )
+        made.append(stream.getvalue())
+    return [made[client::clients] for client in range(clients)]
+
+
+@contextlib.contextmanager
+def serving(repository: Path) -> Iterator[Any]:
+    """Run a server of a repository, on separate ports."""
+    from penstock.serving.server import LocalServer
+
+    server = LocalServer(repository, timeout=START_SECONDS).start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def show(found: Sequence[Candidate]) -> None:
+    """Print the table."""
+    ours = next(one for one in found if one.way == OURS)
+    limit = next(one for one in found if one.way == LIMIT)
+    print("| | pages/s | penstock is | p50 ms | p99 ms | CPU ms a page | of these in networks | pages read otherwise |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for one in found:
+        both = one.texts.keys() & ours.texts.keys()
+        changed = sum(one.texts[page] != ours.texts[page] for page in both)
+        print(
+            f"| {one.way} | {one.throughput:.2f} | {ours.throughput / one.throughput:.2f}x | {one.latency(50):.0f} "
+            f"| {one.latency(99):.0f} | {one.processor:.0f} | {limit.processor / one.processor:.0%} | {changed} of {len(both)} |"
+        )
+
+
+def main() -> None:
+    """Run the benchmark and print what it found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=8.0, help="of a round (default: %(default)s)")
+    parser.add_argument("--lines", type=int, default=8, help="of a page (default: %(default)s)")
+    parser.add_argument(
+        "--scale", type=float, default=2.0, help="of pages of 660 to 1430 pixels (default: %(default)s)"
+    )
+    options = parser.parse_args()
+    pages = photographed_pages(options.clients, options.lines, options.scale)
+    print(f"date      {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {CORES} cores, load {os.getloadavg()[0]:.1f}")
+    size = statistics.mean(len(page) for own in pages for page in own)
+    print(f"pages     {sum(map(len, pages))} of {options.lines} lines, {size / 1e3:.0f} kB on average")
+    print(f"clients   {options.clients}; networks alone: {CORES}\n")
+    candidates = {way: Candidate(way) for way in WAYS}
+    with tempfile.TemporaryDirectory() as folder:
+        repository = Path(folder)
+        write_models(repository)
+        with serving(repository) as server:
+            clients = {
+                way: Clients(way, server.http_url, repository / "ocr", pages[:CORES] if way == LIMIT else pages)
+                for way in WAYS
+            }
+            for round_number in range(-1, options.rounds):
+                for way, candidate in candidates.items():
+                    measured, seconds = (
+                        (Candidate(way), WARM_UP_SECONDS) if round_number < 0 else (candidate, options.seconds)
+                    )
+                    clients[way].measure(measured, seconds, None if way == LIMIT else server.pid)
+            for own in clients.values():
+                own.close()
+    show(list(candidates.values()))
+    print(f"\nload {os.getloadavg()[0]:.1f} at the end")
+
+
+if __name__ == "__main__":
+    main()
