@@ -50,9 +50,34 @@ struct Output {
   }
 };
 
+// A parameter of a response.
+struct Parameter {
+  std::string name;
+  int type = TRITONSERVER_PARAMETER_STRING;
+  std::string text;
+  int64_t whole = 0;  // of an integer or a truth value
+  double real = 0;
+
+  TRITONSERVER_Error* set(TRITONBACKEND_Response* response) const {
+    switch (type) {
+      case TRITONSERVER_PARAMETER_INT:
+        return TRITONBACKEND_ResponseSetIntParameter(response, name.c_str(), whole);
+      case TRITONSERVER_PARAMETER_BOOL:
+        return TRITONBACKEND_ResponseSetBoolParameter(response, name.c_str(), whole != 0);
+      case TRITONSERVER_PARAMETER_DOUBLE:
+        if (TRITONBACKEND_ResponseSetDoubleParameter != nullptr) {
+          return TRITONBACKEND_ResponseSetDoubleParameter(response, name.c_str(), real);
+        }
+        break;  // as text
+    }
+    return TRITONBACKEND_ResponseSetStringParameter(response, name.c_str(), text.c_str());
+  }
+};
+
 // An answer, or an error.
 struct Answer {
   std::vector<Output> outputs;
+  std::vector<Parameter> parameters;
   int code = -1;  // of an error
   std::string message;
   Reference kept;  // a response that some outputs are copied from
@@ -221,6 +246,9 @@ class Delivery {
 
   TRITONSERVER_Error* prepare(const Answer& answer) {
     if (answer.code >= 0) return TRITONSERVER_ErrorNew(answer.code, answer.message.c_str());
+    for (const Parameter& parameter : answer.parameters) {
+      if (auto* error = parameter.set(response_)) return error;
+    }
     for (const Output& output : answer.outputs) {
       Place place;
       if (const Place* reserved = place_of(request_->response, output)) {
@@ -477,6 +505,13 @@ PyObject* request_outputs(PyObject* self, PyObject*) {
   return names.release();
 }
 
+// trace(): the address of Triton's trace of the request; 0: it is not traced.
+PyObject* request_trace(PyObject* self, PyObject*) {
+  TRITONSERVER_InferenceTrace* trace = nullptr;
+  if (TRITONBACKEND_RequestTrace != nullptr) take_error(TRITONBACKEND_RequestTrace(request_of(self)->request, &trace));
+  return PyLong_FromLongLong(reinterpret_cast<long long>(trace));
+}
+
 PyObject* request_is_cancelled(PyObject* self, PyObject*) {
   bool cancelled = false;
   return succeeded(TRITONBACKEND_RequestIsCancelled(request_of(self)->request, &cancelled)) ? PyBool_FromLong(cancelled)
@@ -547,19 +582,37 @@ PyObject* request_reserve(PyObject* object, PyObject* arguments) {
   return none;
 }
 
-// answer([(name, data type, shape, data), ...]): sent when the execution is over, or by flush().
-PyObject* request_answer(PyObject* self, PyObject* outputs) {
-  const Py_ssize_t count = PyList_Size(outputs);
-  if (count < 0) return nullptr;
-  auto* answer = new Answer;
-  answer->outputs.resize(static_cast<size_t>(count));
+// (name, type, text, whole, real) as a parameter; false with an error raised.
+bool read_parameter(PyObject* given, Parameter* parameter) {
+  PyObject *name = nullptr, *text = nullptr;
+  long long whole = 0;
+  if (!PyArg_ParseTuple(given, "OiOLd", &name, &parameter->type, &text, &whole, &parameter->real)) return false;
+  parameter->name = bytes_of(name);
+  parameter->text = bytes_of(text);
+  parameter->whole = whole;
+  return PyErr_Occurred() == nullptr;
+}
+
+// Reads a list of Python's into a vector; false with an error raised.
+template <typename Item>
+bool read_list(PyObject* list, std::vector<Item>* items, bool (*read)(PyObject*, Item*)) {
+  const Py_ssize_t count = PyList_Size(list);
+  if (count < 0) return false;
+  items->resize(static_cast<size_t>(count));
   for (Py_ssize_t index = 0; index < count; ++index) {
-    if (!read_output(PyList_GetItem(outputs, index), &answer->outputs[static_cast<size_t>(index)])) {
-      delete answer;
-      return nullptr;
-    }
+    if (!read(PyList_GetItem(list, index), &(*items)[static_cast<size_t>(index)])) return false;
   }
-  replace_answer(request_of(self), answer);
+  return true;
+}
+
+// answer([(name, data type, shape, data), ...], [(name, type, text, whole, real), ...]): outputs and parameters, sent when the
+// execution is over, or by flush().
+PyObject* request_answer(PyObject* self, PyObject* arguments) {
+  PyObject *outputs = nullptr, *parameters = nullptr;
+  if (!PyArg_ParseTuple(arguments, "OO", &outputs, &parameters)) return nullptr;
+  auto answer = std::make_unique<Answer>();
+  if (!read_list(outputs, &answer->outputs, read_output) || !read_list(parameters, &answer->parameters, read_parameter)) return nullptr;
+  replace_answer(request_of(self), answer.release());
   Py_IncRef(none);
   return none;
 }
@@ -612,9 +665,10 @@ PyMethodDef request_methods[] = {
     {"parameters", request_parameters, METH_NOARGS, nullptr},
     {"outputs", request_outputs, METH_NOARGS, nullptr},
     {"is_cancelled", request_is_cancelled, METH_NOARGS, nullptr},
+    {"trace", request_trace, METH_NOARGS, nullptr},
     {"input", request_input, METH_O, nullptr},
     {"reserve", request_reserve, METH_VARARGS, nullptr},
-    {"answer", request_answer, METH_O, nullptr},
+    {"answer", request_answer, METH_VARARGS, nullptr},
     {"refuse", request_refuse, METH_VARARGS, nullptr},
     {"flush", request_flush, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -18,6 +18,7 @@ struct TRITONBACKEND_Output;
 struct TRITONBACKEND_Request;
 struct TRITONBACKEND_Response;
 struct TRITONBACKEND_ResponseFactory;
+struct TRITONSERVER_InferenceTrace;
 
 enum TRITONSERVER_ErrorCode_ : int {
   TRITONSERVER_ERROR_INTERNAL = 1,
@@ -104,6 +105,14 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseOutput(
     uint32_t rank);
 TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(
     TRITONBACKEND_Output* output, void** buffer, uint64_t size, TRITONSERVER_MemoryType* memory, int64_t* device);
+TRITONSERVER_Error* TRITONBACKEND_ResponseSetStringParameter(TRITONBACKEND_Response* response, const char* name, const char* value);
+TRITONSERVER_Error* TRITONBACKEND_ResponseSetIntParameter(TRITONBACKEND_Response* response, const char* name, int64_t value);
+TRITONSERVER_Error* TRITONBACKEND_ResponseSetBoolParameter(TRITONBACKEND_Response* response, const char* name, bool value);
 TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response, uint32_t flags, TRITONSERVER_Error* error);
+
+// Older servers lack these, whose addresses are null then.
+[[gnu::weak]] TRITONSERVER_Error* TRITONBACKEND_ResponseSetDoubleParameter(
+    TRITONBACKEND_Response* response, const char* name, double value);
+[[gnu::weak]] TRITONSERVER_Error* TRITONBACKEND_RequestTrace(TRITONBACKEND_Request* request, TRITONSERVER_InferenceTrace** trace);
 
 }  // extern "C"

@@ -19,7 +19,7 @@ from penstock.serving.metrics import Family
 from penstock.serving.refusals import Refusal
 from penstock.serving.served_model import Answer
 from penstock.serving.settings import ConfigurationError
-from penstock.serving.trust import check_response_cache
+from penstock.serving.trust import check_response_cache, check_response_parameters
 
 if TYPE_CHECKING:
     from typing_extensions import CapsuleType
@@ -50,6 +50,7 @@ class TritonPythonModel:
         """Fill in inputs, outputs, batch size and batching if the configuration lacks them."""
         log_to_server(_log)
         check_response_cache(auto_complete_model_config.as_dict())
+        check_response_parameters(auto_complete_model_config.as_dict())
         # Completed in place: the result also keeps fields that the stub's own methods do not allow.
         completed(auto_complete_model_config.as_dict(), Path(_pb_utils().get_model_dir()))
         return auto_complete_model_config
@@ -63,6 +64,7 @@ class TritonPythonModel:
         self._device_id = int(args["model_instance_device_id"]) if on_gpu else None
         config = json.loads(args["model_config"])
         check_response_cache(config)
+        check_response_parameters(config)
         self._instance = ModelInstance(
             config,
             Path(args["model_repository"]) / args["model_version"],
@@ -114,6 +116,10 @@ class _StubRequest:
 
     def reserve(self, name: str, shape: Sequence[int], dtype: DALIDataType) -> None:
         """Return nothing, as the stub copies the data."""
+
+    def trace(self) -> int:
+        """Return 0: the stub does not know traces."""
+        return 0
 
     def is_cancelled(self) -> bool:
         return self._request.is_cancelled()

@@ -26,6 +26,11 @@ def request_id() -> str:
     return ",".join(dict.fromkeys(request.id for request in _callers.get() if request.id))
 
 
+def trace() -> int:
+    """Return the address of Triton's trace of the first traced request for which this thread runs a pipeline; 0: none is."""
+    return next(filter(None, (request.trace() for request in _callers.get())), 0)
+
+
 def all_cancelled() -> bool:
     """Whether there are requests for which this thread runs a pipeline, and none is still wanted."""
     callers = _callers.get()

@@ -37,7 +37,7 @@ from penstock.serving.isolation import OWN_PROCESS, stub_backend
 from penstock.serving.model_records import ModelRecords
 from penstock.serving.refusals import Kind, Refusal, Status
 from penstock.serving.requests import ByteStrings, RequestError
-from penstock.serving.served_model import Answer, Outputs
+from penstock.serving.served_model import Answer, Outputs, ParameterValue
 from penstock.serving.settings import SERVER_SETTINGS, ConfigurationError, declared, settings_of
 from penstock.serving.triton_models import TritonNetwork
 from penstock.tensors.cuda import require_cupy
@@ -73,6 +73,8 @@ _NUMPY_TYPES = {
     if dtype is not BFLOAT16
 }
 _TYPE_NUMBERS = {dtype: number for number, dtype in _NUMPY_TYPES.items()}
+# Triton's numbers of parameters' types; a truth value is an integer, too.
+_PARAMETER_TYPES: dict[type, int] = {bool: 2, int: 1, float: 3, str: 0}
 _STOPPING = "the server is stopping and takes no new requests"
 _EXPIRED = "the server is stopping, and the request was not answered before its exit timeout"
 # How long a thread may run Python while another waits: CPython's default of 5 ms is as long as a whole answer, or
@@ -94,6 +96,8 @@ class Memory(Protocol):
         """Return its contents."""
 
 
+Parameter = tuple[str, int, str, int, float]
+"""Name, Triton's number of the type, and the value: as a text, a whole number and a real one."""
 Output = tuple[str, int, tuple[int, ...], Any] | tuple[str, int, tuple[int, ...], Any, int, int, int]
 """Name, type, shape and memory of an output; on a GPU also address, size and GPU, and the memory is only kept alive."""
 
@@ -123,7 +127,10 @@ class TritonRequest(Protocol):
             RuntimeError: there is none, for example because the client's shared memory is too small.
         """
 
-    def answer(self, outputs: list[Output]) -> None:
+    def trace(self) -> int:
+        """Return the address of Triton's trace of the request; 0: it is not traced."""
+
+    def answer(self, outputs: list[Output], parameters: list[Parameter]) -> None:
         """Set the answer; outputs in reserved memory are not copied."""
 
     def refuse(self, code: int, message: str) -> None:
@@ -349,6 +356,9 @@ class _Request:
             return None
         return None if memory is None else np.frombuffer(memoryview(memory), kind).reshape(shape)
 
+    def trace(self) -> int:
+        return self._request.trace()
+
     def is_cancelled(self) -> bool:
         return _admission.expired.is_set() or self._request.is_cancelled()
 
@@ -362,7 +372,9 @@ class _Request:
         elif self._problem:
             self._request.refuse(Status.INTERNAL.value, self._problem)
         else:
-            self._request.answer(_outputs(answer))
+            self._request.answer(
+                _outputs(answer), [_parameter(name, value) for name, value in answer.parameters.items()]
+            )
 
     def stream(self, answers: Iterable[Answer]) -> None:
         for answer in answers:
@@ -444,6 +456,12 @@ def _output(name: str, array: Any, is_bfloat16: bool) -> Output:
     if not isinstance(array, np.ndarray):
         return _gpu_output(name, number, array)
     return name, number, array.shape, np.ascontiguousarray(array)
+
+
+def _parameter(name: str, value: ParameterValue) -> Parameter:
+    number = next(number for kind, number in _PARAMETER_TYPES.items() if isinstance(value, kind))
+    whole, real = (0, 0.0) if isinstance(value, str) else (int(value), float(value))
+    return name, number, str(value), whole, real
 
 
 def _type_number(dtype: np.dtype, is_bfloat16: bool) -> int:

@@ -152,6 +152,9 @@ class _Resolved:
     def reserve(self, name: str, shape: Sequence[int], dtype: DALIDataType) -> np.ndarray | None:
         return self._request.reserve(name, shape, dtype)
 
+    def trace(self) -> int:
+        return self._request.trace()
+
     def is_cancelled(self) -> bool:
         return self._request.is_cancelled()
 

@@ -44,6 +44,9 @@ class Request(Protocol):
         """Return memory of the answer for an output, uninitialized, to be written and then given as the output; None if there
         is none."""
 
+    def trace(self) -> int:
+        """Return the address of Triton's trace of the request; 0: it is not traced, or not known here."""
+
     def is_cancelled(self) -> bool:
         """Return whether the answer is no longer wanted."""
 

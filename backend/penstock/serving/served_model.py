@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import BFLOAT16, CPU_ONLY_DEVICE_ID
-from penstock.errors import MemoryShortageError
+from penstock.errors import MemoryShortageError, did_you_mean
 from penstock.pipeline import Pipeline
 from penstock.runtime import Result
 from penstock.runtime.memory import BatchMemory, Reservation
@@ -48,10 +50,15 @@ from penstock.serving.settings import ConfigurationError, Settings, settings_of,
 from penstock.serving.trust import check_called_models, check_trust
 from penstock.tensors import TensorList, cuda
 from penstock.tensors.cuda import require_cupy
+from penstock.tensors.transfers import array_to_host
 
 logger = logging.getLogger(__name__)
 
 _NEVER_PREFETCHED: dict[str, object] = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
+
+
+ParameterValue = str | int | float
+"""The value of a response's parameter; a truth value is an integer, too."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +68,12 @@ class Outputs:
     Attributes:
         tensors: arrays by output name, on the CPU or GPU.
         bfloat16: the names of those that hold the bits of bfloat16, as uint16.
+        parameters: of the response, from outputs that are no tensors of it.
     """
 
     tensors: dict[str, Any]
     bfloat16: frozenset[str] = frozenset()
+    parameters: dict[str, ParameterValue] = field(default_factory=dict)
 
 
 Answer = Outputs | Refusal
@@ -151,6 +160,7 @@ class ServedModel:
         self._intake = Intake(self._inputs, pipeline.max_batch_size or 0, copies=lends)
         self._order = output_order(config["output"], pipeline)
         self._outputs = output_specs(config, pipeline, settings)
+        self._parameters = _parameter_names(settings, [spec.name for spec in self._outputs])
 
     @classmethod
     def load(cls, version_folder: Path, config: Mapping[str, Any], device_id: int | None) -> ServedModel:
@@ -279,7 +289,7 @@ class ServedModel:
         reserved = {
             index: ReservedOutput(spec, shares)
             for spec, index in zip(self._outputs, self._order)
-            if not (spec.is_bytes or spec.split)
+            if not (spec.is_bytes or spec.split or spec.name in self._parameters)
         }
         counts = [count for _, count in shares]
 
@@ -370,7 +380,8 @@ class ServedModel:
                     tensors[spec.name] = cut.of(start, stop) if written is None else written
                     if batch.dtype is BFLOAT16:
                         bfloat16.add(spec.name)
-            return Outputs(tensors, frozenset(bfloat16))
+            parameters = {name: _parameter(tensors.pop(name)) for name in self._parameters if name in tensors}
+            return Outputs(tensors, frozenset(bfloat16), parameters)
         except Exception as error:
             return refusal_of(error)
 
@@ -394,11 +405,33 @@ def joined(answers: Sequence[Answer]) -> Answer:
     if len(outputs) < len(answers):
         return next(answer for answer in answers if isinstance(answer, Refusal))
     try:
+        # Parameters differ from answer to answer: those of the last one hold.
         names = outputs[0].tensors
         tensors = {name: _concatenated(name, [part.tensors[name] for part in outputs]) for name in names}
-        return Outputs(tensors, outputs[0].bfloat16)
+        return Outputs(tensors, outputs[0].bfloat16, outputs[-1].parameters)
     except RequestError as error:
         return refusal_of(error)
+
+
+def _parameter_names(settings: Settings, outputs: Sequence[str]) -> tuple[str, ...]:
+    """Return the outputs that become parameters; raise ConfigurationError for one that there is not."""
+    for name in settings.response_parameters:
+        if name not in outputs:
+            raise ConfigurationError(
+                f"response_parameters names '{name}', which is no output. The outputs are {list(outputs)}.{did_you_mean(name, outputs)}"
+            )
+    return settings.response_parameters
+
+
+def _parameter(tensor: Any) -> ParameterValue:
+    """Return the value of an output: a number or a string if there is one, otherwise a list as JSON."""
+    array = tensor if isinstance(tensor, np.ndarray) else array_to_host(tensor)
+    values = [value.decode(errors="replace") if isinstance(value, bytes) else value for value in array.ravel().tolist()]
+    if len(values) != 1:
+        return json.dumps(values)
+    (value,) = values
+    # JSON, in which HTTP sends parameters, has no other numbers.
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _concatenated(name: str, arrays: Sequence[Any]) -> object:

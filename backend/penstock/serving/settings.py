@@ -174,6 +174,12 @@ class Settings:
     split_along_outer_axis: tuple[str, ...] = _setting(
         (), _list(":"), "names, separated by colons", "Outputs whose samples are cut along their first dimension."
     )
+    response_parameters: tuple[str, ...] = _setting(
+        (),
+        _list(":"),
+        "names, separated by colons",
+        "Outputs that are sent as parameters of the response rather than as tensors: one number or string, or several as JSON.",
+    )
     defaults: Mapping[str, object] = _setting(
         {},
         _values,

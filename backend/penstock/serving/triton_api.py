@@ -65,6 +65,8 @@ _ARGUMENTS: dict[str, tuple[type, ...]] = {
     "InferenceRequestAddRequestedOutput": (_Address, ctypes.c_char_p),
     "InferenceRequestSetReleaseCallback": (_Address, _Address, _Address),
     "InferenceRequestSetResponseCallback": (_Address, _Address, _Address, _Address, _Address),
+    "InferenceTraceSpawnChildTrace": (_Address, _Address),
+    "InferenceTraceDelete": (_Address,),
     "InferenceResponseError": (_Address,),
     "InferenceResponseDelete": (_Address,),
     "InferenceResponseOutputCount": (_Address, _Address),

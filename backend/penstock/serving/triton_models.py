@@ -18,14 +18,13 @@ import numpy as np
 from penstock.data_types import UINT8, numpy_dtype
 from penstock.errors import CancelledError
 from penstock.schema.networks import NetworkTensor
-from penstock.serving.callers import all_cancelled, request_id
+from penstock.serving.callers import all_cancelled, request_id, trace
 from penstock.serving.entries import BYTES, TRITON_TYPES
 from penstock.serving.triton_api import call, function
 
 _Address = ctypes.c_void_p
 _CPU_MEMORY = 0
 _FINAL_RESPONSE_FLAG = 1
-_NO_TRACE = None
 _CONFIGURATION_VERSION = 1
 # By Triton's numbers of types, in the order of its documentation.
 _TYPES = dict(
@@ -168,6 +167,15 @@ def _strings(memory: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     return strings.reshape(tuple(shape))
 
 
+def _child_trace() -> _Address | None:
+    """Return a new trace, which Triton deletes, below that of the request for which this thread runs; None if that is not traced."""
+    parent, child = trace(), _Address()
+    if not parent:
+        return None
+    call("InferenceTraceSpawnChildTrace", parent, ctypes.byref(child))
+    return child
+
+
 def _configuration(server: int, name: str, version: int) -> dict[str, Any]:
     message = _Address()
     call("ServerModelConfig", server, name.encode(), version, _CONFIGURATION_VERSION, ctypes.byref(message))
@@ -194,7 +202,7 @@ class _Call:
         self._changed = threading.Condition()
         # The request must be released, and the last response arrive.
         self._steps_left = 2
-        self._abandoned = False
+        self._abandoned = self._is_traced = False
         call("InferenceRequestNew", ctypes.byref(self.request), server, name.encode(), version)
         _calls[self._number] = self
         call("InferenceRequestSetReleaseCallback", self.request, _released, self._number)
@@ -219,7 +227,7 @@ class _Call:
                 self._add_input(given)
             for name in wanted:
                 call("InferenceRequestAddRequestedOutput", self.request, name.encode())
-            call("ServerInferAsync", self._server, self.request, _NO_TRACE)
+            self._send()
         except RuntimeError:
             self.end()
             raise
@@ -238,9 +246,24 @@ class _Call:
             raise RuntimeError(self._problem)
         return self._outputs
 
+    def _send(self) -> None:
+        trace = _child_trace()
+        try:
+            call("ServerInferAsync", self._server, self.request, trace)
+        except RuntimeError:
+            if trace is not None:
+                call("InferenceTraceDelete", trace)
+            raise
+        self._is_traced = trace is not None
+
     def _abandon(self) -> None:
+        """Cancel the call. A traced one is waited for: its trace must not outlive that of the request for which it was made."""
         call("InferenceRequestCancel", self.request)
-        self._abandoned = True
+        if self._is_traced:
+            self._changed.wait_for(self._is_done)
+            self.end()
+        else:
+            self._abandoned = True
 
     def _add_input(self, given: _Given) -> None:
         shape, name, memory = (ctypes.c_int64 * len(given.shape))(*given.shape), given.name.encode(), given.memory

@@ -18,7 +18,7 @@ from penstock.serving.config_text import parameter_values, values
 from penstock.serving.control import ServerError
 from penstock.serving.fetching import allows
 from penstock.serving.isolation import stub_backend
-from penstock.serving.settings import ConfigurationError, ModelConfig, Settings, server_settings
+from penstock.serving.settings import ConfigurationError, ModelConfig, Settings, server_settings, settings_of
 from penstock.storage import Files, is_remote
 from penstock.storage.paths import without_file_protocol
 
@@ -195,6 +195,14 @@ def check_response_cache(config: ModelConfig) -> None:
             "response_cache: from Triton's Python stub, Triton also keeps the answers to requests that failed or were cancelled, and "
             "repeats them as successes without outputs. Remove it from the configuration, run the model without isolation, or start "
             "the server with `penstock serve --unsafe-response-cache`"
+        )
+
+
+def check_response_parameters(config: ModelConfig) -> None:
+    """Raise ConfigurationError if a model in Triton's Python stub asks for parameters of responses, which the stub cannot send."""
+    if settings_of(config).response_parameters:
+        raise ConfigurationError(
+            "response_parameters: models in Triton's Python stub send none. Run the model without isolation, in Triton's own process"
         )
 
 
