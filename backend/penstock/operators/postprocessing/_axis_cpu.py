@@ -10,32 +10,89 @@ import math
 
 import numpy as np
 
-from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.options import inner, kernel
+from penstock.operators.postprocessing._exponential import (
+    FIFTH,
+    FOURTH,
+    LN2,
+    LOG2_E,
+    LOWEST_EXPONENT,
+    SEVENTH,
+    SIXTH,
+    THIRD,
+)
+
+
+@inner
+def _exponential(exponent: float) -> np.float32:
+    """Return the exponential of a number up to 0: a power of two, times the Taylor series of what is left, of which the eighth term is below
+    6e-9. What is below 2**-125 is 0.
+    """
+    whole = math.floor(exponent * LOG2_E + 0.5)
+    rest = np.float32(exponent - whole * LN2)
+    series = SEVENTH
+    series = series * rest + SIXTH
+    series = series * rest + FIFTH
+    series = series * rest + FOURTH
+    series = series * rest + THIRD
+    series = series * rest + np.float32(0.5)
+    series = series * rest + np.float32(1)
+    series = series * rest + np.float32(1)
+    is_tiny = exponent < LOWEST_EXPONENT
+    power = np.int32(0 if is_tiny else whole)
+    value = series * np.int32((power + 127) << 23).view(np.float32)
+    return np.float32(0) if is_tiny else value
 
 
 @kernel
 def softmax(scores: np.ndarray, places: np.ndarray, begin: int, end: int, results: np.ndarray) -> None:
     """Fill ``results``, float32 like the scores, with exponentials that sum to 1 along the dimension."""
     for sample in range(begin, end):
-        start, target, outer, extent, inner = places[sample]
-        best, total = np.empty(inner, np.float32), np.empty(inner, np.float64)
+        start, target, outer, extent, inner_extent = places[sample]
         for block in range(outer):
-            first, shift = start + block * extent * inner, target - start
-            best[:] = scores[first : first + inner]
-            for row in range(1, extent):
-                for i in range(inner):
-                    best[i] = max(best[i], scores[first + row * inner + i])
-            total[:] = 0
-            for row in range(extent):
-                for i in range(inner):
-                    place = first + row * inner + i
-                    value = math.exp(np.float64(scores[place]) - np.float64(best[i]))
-                    total[i] += value
-                    results[place + shift] = value
-            for row in range(extent):
-                for i in range(inner):
-                    place = first + row * inner + i + shift
-                    results[place] = results[place] / total[i]
+            first = block * extent * inner_extent
+            source = scores[start + first : start + first + extent * inner_extent]
+            out = results[target + first : target + first + extent * inner_extent]
+            if inner_extent == 1:
+                _softmax_of_line(source, out)
+            else:
+                _softmax_of_lines(source.reshape(extent, inner_extent), out.reshape(extent, inner_extent))
+
+
+@inner
+def _softmax_of_line(source: np.ndarray, out: np.ndarray) -> None:
+    """Fill ``out`` from scores that lie one after the other."""
+    best, total = np.float64(source[0]), 0.0
+    for i in range(1, source.size):
+        best = max(best, np.float64(source[i]))
+    for i in range(source.size):
+        out[i] = _exponential(np.float64(source[i]) - best)
+    for i in range(source.size):
+        total += np.float64(out[i])
+    share = 1 / total
+    for i in range(source.size):
+        out[i] = np.float32(out[i] * share)
+
+
+@inner
+def _softmax_of_lines(source: np.ndarray, out: np.ndarray) -> None:
+    """Fill ``out`` from scores of shape (extent, lines)."""
+    extent, lines = source.shape
+    best, total = np.empty(lines, np.float32), np.zeros(lines, np.float64)
+    best[:] = source[0]
+    for row in range(1, extent):
+        for i in range(lines):
+            best[i] = max(best[i], source[row, i])
+    for row in range(extent):
+        for i in range(lines):
+            value = _exponential(np.float64(source[row, i]) - np.float64(best[i]))
+            total[i] += np.float64(value)
+            out[row, i] = value
+    for i in range(lines):
+        total[i] = 1 / total[i]
+    for row in range(extent):
+        for i in range(lines):
+            out[row, i] = np.float32(out[row, i] * total[i])
 
 
 @kernel
@@ -48,28 +105,44 @@ def argmax(
         faults: output: the position of the first NaN in each sample that has one; -1 before.
     """
     for sample in range(begin, end):
-        start, target, outer, extent, inner = places[sample]
-        best = np.empty(inner, np.float32)
+        start, target, outer, extent, lines = places[sample]
+        best = np.empty(lines, np.float32)
         for block in range(outer):
-            first, to = start + block * extent * inner, target + block * inner
-            unordered = 0
-            for i in range(inner):
-                best[i] = scores[first + i]
-                unordered += best[i] != best[i]
-                results[to + i] = 0
-            for row in range(1, extent):
-                for i in range(inner):
-                    score = scores[first + row * inner + i]
-                    unordered += score != score
-                    is_better = score > best[i]
-                    best[i] = score if is_better else best[i]
-                    results[to + i] = np.int32(row) if is_better else results[to + i]
-            if unordered:
+            first, to = start + block * extent * lines, target + block * lines
+            rows = scores[first : first + extent * lines].reshape(extent, lines)
+            if _find_highest(rows, best, results[to : to + lines]):
                 place = first
                 while scores[place] == scores[place]:
                     place += 1
                 faults[sample] = place - start
                 break
+
+
+@inner
+def _find_highest(rows: np.ndarray, best: np.ndarray, where: np.ndarray) -> bool:
+    """Fill ``best`` and ``where`` with the highest score of each column and its row; return whether any score is NaN."""
+    extent, lines = rows.shape
+    unordered = np.int32(0)
+    if lines == 1:
+        highest, at = rows[0, 0], np.int32(0)
+        for row in range(extent):
+            score = rows[row, 0]
+            unordered += np.int32(score != score)
+            if score > highest:
+                highest, at = score, np.int32(row)
+        best[0], where[0] = highest, at
+        return unordered > 0
+    best[:], where[:] = rows[0], 0
+    for i in range(lines):
+        unordered += np.int32(rows[0, i] != rows[0, i])
+    for row in range(1, extent):
+        number = np.int32(row)
+        for i in range(lines):
+            score, known = rows[row, i], best[i]
+            unordered += np.int32(score != score)
+            best[i] = score if score > known else known
+            where[i] = number if score > known else where[i]
+    return unordered > 0
 
 
 @kernel

@@ -62,6 +62,26 @@ __device__ inline T merged(T value, T *values, int lanes, Merge merge) {
     return all;
 }
 
+// As on the CPU, operation by operation: see `_exponential` in `_axis_cpu.py`.
+__device__ inline float exponential(double exponent) {
+    double whole = floor(exponent * LOG2_E + 0.5);
+    float rest = float(exponent - whole * LN2);
+    float series = SEVENTH;
+    series = series * rest + SIXTH;
+    series = series * rest + FIFTH;
+    series = series * rest + FOURTH;
+    series = series * rest + THIRD;
+    series = series * rest + 0.5f;
+    series = series * rest + 1.0f;
+    series = series * rest + 1.0f;
+    if (exponent < LOWEST_EXPONENT) return 0.0f;
+    union {
+        uint32 bits;
+        float number;
+    } power = {uint32(int(exponent == exponent ? whole : 0.0) + 127) << 23};
+    return series * power.number;
+}
+
 template <typename In>
 __global__ void softmax(const int64 *__restrict__ first_blocks, const Scores *__restrict__ samples, int count) {
     __shared__ float largest[THREADS];
@@ -76,13 +96,13 @@ __global__ void softmax(const int64 *__restrict__ first_blocks, const Scores *__
     best = merged(best, largest, s.lanes, Larger());
     double total = 0.0;
     for (int row = line.lane; row < line.extent; row += s.lanes) {
-        double value = exp(double(to_float(line.first[row * line.step])) - double(best));
+        float value = exponential(double(to_float(line.first[row * line.step])) - double(best));
         total += value;
-        target[row * line.step] = float(value);
+        target[row * line.step] = value;
     }
-    total = merged(total, sums, s.lanes, Sum());
+    double share = 1.0 / merged(total, sums, s.lanes, Sum());
     for (int row = line.lane; row < line.extent; row += s.lanes)
-        target[row * line.step] = float(double(target[row * line.step]) / total);
+        target[row * line.step] = float(double(target[row * line.step]) * share);
 }
 
 // The highest `number` scores, each after those before it. `faults` gets the position of each sample's first NaN.

@@ -11,6 +11,7 @@ import numpy as np
 from penstock.kernels.cuda.launch import Located, blocks_for, launch, upload
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Records, cuda_type, records
+from penstock.operators.postprocessing._exponential import EXPONENTIAL
 
 
 class _Scores(NamedTuple):
@@ -43,7 +44,7 @@ class _Named(NamedTuple):
     bytes: Int64
 
 
-SOURCE = KernelSource(__file__, _Scores, _Named)
+SOURCE = KernelSource(__file__, _Scores, _Named, **EXPONENTIAL)
 # Threads that share a line. A line whose neighbours lie beside it gets one: adjacent threads then read adjacent scores.
 _LANES_OF_STRIDED, _LANES_OF_SHORT, _LANES_OF_LONG = 1, 32, THREADS
 # The number of scores of a line for which a whole block is faster than a warp.
