@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -187,29 +188,25 @@ class PerspectiveCrops(Operator):
             raise ValueError(
                 f"Images have 1 to {_MAX_CHANNELS} channels and up to {_MAX_EXTENT} pixels along each side. Got the shape: {list(shape)}"
             )
-        return [self._crop(index, number, corners, shape) for number, corners in enumerate(given.astype(np.float64))]
+        corners = given.astype(np.float64)
+        _check_quadrilaterals(corners)
+        sides = np.hypot(*np.moveaxis(np.roll(corners, -1, axis=1) - corners, 2, 0)).tolist()
+        return [self._crop(index, number, corners[number], own, shape) for number, own in enumerate(sides)]
 
-    def _crop(self, index: int, number: int, corners: np.ndarray, shape: tuple[int, ...]) -> _Crop:
-        where = f"Quadrilateral {number}, {corners.tolist()},"
-        if not np.isfinite(corners).all():
-            raise ValueError(f"{where} has a corner that is no number")
-        # Far beyond any image, where OpenCV's single precision is coarser than pixels.
-        if np.abs(corners).max() > 1e6:
-            raise ValueError(f"{where} is far outside of its image")
-        sides = np.roll(corners, -1, axis=0) - corners
-        after = np.roll(sides, -1, axis=0)
-        turns = sides[:, 0] * after[:, 1] - sides[:, 1] * after[:, 0]
-        if not ((turns > 0).all() or (turns < 0).all()):
-            raise ValueError(f"{where} is not convex")
-        upper, right, lower, left = np.hypot(*sides.T).tolist()
+    def _crop(
+        self, index: int, number: int, corners: np.ndarray, sides: Sequence[float], shape: tuple[int, ...]
+    ) -> _Crop:
+        upper, right, lower, left = sides
         wide, high = int(max(upper, lower)), int(max(left, right))
         if self.args["size"] is not None:
             high, wide = self.args["size"]
             return _Crop(index, corners, high, wide, False)
         if min(wide, high) < 1:
-            raise ValueError(f"{where} holds no pixel")
+            raise ValueError(f"{_named(number, corners)} holds no pixel")
         if wide * high > 16 * max(shape[0] * shape[1], 1 << 16) or max(wide, high) > _MAX_EXTENT:
-            raise ValueError(f"{where} is more than 16 times as large as its image of {shape[1]} x {shape[0]} pixels")
+            raise ValueError(
+                f"{_named(number, corners)} is more than 16 times as large as its image of {shape[1]} x {shape[0]} pixels"
+            )
         ratio = self.args["rotate_tall"]
         return _Crop(index, corners, high, wide, bool(ratio and high >= ratio * wide))
 
@@ -227,6 +224,27 @@ class PerspectiveCrops(Operator):
             target[...] = np.rot90(upright.reshape(high, wide, -1))
         else:
             keep(cv2.warpPerspective(source, matrix, (wide, high), dst=target, flags=flags, borderMode=mode), target)
+
+
+def _check_quadrilaterals(corners: np.ndarray) -> None:
+    """Raise ValueError for a quadrilateral that has no finite corners near an image, or is not convex."""
+    _check(corners, np.isfinite(corners).all(axis=(1, 2)), "has a corner that is no number")
+    # Far beyond any image, where OpenCV's single precision is coarser than pixels.
+    _check(corners, np.abs(corners).max(axis=(1, 2)) <= 1e6, "is far outside of its image")
+    sides = np.roll(corners, -1, axis=1) - corners
+    after = np.roll(sides, -1, axis=1)
+    turns = sides[..., 0] * after[..., 1] - sides[..., 1] * after[..., 0]
+    _check(corners, (turns > 0).all(axis=1) | (turns < 0).all(axis=1), "is not convex")
+
+
+def _check(corners: np.ndarray, are_good: np.ndarray, told: str) -> None:
+    bad = np.flatnonzero(~are_good)
+    if len(bad):
+        raise ValueError(f"{_named(int(bad[0]), corners[bad[0]])} {told}")
+
+
+def _named(number: int, corners: np.ndarray) -> str:
+    return f"Quadrilateral {number}, {corners.tolist()},"
 
 
 def _on_cpu(batch: TensorList) -> TensorList:

@@ -24,7 +24,7 @@ from penstock.operators.postprocessing._exponential import (
 
 
 @inner
-def _exponential(exponent: float) -> np.float32:
+def exponential(exponent: float) -> np.float32:
     """Return the exponential of a number up to 0: a power of two, times the Taylor series of what is left, of which the eighth term is below
     6e-9. What is below 2**-125 is 0.
     """
@@ -66,7 +66,7 @@ def _softmax_of_line(source: np.ndarray, out: np.ndarray) -> None:
     for i in range(1, source.size):
         best = max(best, np.float64(source[i]))
     for i in range(source.size):
-        out[i] = _exponential(np.float64(source[i]) - best)
+        out[i] = exponential(np.float64(source[i]) - best)
     for i in range(source.size):
         total += np.float64(out[i])
     share = 1 / total
@@ -85,7 +85,7 @@ def _softmax_of_lines(source: np.ndarray, out: np.ndarray) -> None:
             best[i] = max(best[i], source[row, i])
     for row in range(extent):
         for i in range(lines):
-            value = _exponential(np.float64(source[row, i]) - np.float64(best[i]))
+            value = exponential(np.float64(source[row, i]) - np.float64(best[i]))
             total[i] += np.float64(value)
             out[row, i] = value
     for i in range(lines):
@@ -131,7 +131,7 @@ def _find_highest(rows: np.ndarray, best: np.ndarray, where: np.ndarray) -> bool
             if score > highest:
                 highest, at = score, np.int32(row)
         best[0], where[0] = highest, at
-        return unordered > 0
+        return bool(unordered > 0)
     best[:], where[:] = rows[0], 0
     for i in range(lines):
         unordered += np.int32(rows[0, i] != rows[0, i])
@@ -142,7 +142,7 @@ def _find_highest(rows: np.ndarray, best: np.ndarray, where: np.ndarray) -> bool
             unordered += np.int32(score != score)
             best[i] = score if score > known else known
             where[i] = number if score > known else where[i]
-    return unordered > 0
+    return bool(unordered > 0)
 
 
 @kernel

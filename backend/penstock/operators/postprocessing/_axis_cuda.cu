@@ -62,7 +62,7 @@ __device__ inline T merged(T value, T *values, int lanes, Merge merge) {
     return all;
 }
 
-// As on the CPU, operation by operation: see `_exponential` in `_axis_cpu.py`.
+// As on the CPU, operation by operation: see `exponential` in `_axis_cpu.py`.
 __device__ inline float exponential(double exponent) {
     double whole = floor(exponent * LOG2_E + 0.5);
     float rest = float(exponent - whole * LN2);

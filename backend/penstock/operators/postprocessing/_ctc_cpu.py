@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
+from penstock.operators.postprocessing._axis_cpu import exponential
 
 
 @inner
@@ -45,6 +46,47 @@ def _sum_of(a: float, b: float) -> float:
     return a if b == -math.inf else a + math.log1p(math.exp(b - a))
 
 
+@inner
+def _unusable(row: np.ndarray, are_probabilities: bool) -> int:
+    """Return the first class of a step whose score is not usable, or -1."""
+    lowest = np.float32(0) if are_probabilities else np.float32(-math.inf)
+    bad, above = np.int32(0), np.int32(0)
+    for i in range(row.size):
+        bad += np.int32(not (row[i] < np.float32(math.inf))) | np.int32(row[i] < lowest)
+        above += np.int32(row[i] > lowest)
+    if bad:
+        for i in range(row.size):
+            if not row[i] < math.inf or row[i] < lowest:
+                return i
+    return -1 if above else 0
+
+
+@inner
+def _highest(row: np.ndarray) -> int:
+    """Return the class of a step with the highest score, of equal ones the first."""
+    most = row[0]
+    for i in range(row.size):
+        most = max(most, row[i])
+    best = 0
+    while row[best] != most:
+        best += 1
+    return best
+
+
+@inner
+def _logarithm_of_highest(row: np.ndarray, best: float, are_probabilities: bool) -> float:
+    """Return the logarithm of the probability of a step's highest score."""
+    if are_probabilities:
+        return math.log(np.float64(best))
+    shares = np.empty(row.size, np.float32)
+    for i in range(row.size):
+        shares[i] = exponential(np.float64(row[i]) - np.float64(best))
+    total = 0.0
+    for share in shares:
+        total += np.float64(share)
+    return -math.log(total)
+
+
 @kernel
 def follow_best_path(
     scores: np.ndarray,
@@ -80,21 +122,21 @@ def follow_best_path(
         faults: output: where in its sample a score is not usable, or -1.
     """
     for sample in range(begin, end):
-        count, first, target = classes[sample], firsts[sample], token_firsts[sample]
-        logs, found, total, before = np.empty(count, np.float64), 0, 0.0, -1
+        count, target = classes[sample], token_firsts[sample]
+        found, total, before = 0, 0.0, -1
         faults[sample] = -1
         for step in range(steps[sample]):
-            bad = _fill_logarithms(scores, first + step * count, count, are_probabilities, logs)
+            first = firsts[sample] + step * count
+            row = scores[first : first + count]
+            bad = _unusable(row, are_probabilities)
             if bad >= 0:
                 faults[sample] = step * count + bad
                 break
-            best = 0
-            for i in range(1, count):
-                if logs[i] > logs[best]:
-                    best = i
-            total += logs[best]
+            best = _highest(row)
+            likely = _logarithm_of_highest(row, row[best], are_probabilities)
+            total += likely
             if best != before and best != blanks[sample]:
-                tokens[target + found], confidences[target + found] = best, math.exp(logs[best])
+                tokens[target + found], confidences[target + found] = best, math.exp(likely)
                 found += 1
             before = best
         counts[sample], totals[sample] = found, total

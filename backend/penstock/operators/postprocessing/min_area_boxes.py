@@ -127,12 +127,12 @@ class MinAreaBoxes(RowsOperator):
             mean = 1.0 if likely is None else _mean_inside(cv2, likely, cv2.boxPoints(box))
             if not mean >= self.args["min_score"]:
                 continue
-            corners.append(_in_order(cv2.boxPoints(_grown(box, self.args["grow"]))))
+            corners.append(cv2.boxPoints(_grown(box, self.args["grow"])))
             means.append(mean)
             indices.append(number)
         if not corners:
             return _no_boxes()
-        tables = [np.stack(corners), np.array(means, np.float32), np.array(indices, np.int32)]
+        tables = [_in_order(np.stack(corners)), np.array(means, np.float32), np.array(indices, np.int32)]
         if self.args["order"] == "reading":
             order = _reading_order(tables[0])
             tables = [table[order] for table in tables]
@@ -171,10 +171,16 @@ def _grown(
 
 
 def _in_order(corners: np.ndarray) -> np.ndarray:
-    """Return the corners clockwise from the upper left one: the upper one of the two on the left."""
-    by_x = corners[np.argsort(corners[:, 0], kind="stable")]
-    left, right = (half[np.argsort(half[:, 1], kind="stable")] for half in (by_x[:2], by_x[2:]))
-    return np.stack([left[0], right[0], right[1], left[1]])
+    """Return the corners of rectangles, of shape (n, 4, 2), clockwise from the upper left one: the upper one of the two on the left."""
+    by_x = _sorted(corners, 0)
+    left, right = _sorted(by_x[:, :2], 1), _sorted(by_x[:, 2:], 1)
+    return np.stack([left[:, 0], right[:, 0], right[:, 1], left[:, 1]], axis=1)
+
+
+def _sorted(corners: np.ndarray, axis: int) -> np.ndarray:
+    """Return corners of shape (n, corners, 2) in the order of their x (0) or y (1)."""
+    order = np.argsort(corners[..., axis], axis=1, kind="stable")
+    return np.take_along_axis(corners, order[..., None], axis=1)
 
 
 def _mean_inside(cv2: ModuleType, scores: np.ndarray, corners: np.ndarray) -> float:
