@@ -22,7 +22,7 @@ from pipelines import PHOTOGRAPHS, a, photographs
 from turns import headline
 
 import penstock
-from penstock.kernels.codecs.image_jobs import Part
+from penstock.kernels.codecs.gpu.jpegs import JpegPart
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
 from penstock.kernels.cuda.launch_list import LaunchList
 from penstock.pipeline.session import Session
@@ -70,7 +70,7 @@ class Recorder:
         self._wrap(BatchDecoder, "decode_records", self._decode)
         self._wrap(LaunchList, "copy_beforehand", self._copy)
         self._wrap(LaunchList, "stream_record", self._launch)
-        self._wrap(Part, "join", self._join)
+        self._wrap(JpegPart, "join", self._join)
         self._wrap(FusedOperator, "run", self._resize)
         cupy.cuda.runtime.deviceSynchronize()
         self.base, self.began = cupy.cuda.get_current_stream().record(cupy.cuda.Event()), time.perf_counter()

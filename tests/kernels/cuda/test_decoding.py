@@ -17,8 +17,10 @@ from failing_codec import failing_codec
 from PIL import Image
 
 from penstock import fn, pipeline_def, types
-from penstock.kernels.codecs import image_codec_gpu, image_jobs, jpeg_gpu, turns
+from penstock.kernels.codecs import image_codec_gpu, jpeg_gpu, turns
 from penstock.kernels.codecs.decoding import FREELY, Decoding
+from penstock.kernels.codecs.gpu import pending
+from penstock.kernels.codecs.gpu.jpegs import JpegRequest
 from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader
 from penstock.kernels.codecs.image_header import read_header
@@ -109,7 +111,7 @@ def test_images_are_those_of_the_cpu(define: Callable[..., Any], how: dict[str, 
 
 
 def test_chroma_is_repeated_unless_it_is_to_be_smooth(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(image_codec_gpu, "_MANY", 3)
+    monkeypatch.setattr(image_codec_gpu, "_MIN_BATCH_FOR_KERNELS", 3)
     encoded = [saved(), saved(height=41, subsampling=1), saved(subsampling=0)]
     for ours, data in zip(run(lambda x, device: fn.decoders.image(x, device=device), encoded, "mixed"), encoded):
         theirs = simplejpeg.decode_jpeg(data.tobytes(), "RGB", fastdct=False, fastupsample=True)
@@ -119,12 +121,12 @@ def test_chroma_is_repeated_unless_it_is_to_be_smooth(monkeypatch: pytest.Monkey
 def test_who_decodes_an_image_depends_on_the_image_and_the_pipeline_alone() -> None:
     files = [saved(), saved(progressive=True), saved(height=41), saved(height=90, progressive=True), saved(height=50)]
     shapes = [(height, 56, 3) for height in (40, 40, 41, 90, 50)]
-    jobs = image_jobs.Jobs(EncodedFiles(files), read_headers(files), None, shapes)
+    jobs = pending.Jobs(EncodedFiles(files), read_headers(files), None, shapes)
     baseline, everything = [[0, 2, 4], [1, 3]], [[0, 1, 2, 3, 4]]
     few: dict[str, Any] = {"max_batch_size": 7}
     cases = (({}, baseline), ({"given": True}, everything), (few, everything), ({**few, **SMOOTH}, baseline))
     for how, parts in cases:
-        begun = decoder(**how).begin(jobs)
+        begun = decoder(**how).submit(jobs)
         assert [list(part.taken) for part in begun.parts] == parts
         assert [list(map(bool, part.join())) for part in begun.parts] == [[True] * len(part) for part in parts]
     for chosen, is_begun in (((2, 4), True), ((0, 1), False), ((0,), True), ((3,), False)):
@@ -185,7 +187,7 @@ def test_the_engine_may_fail(load: float | None, crops: bool, monkeypatch: pytes
 
 @pytest.mark.parametrize("served", [False, True])
 def test_images_of_served_models_are_decoded_by_our_kernels_too(served: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(image_codec_gpu, "_MANY", 3)
+    monkeypatch.setattr(image_codec_gpu, "_MIN_BATCH_FOR_KERNELS", 3)
     by_kernels = []
     begin = jpeg_gpu.JpegDecoder.begin
 
@@ -237,9 +239,9 @@ def decoder(given: bool = False, max_batch_size: int = 24, **arguments: Any) -> 
 
 def begun_together(
     decoder: image_codec_gpu.GpuImageDecoder, files: list[np.ndarray], decoding: Decoding = FREELY
-) -> image_jobs.Begun | None:
-    read = decoder.read_jpegs(EncodedFiles(files), decoding)
-    return None if read is None else decoder.begin_jpegs(read)
+) -> pending.PendingDecode | None:
+    request = decoder.read_jpegs(EncodedFiles(files), decoding)
+    return None if request is None else decoder.submit_jpegs(request)
 
 
 @pytest.mark.every_case
@@ -250,7 +252,7 @@ def test_ordinary_jpegs_are_begun_without_a_look_at_each(other: np.ndarray, give
     begun = begun_together(decoder(given), [saved(), saved(height=41, subsampling=0)], few)
     assert begun is not None
     assert [list(part.join()) for part in begun.parts] == [[1, 1]]
-    assert begun.jobs.shapes == [(40, 56, 3), (41, 56, 3)]
+    assert list(begun.jobs.shapes) == [(40, 56, 3), (41, 56, 3)]
     assert begun_together(decoder(given), [saved(), other], few) is None
 
 
@@ -456,18 +458,18 @@ def test_what_is_decoded_is_completed_before_the_next_batch_is_begun(monkeypatch
     done: list[str] = []
 
     class Noting(image_codec_gpu.GpuImageDecoder):
-        def read_jpegs(self, *arguments: Any) -> image_codec_gpu.JpegsRead | None:
+        def read_jpegs(self, *arguments: Any) -> JpegRequest | None:
             done.append("read")
             return super().read_jpegs(*arguments)
 
-        def begin_jpegs(self, *arguments: Any) -> image_jobs.Begun | None:
-            done.append("begun")
-            self.last = super().begin_jpegs(*arguments)
+        def submit_jpegs(self, *arguments: Any) -> pending.PendingDecode | None:
+            done.append("submitted")
+            self.last = super().submit_jpegs(*arguments)
             return self.last
 
-        def finish(self, *arguments: Any) -> Sequence[Any]:
-            done.append("finished")
-            return super().finish(*arguments)
+        def collect(self, *arguments: Any) -> Sequence[Any]:
+            done.append("collected")
+            return super().collect(*arguments)
 
     monkeypatch.setattr(image_codec_gpu, "GpuImageDecoder", Noting)
     running = looping(source, 2, **BY_ENGINE)
@@ -480,7 +482,7 @@ def test_what_is_decoded_is_completed_before_the_next_batch_is_begun(monkeypatch
     time.sleep(took)  # a consumer that takes this long is slower than the pipeline
     done.clear()
     running.run()
-    assert done == ["read", "finished", "begun"]
+    assert done == ["read", "collected", "submitted"]
 
 
 def test_a_batch_that_fails_ahead_of_time_raises_in_its_turn() -> None:

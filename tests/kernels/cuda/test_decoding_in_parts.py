@@ -17,6 +17,7 @@ from broken_batches import good, saved
 
 from penstock import fn, pipeline_def, types
 from penstock.kernels.codecs import image_codec_gpu, jpeg_gpu, turns
+from penstock.kernels.codecs.gpu import host_decoder, kernel_decoder
 from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.nvimgcodec import on_gpu
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
@@ -78,7 +79,7 @@ def strict(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise CorruptImageError("some codes are missing")
 
-    monkeypatch.setattr(image_codec_gpu, "decode", refuse)
+    monkeypatch.setattr(host_decoder, "decode", refuse)
 
 
 Define = Callable[[Any], Any]
@@ -175,7 +176,7 @@ def test_files_are_read_while_the_batch_before_is_completed(
     done: list[str] = []
     # No batch is begun besides those that are prefetched.
     monkeypatch.setattr(turns, "TURNS", 1)
-    monkeypatch.setattr(image_codec_gpu, "_WORTH_AHEAD", 0)
+    monkeypatch.setattr(kernel_decoder, "_MAX_PIXELS_TO_BEGIN_AHEAD", 0)
     for name in ("prepare", "begin", "run"):
         original = getattr(DecodeInParts, name)
 
@@ -216,7 +217,7 @@ def test_images_of_other_decoders_are_resized_when_these_are_done(
     monkeypatch.undo()
     monkeypatch.setattr(on_gpu, "BatchDecoder", on_cpu)
     monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
-    monkeypatch.setattr(image_codec_gpu, "_MANY", 3)
+    monkeypatch.setattr(image_codec_gpu, "_MIN_BATCH_FOR_KERNELS", 3)
     monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 40_000)
     monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", 15_000)
     if not library:
@@ -226,14 +227,14 @@ def test_images_of_other_decoders_are_resized_when_these_are_done(
         data, normalize=NORMAL | {"mirror": fn.random.coin_flip(seed=5)}, jpeg_fancy_upsampling=False
     )
     told: list[tuple[int, int]] = []
-    original = image_codec_gpu.GpuImageDecoder.finish_followed
+    original = image_codec_gpu.GpuImageDecoder.collect_fused
 
     def noted(self: Any, begun: Any, *how: Any) -> Any:
         late = original(self, begun, *how)
         told.append((len(begun.jobs), len(late)))
         return late
 
-    monkeypatch.setattr(image_codec_gpu.GpuImageDecoder, "finish_followed", noted)
+    monkeypatch.setattr(image_codec_gpu.GpuImageDecoder, "collect_fused", noted)
     # Of the last one, they take nothing.
     batches = [images, images[::-1], images[2:5], images[7:] * 2]
     assert_equal(run(mirrored, batches), run(mirrored, batches, []))
@@ -396,7 +397,7 @@ def test_arguments_that_come_from_the_gpu_do_not_hold_up_decoding(followed: list
 
 def test_a_batch_that_nobody_waits_for_keeps_its_memory_until_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     joined: list[bool] = []
-    monkeypatch.setattr("penstock.kernels.codecs.image_jobs.follow", lambda *_: joined.append(True))
+    monkeypatch.setattr("penstock.kernels.codecs.gpu.pending.follow", lambda *_: joined.append(True))
     images = photographs()
     pipe = made(a, [images] * 5, prefetch_queue_depth=2)
     pipe.run()
@@ -410,7 +411,7 @@ def test_a_batch_that_nobody_waits_for_keeps_its_memory_until_it_is_done(monkeyp
 def test_a_batch_more_is_begun_unless_it_takes_much_memory(
     most: int, ahead: int, monkeypatch: pytest.MonkeyPatch, followed: list[bool]
 ) -> None:
-    monkeypatch.setattr(image_codec_gpu, "_WORTH_AHEAD", most)
+    monkeypatch.setattr(kernel_decoder, "_MAX_PIXELS_TO_BEGIN_AHEAD", most)
     # Do not begin additional batches because of small ones.
     monkeypatch.setattr(turns, "_MAX_PIXELS_OF_TINY_BATCH", 0)
     monkeypatch.setattr(turns, "_MAX_PIXELS_OF_SMALL_IMAGE", 0)

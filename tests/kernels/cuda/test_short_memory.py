@@ -13,6 +13,7 @@ from short_memory import Decode, answers, check_same, cropped, normalized, whole
 
 from penstock import types
 from penstock.kernels.codecs import image_codec_gpu
+from penstock.kernels.codecs.gpu import host_decoder
 from penstock.kernels.codecs.nvimgcodec import on_gpu
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder, Decoded
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
@@ -31,13 +32,13 @@ def photographs() -> list[np.ndarray]:
 def on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return how many images the CPU decoded in place of the GPU."""
     told: list[int] = []
-    original = image_codec_gpu.decode
+    original = host_decoder.decode
 
     def noted(*how: Any) -> None:
         told.append(1)
         original(*how)
 
-    monkeypatch.setattr(image_codec_gpu, "decode", noted)
+    monkeypatch.setattr(host_decoder, "decode", noted)
     return told
 
 

@@ -14,8 +14,8 @@ import weakref
 import numpy as np
 
 from penstock.core.threads import NO_CALLS, BackgroundThreads, SharedWork
+from penstock.kernels.codecs.gpu.pending import FusedDecode
 from penstock.kernels.codecs.image_description import EncodedFiles
-from penstock.kernels.codecs.image_jobs import Followed
 from penstock.kernels.cpu.jpeg.batches import JpegScans, ScansBeingRead, gather_share, gathering
 from penstock.kernels.cpu.jpeg.parts import Parts
 from penstock.kernels.cuda.jpeg_codes import NOT_TAKEN
@@ -85,7 +85,7 @@ class JpegDecoder:
         scans: JpegScans,
         files: EncodedFiles,
         windows: np.ndarray,
-        targets: np.ndarray | Followed,
+        targets: np.ndarray | FusedDecode,
         stream: Stream,
         keep: object = None,
         after: Stream | None = None,
@@ -136,7 +136,7 @@ class JpegBatch:
         scans: JpegScans,
         files: EncodedFiles,
         windows: np.ndarray,
-        targets: np.ndarray | Followed,
+        targets: np.ndarray | FusedDecode,
         stream: Stream,
         keep: object,
         after: Stream | None,
@@ -145,7 +145,7 @@ class JpegBatch:
         self._borrowed = list[Pinned]()
         self._decoder, self._scans, self._windows, self._targets = decoder, scans, windows, targets
         # In front of the data lie two numbers for each image, its state, and for its part which turn is the next; and the page.
-        count, following = len(files), targets.following if isinstance(targets, Followed) else None
+        count, following = len(files), targets.following if isinstance(targets, FusedDecode) else None
         self._page = Page(_aligned(2 * _NUMBER * count), count, following)
         self._begin = _aligned(self._page.end)
         pinned = decoder.staging.take(self._begin + scans.size)
@@ -180,13 +180,15 @@ class JpegBatch:
         """List what decodes the images; those for which there is no memory stay undecoded."""
         size, decoder, targets = self._begin + self._scans.size, self._decoder, self._targets
         alloc, beforehand = decoder.cuda.alloc, size >= _WORTH_A_STREAM
-        pixels, rows = (_NO_ROWS, targets.rows) if isinstance(targets, Followed) else (targets.view(np.int64), _NO_ROWS)
+        pixels, rows = (
+            (_NO_ROWS, targets.rows) if isinstance(targets, FusedDecode) else (targets.view(np.int64), _NO_ROWS)
+        )
         try:
             with decoder.copying if beforehand else stream:
                 memory = alloc(size_class(size))
         except MemoryError:
             return
-        channels = decoder.channels * isinstance(targets, Followed)
+        channels = decoder.channels * isinstance(targets, FusedDecode)
         parts = Parts(self._scans.memory, self._windows, channels, _AT_ONCE, _SAMPLES_AT_ONCE)
         while len(parts):
             try:

@@ -30,7 +30,6 @@ from penstock.data_types import (
 )
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.decoder_memory import image_memory, memory_of_jpegs
-from penstock.kernels.codecs.decoding import Decoding
 from penstock.kernels.codecs.image_codec import (
     decode,
     decode_jpegs,
@@ -59,11 +58,12 @@ from penstock.schema.image_chain import PixelSource
 from penstock.schema.operator import Shape
 from penstock.schema.tolerance import ON_ERROR
 from penstock.schema.workspace import PlannedSamples
-from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
+from penstock.tensors import TensorListCPU, TensorListGPU
 from penstock.tensors.places import places_of_files, places_of_samples
 
 if TYPE_CHECKING:
-    from penstock.kernels.codecs.image_codec_gpu import JpegsRead
+    from penstock.kernels.codecs.gpu.jpegs import JpegRequest
+    from penstock.kernels.codecs.gpu.settings import HostResources
     from penstock.kernels.cpu.jpeg.files import Bench, Files
     from penstock.kernels.cuda.resample import PlannedResampling
 
@@ -203,7 +203,7 @@ class Encoded:
     Attributes:
         headers: headers that were read one by one, by the position of the sample.
         together: whether their headers are read in one call, and so are the images where that is possible.
-        read: what the GPU's decoder has already read of the headers.
+        request: the request for the GPU's decoder, if its headers are already read.
     """
 
     def __init__(self, batch: TensorListCPU) -> None:
@@ -211,7 +211,7 @@ class Encoded:
         self._files: EncodedFiles | None = None
         self.headers: dict[int, ImageHeader] = {}
         self.together = False
-        self.read: JpegsRead | None = None
+        self.request: JpegRequest | None = None
 
     @property
     def files(self) -> EncodedFiles:
@@ -626,19 +626,19 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
     def prepare(self, workspace: Workspace[Encoded]) -> None:
         if self._gpu is not None and self.decodes_whole and not workspace.failures:
             self.describe(workspace)
-            workspace.state.read = self._gpu.read_jpegs(workspace.state.files, workspace.decoding)
+            workspace.state.request = self._gpu.read_jpegs(workspace.state.files, workspace.decoding)
 
     def begin(self, workspace: Workspace) -> EarlyStart:
-        return self.begin_followed(workspace)
+        return self.submit_fused(workspace)
 
-    def begin_followed(
+    def submit_fused(
         self, workspace: Workspace, follow: Callable[[TensorListGPU], PlannedResampling | None] | None = None
     ) -> EarlyStart:
         """Like the first half of :meth:`run_batch`, but nothing is allocated ahead: each image stays where it is decoded.
 
         Args:
             follow: work to do on images while others are decoded, instead of storing them, for a batch with their types and
-                shapes, and without data; asked where that pays. :meth:`finish_followed` then completes the batch.
+                shapes, and without data; asked where that pays. :meth:`collect_fused` then completes the batch.
         """
         if self._gpu is None:
             from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder
@@ -648,10 +648,10 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             # In a served model, requests decide when images arrive.
             turns = TURNS_OF_REQUESTS if workspace.isolate else TURNS
             self._gpu = GpuImageDecoder(self.args, given_load, threads, workspace.max_batch_size, turns)
-        self._begin_on_gpu(workspace, follow)
+        self._submit_on_gpu(workspace, follow)
         return EarlyStart(self._gpu.batches_ahead, occupies_host=not self._gpu.takes_all)
 
-    def _begin_on_gpu(
+    def _submit_on_gpu(
         self, workspace: Workspace[Encoded], follow: Callable[[TensorListGPU], PlannedResampling | None] | None
     ) -> None:
         if not isinstance(workspace.state, Encoded):
@@ -661,13 +661,13 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             def following_for(shapes: Sequence[Shape]) -> PlannedResampling | None:
                 return None if follow is None else follow(without_data(self._output, shapes, workspace.device))
 
-            read = workspace.state.read or self._gpu.read_jpegs(workspace.state.files, workspace.decoding)
-            if read is not None:
-                workspace.begun = self._gpu.begin_jpegs(read, follow and following_for)
+            request = workspace.state.request or self._gpu.read_jpegs(workspace.state.files, workspace.decoding)
+            if request is not None:
+                workspace.begun = self._gpu.submit_jpegs(request, follow and following_for)
                 if workspace.begun is not None:
                     return
         (shapes,) = self.infer_samples(workspace, [self._output])
-        from penstock.kernels.codecs.image_jobs import Jobs
+        from penstock.kernels.codecs.gpu.pending import Jobs
 
         jobs, indices = Jobs(), workspace.live_indices
         if indices:
@@ -680,12 +680,12 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
                 [shapes[index] for index in indices],
                 [infos[index] for index in indices] if infos and windows is None else (),
             )
-        workspace.begun = self._gpu.begin(jobs)
+        workspace.begun = self._gpu.submit(jobs)
 
     def is_ready(self, workspace: Workspace) -> bool:
         return bool(workspace.begun.is_ready)
 
-    def finish_followed(self, workspace: Workspace) -> dict[int, Any] | None:
+    def collect_fused(self, workspace: Workspace) -> dict[int, Any] | None:
         """Complete a batch whose images a later operator reads; return None if :meth:`run` does that.
 
         Returns:
@@ -693,26 +693,28 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         """
         if workspace.begun.following is None:
             return None
-        late = self._gpu.finish_followed(workspace.begun, *self._on_host(workspace))
+        late = self._gpu.collect_fused(workspace.begun, self._host_resources(workspace))
         for index, image in late.items():
             if isinstance(image, Exception):
                 workspace.fail(index, image)
         return {index: image for index, image in late.items() if not isinstance(image, Exception)}
 
     @staticmethod
-    def _on_host(workspace: Workspace) -> tuple[Callable[..., None], Decoding, HostPool | None]:
-        """Return the parallel runner, settings and memory pool for images that the GPU does not decode."""
-        return workspace.parallel, workspace.decoding, workspace.pool
+    def _host_resources(workspace: Workspace) -> HostResources:
+        """Return what decodes images that the GPU does not."""
+        from penstock.kernels.codecs.gpu.settings import HostResources
+
+        return HostResources(workspace.parallel, workspace.decoding, workspace.pool)
 
     def _run_on_gpu(self, workspace: Workspace) -> None:
         if workspace.begun is None:
             self.begin(workspace)
-        spec, decoded = self._output, self._gpu.finish(workspace.begun, *self._on_host(workspace))
+        spec, decoded = self._output, self._gpu.collect(workspace.begun, self._host_resources(workspace))
         if not isinstance(decoded, list) and len(decoded) == workspace.batch_size:
             # The outputs are device addresses, without a record of each image.
             workspace.outputs = [TensorListGPU.of_located(decoded, spec.layout, spec.dtype, 3)]
             return
-        from penstock.kernels.codecs.image_codec_gpu import as_array
+        from penstock.kernels.codecs.gpu.settings import as_array
         from penstock.kernels.cuda.launch import Located
 
         if not workspace.samples:

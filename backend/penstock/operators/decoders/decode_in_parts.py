@@ -41,12 +41,12 @@ class _Decoder(Protocol):
     def prepare(self, workspace: Workspace) -> None:
         """Start reading files."""
 
-    def begin_followed(
+    def submit_fused(
         self, workspace: Workspace, follow: Callable[[TensorListGPU], PlannedResampling | None]
     ) -> EarlyStart:
         """Begin to decode; ``follow`` processes the images instead of storing them."""
 
-    def finish_followed(self, workspace: Workspace) -> dict[int, Any] | None:
+    def collect_fused(self, workspace: Workspace) -> dict[int, Any] | None:
         """Wait for the images; return those that ``follow`` did not process, by their positions."""
 
     def is_ready(self, workspace: Workspace) -> bool:
@@ -136,7 +136,7 @@ class DecodeInParts(FusedOperator):
             return None if begun.following is None else begun.following.planned
 
         try:
-            started = self.call_step(0, self._decoder.begin_followed, first, follow)
+            started = self.call_step(0, self._decoder.submit_fused, first, follow)
         except BaseException:
             first.end()
             raise
@@ -152,7 +152,7 @@ class DecodeInParts(FusedOperator):
         begun: _Begun = workspace.begun
         first, second, following = begun.first, begun.second, begun.following
         try:
-            late = self.call_step(0, self._decoder.finish_followed, first)
+            late = self.call_step(0, self._decoder.collect_fused, first)
             if late is None or following is None:
                 self.call_step(0, self._decoder.run, first)
                 # All images are decoded.

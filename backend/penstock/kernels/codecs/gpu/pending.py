@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader
-from penstock.kernels.cuda.launch import Located
 from penstock.kernels.cuda.resample import PlannedResampling
 from penstock.kernels.windows import Region
 from penstock.tensors.streams import Event, Stream, follow
@@ -69,7 +68,7 @@ class Jobs:
 
 
 class Submitted(Protocol):
-    """Images in flight."""
+    """JPEGs in flight, of our kernels or nvImageCodec."""
 
     @property
     def is_done(self) -> bool:
@@ -81,12 +80,12 @@ class Submitted(Protocol):
         """
 
 
-class Followed(NamedTuple):
-    """Images whose pixels are in memory for a while only.
+class FusedDecode(NamedTuple):
+    """Images that the next step reads while they are in memory, which later ones overwrite.
 
     Attributes:
-        following: what is done with them meanwhile.
-        rows: the numbers by which it knows them, ascending.
+        following: the next step.
+        rows: the numbers by which it knows the images, ascending.
     """
 
     following: PlannedResampling
@@ -94,81 +93,100 @@ class Followed(NamedTuple):
 
 
 class Streams(NamedTuple):
-    """In whose order images are decoded, in whose they are used, and an event for these to wait for each other."""
+    """The streams in whose order images are decoded and used, and an event for these to wait for each other."""
 
     decoding: Stream
     using: Stream
     event: Event
 
+    def join(self) -> None:
+        """Make work that uses images wait for what decodes them."""
+        follow(self.using, self.decoding, self.event)
+
+
+class Decoder(Protocol):
+    """One way to decode images to a GPU's memory: it submits those that it supports, and collects them later."""
+
+    def collect(self, pending: PendingDecode, part: Any) -> Sequence[Any]:
+        """Wait for a part that this decoder submitted, as far as the host has to.
+
+        Returns:
+            For each image the location of its pixels, or a CuPy array, or the exception that it raised; None if it is not decoded.
+        """
+
 
 @dataclass(slots=True)
-class Part:
-    """Images that are decoded together.
+class DecodedPart:
+    """Images that one decoder decodes together.
 
     Attributes:
-        batch: the images.
-        taken: the jobs of these.
-        places: where each of them will lie.
-        as_decoded: they need neither be turned nor converted.
-        streams: what uses the images has to follow what decodes them; None: they are there when the host has waited.
+        decoder: of these.
+        taken: the numbers of the images in the batch.
     """
 
-    batch: Submitted
+    decoder: Decoder
     taken: Sequence[int]
-    places: Sequence[Located]
-    as_decoded: bool
-    streams: Streams | None
 
-    def join(self) -> Sequence[int]:
-        """Wait for the images, as far as the host has to; for each, whether it is decoded."""
-        states = self.batch.wait()
-        if self.streams is not None:
-            follow(self.streams.using, self.streams.decoding, self.streams.event)
-        return states
+    @property
+    def is_done(self) -> bool:
+        """Whether collecting it would not wait."""
+        return True
 
 
 @dataclass
-class Begun:
+class PendingDecode:
     """A batch in flight.
 
     Attributes:
-        jobs: what is decoded.
-        results: what is there already, as :meth:`GpuImageDecoder.finish` gives it.
-        parts: what is being decoded.
-        following: what is done with the pixels of the first part, in place of keeping them, and of the others afterwards.
+        jobs: the images.
+        results: for each image, once it is known: the location of its pixels, a CuPy array, or the exception that it raised.
+        parts: the images in flight.
+        following: the next step, which reads the images of the first part while they are in memory; None: pixels are stored.
     """
 
     jobs: Jobs
     results: list[Any]
-    parts: list[Part] = field(default_factory=list)
+    parts: list[DecodedPart] = field(default_factory=list)
     following: PlannedResampling | None = None
-    _apart: tuple[Streams, Callable[[], object]] | None = None
+    _unjoined: tuple[Streams, Callable[[], object]] | None = None
 
-    def is_joined(self) -> None:
+    @classmethod
+    def of(cls, jobs: Jobs) -> PendingDecode:
+        """Return a batch of which nothing is decoded yet."""
+        return cls(jobs, [None] * len(jobs))
+
+    def fuse(self, following: PlannedResampling, streams: Streams, settle: Callable[[], object]) -> None:
+        """Note that the next step reads the images of the first part on the streams of this.
+
+        Args:
+            following: the next step.
+            streams: of the part.
+            settle: waits until all is launched.
+        """
+        self.following, self._unjoined = following, (streams, settle)
+
+    def joined(self) -> None:
         """Note that images are used in the order of the work that follows them."""
-        self._apart = None
+        self._unjoined = None
 
     def __del__(self) -> None:
         # The next step's memory belongs to the stream that uses the images, and is written to even if nobody waits.
-        if self._apart is not None and not sys.is_finalizing():
-            streams, settle = self._apart
+        if self._unjoined is not None and not sys.is_finalizing():
+            streams, settle = self._unjoined
             settle()
-            follow(streams.using, streams.decoding, streams.event)
+            streams.join()
 
     @property
     def is_ready(self) -> bool:
         """Whether the images are ready without the host waiting."""
-        return all([part.batch.is_done for part in self.parts])
+        return all([part.is_done for part in self.parts])
 
+    def undecoded(self) -> list[int]:
+        """Return the numbers of the images that have no result and are in no part."""
+        taken = {index for part in self.parts for index in part.taken}
+        return [index for index, result in enumerate(self.results) if result is None and index not in taken]
 
-def followed(
-    jobs: Jobs, part: Part, following: PlannedResampling, streams: Streams, settle: Callable[[], object]
-) -> Begun:
-    """Return a batch whose images something follows.
-
-    Args:
-        part: the images that are in memory for a while only.
-        streams: of the part.
-        settle: waits until all is launched.
-    """
-    return Begun(jobs, [None] * len(jobs.shapes), [part], following, (streams, settle))
+    def take(self, part: DecodedPart, images: Sequence[Any]) -> None:
+        """Take a part's images, as :meth:`Decoder.collect` returns them, as results."""
+        for index, image in zip(part.taken, images):
+            self.results[index] = image

@@ -1,0 +1,81 @@
+"""Images decoded on the CPU and copied to the GPU: formats that no decoder of a GPU supports, and damaged files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.errors import without_frames
+from penstock.kernels.codecs.gpu.pending import DecodedPart, PendingDecode
+from penstock.kernels.codecs.gpu.settings import DecodeSettings, HostResources
+from penstock.kernels.codecs.image_codec import decode
+from penstock.kernels.cuda.launch import Located
+from penstock.tensors.cuda import require_cupy
+from penstock.tensors.transfers import HostBlocks, transfers
+
+_ALIGNMENT = 256
+
+
+@dataclass(slots=True)
+class _HostPart(DecodedPart):
+    """Images that are decoded in the host's memory.
+
+    Attributes:
+        block: their pixels.
+        starts: where those of each begin, in bytes.
+        errors: of images that failed, by their numbers.
+    """
+
+    block: np.ndarray
+    starts: Sequence[int]
+    errors: dict[int, Exception]
+
+
+class HostDecoder:
+    """Decodes images on the CPU, image by image, so that one that fails does so alone.
+
+    Args:
+        settings: of the operator.
+    """
+
+    def __init__(self, settings: DecodeSettings) -> None:
+        self._settings = settings
+
+    def submit(self, pending: PendingDecode, indices: Sequence[int], host: HostResources) -> _HostPart:
+        """Decode images into one block of memory."""
+        jobs, settings, errors = pending.jobs, self._settings, dict[int, Exception]()
+        sizes = np.array([math.prod(jobs.shapes[index]) for index in indices]) * settings.dtype.itemsize
+        starts = [0, *(-(-sizes // _ALIGNMENT) * _ALIGNMENT).cumsum().tolist()]
+        block = np.empty(starts[-1], np.uint8) if host.pool is None else host.pool.take(starts[-1])
+
+        def task(position: int) -> None:
+            index = indices[position]
+            job, start = jobs[index], starts[position]
+            target = block[start : start + int(sizes[position])].view(settings.dtype).reshape(job.shape)
+            kind, adjust = settings.output_type, settings.adjust_orientation
+            how = settings.fast_idct, job.region, host.decoding, settings.smooth
+            try:
+                decode(job.encoded, job.header, target, kind, adjust, *how)
+            except Exception as error:
+                errors[index] = without_frames(error)
+
+        host.parallel(task, len(indices), [jobs.files.files[index].size for index in indices])
+        return _HostPart(self, indices, block, starts, errors)
+
+    def collect(self, pending: PendingDecode, part: _HostPart) -> Sequence[Any]:
+        """Copy the images of a part to the GPU at once; see :meth:`penstock.kernels.codecs.gpu.pending.Decoder.collect`."""
+        memory = transfers().upload(HostBlocks.of_arrays([part.block])) if part.block.size else None
+        images: list[Any] = []
+        for index, start in zip(part.taken, part.starts):
+            shape = pending.jobs.shapes[index]
+            if index in part.errors:
+                images.append(part.errors[index])
+            elif memory is None or not math.prod(shape):
+                images.append(require_cupy().empty(shape, self._settings.dtype))
+            else:
+                images.append(Located(memory.ptr + start, shape, self._settings.dtype, memory))
+        return images
