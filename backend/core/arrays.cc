@@ -1,6 +1,7 @@
 // Finds the memory of Python's arrays by the buffer protocol: in Python, each array would take a microsecond or two.
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 #include "core.h"
 
@@ -53,6 +54,11 @@ class View {
     int64_t count = 1;
     for (int axis = 0; axis < buffer_.rank; ++axis) count *= buffer_.extents[axis];
     return count;
+  }
+
+  bool has_extents_of(const View &other) const {
+    return buffer_.rank == other->rank && buffer_.element_bytes == other->element_bytes &&
+           std::equal(buffer_.extents, buffer_.extents + buffer_.rank, other->extents);
   }
 
   bool is_contiguous() const {
@@ -116,6 +122,23 @@ extern "C" int64_t penstock_addresses(const PenstockPython *functions, void *lis
     if (!view) return -1;
     if (!view.is_contiguous()) return number;
     addresses[number] = reinterpret_cast<int64_t>(view->data);
+  }
+  return count;
+}
+
+extern "C" int64_t penstock_copy_alike(const PenstockPython *functions, void *list, int64_t count, void *out) {
+  const penstock::Python python(*functions);
+  const penstock::View memory(python, out, penstock::kWritable);
+  const penstock::View first(python, python.list_item(list, 0), penstock::kStrided);
+  if (!memory || !first) return -1;
+  const int64_t bytes = first.elements() * first->element_bytes;
+  const int64_t room = bytes ? memory->bytes / bytes : count;
+  auto *target = static_cast<char *>(memory->data);
+  for (int64_t number = 0; number < count; ++number) {
+    const penstock::View view(python, python.list_item(list, number), penstock::kStrided);
+    if (!view) return -1;
+    if (number == room || !view.is_contiguous() || !view.has_extents_of(first)) return number;
+    if (bytes) std::memcpy(target + number * bytes, view->data, bytes);
   }
   return count;
 }

@@ -295,6 +295,11 @@ int64_t penstock_address(const PenstockPython *python, void *array);
 // Writes the addresses of the arrays of a list to `out`, an array of int64, likewise; returns how many they are up to the first one that
 // is not contiguous, or -1 with an exception.
 int64_t penstock_addresses(const PenstockPython *python, void *list, int64_t count, void *out);
+
+// Copies the elements of the arrays of a list, one array after the other, to the array `out`, likewise; returns how many it copied, up to the first
+// one that is not contiguous, has other extents or elements of another size than the first, or exceeds `out`; or -1 with an exception.
+int64_t penstock_copy_alike(const PenstockPython *python, void *list, int64_t count, void *out);
+
 // An argument of a GPU's kernel.
 typedef struct {
   int64_t value;

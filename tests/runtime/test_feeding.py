@@ -141,3 +141,41 @@ def test_addresses_of_flat_arrays_end_with_them() -> None:
     assert batch.places is not None
     batch.contiguous_elements()
     assert batch.places is None
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (4, 6, 3)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.bool_])
+def test_small_arrays_of_one_shape_are_copied_together(shape: tuple[int, ...], dtype: type) -> None:
+    arrays = [np.full(shape, number % 2, dtype) for number in range(20)]
+    batch = to_batch(tuple(arrays), "HWC" if len(shape) == 3 else None, 20, HostPool(), THREADS)
+    assert batch.elements.size == 20 * np.prod(shape, dtype=int)
+    assert kind_of(batch)[1:] == (len(shape), "HWC" if len(shape) == 3 else "")
+    for array, sample in zip(arrays, batch.samples, strict=True):
+        np.testing.assert_array_equal(sample, array)
+        assert not np.shares_memory(sample, array)
+
+
+@pytest.mark.parametrize(
+    ("other", "error"),
+    [
+        (np.zeros((4, 6), np.float32), "same type"),
+        (np.zeros((4, 6, 1), np.uint8), "dimensions"),
+        (np.zeros((4, 12), np.uint8)[:, ::2], "strided|contiguous"),
+        (np.zeros((4, 6), "datetime64[s]"), "type"),
+        ("file", "Don't know how"),
+    ],
+)
+def test_what_is_fed_beside_small_arrays_of_one_shape_is_looked_at(other: object, error: str) -> None:
+    with pytest.raises(RuntimeError, match=error):
+        to_batch([np.zeros((4, 6), np.uint8)] * 19 + [other], None, 20, HostPool(), THREADS)
+
+
+def test_a_layout_that_does_not_fit_small_arrays_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="The layout 'HWC' cannot describe 2-dimensional data"):
+        to_batch([np.zeros((4, 6), np.uint8)] * 20, "HWC", 20, HostPool(), THREADS)
+
+
+def test_small_arrays_of_two_shapes_are_copied() -> None:
+    arrays = [np.full((4, 6 + number % 2), number, np.uint8) for number in range(20)]
+    for array, sample in zip(arrays, to_batch(arrays, None, 20, HostPool(), THREADS).samples, strict=True):
+        np.testing.assert_array_equal(sample, array)

@@ -62,3 +62,18 @@ def addresses(arrays: list[np.ndarray]) -> np.ndarray | None:
     pointers = np.empty(len(arrays), np.int64)
     contiguous: int = brief_core().penstock_addresses(_python(), arrays, len(arrays), pointers)
     return pointers if contiguous == len(arrays) else None
+
+
+def copy_alike(arrays: list[np.ndarray], target: np.ndarray) -> bool:
+    """Copy the elements of arrays one after the other, holding the GIL; return whether all were copied: not if an array
+    is not contiguous, or has other extents or elements of another size than the first.
+
+    Args:
+        arrays: at least one, of types that the caller has compared.
+        target: contiguous, with room for all.
+
+    Raises:
+        TypeError: one of them has no memory that can be looked at.
+    """
+    copied: int = brief_core().penstock_copy_alike(_python(), arrays, len(arrays), target)
+    return copied == len(arrays)

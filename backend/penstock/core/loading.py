@@ -44,6 +44,7 @@ _FUNCTIONS = {
     "penstock_describe": (c_int32, c_void_p, py_object, c_int64, py_object),
     "penstock_address": (c_int64, c_void_p, py_object),
     "penstock_addresses": (c_int64, c_void_p, py_object, c_int64, py_object),
+    "penstock_copy_alike": (c_int64, c_void_p, py_object, c_int64, py_object),
     "penstock_list_launches": (c_int64, c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_void_p),
     "penstock_read_jpeg_headers": (None, c_void_p, c_void_p),
     "penstock_read_png_sizes": (None, c_void_p, c_void_p),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from penstock.core.arrays import copy_alike
 from penstock.data_types import from_numpy_dtype, numpy_dtype
 from penstock.tensors import HostPool, Tensor, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.batch import check_samples, kind_of
@@ -45,7 +46,8 @@ def to_batch(
         IndexError: the data is one number.
     """
     try:
-        batch = _as_tensor_list(data, layout)
+        together = _copied_together(data, pool) if copy else None
+        batch = _as_tensor_list(data, layout) if together is None else _labelled(together, layout)
     except TypeError as error:
         raise RuntimeError(str(error)) from error
     count = len(batch.shapes)
@@ -57,7 +59,7 @@ def to_batch(
     if not count:
         # Operators skip it, as its contents are unknown.
         return TensorListGPU([]) if isinstance(batch, TensorListGPU) else TensorListCPU([])
-    return _copied(batch, pool, threads) if copy else batch
+    return _copied(batch, pool, threads) if copy and together is None else batch
 
 
 def _as_tensor_list(data: object, layout: str | None) -> TensorList:
@@ -77,12 +79,32 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
     if layout and not batch.shapes:
         if not isinstance(data, (list, tuple)):
             check_layout(layout, batch.ndim())
-    elif layout:
+        return batch
+    return _labelled(batch, layout)
+
+
+def _labelled(batch: TensorList, layout: str | None) -> TensorList:
+    """Return a batch with a layout, if one is given, which has to fit its rank."""
+    if layout:
         try:
             batch.set_layout(layout)
         except ValueError:
             raise RuntimeError(f"The layout '{layout}' cannot describe {batch.ndim()}-dimensional data") from None
     return batch
+
+
+def _copied_together(data: object, pool: HostPool) -> TensorListCPU | None:
+    """Return a copy of many small arrays of one type and shape, made in one call; None if they are others."""
+    if not isinstance(data, (list, tuple)) or len(data) <= _MAX_PLAIN_COPIES:
+        return None
+    first, count = data[0], len(data)
+    if type(first) is not np.ndarray or first.nbytes * count > _MAX_PLAIN_BYTES or set(map(type, data)) != {np.ndarray}:
+        return None
+    dtypes = list(map(_DTYPE, data))
+    if dtypes.count(dtypes[0]) < count:
+        return None
+    copied = TensorListCPU.allocate([first.shape] * count, from_numpy_dtype(first.dtype), pool=pool)
+    return copied if copy_alike(list(data), copied.elements) else None
 
 
 def _batch_of(data: Sequence[object]) -> TensorList:
