@@ -16,8 +16,7 @@ def read_codes(scans: JpegScans, data: Located, targets: np.ndarray, expected: n
     count = len(scans)
     states, turns = upload([expected, np.zeros_like(expected)])
     rows, blocks = blank_records(jpeg_codes._JpegScan, count), np.empty(count, np.int64)
-    words, halves = (rows.rows.view(kind).reshape(count, -1) for kind in (np.int64, np.int32))
-    jpeg_codes.describe_scans(scans.memory, data.address, targets.astype(np.int64), words, halves, blocks)
+    jpeg_codes.describe_scans(scans.memory, data.address, targets.astype(np.int64), rows.rows, blocks)
     kernel = jpeg_codes.SOURCE.kernel("read_codes")
     launch_all([KernelLaunch(kernel, rows, blocks, (NATURAL_ORDER, states, turns), jpeg_codes.SHARED_BYTES)])
     return states
@@ -40,7 +39,7 @@ def make_pixels(
     count = len(scans)
     rows, blocks = blank_records(jpeg_pixels._JpegImage, count), np.empty((2, count), np.int64)
     sources, planes, targets = (own.astype(np.int64) for own in addresses)
-    words = rows.rows.view(np.int64).reshape(count, -1)
-    jpeg_pixels.describe_images(scans.memory, data, sources, planes, targets, windows, channels, smooth, words, blocks)
+    where = sources, planes, targets, windows
+    jpeg_pixels.describe_images(scans.memory, data, *where, channels, smooth, rows.rows, *blocks)
     transform, convert = map(jpeg_pixels.SOURCE.kernel, ("transform_blocks", "convert_pixels"))
     launch_all([KernelLaunch(transform, rows, blocks[0]), KernelLaunch(convert, rows, blocks[1], (np.int32(reverse),))])

@@ -64,7 +64,7 @@ def gathered(
     pinned = pinned[-pinned.ctypes.data % 64 :][: scans.size]
     rows = np.flatnonzero(scans.taken)
     expected, turns = numbers = np.full((2, len(rows)), -1, np.int32)
-    given = scans.take(rows), places[rows], sizes[rows], pinned.ctypes.data, numbers.ctypes.data
+    given = scans.take(rows), places[rows], sizes[rows], pinned.ctypes.data, numbers
     place, kept = gathering(*given, NOT_TAKEN, len(rows))
     assert (expected == NOT_TAKEN).all()
     assert not turns.any()

@@ -24,9 +24,7 @@ from penstock.core.threads import Job
 from penstock.kernels.codecs import jpeg_gpu
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.jpeg_gpu import JpegDecoder
-from penstock.kernels.cpu.foreign import call, counted_at, word_at
 from penstock.kernels.cpu.jpeg.batches import JpegScans
-from penstock.kernels.cpu.options import cfunc
 from penstock.kernels.cuda import jpeg_pixels
 from penstock.kernels.cuda.jpeg_launches import Kernels
 from penstock.kernels.cuda.launch import staging
@@ -231,19 +229,6 @@ def test_memory_of_batches_that_nobody_waits_for_is_given_back() -> None:
     assert sum(map(len, held._free.values())) + len(held._busy) <= 3
 
 
-# Waiting yields the processors, in case the test fails and nothing ends it.
-_SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
-
-
-@cfunc("int64", "int32")
-def spin(place: Any) -> Any:
-    """Run until somebody writes to the place."""
-    while word_at(place) == 0:
-        counted_at(place + 8)
-        call(_SLEEP, (1000,))
-    return 0
-
-
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> JpegDecoder:
     """Return a decoder whose threads gather and launch even small batches."""
@@ -288,14 +273,18 @@ def allocated(monkeypatch: pytest.MonkeyPatch) -> list[weakref.ref[object]]:
 
 
 def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, allocated: list[weakref.ref[object]]) -> None:
-    # Threads that are busy do not launch anything yet.
-    place = np.zeros(2, np.int64)
-    shared.crew.submit(Job(spin.address, place.ctypes.data, place, len(shared.crew)))
+    # Threads that wait for a semaphore do not launch anything yet.
+    library, semaphore = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+    library.sem_init(semaphore, 0, 0)
+    wait = ctypes.cast(library.sem_wait, ctypes.c_void_p).value
+    assert wait is not None
+    shared.crew.submit(Job(wait, ctypes.addressof(semaphore), semaphore, len(shared.crew)))
     batch = Decoded(FILES, shared)
     assert not batch.batch.is_done
     # The data with the descriptors, and what is in between; the targets are the test's own.
     assert [one() is not None for one in allocated] == [True] * 2
-    place[0] = 1
+    for _ in range(len(shared.crew)):
+        library.sem_post(semaphore)
     batch.batch.work.wait()
     assert not any(one() is not None for one in allocated)
     assert all(image is not None for image in batch.images())

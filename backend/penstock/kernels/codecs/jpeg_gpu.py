@@ -149,7 +149,8 @@ class JpegBatch:
         self._page = Page(_aligned(2 * _NUMBER * count), count, following)
         self._begin = _aligned(self._page.end)
         pinned = decoder.staging.take(self._begin + scans.size)
-        self._states = pinned.bytes[: _NUMBER * count].view(np.int32)
+        self._numbers = pinned.bytes[: 2 * _NUMBER * count].view(np.int32).reshape(2, count)
+        self._states = self._numbers[0]
         # No other copy from this memory is waited for meanwhile.
         self._done = pinned.copied
         launches = LaunchList(stream)
@@ -171,8 +172,8 @@ class JpegBatch:
     def _gathering(self, files: EncodedFiles, pinned: Pinned) -> SharedWork:
         """Copy the coded data to pinned memory, several shares at a time; a single one is copied at once."""
         shares = max(min(self._scans.size // _WORTH_SHARING, self._decoder.threads), 1)
-        places = pinned.address + self._begin, pinned.address
-        place, kept = gathering(self._scans, files.places, files.sizes, *places, NOT_TAKEN, shares)
+        begin, numbers = pinned.address + self._begin, self._numbers
+        place, kept = gathering(self._scans, files.places, files.sizes, begin, numbers, NOT_TAKEN, shares)
         threads = None if shares == 1 else self._decoder.crew
         return SharedWork(gather_share.address, place, shares, (kept, files, pinned), threads)
 
@@ -205,8 +206,9 @@ class JpegBatch:
             launches.copy_beforehand(given, pinned.address, size, decoder.copying, decoder.copied)
         else:
             launches.copy_to_device(given, pinned.address, size)
-        places = pinned.address, given, given + self._begin, scratch.ptr
-        launch_decoding(launches, decoder.kernels, self._scans, self._windows, pixels, parts, self._page, places, rows)
+        places = given, given + self._begin, scratch.ptr
+        images = self._scans, self._windows, pixels, parts
+        launch_decoding(launches, decoder.kernels, *images, self._page, pinned.bytes, places, rows)
         launches.copy_to_host(pinned.address, given, self._states.nbytes)
 
     @property

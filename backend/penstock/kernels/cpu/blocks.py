@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from penstock.core.arrays import addresses
-from penstock.kernels.cpu.foreign import copy_bytes
+from penstock.kernels.cpu.memory import copy_bytes
 from penstock.kernels.cpu.options import kernel
 from penstock.tensors.places import places_of_samples
 

@@ -31,18 +31,26 @@ from penstock.kernels.cpu.options import inner
 
 @intrinsic
 def pointer_to(_context: TypingContext, _address: types.Integer, like: types.Type) -> Intrinsic:
-    """Return a pointer to elements of the type of ``like``, of which ``numba.carray`` makes an array."""
+    """Return a pointer to elements of the type of ``like``, or, if that is a struct's type, to such structs;
+    ``numba.carray`` makes an array of it.
+    """
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
 
-    return types.CPointer(like)(types.int64, like), generate
+    return types.CPointer(like.dtype if isinstance(like, types.DType) else like)(types.int64, like), generate
 
 
 @inner
-def elements_at(address: int, count: int, like: np.generic) -> np.ndarray:
-    """Return the elements from an address on, of the type of ``like``."""
+def elements_at(address: int, count: int, like: np.generic | np.dtype) -> np.ndarray:
+    """Return the elements from an address on, of the type of ``like``, or, if that is a struct's type, the structs."""
     return carray(pointer_to(address, like), (count,))
+
+
+@inner
+def bytes_at(address: int, size: int) -> np.ndarray:
+    """Return the bytes from an address on."""
+    return elements_at(address, size, np.uint8(0))
 
 
 @inner

@@ -48,10 +48,6 @@ class _JpegScan(NamedTuple):
     choices: Int32
 
 
-# Where fields are among the words of a descriptor; numbers of 32 bits follow addresses, each of which takes two.
-_AT = _JpegScan(*range(len(_JpegScan._fields)))
-_ADDRESSES = _JpegScan._fields.index("interval_count")
-
 # Bits that are looked up for a code, and for several codes at once.
 _LOOKUP, _SEVERAL = 9, 10
 # Entries for longer codes.
@@ -131,8 +127,8 @@ SOURCE = KernelSource(
 )
 
 
-SCAN_BYTES, SHARED_BYTES = (layout_of(struct).dtype.itemsize for struct in (_JpegScan, _Shared))
-"""Of an image's descriptor, and of the shared memory of a thread block.
+SCAN, SHARED_BYTES = layout_of(_JpegScan).dtype, layout_of(_Shared).dtype.itemsize
+"""The type of an image's descriptor, and the bytes of shared memory of a thread block.
 
 The kernel, ``read_codes``, takes :data:`NATURAL_ORDER`; for each image its state, int32, which holds the number of restart intervals, or
 NOT_TAKEN if it is damaged, and receives 0, or what is wrong with the image, whose coefficients are then undefined; and its turn, int32,
@@ -144,7 +140,7 @@ in the chains, for each launch.
 
 @brief
 def describe_scans(
-    memory: np.ndarray, data: int, targets: np.ndarray, words: np.ndarray, halves: np.ndarray, counts: np.ndarray
+    memory: np.ndarray, data: int, targets: np.ndarray, descriptors: np.ndarray, counts: np.ndarray
 ) -> None:
     """Fill in descriptors, and how many blocks of threads each image has.
 
@@ -153,17 +149,17 @@ def describe_scans(
         data: the address from which on lies what was gathered.
         targets: where the coefficients of each image go, at addresses that are multiples of 16. There, ``blocks`` times 64 of int16 are
             written: unit by unit, blocks in the order of the scan, each in rows.
-        words, halves: of descriptors, a row for each: the same memory in numbers of 64 and of 32 bits.
+        descriptors: a :data:`SCAN` for each image.
+        counts: receives the numbers of blocks.
     """
     scans = columns_of(memory, len(counts))
     for index in range(len(counts)):
-        own, begin = words[index], data + scans.begins[index]
-        own[_AT.codes], own[_AT.quantizers] = begin, begin + batches.QUANTIZERS_PLACE
-        own[_AT.chain] = begin + batches.CHAIN_PLACE
-        own[_AT.intervals], own[_AT.data] = begin + scans.places[index, 0], begin + scans.places[index, 1]
-        own[_AT.target] = targets[index]
-        numbers = halves[index, _ADDRESSES:]
-        numbers[_AT.interval_count], numbers[_AT.interval_blocks] = scans.intervals[index], scans.interval_blocks[index]
-        numbers[_AT.blocks], numbers[_AT.unit_blocks] = scans.blocks[index], scans.unit_blocks[index]
-        numbers[_AT.parts], numbers[_AT.choices] = scans.parts[index], scans.choices[index]
+        image, start = descriptors[index], data + scans.begins[index]
+        image.codes, image.quantizers = start, start + batches.QUANTIZERS_PLACE
+        image.chain = start + batches.CHAIN_PLACE
+        image.intervals, image.data = start + scans.places[index, 0], start + scans.places[index, 1]
+        image.target = targets[index]
+        image.interval_count, image.interval_blocks = scans.intervals[index], scans.interval_blocks[index]
+        image.blocks, image.unit_blocks = scans.blocks[index], scans.unit_blocks[index]
+        image.parts, image.choices = scans.parts[index], scans.choices[index]
         counts[index] = -(-scans.subsequences[index] // batches.OWN) if scans.taken[index] else 0

@@ -15,71 +15,90 @@ from penstock.core.gpu_launches import (
     list_launches,
     room_for_arguments,
 )
-from penstock.kernels.cpu.code_generation import carray
-from penstock.kernels.cpu.foreign import bytes_from, copy_bytes, set_word, word_at, words_from
 from penstock.kernels.cpu.jpeg.batches import JpegScans
 from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER
 from penstock.kernels.cpu.jpeg.parts import Parts, fill_steps
 from penstock.kernels.cpu.options import brief, inner
 from penstock.kernels.cuda import jpeg_codes, jpeg_pixels
-from penstock.kernels.cuda.jpeg_codes import SCAN_BYTES, describe_scans
-from penstock.kernels.cuda.jpeg_pixels import IMAGE_BYTES, describe_images
+from penstock.kernels.cuda.jpeg_codes import SCAN, describe_scans
+from penstock.kernels.cuda.jpeg_pixels import IMAGE, describe_images
 from penstock.kernels.cuda.launch import allow_shared
 from penstock.kernels.cuda.launch_list import LaunchList
 from penstock.kernels.cuda.resample import (
     NO_RESAMPLING,
     OTHERS,
-    RESAMPLING_BYTES,
+    RESAMPLING,
     PlannedResampling,
 )
 from penstock.kernels.cuda.sources import THREADS
+from penstock.kernels.cuda.taps import TAPS
 
-_PAGE = np.dtype(
-    [
-        (name, np.int64)
-        for name in (
-            "table_blocks",
-            "tables",
-            "filters",
-            "copied",
-            "scan_blocks",
-            "scans",
-            "natural_order",
-            "transform_blocks",
-            "convert_blocks",
-            "images",
-            "resampling_blocks",
-            "resampling",
-            "mirrored",
-        )
-    ]
+
+def _record(*names: str) -> np.dtype:
+    return np.dtype([(name, np.int64) for name in names])
+
+
+def _arguments(*names: str) -> np.dtype:
+    return np.dtype([(name, GPU_ARGUMENT) for name in names])
+
+
+_PAGE = _record(
+    *("table_blocks", "tables", "filters", "copied"),
+    *("scan_blocks", "scans", "natural_order"),
+    *("transform_blocks", "convert_blocks", "images"),
+    *("resampling_blocks", "resampling", "mirrored"),
 )
-"""Where what is uploaded lies, in bytes from the begin of the memory: of each kernel, the numbers of its samples' blocks, and its descriptors,
+"""Where in the uploaded memory each array begins: of each kernel, the numbers of its samples' blocks, and its descriptors,
 of which the two kernels that make pixels have the same; for tables, the values of filters, and what is copied."""
 _ALIGNMENT = 16
-_WORD, _HALF = 8, 4
+_COUNT_BYTES, _FLAG_BYTES = np.dtype(np.int64).itemsize, np.dtype(np.int32).itemsize
+_TABLE_BYTES, _SCAN_BYTES, _IMAGE_BYTES, _RESAMPLING_BYTES = (kind.itemsize for kind in (TAPS, SCAN, IMAGE, RESAMPLING))
 # The bytes of an image, and, in addition, of one that is resampled.
-_OF_IMAGE, _OF_FOLLOWED = 3 * _WORD + SCAN_BYTES + IMAGE_BYTES, _WORD + RESAMPLING_BYTES + _HALF
+_OF_IMAGE = 3 * _COUNT_BYTES + _SCAN_BYTES + _IMAGE_BYTES
+_OF_FOLLOWED = _COUNT_BYTES + _RESAMPLING_BYTES + _FLAG_BYTES
 
 # The kernels, in the order in which they are launched; without those that resample, where nothing follows.
 _FILL_TABLES, _READ_CODES, _TRANSFORM, _CONVERT, _RESAMPLE, _KERNELS = range(6)
 _OF_GROUPS = _CONVERT - _READ_CODES
-# How many arguments each of them has; they lie one after the other.
-_FILL_ARGUMENTS, _READ_ARGUMENTS, _CONVERT_ARGUMENTS, _RESAMPLE_ARGUMENTS = 5, 3, 1, 3 + OTHERS
-_ARGUMENTS = _FILL_ARGUMENTS + _READ_ARGUMENTS + _CONVERT_ARGUMENTS + _RESAMPLE_ARGUMENTS
+
+_ARGUMENTS = np.dtype(
+    [
+        ("fill", _arguments("filters", "copied", "copied_count", "starts", "weights")),
+        ("read", _arguments("natural_order", "states", "turns")),
+        ("convert", _arguments("reverse")),
+        (
+            "resample",
+            np.dtype([*_arguments("starts", "weights", "mirrored").descr, ("others", GPU_ARGUMENT, (OTHERS,))]),
+        ),
+    ]
+)
+"""The arguments of the kernels after their descriptors; ``transform`` has none."""
+
+
+def _position(name: str) -> tuple[int, int]:
+    """Return where a kernel's arguments begin among :data:`_ARGUMENTS`, in bytes, and how many there are."""
+    fields = _ARGUMENTS.fields
+    assert fields is not None
+    kind, offset = fields[name][:2]
+    return offset, kind.itemsize // GPU_ARGUMENT.itemsize
+
+
+(_FILL_OFFSET, _FILL_COUNT), (_READ_OFFSET, _READ_COUNT) = _position("fill"), _position("read")
+(_CONVERT_OFFSET, _CONVERT_COUNT), (_RESAMPLE_OFFSET, _RESAMPLE_COUNT) = _position("convert"), _position("resample")
+_DECODING_KERNELS = _record("read_codes", "transform", "convert", "shared_bytes", "reverse")
+"""The handles of what reads codes, transforms blocks and converts pixels; the shared memory of the first; whether pixels are in BGR order."""
 
 
 class Kernels(NamedTuple):
     """The kernels that decode, loaded on a device.
 
     Attributes:
-        words: the handles of what reads codes, transforms blocks and converts pixels; the shared memory of the first; whether pixels are
-            in BGR order.
+        handles: one :data:`_DECODING_KERNELS`.
         channels: of the pixels.
         smooth: whether chroma is smoothed.
     """
 
-    words: np.ndarray
+    handles: np.ndarray
     channels: int
     smooth: bool
 
@@ -90,7 +109,7 @@ class Kernels(NamedTuple):
         allow_shared(read_codes, jpeg_codes.SHARED_BYTES)
         transform, convert = map(jpeg_pixels.SOURCE.kernel, ("transform_blocks", "convert_pixels"))
         handles = [one.kernel.ptr for one in (read_codes, transform, convert)]
-        return cls(np.array([*handles, jpeg_codes.SHARED_BYTES, reverse], np.int64), channels, smooth)
+        return cls(np.array([(*handles, jpeg_codes.SHARED_BYTES, reverse)], _DECODING_KERNELS), channels, smooth)
 
 
 class Page:
@@ -112,7 +131,7 @@ class Page:
         self.begin = begin
         once = own.values.nbytes + own.copied.nbytes + NATURAL_ORDER.nbytes + len(_PAGE.fields or ()) * _ALIGNMENT
         of_image = _OF_IMAGE if following is None else _OF_IMAGE + _OF_FOLLOWED
-        self.end = begin + once + count * of_image + len(own.tables) * (_WORD + own.tables.itemsize)
+        self.end = begin + once + count * of_image + len(own.tables) * (_COUNT_BYTES + _TABLE_BYTES)
 
 
 def launch_decoding(
@@ -123,7 +142,8 @@ def launch_decoding(
     targets: np.ndarray,
     parts: Parts,
     page: Page,
-    memory: tuple[int, int, int, int],
+    pinned: np.ndarray,
+    memory: tuple[int, int, int],
     rows: np.ndarray,
 ) -> None:
     """List the calls that decode images and resample them; fill the page.
@@ -136,29 +156,26 @@ def launch_decoding(
         targets: the addresses of their pixels; of none, if they are resampled where their coefficients were.
         parts: in which they are decoded.
         page: for the batch.
-        memory: the addresses of the pinned memory, of the GPU's to which it is copied, of the data in that, and of what ``parts`` lay
-            out. The first two begin with the images' states, int32, and as many turns.
+        pinned: memory on the host, uint8. It begins with the images' states, int32, and as many turns.
+        memory: the addresses of the GPU's memory to which it is copied, of the data in that, and of what ``parts`` lay out.
         rows: the numbers by which what follows knows the images.
     """
     is_followed = len(page.resampling.tables) > 0
     count = parts.steps(_OF_GROUPS, is_followed)
-    steps, gpu_kernels, arguments = (
-        np.empty(count, GPU_STEP),
-        np.zeros(_KERNELS, GPU_KERNEL),
-        np.zeros(_ARGUMENTS, GPU_ARGUMENT),
-    )
+    steps, gpu_kernels, arguments = np.empty(count, GPU_STEP), np.zeros(_KERNELS, GPU_KERNEL), np.zeros(1, _ARGUMENTS)
     _describe(
         *kernels,
         scans.memory,
         windows,
         targets,
         *parts.arrays,
+        pinned,
         *memory,
         page.begin,
         rows,
         *page.resampling,
         np.empty(1, _PAGE),
-        steps.view(np.int64).reshape(count, -1),
+        steps,
         gpu_kernels,
         arguments,
     )
@@ -171,7 +188,7 @@ def launch_decoding(
 
 @brief
 def _describe(
-    kernels: np.ndarray,
+    handles: np.ndarray,
     channels: int,
     smooth: bool,
     scans: np.ndarray,
@@ -181,7 +198,7 @@ def _describe(
     planes: np.ndarray,
     parts: np.ndarray,
     groups: np.ndarray,
-    host: int,
+    pinned: np.ndarray,
     device: int,
     data: int,
     scratch: int,
@@ -191,52 +208,57 @@ def _describe(
     tables: np.ndarray,
     values: np.ndarray,
     copied: np.ndarray,
-    descriptors: np.ndarray,
+    stacks: np.ndarray,
     blocks: np.ndarray,
     mirrored: np.ndarray,
-    places: np.ndarray,
+    layout: np.ndarray,
     steps: np.ndarray,
-    functions: np.ndarray,
+    kernels: np.ndarray,
     arguments: np.ndarray,
 ) -> None:
     """Write descriptors and blocks, and describe steps, kernels and their arguments.
 
-    The arguments are those of :func:`launch_decoding`, in parts, and what is to be filled: one :data:`_PAGE`, and rows of
-    :data:`GPU_STEP`, :data:`GPU_KERNEL` and :data:`GPU_ARGUMENT`.
+    The arguments are those of :func:`launch_decoding`, in parts, and what is to be filled: one :data:`_PAGE`, rows of
+    :data:`GPU_STEP` and :data:`GPU_KERNEL`, and one :data:`_ARGUMENTS`.
     """
     count, is_followed = len(windows), len(tables) > 0
-    # The caller owns the array: a record would not keep an array of this function alive.
-    of = places[0]
-    _lay_out(of, page, count, tables, values, copied, len(rows))
+    # The caller owns the arrays: a record would not keep an array of this function alive.
+    at = layout[0]
+    _lay_out(at, page, count, tables, values, copied, len(rows))
     at_sources, at_planes = sources + scratch, planes + scratch
-    order = carray(bytes_from(host + of.natural_order), (len(NATURAL_ORDER),))
-    order[:] = NATURAL_ORDER
-    own = carray(words_from(host + of.scans), (SCAN_BYTES // _WORD * count,))
-    read = carray(words_from(host + of.scan_blocks), (count,))
-    describe_scans(scans, data, at_sources, own.reshape(count, -1), own.view(np.int32).reshape(count, -1), read)
-    images = carray(words_from(host + of.images), (count, IMAGE_BYTES // _WORD))
-    images[:] = 0
-    made = np.empty((2, count), np.int64)
+    pinned[at.natural_order : at.natural_order + len(NATURAL_ORDER)] = NATURAL_ORDER
+    scan_rows = pinned[at.scans : at.scans + _SCAN_BYTES * count].view(SCAN)
+    describe_scans(scans, data, at_sources, scan_rows, _counts(pinned, at.scan_blocks, count))
+    pinned[at.images : at.images + _IMAGE_BYTES * count] = 0
+    images = pinned[at.images : at.images + _IMAGE_BYTES * count].view(IMAGE)
+    transformed, converted = _counts(pinned, at.transform_blocks, count), _counts(pinned, at.convert_blocks, count)
     pixels = at_sources if is_followed else targets
-    describe_images(scans, data, at_sources, at_planes, pixels, windows, channels, smooth, images, made)
-    copy_bytes(host + of.transform_blocks, made[0].ctypes.data, _WORD * count)
-    copy_bytes(host + of.convert_blocks, made[1].ctypes.data, _WORD * count)
+    describe_images(
+        scans, data, at_sources, at_planes, pixels, windows, channels, smooth, images, transformed, converted
+    )
     if is_followed:
-        _write_resampling(host, of, at_sources, rows, tables, values, copied, descriptors, blocks, mirrored)
-        _fill_resampling(functions, arguments, host, device, of, resampling, tables, copied, mirrored)
-    _fill_decoding(functions, arguments, host, device, of, kernels, count)
+        _write_tables(pinned, at, tables, values, copied)
+        _write_stacks(pinned, at, at_sources, rows, stacks, blocks, mirrored)
+        _fill_resampling(kernels, arguments, pinned, device, at, resampling[0], tables, copied, mirrored)
+    _fill_decoding(kernels, arguments, pinned, device, at, handles[0], count)
     fill_steps(parts, groups, len(tables), _OF_GROUPS, int(is_followed), steps)
 
 
 @inner
-def _after(place: int, size: int) -> int:
+def _counts(pinned: np.ndarray, begin: int, count: int) -> np.ndarray:
+    """Return the numbers of samples' blocks at a position in memory, int64."""
+    return pinned[begin : begin + _COUNT_BYTES * count].view(np.int64)
+
+
+@inner
+def _after(position: int, size: int) -> int:
     """Return where what follows ``size`` bytes begins."""
-    return place + -(-size // _ALIGNMENT) * _ALIGNMENT
+    return position + -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 @inner
 def _lay_out(
-    of: np.record,
+    at: np.record,
     begin: int,
     count: int,
     tables: np.ndarray,
@@ -245,130 +267,135 @@ def _lay_out(
     followed: int,
 ) -> None:
     """Fill in a :data:`_PAGE`: where what is uploaded begins."""
-    of.table_blocks = begin
-    of.tables = _after(of.table_blocks, _WORD * len(tables))
-    of.filters = _after(of.tables, tables.nbytes)
-    of.copied = _after(of.filters, values.nbytes)
-    of.scan_blocks = _after(of.copied, copied.nbytes)
-    of.scans = _after(of.scan_blocks, _WORD * count)
-    of.natural_order = _after(of.scans, SCAN_BYTES * count)
-    of.transform_blocks = _after(of.natural_order, NATURAL_ORDER.nbytes)
-    of.convert_blocks = _after(of.transform_blocks, _WORD * count)
-    of.images = _after(of.convert_blocks, _WORD * count)
-    of.resampling_blocks = _after(of.images, IMAGE_BYTES * count)
-    of.resampling = _after(of.resampling_blocks, _WORD * followed)
-    of.mirrored = _after(of.resampling, RESAMPLING_BYTES * followed)
+    at.table_blocks = begin
+    at.tables = _after(at.table_blocks, _COUNT_BYTES * len(tables))
+    at.filters = _after(at.tables, tables.nbytes)
+    at.copied = _after(at.filters, values.nbytes)
+    at.scan_blocks = _after(at.copied, copied.nbytes)
+    at.scans = _after(at.scan_blocks, _COUNT_BYTES * count)
+    at.natural_order = _after(at.scans, _SCAN_BYTES * count)
+    at.transform_blocks = _after(at.natural_order, NATURAL_ORDER.nbytes)
+    at.convert_blocks = _after(at.transform_blocks, _COUNT_BYTES * count)
+    at.images = _after(at.convert_blocks, _COUNT_BYTES * count)
+    at.resampling_blocks = _after(at.images, _IMAGE_BYTES * count)
+    at.resampling = _after(at.resampling_blocks, _COUNT_BYTES * followed)
+    at.mirrored = _after(at.resampling, _RESAMPLING_BYTES * followed)
 
 
 @inner
-def _write_resampling(
-    host: int,
-    of: np.record,
+def _write_tables(
+    pinned: np.ndarray, at: np.record, tables: np.ndarray, values: np.ndarray, copied: np.ndarray
+) -> None:
+    """Write descriptors of tables, the values of filters, and what is copied."""
+    filled, rows = (
+        _counts(pinned, at.table_blocks, len(tables)),
+        pinned[at.tables : at.tables + tables.nbytes].view(TAPS),
+    )
+    for index in range(len(tables)):
+        filled[index] = -(-np.int64(tables[index].outputs) // THREADS)
+        rows[index] = tables[index]
+    pinned[at.filters : at.filters + values.nbytes].view(np.float64)[:] = values
+    pinned[at.copied : at.copied + copied.nbytes].view(np.float32)[:] = copied
+
+
+@inner
+def _write_stacks(
+    pinned: np.ndarray,
+    at: np.record,
     sources: np.ndarray,
     rows: np.ndarray,
-    tables: np.ndarray,
-    values: np.ndarray,
-    copied: np.ndarray,
-    descriptors: np.ndarray,
+    stacks: np.ndarray,
     blocks: np.ndarray,
     mirrored: np.ndarray,
 ) -> None:
-    """Write descriptors of tables and of what resamples images, as :func:`_describe` has them."""
-    filled = carray(words_from(host + of.table_blocks), (len(tables),))
-    for index in range(len(tables)):
-        filled[index] = -(-np.int64(tables[index].outputs) // THREADS)
-    copy_bytes(host + of.tables, tables.ctypes.data, tables.nbytes)
-    copy_bytes(host + of.filters, values.ctypes.data, values.nbytes)
-    copy_bytes(host + of.copied, copied.ctypes.data, copied.nbytes)
-    resampled = carray(words_from(host + of.resampling_blocks), (len(rows),))
-    own, flags = host + of.resampling, host + of.mirrored
-    for index in range(len(rows)):
+    """Write descriptors of what resamples images, as :func:`_describe` has them."""
+    count, has_flags = len(rows), len(mirrored) > 0
+    resampled = _counts(pinned, at.resampling_blocks, count)
+    written = pinned[at.resampling : at.resampling + _RESAMPLING_BYTES * count].view(RESAMPLING)
+    flags = pinned[at.mirrored : at.mirrored + _FLAG_BYTES * (count if has_flags else 0)].view(np.int32)
+    for index in range(count):
         row = rows[index]
         resampled[index] = blocks[row]
-        copy_bytes(own, descriptors.ctypes.data + RESAMPLING_BYTES * row, RESAMPLING_BYTES)
-        set_word(own, word_at(own) + sources[index])
-        own += RESAMPLING_BYTES
-        if len(mirrored) > 0:
-            copy_bytes(flags + _HALF * index, mirrored.ctypes.data + _HALF * row, _HALF)
+        written[index] = stacks[row]
+        written[index].source += np.uint64(sources[index])
+        if has_flags:
+            flags[index] = mirrored[row]
 
 
 @inner
 def _fill_kernel(
-    kernel: np.record, function: int, shared: int, arguments: np.ndarray, blocks: int, descriptors: int, step: int
+    kernel: np.record, function: int, shared: int, host: int, device: int, blocks: int, descriptors: int, step: int
 ) -> None:
-    """Fill in a :data:`GPU_KERNEL`, but for where blocks lie on the GPU.
+    """Fill in a :data:`GPU_KERNEL`, but for its arguments.
 
     Args:
         function: the driver's handle.
         shared: bytes of shared memory.
-        arguments: of the kernel.
-        blocks: address of the samples' numbers of blocks before they are uploaded.
-        descriptors: address on the GPU.
+        host, device: the addresses of the pinned memory, and of the GPU's to which it is copied.
+        blocks, descriptors: where the samples' numbers of blocks, and their descriptors, begin in both.
         step: bytes of a descriptor.
     """
     kernel.function, kernel.shared_bytes = function, shared
-    kernel.arguments, kernel.argument_count = arguments.ctypes.data, len(arguments)
-    kernel.blocks, kernel.descriptors, kernel.descriptor_bytes = blocks, descriptors, step
+    kernel.blocks, kernel.device_blocks = host + blocks, device + blocks
+    kernel.descriptors, kernel.descriptor_bytes = device + descriptors, step
 
 
 @inner
 def _fill_resampling(
-    functions: np.ndarray,
+    kernels: np.ndarray,
     arguments: np.ndarray,
-    host: int,
+    pinned: np.ndarray,
     device: int,
-    of: np.record,
-    resampling: np.ndarray,
+    at: np.record,
+    resampling: np.record,
     tables: np.ndarray,
     copied: np.ndarray,
     mirrored: np.ndarray,
 ) -> None:
     """Fill in the kernels that fill tables and resample, and their arguments."""
-    fill, resample, shared, starts, weights = resampling[0], resampling[1], resampling[2], resampling[3], resampling[4]
-    own = arguments[:_FILL_ARGUMENTS]
-    own[0].value = device + of.filters
-    own[1].value = device + of.copied if len(copied) > 0 else 0
-    own[2].value, own[3].value, own[4].value = len(copied), starts, weights
-    kernel = functions[_FILL_TABLES]
-    _fill_kernel(kernel, fill, 0, own, host + of.table_blocks, device + of.tables, tables.itemsize)
-    kernel.device_blocks = device + of.table_blocks
-    own = arguments[_FILL_ARGUMENTS : _FILL_ARGUMENTS + _RESAMPLE_ARGUMENTS]
-    own[0].value, own[1].value = starts, weights
+    host, first = pinned.ctypes.data, arguments.ctypes.data
+    fill = arguments[0].fill
+    fill.filters.value, fill.copied_count.value = device + at.filters, len(copied)
+    fill.copied.value = device + at.copied if len(copied) > 0 else 0
+    fill.starts.value, fill.weights.value = resampling.starts, resampling.weights
+    kernel = kernels[_FILL_TABLES]
+    _fill_kernel(kernel, resampling.fill_tables, 0, host, device, at.table_blocks, at.tables, _TABLE_BYTES)
+    kernel.arguments, kernel.argument_count = first + _FILL_OFFSET, _FILL_COUNT
+    resample = arguments[0].resample
+    resample.starts.value, resample.weights.value = resampling.starts, resampling.weights
     if len(mirrored) > 0:
-        own[2].value, own[2].sample_bytes = device + of.mirrored, _HALF
+        resample.mirrored.value, resample.mirrored.sample_bytes = device + at.mirrored, _FLAG_BYTES
     for other in range(OTHERS):
-        own[3 + other].value = resampling[5 + other]
-    kernel = functions[_RESAMPLE]
-    _fill_kernel(kernel, resample, shared, own, host + of.resampling_blocks, device + of.resampling, RESAMPLING_BYTES)
-    kernel.device_blocks = device + of.resampling_blocks
+        resample.others[other].value = resampling.others[other]
+    kernel, shared = kernels[_RESAMPLE], resampling.shared_bytes
+    _fill_kernel(
+        kernel, resampling.resample, shared, host, device, at.resampling_blocks, at.resampling, _RESAMPLING_BYTES
+    )
+    kernel.arguments, kernel.argument_count = first + _RESAMPLE_OFFSET, _RESAMPLE_COUNT
 
 
 @inner
 def _fill_decoding(
-    functions: np.ndarray,
-    arguments: np.ndarray,
-    host: int,
-    device: int,
-    of: np.record,
     kernels: np.ndarray,
+    arguments: np.ndarray,
+    pinned: np.ndarray,
+    device: int,
+    at: np.record,
+    handles: np.record,
     count: int,
 ) -> None:
     """Fill in the kernels that decode, and their arguments."""
-    read, transform, convert, shared, reverse = kernels[0], kernels[1], kernels[2], kernels[3], kernels[4]
-    first = _FILL_ARGUMENTS + _RESAMPLE_ARGUMENTS
-    own = arguments[first : first + _READ_ARGUMENTS]
-    own[0].value = device + of.natural_order
-    own[1].value, own[1].sample_bytes = device, _HALF
-    own[2].value, own[2].sample_bytes = device + _HALF * count, _HALF
-    kernel = functions[_READ_CODES]
-    _fill_kernel(kernel, read, shared, own, host + of.scan_blocks, device + of.scans, SCAN_BYTES)
-    kernel.device_blocks = device + of.scan_blocks
-    first += _READ_ARGUMENTS
-    kernel = functions[_TRANSFORM]
-    _fill_kernel(kernel, transform, 0, arguments[:0], host + of.transform_blocks, device + of.images, IMAGE_BYTES)
-    kernel.device_blocks = device + of.transform_blocks
-    own = arguments[first : first + _CONVERT_ARGUMENTS]
-    own[0].value = reverse
-    kernel = functions[_CONVERT]
-    _fill_kernel(kernel, convert, 0, own, host + of.convert_blocks, device + of.images, IMAGE_BYTES)
-    kernel.device_blocks = device + of.convert_blocks
+    host, first = pinned.ctypes.data, arguments.ctypes.data
+    read = arguments[0].read
+    read.natural_order.value = device + at.natural_order
+    read.states.value, read.states.sample_bytes = device, _FLAG_BYTES
+    read.turns.value, read.turns.sample_bytes = device + _FLAG_BYTES * count, _FLAG_BYTES
+    kernel, shared = kernels[_READ_CODES], handles.shared_bytes
+    _fill_kernel(kernel, handles.read_codes, shared, host, device, at.scan_blocks, at.scans, _SCAN_BYTES)
+    kernel.arguments, kernel.argument_count = first + _READ_OFFSET, _READ_COUNT
+    kernel = kernels[_TRANSFORM]
+    _fill_kernel(kernel, handles.transform, 0, host, device, at.transform_blocks, at.images, _IMAGE_BYTES)
+    kernel = kernels[_CONVERT]
+    _fill_kernel(kernel, handles.convert, 0, host, device, at.convert_blocks, at.images, _IMAGE_BYTES)
+    arguments[0].convert.reverse.value = handles.reverse
+    kernel.arguments, kernel.argument_count = first + _CONVERT_OFFSET, _CONVERT_COUNT

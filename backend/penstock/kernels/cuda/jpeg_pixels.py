@@ -90,15 +90,8 @@ class _JpegImage(NamedTuple):
 SOURCE = KernelSource(__file__, _JpegImage, SIDE=_SIDE, GROUP=_GROUP, **transform.CONSTANTS, **colour.CONSTANTS)
 
 
-# Where fields are among the numbers of a descriptor.
-_AT = _JpegImage(*range(len(_JpegImage._fields)))
-_PARTS_AT = _JpegImage._fields.index("parts")
-_PART_AT = _Part(*range(len(_Part._fields)))
-_PART_FIELDS = len(_Part._fields)
-
-
-IMAGE_BYTES = layout_of(_JpegImage).dtype.itemsize
-"""Of an image's descriptor.
+IMAGE = layout_of(_JpegImage).dtype
+"""The type of an image's descriptor.
 
 Two kernels take them: ``transform_blocks`` makes samples of coefficients, and then ``convert_pixels`` pixels of these; it takes whether
 they are in BGR order, int32.
@@ -116,7 +109,8 @@ def describe_images(
     channels: int,
     smooth: bool,
     descriptors: np.ndarray,
-    counts: np.ndarray,
+    transformed: np.ndarray,
+    converted: np.ndarray,
 ) -> None:
     """Fill in descriptors, and how many blocks of threads the kernels have for each image.
 
@@ -130,13 +124,13 @@ def describe_images(
         windows: top, left, height and width of what is made of each.
         channels: of the targets; with one channel, only luma is made.
         smooth: chroma that is halved in a direction is smoothed there; otherwise samples are repeated.
-        descriptors: of zeros, a row for each.
-        counts: a row for each kernel.
+        descriptors: zeros, an :data:`IMAGE` for each.
+        transformed, converted: receive these numbers, for each of the two kernels.
     """
     # A smoothed sample depends on neighbouring pixels.
     margin, scans = _SMOOTHED if smooth else 0, columns_of(memory, len(sources))
     for index in range(len(sources)):
-        own, given, (top, left, rows, columns) = descriptors[index], scans.components[index], windows[index]
+        image, given, (top, left, rows, columns) = descriptors[index], scans.components[index], windows[index]
         height, width = scans.numbers[index, segments.HEIGHT], scans.numbers[index, segments.WIDTH]
         across, down, known, unit_blocks = 1, 1, 0, 0
         for c in range(COMPONENTS):
@@ -149,7 +143,7 @@ def describe_images(
         wanted = known if channels > 1 else 1
         made = 0
         for c in range(wanted):
-            part = own[_PARTS_AT + c * _PART_FIELDS :]
+            part = image.parts[c]
             own_across, own_down = given[c, segments.ACROSS], given[c, segments.DOWN]
             repeat_across, repeat_down = across // own_across, down // own_down
             samples_across, samples_down = -(-width * own_across // across), -(-height * own_down // down)
@@ -158,27 +152,27 @@ def describe_images(
             smooth_across &= samples_across >= _NARROWEST
             smooth_down = smooth and repeat_down == _SMOOTHED and (repeat_across == 1 or smooth_across)
             step_across, step_down = own_across * _SIDE, own_down * _SIDE
-            part[_PART_AT.plane] = made * units_across * units_down * _SIDE * _SIDE
-            part[_PART_AT.stride] = units_across * step_across
-            part[_PART_AT.first] = made
-            part[_PART_AT.across], part[_PART_AT.down] = own_across, own_down
-            part[_PART_AT.repeat_across], part[_PART_AT.repeat_down] = repeat_across, repeat_down
-            part[_PART_AT.smooth_across], part[_PART_AT.smooth_down] = smooth_across, smooth_down
-            part[_PART_AT.left], part[_PART_AT.top] = unit_left * step_across, unit_top * step_down
-            part[_PART_AT.right] = min((unit_left + units_across) * step_across, samples_across)
-            part[_PART_AT.bottom] = min((unit_top + units_down) * step_down, samples_down)
+            part.plane = made * units_across * units_down * _SIDE * _SIDE
+            part.stride = units_across * step_across
+            part.first = made
+            part.across, part.down = own_across, own_down
+            part.repeat_across, part.repeat_down = repeat_across, repeat_down
+            part.smooth_across, part.smooth_down = smooth_across, smooth_down
+            part.left, part.top = unit_left * step_across, unit_top * step_down
+            part.right = min((unit_left + units_across) * step_across, samples_across)
+            part.bottom = min((unit_top + units_down) * step_down, samples_down)
             made += own_across * own_down
         for c in range(wanted, COMPONENTS):
             # Images that are not decoded begin after all others.
-            own[_PARTS_AT + c * _PART_FIELDS + _PART_AT.first] = made
-        own[_AT.source], own[_AT.planes] = sources[index], planes[index]
-        own[_AT.target], own[_AT.quantizers] = targets[index], data + scans.begins[index] + QUANTIZERS_PLACE
-        own[_AT.left], own[_AT.top], own[_AT.height], own[_AT.width] = left, top, rows, columns
-        own[_AT.channels], own[_AT.components] = channels, known
-        own[_AT.unit_blocks], own[_AT.made] = unit_blocks, made
-        own[_AT.row_of_units] = -(-width // (across * _SIDE))
-        own[_AT.unit_left], own[_AT.unit_top] = unit_left, unit_top
-        own[_AT.units_across], own[_AT.units_down] = units_across, units_down
-        counts[0, index] = -(-units_across * units_down * made * _SIDE // THREADS)
+            image.parts[c].first = made
+        image.source, image.planes = sources[index], planes[index]
+        image.target, image.quantizers = targets[index], data + scans.begins[index] + QUANTIZERS_PLACE
+        image.left, image.top, image.height, image.width = left, top, rows, columns
+        image.channels, image.components = channels, known
+        image.unit_blocks, image.made = unit_blocks, made
+        image.row_of_units = -(-width // (across * _SIDE))
+        image.unit_left, image.unit_top = unit_left, unit_top
+        image.units_across, image.units_down = units_across, units_down
+        transformed[index] = -(-units_across * units_down * made * _SIDE // THREADS)
         groups = -(-(left + columns) // _GROUP) - left // _GROUP
-        counts[1, index] = -(-groups * rows // THREADS)
+        converted[index] = -(-groups * rows // THREADS)

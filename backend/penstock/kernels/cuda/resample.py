@@ -320,7 +320,7 @@ class ResamplingColumns(NamedTuple):
     """Stacks that are to be resampled, as compiled code takes them.
 
     Attributes:
-        words: the numbers of :data:`RESAMPLING_WORDS`.
+        kernels: one :data:`RESAMPLING_KERNELS`.
         tables: the descriptors of the filters' tables.
         values: of filters.
         copied: before the weights, float32.
@@ -329,7 +329,7 @@ class ResamplingColumns(NamedTuple):
         mirrored: whether rows of each are reversed, int32; of no stacks if those of none are.
     """
 
-    words: np.ndarray
+    kernels: np.ndarray
     tables: np.ndarray
     values: np.ndarray
     copied: np.ndarray
@@ -340,14 +340,19 @@ class ResamplingColumns(NamedTuple):
 
 OTHERS = 3
 """Arguments of a kernel after the tables and flags, at most."""
-RESAMPLING_WORDS = 5 + OTHERS
+RESAMPLING_KERNELS = np.dtype(
+    [
+        *((name, np.int64) for name in ("fill_tables", "resample", "shared_bytes", "starts", "weights")),
+        ("others", np.int64, (OTHERS,)),
+    ]
+)
 """The handles of the kernels that fill tables and that resample; the shared memory of this one; the addresses of the tables' starts and
 weights; and the other arguments."""
-RESAMPLING_BYTES = layout_of(_Resample).dtype.itemsize
-"""Of a stack's descriptor, which begins with the address of its source."""
+RESAMPLING = layout_of(_Resample).dtype
+"""The type of a stack's descriptor."""
 _NO_WEIGHTS, _NO_FLAGS = np.zeros(0, np.float32), np.zeros(0, np.int32)
 NO_RESAMPLING = ResamplingColumns(
-    np.zeros(RESAMPLING_WORDS, np.int64),
+    np.zeros(1, RESAMPLING_KERNELS),
     blank_tables(0),
     np.zeros(0),
     _NO_WEIGHTS,
@@ -396,18 +401,12 @@ class PlannedResampling:
     def columns(self) -> ResamplingColumns:
         """Return the values in the form that compiled code takes."""
         allow_shared(self.kernel, self.shared)
-        words = np.zeros(RESAMPLING_WORDS, np.int64)
-        known = (
-            self.tables.kernel().kernel.ptr,
-            self.kernel.kernel.ptr,
-            self.shared,
-            self.starts.address,
-            self.weights.address,
-        )
-        words[: len(known) + len(self.others)] = known + self.others
+        others = self.others + (0,) * (OTHERS - len(self.others))
+        kernels = self.tables.kernel().kernel.ptr, self.kernel.kernel.ptr, self.shared
+        memory = self.starts.address, self.weights.address
         copied, mirrored = self.after.normalization, self.after.mirrored
         return ResamplingColumns(
-            words,
+            np.array([(*kernels, *memory, others)], RESAMPLING_KERNELS),
             self.tables.rows,
             self.tables.values(),
             _NO_WEIGHTS if copied is None else copied,

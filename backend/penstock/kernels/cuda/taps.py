@@ -65,6 +65,10 @@ SOURCE = KernelSource(
 )
 
 
+TAPS = layout_of(_Taps).dtype
+"""The type of a table's descriptor."""
+
+
 @functools.cache
 def _filters() -> tuple[np.ndarray, np.ndarray]:
     """Return the tabulated values of all filters, concatenated; and, by filter number, their support, offset and count."""
@@ -152,7 +156,7 @@ class FilterTables(NamedTuple):
 
 def blank_tables(images: int) -> np.ndarray:
     """Return room for the descriptors of the tables of both axes."""
-    return np.empty(2 * images, layout_of(_Taps).dtype)
+    return np.empty(2 * images, TAPS)
 
 
 def known_filters() -> tuple[np.ndarray, float]:

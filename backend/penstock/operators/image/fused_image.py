@@ -216,12 +216,12 @@ class FusedImage(FusedOperator):
         except Exception:
             # The error recurs in the sample that causes it.
             return everything
-        params = [_fused_decode_params(segments) for segments in planned]
-        if any(columns is None for columns in params):
+        params = [row for row in map(_fused_decode_params, planned) if row is not None]
+        if len(params) < len(planned):
             return everything
         parts = [segments[0].part_read for segments in planned]
         rows = np.array([(*part.anchor[:2], *part.extents[:2]) for part in parts], np.int64)
-        resizings = np.array(params, np.int64)
+        resizings = np.concatenate(params)
         scales = np.array([segments[0].scale for segments in planned], np.int64)
 
         def work(files: Files, most_scans: int, taken: np.ndarray, decoded: np.ndarray, bench: Bench) -> None:

@@ -15,13 +15,12 @@ A subsequence is what one thread begins to decode (:mod:`penstock.kernels.cuda.j
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock.core.threads import NO_CALLS, BackgroundThreads, SharedWork
-from penstock.kernels.cpu.code_generation import carray
-from penstock.kernels.cpu.foreign import bytes_from, copy_bytes, set_int, word_at, words_from
+from penstock.kernels.cpu import signatures
 from penstock.kernels.cpu.jpeg.entropy import FULL, TABLE
 from penstock.kernels.cpu.jpeg.scan import copy_scan, ends_image
 from penstock.kernels.cpu.jpeg.segments import (
@@ -42,7 +41,9 @@ from penstock.kernels.cpu.jpeg.segments import (
     memory_for_segments,
     read_segments,
 )
+from penstock.kernels.cpu.memory import copy_bytes
 from penstock.kernels.cpu.options import brief, cfunc, inner, kernel
+from penstock.kernels.cpu.parts import bytes_at, elements_at, record_at
 
 SUBSEQUENCE = 23 * 32
 """The bits that one thread begins to decode: an odd number of words, which lie at different banks of a GPU's shared memory."""
@@ -96,6 +97,24 @@ class ScanColumns(NamedTuple):
     places: np.ndarray
     subsequences: np.ndarray
 
+
+def _record(*names: str) -> np.dtype:
+    return np.dtype([(name, np.int64) for name in names])
+
+
+READING = _record("memory", "memory_words", "files", "sizes", "file_count", "extents", "extent_count", "shares")
+"""Files to read: where the memory of :class:`JpegScans` begins, and how many words it has; where the addresses and sizes of the files
+begin, and how many there are; where their expected extents begin, and how many there are, all or none; in how many shares."""
+GATHERED = _record(
+    *("file", "file_bytes", "scan", "part", "part_bytes"),
+    *("intervals", "interval_count", "data", "codes", "quantizers", "state"),
+)
+"""An image to gather: where its file is, how many bytes that has, and where the scan's data begin in it; where its part of the pinned
+memory is, and how many bytes that has; where in this its restart intervals begin, how many there are, and where its data begin; and
+where its code tables, its quantizers and its state are."""
+GATHERING = _record("images", "image_count", "shares", "share_count")
+"""Images to gather: where their :data:`GATHERED` begin, and how many there are; where the numbers of the first images of all shares
+begin, followed by the number of images, and how many shares there are."""
 
 # The number of files from which another thread pays off.
 _WORTH_SHARING = 16
@@ -206,9 +225,9 @@ class ScansBeingRead:
         memory = self._scans.memory
         extents = np.ascontiguousarray(extents)
         shares = max(count // _WORTH_SHARING, 1)
-        words = np.empty(_READING_WORDS, np.int64)
-        place = _describe_reading(memory, places, sizes, extents, shares, words)
-        kept, own_threads = (words, memory, places, sizes, extents, keep), None if shares == 1 else threads
+        reading = np.empty(1, READING)
+        place = _describe_reading(memory, places, sizes, extents, shares, reading)
+        kept, own_threads = (reading, memory, places, sizes, extents, keep), None if shares == 1 else threads
         self._work = SharedWork(read_share.address, place, shares, kept, own_threads)
         self._work.follow(NO_CALLS)
         self._is_placed = False
@@ -272,25 +291,23 @@ def _read_scans(
     for index in range(first, last):
         size = 0
         known = 4 < sizes[index] < _LARGEST
-        known = known and read_segments(carray(bytes_from(places[index]), (sizes[index],)), segments)
+        known = known and read_segments(bytes_at(places[index], sizes[index]), segments)
         if known and not segments.numbers[PROGRESSIVE]:
             size = _describe(segments, sizes[index], scans, index)
         scans.taken[index] = size != 0 and (len(extents) == 0 or _makes_pixels(scans, index, extents[index]))
         scans.begins[index + 1] = size
 
 
-_MEMORY, _MEMORY_WORDS, _COUNT, _FILES, _SIZES, _EXTENTS, _EXPECTED, _SHARES, _READING_WORDS = range(9)
-
-
 @brief
 def _describe_reading(
-    memory: np.ndarray, places: np.ndarray, sizes: np.ndarray, extents: np.ndarray, shares: int, words: np.ndarray
+    memory: np.ndarray, places: np.ndarray, sizes: np.ndarray, extents: np.ndarray, shares: int, reading: np.ndarray
 ) -> int:
-    """Fill in the argument of :func:`read_share`; return its address."""
-    words[_MEMORY], words[_MEMORY_WORDS], words[_COUNT] = memory.ctypes.data, len(memory), len(places)
-    words[_FILES], words[_SIZES], words[_EXTENTS] = places.ctypes.data, sizes.ctypes.data, extents.ctypes.data
-    words[_EXPECTED], words[_SHARES] = len(extents), shares
-    return words.ctypes.data
+    """Fill in the argument of :func:`read_share`, one :data:`READING`; return its address."""
+    work = reading[0]
+    work.memory, work.memory_words = memory.ctypes.data, len(memory)
+    work.files, work.sizes, work.file_count = places.ctypes.data, sizes.ctypes.data, len(places)
+    work.extents, work.extent_count, work.shares = extents.ctypes.data, len(extents), shares
+    return reading.ctypes.data
 
 
 @inner
@@ -389,14 +406,8 @@ def _choose_tables(segments: Segments, scans: ScanColumns, index: int) -> bool:
     return count == 1 or choices != 0
 
 
-# What must be known to gather an image: where its file is, how many bytes that has, and where the scan's data begin in it; where
-# its part of the pinned memory is, and, after that, its restart intervals and its data; where the part ends; how many intervals; and
-# the addresses of its code tables, of its quantizers, and of its state.
-_FILE, _BYTES, _SCAN, _PART, _ROWS, _DATA, _END, _INTERVALS, _CODES, _FACTORS, _STATE, _GATHERING_COLUMNS = range(12)
-
-
 def gathering(
-    scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: int, states: int, state: int, shares: int
+    scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: int, states: np.ndarray, state: int, shares: int
 ) -> tuple[int, object]:
     """Return the argument of :func:`gather_share`, an address, and what it needs.
 
@@ -404,13 +415,14 @@ def gathering(
         scans: of these files, all of which are taken.
         places, sizes: as for :class:`ScansBeingRead`.
         pinned: the address of ``scans.size`` bytes, aligned.
-        states: the address of two numbers for each image, int32: one for each becomes that of its restart intervals, or ``state`` if
-            it turns out to be damaged; those that follow become 0.
+        states: int32 of shape (2, images): the first of an image becomes the number of its restart intervals, or ``state`` if it turns
+            out to be damaged; the second becomes 0.
         shares: into how many to divide the images, by their sizes.
     """
-    rows, words = np.empty((len(places), _GATHERING_COLUMNS), np.int64), np.empty(shares + 2, np.int64)
-    place = _describe_gathering(scans.memory, places, sizes, pinned, states, state, rows, words)
-    return place, (words, rows, scans.memory)
+    images, work = np.empty(len(places), GATHERED), np.empty(1, GATHERING)
+    bounds = np.empty(shares + 1, np.int64)
+    place = _describe_gathering(scans.memory, places, sizes, pinned, states, state, images, bounds, work)
+    return place, (work, bounds, images, scans.memory)
 
 
 @brief
@@ -419,80 +431,81 @@ def _describe_gathering(
     places: np.ndarray,
     sizes: np.ndarray,
     pinned: int,
-    states: int,
+    states: np.ndarray,
     state: int,
-    rows: np.ndarray,
-    words: np.ndarray,
+    images: np.ndarray,
+    bounds: np.ndarray,
+    gathering: np.ndarray,
 ) -> int:
-    """Fill in the rows of images, and the words: the address of the rows, where shares begin, and where the last one
-    ends.
-
-    Returns:
-        The address of the words.
-    """
-    scans, total, shares = columns_of(memory, len(rows)), sizes.sum(), len(words) - 2
-    words[0], words[1], words[-1] = rows.ctypes.data, 0, len(rows)
+    """Fill in the images, the bounds of shares, and the :data:`GATHERING` of both; return the address of this."""
+    scans, total, shares, count = columns_of(memory, len(images)), sizes.sum(), len(bounds) - 1, len(images)
+    work = gathering[0]
+    work.images, work.image_count = images.ctypes.data, count
+    work.shares, work.share_count = bounds.ctypes.data, shares
     share, end = 1, 0
-    for index in range(len(rows)):
+    bounds[0], bounds[shares] = 0, count
+    for index in range(count):
         end += sizes[index]
         while share < shares and end >= total / shares * share:
-            words[1 + share] = index
+            bounds[share] = index
             share += 1
-    for index in range(len(rows)):
-        row = rows[index]
-        row[_FILE], row[_BYTES], row[_SCAN] = places[index], sizes[index], scans.numbers[index, START]
-        row[_PART], row[_END] = pinned + scans.begins[index], scans.begins[index + 1] - scans.begins[index]
-        row[_ROWS], row[_DATA] = scans.places[index, 0], scans.places[index, 1]
-        row[_INTERVALS] = scans.intervals[index]
-        row[_CODES], row[_FACTORS] = scans.codes[index].ctypes.data, scans.factors[index].ctypes.data
-        row[_STATE] = states + 4 * index
-        set_int(row[_STATE], state)
-        set_int(row[_STATE] + 4 * len(rows), 0)
-    return words.ctypes.data
+    for index in range(count):
+        image = images[index]
+        image.file, image.file_bytes, image.scan = places[index], sizes[index], scans.numbers[index, START]
+        image.part = pinned + scans.begins[index]
+        image.part_bytes = scans.begins[index + 1] - scans.begins[index]
+        image.intervals, image.interval_count = scans.places[index, 0], scans.intervals[index]
+        image.data = scans.places[index, 1]
+        image.codes, image.quantizers = scans.codes[index].ctypes.data, scans.factors[index].ctypes.data
+        image.state = states[:, index:].ctypes.data
+        states[0, index], states[1, index] = state, 0
+    return gathering.ctypes.data
 
 
 @kernel
-def _gather_image(row: np.ndarray) -> None:
-    intervals = row[_INTERVALS]
-    part = carray(bytes_from(row[_PART]), (row[_END],))
-    rows = part[row[_ROWS] : row[_ROWS] + 8 * (intervals + 1)].view(np.int32)
-    ends = np.empty(intervals, np.int64)
+def _gather_image(image: np.record) -> None:
+    count = image.interval_count
+    part = bytes_at(image.part, image.part_bytes)
+    rows = part[image.intervals : image.intervals + 8 * (count + 1)].view(np.int32)
+    ends = np.empty(count, np.int64)
     # Nothing of a damaged image is read.
-    rows[2 * intervals] = 0
-    file = carray(bytes_from(row[_FILE]), (row[_BYTES],))
-    end = copy_scan(file, row[_SCAN], part[row[_DATA] :], ends)
+    rows[2 * count] = 0
+    file = bytes_at(image.file, image.file_bytes)
+    end = copy_scan(file, image.scan, part[image.data :], ends)
     if end == 0 or not ends_image(file, end):
         return
-    copy_bytes(row[_PART], row[_CODES], QUANTIZERS_PLACE)
-    copy_bytes(row[_PART] + QUANTIZERS_PLACE, row[_FACTORS], CHAIN_PLACE - QUANTIZERS_PLACE)
-    part[CHAIN_PLACE : row[_ROWS]] = 0
+    copy_bytes(image.part, image.codes, QUANTIZERS_PLACE)
+    copy_bytes(image.part + QUANTIZERS_PLACE, image.quantizers, CHAIN_PLACE - QUANTIZERS_PLACE)
+    part[CHAIN_PLACE : image.intervals] = 0
     subsequences, begin = 0, 0
-    for interval in range(intervals):
+    for interval in range(count):
         rows[2 * interval], rows[2 * interval + 1] = subsequences, begin
         subsequences += -(-8 * (ends[interval] - begin) // SUBSEQUENCE)
         begin = ends[interval]
-    rows[2 * intervals], rows[2 * intervals + 1] = subsequences, begin
+    rows[2 * count], rows[2 * count + 1] = subsequences, begin
     if subsequences > 0:
-        set_int(row[_STATE], intervals)
+        elements_at(image.state, 1, np.int32(0))[0] = count
 
 
-@cfunc("int64, int64", "int32")
-def gather_share(gathering: int, share: int) -> int:
+@cfunc(f"{signatures.pointer_to(GATHERING)}, int64", "int32")
+def gather_share(gathering: Any, share: int) -> int:
     """Fill the parts of a share of the images, and their states; return 0."""
-    first, last = word_at(gathering + 8 * (share + 1)), word_at(gathering + 8 * (share + 2))
-    for index in range(first, last):
-        _gather_image(carray(words_from(word_at(gathering) + 8 * _GATHERING_COLUMNS * index), (_GATHERING_COLUMNS,)))
+    work = record_at(gathering)
+    images = elements_at(work.images, work.image_count, GATHERED)
+    bounds = elements_at(work.shares, work.share_count + 1, np.int64(0))
+    for index in range(bounds[share], bounds[share + 1]):
+        _gather_image(images[index])
     return 0
 
 
-@cfunc("int64, int64", "int32")
-def read_share(reading: int, share: int) -> int:
+@cfunc(f"{signatures.pointer_to(READING)}, int64", "int32")
+def read_share(reading: Any, share: int) -> int:
     """Read a share of the files; return 0."""
-    count, shares = word_at(reading + 8 * _COUNT), word_at(reading + 8 * _SHARES)
-    memory = carray(words_from(word_at(reading + 8 * _MEMORY)), (word_at(reading + 8 * _MEMORY_WORDS),))
-    places = carray(words_from(word_at(reading + 8 * _FILES)), (count,))
-    sizes = carray(words_from(word_at(reading + 8 * _SIZES)), (count,))
-    extents = carray(words_from(word_at(reading + 8 * _EXTENTS)), (word_at(reading + 8 * _EXPECTED), 2))
+    work = record_at(reading)
+    count, shares, word = work.file_count, work.shares, np.int64(0)
+    memory = elements_at(work.memory, work.memory_words, word)
+    places, sizes = elements_at(work.files, count, word), elements_at(work.sizes, count, word)
+    extents = elements_at(work.extents, 2 * work.extent_count, word).reshape(work.extent_count, 2)
     first, last = count * share // shares, count * (share + 1) // shares
     _read_scans(places, sizes, extents, first, last, memory_for_segments(), columns_of(memory, count))
     return 0

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cpu.code_generation import carray
-from penstock.kernels.cpu.foreign import bytes_from, call, counted, set_word
 from penstock.kernels.cpu.jpeg.coefficients import (
     BLOCKS_ACROSS,
     BLOCKS_DOWN,
@@ -40,7 +38,9 @@ from penstock.kernels.cpu.jpeg.segments import (
     read_segments,
 )
 from penstock.kernels.cpu.jpeg.transform import FULL_SIZE
+from penstock.kernels.cpu.memory import call, counted
 from penstock.kernels.cpu.options import brief, inner, kernel
+from penstock.kernels.cpu.parts import bytes_at, elements_at
 
 _START_OF_SCAN = np.uint8(0xDA)
 TOP, LEFT, ROWS, COLUMNS = range(4)
@@ -102,7 +102,7 @@ def read_scan(
         region: top, left, rows and columns, which are to be decoded.
         segments, data: of a :class:`Bench`; the scan refers to them.
     """
-    encoded, numbers = carray(bytes_from(place), (size,)), segments.numbers
+    encoded, numbers = bytes_at(place, size), segments.numbers
     supported = read_segments(encoded, segments)
     across, down = find_sampling(segments) if supported else (0, 0)
     supported = across > 0 and numbers[HEIGHT] == height and numbers[WIDTH] == width
@@ -269,7 +269,8 @@ def decode_files_for_chain(
         files.targets[number] = pixels
         if _decode_numbered(files, number, channels, reverse, most_scans, bench):
             part = parts + number * part_bytes
-            set_word(part, pixels)
+            # The first word of a part is the address of its elements.
+            elements_at(part, 1, np.int64(0))[0] = pixels
             decoded[number] = call(run, (header, table, number, part)) == 0
         turn = counted(taken)
 
@@ -278,14 +279,15 @@ def decode_files_for_chain(
 def _decode_numbered(files: Files, number: int, channels: int, reverse: bool, most_scans: int, bench: Bench) -> bool:
     region = files.regions[number]
     supported, scan = read_numbered(files, number, most_scans, bench)
-    output = carray(bytes_from(files.targets[number]), (region[ROWS], region[COLUMNS], channels))
+    size = region[ROWS] * region[COLUMNS] * channels
+    output = bytes_at(files.targets[number], size).reshape(region[ROWS], region[COLUMNS], channels)
     return supported and decode_scan(scan, bench.memory, region[TOP], region[LEFT], output, reverse)
 
 
 @brief
 def has_restarts(place: int, size: int, segments: Segments) -> bool:
     """Return whether a file is baseline, and has restarts."""
-    known = read_segments(carray(bytes_from(place), (size,)), segments)
+    known = read_segments(bytes_at(place, size), segments)
     return known and segments.numbers[INTERVAL] > 0 and not segments.numbers[PROGRESSIVE]
 
 
@@ -300,7 +302,7 @@ def read_numbered(files: Files, number: int, most_scans: int, bench: Bench) -> t
     supported = end > 0 and files.regions[number, COLUMNS] >= LANES
     if supported:
         # Between these, there are no other markers than those of restarts.
-        encoded, start = carray(bytes_from(place), (size,)), bench.segments.numbers[START]
+        encoded, start = bytes_at(place, size), bench.segments.numbers[START]
         scans = count_markers(encoded[:start], _START_OF_SCAN) + count_markers(encoded[end:], _START_OF_SCAN)
         supported = scans <= most_scans
     return supported, scan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.cpu.jpeg.batches import columns_of
-from penstock.kernels.cpu.options import brief, kernel
+from penstock.kernels.cpu.options import brief, inner, kernel
 
 # Bytes of a block.
 _COEFFICIENTS, _SAMPLES = 128, 64
@@ -137,6 +137,11 @@ def plan_parts(
     return count, made, rooms[:count].max()
 
 
+@inner
+def _fill_step(step: np.record, number: int, begin: int, end: int) -> None:
+    step.kernel, step.first, step.last = number, begin, end
+
+
 @brief
 def fill_steps(
     parts: np.ndarray, groups: np.ndarray, before: int, of_groups: int, of_parts: int, steps: np.ndarray
@@ -149,23 +154,23 @@ def fill_steps(
             begins with.
         of_groups: how many launches there are for each of its groups, after that one.
         of_parts: how many there are for it at the end.
-        steps: to fill: numbers of launches, and where their images begin and end, in rows.
+        steps: to fill: a ``GPU_STEP`` for each.
     """
     made, group, first = 0, 0, 0
     if before > 0:
-        steps[0, 0], steps[0, 1], steps[0, 2] = 0, 0, before
+        _fill_step(steps[0], 0, 0, before)
         made = first = 1
     for part in range(len(parts)):
         begin, end = parts[part]
-        steps[made, 0], steps[made, 1], steps[made, 2] = first, begin, end
+        _fill_step(steps[made], first, begin, end)
         made += 1
         while group < len(groups) and groups[group, 0] < end:
             for number in range(of_groups):
-                steps[made, 0], steps[made, 1], steps[made, 2] = first + 1 + number, groups[group, 0], groups[group, 1]
+                _fill_step(steps[made], first + 1 + number, groups[group, 0], groups[group, 1])
                 made += 1
             group += 1
         for number in range(of_parts):
-            steps[made, 0], steps[made, 1], steps[made, 2] = first + 1 + of_groups + number, begin, end
+            _fill_step(steps[made], first + 1 + of_groups + number, begin, end)
             made += 1
     return made
 

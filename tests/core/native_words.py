@@ -1,8 +1,4 @@
-"""Calls of C functions by address from numba kernels, and access to memory by address.
-
-A kernel that refers to a ctypes function can't be cached; one that takes an address can. Nothing is checked: kernels
-are responsible for the addresses that they use.
-"""
+"""Calls of C functions by address, and words at an address, for functions that tests have threads of the core run."""
 
 from __future__ import annotations
 
@@ -49,47 +45,6 @@ def word_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
 
 
 @intrinsic
-def byte_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
-    """Return the byte at an address."""
-
-    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        return builder.zext(builder.load(builder.inttoptr(args[0], llvm.BYTE.as_pointer())), llvm.INT64)
-
-    return types.int64(types.int64), generate
-
-
-@intrinsic
-def bytes_from(_context: TypingContext, _address: types.Integer) -> Intrinsic:
-    """Return a pointer to the bytes from an address on, of which ``numba.carray`` makes an array."""
-
-    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        return builder.inttoptr(args[0], llvm.BYTE.as_pointer())
-
-    return types.CPointer(types.uint8)(types.int64), generate
-
-
-@intrinsic
-def words_from(_context: TypingContext, _address: types.Integer) -> Intrinsic:
-    """Like :func:`bytes_from`, of words of 64 bits."""
-
-    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        return builder.inttoptr(args[0], llvm.INT64.as_pointer())
-
-    return types.CPointer(types.int64)(types.int64), generate
-
-
-@intrinsic
-def counted(_context: TypingContext, count: types.Array) -> Intrinsic:
-    """Return the first element of an array of int64, which becomes greater by one; threads never get the same."""
-
-    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        place = cgutils.create_struct_proxy(count)(context, builder, value=args[0]).data
-        return builder.atomic_rmw("add", place, ir.Constant(llvm.INT64, 1), "monotonic")
-
-    return types.int64(count), generate
-
-
-@intrinsic
 def counted_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
     """Return the word at an address, which becomes greater by one; threads never get the same.
 
@@ -123,17 +78,3 @@ def set_word(_context: TypingContext, _address: types.Integer, _value: types.Int
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate
-
-
-@intrinsic
-def copy_bytes(
-    _context: TypingContext, _target: types.Integer, _source: types.Integer, _size: types.Integer
-) -> Intrinsic:
-    """Copy bytes from one address to another; the two ranges must not overlap."""
-
-    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        target, source = (builder.inttoptr(address, llvm.BYTE.as_pointer()) for address in args[:2])
-        cgutils.raw_memcpy(builder, target, source, args[2], 1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
