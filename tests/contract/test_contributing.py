@@ -27,6 +27,16 @@ def define():
     white = fn.external_source(lambda: [np.int32(250), np.int32(100)])
     return fn.shown_invert(image, white=white), ops.ShownInvert()(image), fn.shown_invert(frames)
 
+@pipeline_def(batch_size=2, num_threads=1)
+def define_floats():
+    return fn.shown_invert(fn.external_source(lambda: [np.zeros((2, 2, 3), np.float32)] * 2, layout="HWC"))
+
+try:
+    define_floats().run()
+    raise AssertionError("floats are accepted")
+except RuntimeError as error:
+    assert "Unsupported input type: float. Supported are: uint8" in str(error), error
+
 computed, default, frames = define().run()
 assert computed.at(1).ravel().tolist() == list(range(100, 88, -1))
 assert default.at(0)[0, 0, 0] == 255
