@@ -1,14 +1,16 @@
-"""How a pipeline decodes untrusted data: the limits, and the formats decoded in worker processes."""
+"""How a pipeline decodes untrusted data: the limits, the formats decoded in worker processes, and threads and memory."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
 
 if TYPE_CHECKING:
     from penstock.kernels.codecs.worker_pool import DecoderPool
+    from penstock.tensors import HostPool
 
 ISOLATION_MODES = ("none", "auto", "all")
 
@@ -52,3 +54,17 @@ class Decoding:
 
 
 FREELY = Decoding()
+
+
+class HostResources(NamedTuple):
+    """The host's part in a batch: for images that the GPU does not decode.
+
+    Attributes:
+        parallel: runs a function over indices on the pipeline's threads.
+        decoding: limits, and the worker processes for formats that are not trusted.
+        pool: the memory; None: numpy's.
+    """
+
+    parallel: Callable[..., None]
+    decoding: Decoding = FREELY
+    pool: HostPool | None = None

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.data_types import DALIDataType, numpy_dtype
-from penstock.kernels.codecs.decoding import FREELY, Decoding
+from penstock.kernels.codecs.decoding import FREELY, Decoding, HostResources
 from penstock.kernels.codecs.gpu.engine_decoder import EngineDecoder
 from penstock.kernels.codecs.gpu.host_decoder import HostDecoder
 from penstock.kernels.codecs.gpu.jpegs import JpegRequest
 from penstock.kernels.codecs.gpu.kernel_decoder import CONSUMED, KernelDecoder
 from penstock.kernels.codecs.gpu.library_decoder import LibraryDecoder
 from penstock.kernels.codecs.gpu.pending import Jobs, PendingDecode
-from penstock.kernels.codecs.gpu.settings import DecodeSettings, HostResources, as_array
+from penstock.kernels.codecs.gpu.settings import DecodeSettings, as_array
 from penstock.kernels.codecs.image_cache import ImageCache
 from penstock.kernels.codecs.image_description import EncodedFiles, JpegHeaders
 from penstock.kernels.codecs.nvimgcodec.library import library

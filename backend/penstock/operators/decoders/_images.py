@@ -30,6 +30,7 @@ from penstock.data_types import (
 )
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.decoder_memory import image_memory, memory_of_jpegs
+from penstock.kernels.codecs.decoding import HostResources
 from penstock.kernels.codecs.image_codec import (
     decode,
     decode_jpegs,
@@ -63,7 +64,6 @@ from penstock.tensors.places import places_of_files, places_of_samples
 
 if TYPE_CHECKING:
     from penstock.kernels.codecs.gpu.jpegs import JpegRequest
-    from penstock.kernels.codecs.gpu.settings import HostResources
     from penstock.kernels.cpu.jpeg.files import Bench, Files
     from penstock.kernels.cuda.resample import PlannedResampling
 
@@ -702,8 +702,6 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
     @staticmethod
     def _host_resources(workspace: Workspace) -> HostResources:
         """Return what decodes images that the GPU does not."""
-        from penstock.kernels.codecs.gpu.settings import HostResources
-
         return HostResources(workspace.parallel, workspace.decoding, workspace.pool)
 
     def _run_on_gpu(self, workspace: Workspace) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from penstock.errors import without_frames
+from penstock.kernels.codecs.decoding import HostResources
 from penstock.kernels.codecs.gpu.pending import DecodedPart, PendingDecode
-from penstock.kernels.codecs.gpu.settings import DecodeSettings, HostResources
+from penstock.kernels.codecs.gpu.settings import DecodeSettings
 from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.cuda.launch import Located
 from penstock.tensors.cuda import require_cupy

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from penstock.data_types import DALIImageType, numpy_dtype
-from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.image_codec import full_intensity
 from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
 from penstock.kernels.codecs.nvimgcodec.decoder import BGR, GRAY, RGB, PixelFormat
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cuda.launch import Located
-from penstock.tensors import HostPool
 from penstock.tensors.cuda import require_cupy
 
 _PIXEL_FORMATS = {
@@ -25,20 +22,6 @@ _PIXEL_FORMATS = {
     DALIImageType.GRAY: GRAY,
     DALIImageType.YCbCr: RGB,
 }
-
-
-class HostResources(NamedTuple):
-    """The host's part in a batch: for images that the GPU does not decode.
-
-    Attributes:
-        parallel: runs a function over indices on the pipeline's threads.
-        decoding: limits, and the worker processes for formats that are not trusted.
-        pool: the memory; None: numpy's.
-    """
-
-    parallel: Callable[..., None]
-    decoding: Decoding = FREELY
-    pool: HostPool | None = None
 
 
 @dataclass(frozen=True)
