@@ -46,7 +46,8 @@ def used_by_python(node: ast.AST) -> Iterator[str]:
 
 def is_compiled(node: ast.FunctionDef) -> bool:
     return any(
-        name.startswith(("kernel", "brief", "inner", "njit", "intrinsic", "overload")) for name in decorators(node)
+        name.startswith(("kernel", "brief", "inner", "njit", "cfunc", "intrinsic", "overload"))
+        for name in decorators(node)
     )
 
 
