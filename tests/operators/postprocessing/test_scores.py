@@ -24,7 +24,7 @@ def computed(
 
 
 def softmax(scores: np.ndarray, axis: int) -> np.ndarray:
-    wide = np.exp(scores.astype(np.float64) - scores.max(axis=axis, keepdims=True))
+    wide = np.exp(scores.astype(np.longdouble) - scores.max(axis=axis, keepdims=True))
     return wide / wide.sum(axis=axis, keepdims=True)
 
 
@@ -35,6 +35,15 @@ def test_softmax(axis: int, dtype: Any) -> None:
     for own, scores in zip(received, SCORES):
         assert own.dtype == np.float32
         np.testing.assert_allclose(own, softmax(scores, axis), rtol=3e-7)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((21, 37, 29), 0), ((30, 1000), 1), ((3, 40, 5), 1), ((1, 33), 1)])
+def test_softmax_to_the_last_places(shape: tuple[int, ...], axis: int) -> None:
+    """Columns and rows longer and shorter than what is computed at a time."""
+    scores = RNG.uniform(-30, 30, shape).astype(np.float32)
+    ((received,),) = computed(fn.softmax, [scores], axis=axis)
+    exact = softmax(scores.astype(np.longdouble), axis)
+    assert np.abs((received - exact) / np.spacing(exact.astype(np.float32))).max() < 2
 
 
 def test_softmax_of_scores_that_differ_much() -> None:
@@ -57,6 +66,14 @@ def test_argmax_is_the_first_of_equals(axis: int) -> None:
     for own, scores in zip(received, coarse):
         np.testing.assert_array_equal(own, scores.argmax(axis=axis))
         assert own.dtype == np.int32
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((6, 41, 29), 0), ((5, 100), 1), ((2, 1000), 1)])
+def test_argmax_of_many_scores(shape: tuple[int, ...], axis: int) -> None:
+    scores = [np.rint(RNG.standard_normal(shape) * 2).astype(np.float32), np.full(shape, -np.inf, np.float32)]
+    (received,) = computed(fn.argmax, scores, axis=axis)
+    for own, sample in zip(received, scores):
+        np.testing.assert_array_equal(own, sample.argmax(axis=axis))
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

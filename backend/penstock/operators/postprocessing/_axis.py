@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from penstock.core.arrays import address
 from penstock.data_types import FLOAT, FLOAT16, dtype_name
 from penstock.kernels.axes import resolve_axis
 from penstock.operators.postprocessing._rows import firsts_of, share
 from penstock.schema import Argument, Operator, Sample, Workspace
 from penstock.schema.operator import Shape
-from penstock.tensors import TensorListGPU
+from penstock.tensors import TensorList, TensorListGPU
+from penstock.tensors.places import places_of_samples
 
 AXIS = (
     Argument("axis", "int32", -1, "The dimension along which scores are; negative: from the end."),
@@ -38,13 +40,7 @@ class AxisOperator(Operator[int]):
             raise ValueError(f"`axis_name` is a single letter. Got: {name!r}")
 
     def launch(
-        self,
-        scores: np.ndarray,
-        places: np.ndarray,
-        begin: int,
-        end: int,
-        outputs: Sequence[np.ndarray],
-        faults: np.ndarray,
+        self, places: np.ndarray, begin: int, end: int, outputs: Sequence[np.ndarray], faults: np.ndarray
     ) -> None:
         """Compute some samples; see :mod:`penstock.operators.postprocessing._axis_cpu`."""
         raise NotImplementedError(f"{type(self).__name__} must say what it computes")
@@ -78,22 +74,24 @@ class AxisOperator(Operator[int]):
             super().compute_samples(workspace, shapes)
             return
         batch = workspace.inputs[0]
-        scores = np.ascontiguousarray(batch.contiguous_elements(), np.float32)
-        places, faults = _places(batch.shapes, shapes, workspace.state), np.full(workspace.batch_size, -1, np.int64)
+        addresses, scores = _located(batch)
+        places, faults = _places(addresses, batch.shapes, shapes, workspace.state), np.full(len(batch), -1, np.int64)
         share(
             workspace,
-            lambda begin, end: self.launch(scores, places, begin, end, outputs, faults),
+            lambda begin, end: self.launch(places, begin, end, outputs, faults),
             batch.sample_volumes(),
         )
+        del scores
         for index in np.flatnonzero(faults >= 0).tolist():
             workspace.fail(index, _fault(int(faults[index]), batch.shapes[index]))
 
     def compute(self, sample: Sample[int]) -> None:
-        scores = np.ascontiguousarray(sample.inputs[0], np.float32).reshape(-1)
+        scores = np.ascontiguousarray(sample.inputs[0], np.float32)
         outputs = [output.reshape(-1) for output in sample.outputs]
-        places = _places([sample.shapes[0]], [sample.outputs[0].shape], sample.workspace.state)
+        first = np.array([address(scores)])
+        places = _places(first, [sample.shapes[0]], [sample.outputs[0].shape], sample.workspace.state)
         faults = np.full(1, -1, np.int64)
-        self.launch(scores, places, 0, 1, outputs, faults)
+        self.launch(places, 0, 1, outputs, faults)
         if faults[0] >= 0:
             raise _fault(int(faults[0]), sample.shapes[0])
 
@@ -141,15 +139,22 @@ class ClassOperator(AxisOperator):
                 workspace.fail(sample.index, _fault(place, sample.shapes[0]))
 
 
-def _places(shapes: Sequence[Shape], results: Sequence[Shape], axis: int) -> np.ndarray:
-    """Return what kernels need of each sample: its offset and its results' offset, and the extents before, along and
+def _located(batch: TensorList) -> tuple[np.ndarray, object]:
+    """Return the addresses of the samples as contiguous float32, and what must be alive as long as they are used."""
+    addresses = places_of_samples(batch) if batch.dtype == FLOAT else None
+    if addresses is not None:
+        return addresses, batch
+    scores = np.ascontiguousarray(batch.contiguous_elements(), np.float32)
+    volumes = batch.sample_volumes()
+    return address(scores) + (volumes.cumsum() - volumes) * scores.itemsize, scores
+
+
+def _places(addresses: np.ndarray, shapes: Sequence[Shape], results: Sequence[Shape], axis: int) -> np.ndarray:
+    """Return what kernels need of each sample: the address of its scores, its results' offset, and the extents before, along and
     after the dimension."""
-    inputs = np.array([math.prod(shape) for shape in shapes], np.int64)
     outputs = np.array([math.prod(shape) for shape in results], np.int64)
     extents = [(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])) for shape in shapes]
-    return np.column_stack(
-        [firsts_of(inputs)[:-1], firsts_of(outputs)[:-1], np.array(extents, np.int64).reshape(-1, 3)]
-    )
+    return np.column_stack([addresses, firsts_of(outputs)[:-1], np.array(extents, np.int64).reshape(-1, 3)])
 
 
 def _fault(place: int, shape: Shape) -> ValueError:

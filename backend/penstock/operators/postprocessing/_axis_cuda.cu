@@ -63,23 +63,19 @@ __device__ inline T merged(T value, T *values, int lanes, Merge merge) {
 }
 
 // As on the CPU, operation by operation: see `exponential` in `_axis_cpu.py`.
-__device__ inline float exponential(double exponent) {
-    double whole = floor(exponent * LOG2_E + 0.5);
-    float rest = float(exponent - whole * LN2);
-    float series = SEVENTH;
-    series = series * rest + SIXTH;
-    series = series * rest + FIFTH;
-    series = series * rest + FOURTH;
-    series = series * rest + THIRD;
-    series = series * rest + 0.5f;
-    series = series * rest + 1.0f;
-    series = series * rest + 1.0f;
-    if (exponent < LOWEST_EXPONENT) return 0.0f;
-    union {
-        uint32 bits;
-        float number;
-    } power = {uint32(int(exponent == exponent ? whole : 0.0) + 127) << 23};
-    return series * power.number;
+__device__ inline double exponential(double number) {
+    union Word {
+        double number;
+        int64 bits;
+    };
+    double power = number < LOWEST_POWER ? LOWEST_POWER : number;
+    Word shifted = {power * LOG2_E + ROUNDING}, scale;
+    double rest = power - (shifted.number - ROUNDING) * LN2;
+    double fraction = FOURTH + rest * (FIFTH + rest * SIXTH);
+    fraction = 1.0 + rest * (1.0 + rest * (SECOND + rest * (THIRD + rest * fraction)));
+    // The whole number is in the last bits of the sum.
+    scale.bits = (shifted.bits + 1023) << 52;
+    return fraction * scale.number;
 }
 
 template <typename In>
@@ -96,9 +92,9 @@ __global__ void softmax(const int64 *__restrict__ first_blocks, const Scores *__
     best = merged(best, largest, s.lanes, Larger());
     double total = 0.0;
     for (int row = line.lane; row < line.extent; row += s.lanes) {
-        float value = exponential(double(to_float(line.first[row * line.step])) - double(best));
+        double value = exponential(double(to_float(line.first[row * line.step])) - double(best));
         total += value;
-        target[row * line.step] = value;
+        target[row * line.step] = float(value);
     }
     double share = 1.0 / merged(total, sums, s.lanes, Sum());
     for (int row = line.lane; row < line.extent; row += s.lanes)

@@ -62,17 +62,11 @@ class Argmax(ClassOperator):
         return [rest] if self.names is None else [rest, (*rest, self.names.shape[1])]
 
     def launch(
-        self,
-        scores: np.ndarray,
-        places: np.ndarray,
-        begin: int,
-        end: int,
-        outputs: Sequence[np.ndarray],
-        faults: np.ndarray,
+        self, places: np.ndarray, begin: int, end: int, outputs: Sequence[np.ndarray], faults: np.ndarray
     ) -> None:
         from penstock.operators.postprocessing._axis_cpu import argmax
 
-        argmax(scores, places, begin, end, outputs[0], faults)
+        argmax(places, begin, end, outputs[0], faults)
         if self.names is not None:
             fill_names(self.names, outputs[0], outputs[1], places, begin, end, 1, faults)
 

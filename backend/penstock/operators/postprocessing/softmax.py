@@ -16,8 +16,8 @@ from penstock.schema.example_data import Example, random_arrays
 class Softmax(AxisOperator):
     """Turns scores into probabilities: exponentials that sum to 1 along a dimension.
 
-    Sums are in double precision, results are FLOAT. As by definition, a score of -inf has probability 0; where there is a NaN or
-    +inf, or nothing but -inf, all results along the dimension are NaN.
+    Computed in double precision; results are FLOAT, less than 2 units in the last place from the exact ones. As by definition, a
+    score of -inf has probability 0; where there is a NaN or +inf, or nothing but -inf, all results along the dimension are NaN.
 
     >>> probabilities = fn.softmax(logits)
     """
@@ -46,17 +46,11 @@ class Softmax(AxisOperator):
         return sample.shapes[0]
 
     def launch(
-        self,
-        scores: np.ndarray,
-        places: np.ndarray,
-        begin: int,
-        end: int,
-        outputs: Sequence[np.ndarray],
-        faults: np.ndarray,
+        self, places: np.ndarray, begin: int, end: int, outputs: Sequence[np.ndarray], faults: np.ndarray
     ) -> None:
         from penstock.operators.postprocessing._axis_cpu import softmax
 
-        softmax(scores, places, begin, end, outputs[0])
+        softmax(places, begin, end, outputs[0])
 
     def compute_batch(self, workspace: Workspace[int]) -> None:
         from penstock.kernels.cuda.launch import locate_all

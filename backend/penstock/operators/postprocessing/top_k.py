@@ -69,17 +69,11 @@ class TopK(ClassOperator):
         return [found] * 2 if self.names is None else [found, found, (*found, self.names.shape[1])]
 
     def launch(
-        self,
-        scores: np.ndarray,
-        places: np.ndarray,
-        begin: int,
-        end: int,
-        outputs: Sequence[np.ndarray],
-        faults: np.ndarray,
+        self, places: np.ndarray, begin: int, end: int, outputs: Sequence[np.ndarray], faults: np.ndarray
     ) -> None:
         from penstock.operators.postprocessing._axis_cpu import top_k
 
-        top_k(scores, places, self.args["k"], begin, end, outputs[0], outputs[1], faults)
+        top_k(places, self.args["k"], begin, end, outputs[0], outputs[1], faults)
         if self.names is not None:
             fill_names(self.names, outputs[1], outputs[2], places, begin, end, self.args["k"], faults)
 
