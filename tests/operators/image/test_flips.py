@@ -29,6 +29,8 @@ def test_every_width(channels: int, dtype: Any) -> None:
         np.testing.assert_array_equal(result, image[:, ::-1])
     for image, result in zip(images, flipped(images, "HWC", vertical=1), strict=True):
         np.testing.assert_array_equal(result, image[::-1, ::-1])
+    for image, result in zip(images, flipped(images, "HWC", horizontal=0, vertical=1), strict=True):
+        np.testing.assert_array_equal(result, image[::-1])
 
 
 def test_planes() -> None:
