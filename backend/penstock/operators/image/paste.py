@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.core.chains import StageRecords
 from penstock.data_types import UINT8, dtype_name
 from penstock.kernels.windows import Region
-from penstock.operators.image._windows import copy_region, copy_regions, region_copy
-from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.operators.image._windows import Regions, copy_region, copy_regions, region_copy, region_records
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    OutputSpec,
+    Sample,
+    Samples,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.example_data import on_photo
 from penstock.schema.image_chain import ChainOperator, Placement
 
 
 @register_operator
-class Paste(ChainOperator[None, Region]):
+class Paste(ChainOperator[None, Region, Regions]):
     """Places each image on a canvas ``ratio`` times its size.
 
     >>> images = fn.paste(images, ratio=2.0, fill_value=[255, 255, 255])  # doctest: +SKIP
@@ -74,30 +85,39 @@ class Paste(ChainOperator[None, Region]):
             )
         return [OutputSpec(UINT8, layout, 3)]
 
-    def infer(self, sample: Sample[None, Region]) -> tuple[int, ...]:
-        height, width, channels = sample.shapes[0]
-        if len(self._fill) not in (1, channels):
-            raise RuntimeError(f"The image has {channels} channels, but `fill_value` has {len(self._fill)} entries")
-        ratio, min_extent = sample["ratio"], int(sample["min_canvas_size"])
-        if ratio < 1:
-            raise RuntimeError(f"ratio of less than 1 is not supported, got {ratio:g}")
-        if min_extent < 0:
-            raise RuntimeError(f"min_canvas_size_ of less than 0 is not supported, got {sample['min_canvas_size']:g}")
-        canvas = [max(int(np.float32(ratio) * np.float32(extent)), min_extent) for extent in (height, width)]
-        place = []
-        for name, extent, inner in zip(("paste_y", "paste_x"), canvas, (height, width)):
-            position = sample[name]
-            if not 0 <= position <= 1:
-                raise RuntimeError(f"{name} must be in range [0, 1], got {position:g}")
-            place.append(int(np.float32(position) * np.float32(extent - inner)))
+    def infer_batch(self, samples: Samples[None, Region, Regions]) -> tuple[np.ndarray, Regions]:
+        shapes = samples.shapes()
+        ratios, least = samples.scalars("ratio"), samples.scalars("min_canvas_size")
+        for channels in shapes[:, 2].tolist():
+            if len(self._fill) not in (1, channels):
+                raise RuntimeError(f"The image has {channels} channels, but `fill_value` has {len(self._fill)} entries")
+        if (ratios < 1).any():
+            raise RuntimeError(f"ratio of less than 1 is not supported, got {ratios.min():g}")
+        if (least <= -1).any():
+            raise RuntimeError(f"min_canvas_size_ of less than 0 is not supported, got {least.min():g}")
+        positions = np.empty((len(samples), 2))
+        for axis, name in enumerate(("paste_y", "paste_x")):
+            own = positions[:, axis] = samples.scalars(name)
+            if not ((own >= 0) & (own <= 1)).all():
+                wrong = next(position for position in own.tolist() if not 0 <= position <= 1)
+                raise RuntimeError(f"{name} must be in range [0, 1], got {wrong:g}")
+        canvas = (ratios[:, None].astype(np.float32) * shapes[:, :2].astype(np.float32)).astype(np.int64)
+        canvas = np.maximum(canvas, least[:, None].astype(np.int64))
         # The canvas is a window that reaches outside the image.
-        sample.plan = Region((-place[0], -place[1], 0), (canvas[0], canvas[1], channels))
-        return sample.plan.extents
+        anchors = np.zeros_like(shapes)
+        anchors[:, :2] = -(positions.astype(np.float32) * (canvas - shapes[:, :2]).astype(np.float32)).astype(np.int64)
+        extents = np.concatenate([canvas, shapes[:, 2:]], axis=1)
+        return extents, Regions(anchors, extents)
 
     def compute(self, sample: Sample[None, Region]) -> None:
         copy_region(sample.inputs[0], sample.plan, self._fill, 2, sample.outputs[0])
 
     is_placement = True
+    launches = True
+    repeats_plans = True
+
+    def stage_records(self, workspace: Workspace[None, Region, Regions]) -> StageRecords | None:
+        return region_records(workspace, self._fill, 2)
 
     def stage(self, sample: Sample[None, Region]) -> Placement:
         return region_copy(sample.plan, sample.shapes[0], self._fill, 2)
