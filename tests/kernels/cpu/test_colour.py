@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.kernels.cpu.colour import scale_add, transform
+from penstock.kernels.cpu.convert import cast
 
 RNG = np.random.default_rng(0)
 
@@ -59,3 +60,20 @@ def test_ties_and_limits() -> None:
     np.testing.assert_array_equal(result[:, 0].reshape(-1, 4)[finite], rounded[finite, None].repeat(4, axis=1))
     # Infinity times 0 is no number.
     assert not result[:, 0].reshape(-1, 4)[~finite].any()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int8, np.int16])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_neighbours_of_halves_are_rounded_to_their_sides(kind: Any, dtype: Any) -> None:
+    limits = np.iinfo(dtype)
+    wholes = np.arange(max(limits.min, -3000), min(limits.max, 3000), dtype=kind)
+    for halves in (wholes + kind(0.5), wholes - kind(0.5)):
+        for values in (halves, np.nextafter(halves, kind(np.inf)), np.nextafter(halves, kind(-np.inf))):
+            whole, rest = np.trunc(values), values - np.trunc(values)
+            exact = np.clip(whole + (rest >= 0.5) - (rest <= -0.5), limits.min, limits.max)
+            result = np.empty(len(values), dtype)
+            cast(values, result)
+            np.testing.assert_array_equal(result, exact)
+            if kind == np.float32 and dtype == np.uint8:
+                scale_add(values, 1.0, 0.0, result)
+                np.testing.assert_array_equal(result, exact)

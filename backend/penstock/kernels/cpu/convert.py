@@ -32,13 +32,21 @@ def _converted(value, like):  # type: ignore[no-untyped-def]
     if isinstance(value, types.Boolean):
         return lambda value, like: type(like)(value)
     if isinstance(value, types.Float):
-        return _float_to_integer(like)
+        return _float_to_integer(like, np.dtype(value.name).type)
     return _integer_to_integer(value, like)
 
 
-def _float_to_integer(like: Any) -> Any:
+def below_half(kind: type[np.floating]) -> np.floating:
+    """Return the largest number below one half, which rounds halves away from zero: a positive number plus it, without its fraction.
+
+    To less than half, it adds less than what is missing; to half, all but what is rounded off.
+    """
+    return np.nextafter(kind(0.5), kind(0))
+
+
+def _float_to_integer(like: Any, kind: type[np.floating]) -> Any:
     lowest, highest = np.iinfo(like.name).min, np.iinfo(like.name).max
-    low, high, half = float(lowest), float(highest), np.float32(0.5)
+    low, high, half = float(lowest), float(highest), below_half(kind)
     nan_value = 0
     if like.bitwidth == 64 or (like.bitwidth == 32 and like.signed):
         # The result of conversion instructions for values out of range.
@@ -49,8 +57,7 @@ def _float_to_integer(like: Any) -> Any:
         def narrow_unsigned(value, like):  # type: ignore[no-untyped-def]
             inside = value if value > low else type(value)(low)
             inside = inside if inside < high else type(value)(high)
-            whole = np.int32(inside)
-            return type(like)(whole + np.int32(inside - type(value)(whole) >= half))
+            return type(like)(np.int32(inside + half))
 
         return narrow_unsigned
 
@@ -60,9 +67,7 @@ def _float_to_integer(like: Any) -> Any:
             inside = value if value > low else type(value)(low)
             inside = inside if inside < high else type(value)(high)
             inside = inside if value == value else type(value)(0)
-            whole = np.int32(inside)
-            rest = inside - type(value)(whole)
-            return type(like)(whole + np.int32(rest >= half) - np.int32(rest <= -half))
+            return type(like)(np.int32(inside + (half if inside > 0 else -half)))
 
         return narrow
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+import numpy as np
+
 from penstock.kernels.cpu.code_generation import (
     Intrinsic,
     IRBuilder,
@@ -26,6 +28,7 @@ from penstock.kernels.cpu.code_generation import (
     types,
     vector_types,
 )
+from penstock.kernels.cpu.convert import below_half
 
 
 def element_pointer(
@@ -512,6 +515,39 @@ def transposed(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
     return rows(rows), generate
 
 
+@literal_intrinsic
+def store_transposed(
+    _context: TypingContext,
+    target: types.Array,
+    source: types.Array,
+    firsts: types.Array,
+    index: types.Integer,
+    lanes: types.Literal,
+) -> Intrinsic:
+    """Assign ``target[i * lanes + k] = source[firsts[k] + index + i]`` for all i and k below ``lanes``, a power of two.
+
+    Args:
+        target: contiguous, float32.
+        source: contiguous, of float32 or integers up to 16 bits.
+        firsts: contiguous, int64.
+    """
+    count, element = lanes.literal_value, element_of(source)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        stored, rows = ir.VectorType(context.get_data_type(element), count), []
+        for k in range(count):
+            first = builder.load(element_pointer(context, builder, firsts, args[2], ir.Constant(llvm.INT64, k)))
+            pointer = element_pointer(context, builder, source, args[1], builder.add(first, args[3]))
+            values = builder.load(builder.bitcast(pointer, stored.as_pointer()), align=element.bitwidth // 8)
+            rows.append(_as_floats(builder, values, element))
+        for i, column in enumerate(transposed_vectors(builder, rows)):
+            pointer = element_pointer(context, builder, target, args[0], ir.Constant(llvm.INT64, i * count))
+            builder.store(column, builder.bitcast(pointer, column.type.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return types.void(target, source, firsts, types.int64, lanes), generate
+
+
 @intrinsic
 def rounded(_context: TypingContext, values: vector_types.FloatVector, like: types.Type) -> Intrinsic:
     """Return the values rounded and saturated to the type of ``like``, like
@@ -536,15 +572,16 @@ def rounded(_context: TypingContext, values: vector_types.FloatVector, like: typ
         inside = builder.select(builder.fcmp_ordered("<", inside, high), inside, high)
         if number.signed:
             inside = builder.select(builder.fcmp_ordered("ord", given, given), inside, all_lanes(0.0))
-        whole = builder.sitofp(builder.fptosi(inside, whole_kind), kind)
-        rest = builder.fsub(inside, whole)
-        one, none = all_lanes(1.0), all_lanes(0.0)
-        up = builder.select(builder.fcmp_ordered(">=", rest, all_lanes(0.5)), one, none)
-        result = builder.fadd(whole, up)
-        if number.signed:
-            down = builder.select(builder.fcmp_ordered("<=", rest, all_lanes(-0.5)), one, none)
-            result = builder.fsub(result, down)
-        return result
+        half, bits = all_lanes(float(below_half(np.float32))), (1 << number.bitwidth) - 1
+        if not number.signed:
+            whole = builder.fptosi(builder.fadd(inside, half), whole_kind)
+            # As it is, but the compiler sees that the number is small: stored as an integer, it is not converted back and forth.
+            whole = builder.and_(whole, ir.Constant(whole_kind, [bits] * values.lanes))
+        else:
+            is_positive = builder.fcmp_ordered(">", inside, all_lanes(0.0))
+            away = builder.select(is_positive, half, all_lanes(-float(below_half(np.float32))))
+            whole = builder.fptosi(builder.fadd(inside, away), whole_kind)
+        return builder.sitofp(whole, kind)
 
     return values(values, like), generate
 
