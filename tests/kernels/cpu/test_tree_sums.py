@@ -23,7 +23,7 @@ def summed(terms: np.ndarray, group: int = 32) -> np.float32:
     return total
 
 
-@pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 64, 65, 67, 129, 1000, 1027])
+@pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 64, 65, 67, 129, 1000, 1027, 4096, 5003])
 @pytest.mark.parametrize("inner", [1, 2, 3, 4, 5, 40])
 @pytest.mark.parametrize("dtype", [np.float32, np.uint8, np.int16, np.int32])
 def test_sums_along_an_axis(count: int, inner: int, dtype: type) -> None:

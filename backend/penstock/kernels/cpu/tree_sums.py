@@ -12,8 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from penstock.core.arrays import address
+from penstock.kernels.cpu.callables import Kernel
 from penstock.kernels.cpu.options import inner, kernel
-from penstock.kernels.cpu.simd import load, store, zeros
+from penstock.kernels.cpu.parts import elements_at
+from penstock.kernels.cpu.simd import load, store, store_transposed, zeros
 
 _GROUP = 32
 # Up to here, integers and their sums are exact in single precision.
@@ -21,8 +24,14 @@ _EXACT = 1 << 24
 # Sums of up to this many neighbours are kept in registers.
 _LANES = 4
 _SUM, _SQUARES, _DEVIATIONS = range(3)
+# Groups of numbers that are summed side by side, and numbers from which that pays off.
+_GROUPS_ABREAST, _MIN_NUMBERS_IN_LANES = 16, 1024
 # The fewest sums of exact groups that are computed side by side.
 _ABREAST = 64
+# How many rows of up to _LANES elements are summed side by side; groups of squares have few.
+_ROWS_ABREAST, _ROWS_OF_SQUARES_ABREAST = 64, 16
+# The most bytes whose sum fits into 16 bits.
+_NARROW_ROWS = 256
 
 
 @kernel
@@ -90,10 +99,16 @@ def _sum_groups(
 
 @kernel
 def _sum_groups_of_numbers(
-    source: np.ndarray, sizes: np.ndarray, terms: int, centre: np.float32, sums: np.ndarray
+    source: np.ndarray,
+    sizes: np.ndarray,
+    terms: int,
+    centre: np.float32,
+    sums: np.ndarray,
+    begin: int,
+    first: int,
 ) -> None:
     """Like :func:`_sum_groups`, for rows of one element: four groups at a time, as each addition waits for the one before."""
-    p0, g = 0, 0
+    p0, g = first, begin
     while g + 4 <= sizes.size:
         p1 = p0 + sizes[g]
         p2 = p1 + sizes[g + 1]
@@ -116,6 +131,47 @@ def _sum_groups_of_numbers(
         for r in range(p0, p0 + sizes[i]):
             sums[i, 0] += _term(source[r], terms, centre)
         p0 += sizes[i]
+
+
+@kernel
+def _sum_groups_in_lanes(
+    source: np.ndarray, sizes: np.ndarray, squares: bool, centre: np.float32, sums: np.ndarray
+) -> tuple[int, int]:
+    """Like :func:`_sum_groups_of_numbers`, a group in each lane of a vector; returns how many groups are summed, and their elements.
+
+    The last groups are left, as vectors would be read beyond them.
+    """
+    firsts, block = np.empty(_GROUPS_ABREAST, np.int64), np.empty(_GROUPS_ABREAST * _GROUPS_ABREAST, np.float32)
+    first, g, abreast = 0, 0, np.empty(_GROUPS_ABREAST, np.float32)
+    while g + _GROUPS_ABREAST <= sizes.size:
+        count, place = sizes[g], first
+        for k in range(_GROUPS_ABREAST):
+            firsts[k] = place
+            place += sizes[g + k]
+            count = min(count, sizes[g + k])
+        if place + _GROUPS_ABREAST > source.size:
+            break
+        totals = zeros(_GROUPS_ABREAST)
+        for begin in range(0, count, _GROUPS_ABREAST):
+            store_transposed(block, source, firsts, begin, _GROUPS_ABREAST)
+            end = min(count - begin, _GROUPS_ABREAST) * _GROUPS_ABREAST
+            if squares:
+                for i in range(0, end, _GROUPS_ABREAST):
+                    distances = load(block, i, _GROUPS_ABREAST) - centre
+                    totals = totals + distances * distances
+            else:
+                for i in range(0, end, _GROUPS_ABREAST):
+                    totals = totals + load(block, i, _GROUPS_ABREAST)
+        store(abreast, 0, totals)
+        for k in range(_GROUPS_ABREAST):
+            for i in range(firsts[k] + count, firsts[k] + sizes[g + k]):
+                value = np.float32(source[i])
+                if squares:
+                    value = (value - centre) * (value - centre)
+                abreast[k] += value
+            sums[g + k, 0] = abreast[k]
+        first, g = place, g + _GROUPS_ABREAST
+    return g, first
 
 
 @kernel
@@ -178,7 +234,7 @@ def _tree_sums(source: np.ndarray, group: int, terms: int, centres: np.ndarray, 
         return
     for o in range(outer):
         if inner == 1:
-            _sum_groups_of_numbers(source[o].reshape(-1), sizes, terms, centres[o, 0], sums)
+            _sum_groups_of_numbers(source[o].reshape(-1), sizes, terms, centres[o, 0], sums, 0, 0)
         else:
             _sum_groups(source[o], sizes, terms, centres[o], sums, 0, 0)
         _join(sums, inner, target[o])
@@ -195,6 +251,19 @@ def _tree_sums_of_pixels(source: np.ndarray, group: int, terms: int, centres: np
         done, row = _sum_groups_of_pixels(source[o].reshape(-1), inner, sizes, terms != _SUM, own, sums)
         _sum_groups(source[o], sizes, terms, centres[o], sums, done, row)
         _join(sums, inner, target[o])
+
+
+@kernel
+def _tree_sums_of_numbers(source: np.ndarray, group: int, terms: int, centres: np.ndarray, target: np.ndarray) -> None:
+    """Like :func:`_tree_sums`, of bytes, integers of 16 bits or float32, for an inner extent of one."""
+    outer, count, _ = source.shape
+    sizes = _split(count, group)
+    sums = np.empty((sizes.size, 1), np.float32)
+    for o in range(outer):
+        numbers = source[o].reshape(-1)
+        done, first = _sum_groups_in_lanes(numbers, sizes, terms != _SUM, centres[o, 0], sums)
+        _sum_groups_of_numbers(numbers, sizes, terms, centres[o, 0], sums, done, first)
+        _join(sums, 1, target[o])
 
 
 class _Run(NamedTuple):
@@ -240,12 +309,21 @@ def tree_sums(
             centres[:] = np.broadcast_to(own, extents).reshape(outer, inner)
         sums = np.empty((outer, inner), np.float32)
         count = runs[last].extent
-        kernel = _tree_sums_of_pixels if 1 < inner <= _LANES and _is_narrow(values) else _tree_sums
-        kernel(values.reshape(outer, count, inner), max(1, _GROUP // max(volume, 1)), terms, centres, sums)
+        _kernel_of(values, count, inner)(
+            values.reshape(outer, count, inner), max(1, _GROUP // max(volume, 1)), terms, centres, sums
+        )
         volume *= count
         values, terms = sums, _SUM
         del runs[last]
     return values.reshape(kept)
+
+
+def _kernel_of(values: np.ndarray, count: int, inner: int) -> Kernel:
+    if not _is_narrow(values) or inner > _LANES:
+        return _tree_sums
+    if inner > 1:
+        return _tree_sums_of_pixels
+    return _tree_sums_of_numbers if count >= _MIN_NUMBERS_IN_LANES else _tree_sums
 
 
 def _is_narrow(values: np.ndarray) -> bool:
@@ -259,49 +337,125 @@ def _square_or_value(value: np.number, squares: bool) -> np.int32:
     return np.int32(whole * whole) if squares else whole
 
 
-@kernel
-def _sum_exactly(source: np.ndarray, sizes: np.ndarray, squares: bool, target: np.ndarray) -> None:
-    """Sum source (outer, count, inner) -> target (outer, inner), where the sums of groups are exact in single
-    precision.
+@inner
+def _sum_numbers_exactly(values: np.ndarray, first: int, sizes: np.ndarray, squares: bool, sums: np.ndarray) -> None:
+    """Compute the sums of groups that lie side by side from ``first`` on."""
+    for g in range(sizes.size):
+        part, sum_ = values[first : first + sizes[g]], np.int32(0)
+        if squares:
+            for i in range(part.size):
+                sum_ = np.int32(sum_ + _square_or_value(part[i], True))
+        else:
+            for i in range(part.size):
+                sum_ = np.int32(sum_ + _square_or_value(part[i], False))
+        sums[g, 0] = np.float32(sum_)
+        first += part.size
+
+
+@inner
+def _sum_columns_exactly(
+    values: np.ndarray, first: int, inner: int, sizes: np.ndarray, squares: bool, partial: np.ndarray, sums: np.ndarray
+) -> None:
+    """Compute the sums of groups of rows of ``inner`` elements, from ``first`` on.
+
+    Args:
+        partial: sums of whole rows that are computed side by side; each holds that of ``_NARROW_ROWS`` elements.
     """
-    outer, count, inner = source.shape
-    flat, sums = source.reshape(-1), np.empty((sizes.size, inner), np.float32)
-    # The number of sums of whole rows computed side by side.
-    totals = np.empty(inner * (-(-_ABREAST // inner)), np.int32)
-    step = totals.size
-    for o in range(outer):
-        place = o * count * inner
-        for g in range(sizes.size):
-            end = place + sizes[g] * inner
-            totals[:] = 0
-            while place < end:
-                part = flat[place : min(place + step, end)]
-                for j in range(part.size):
-                    totals[j] += _square_or_value(part[j], squares)
+    step = partial.size
+    totals, place = np.empty(step, np.int32), first
+    for g in range(sizes.size):
+        end = place + sizes[g] * inner
+        totals[:] = 0
+        while place < end:
+            stop = min(place + _NARROW_ROWS * step, end)
+            partial[:] = 0
+            while place < stop:
+                part = values[place : min(place + step, stop)]
+                if squares:
+                    for j in range(part.size):
+                        partial[j] += _square_or_value(part[j], True)
+                else:
+                    for j in range(part.size):
+                        partial[j] += _square_or_value(part[j], False)
                 place += part.size
-            for c in range(inner):
-                sum_ = np.int32(0)
-                for j in range(c, step, inner):
-                    sum_ += totals[j]
-                sums[g, c] = np.float32(sum_)
-        _join(sums, inner, target[o])
+            for j in range(step):
+                totals[j] += np.int32(partial[j])
+        for c in range(inner):
+            sum_ = np.int32(0)
+            for j in range(c, step, inner):
+                sum_ += totals[j]
+            sums[g, c] = np.float32(sum_)
+
+
+@kernel
+def _sum_exactly(
+    samples: np.ndarray,
+    begin: int,
+    end: int,
+    group: int,
+    squares: bool,
+    like: np.generic,
+    like_partial: np.generic,
+    target: np.ndarray,
+) -> None:
+    """Sum samples (outer, count, inner) -> (outer, inner), where the sums of groups are exact in single precision.
+
+    Args:
+        samples: int64 with a row for each: its address, these three extents, and where its sums begin in ``target``.
+        begin, end: the samples to compute.
+        group: the most rows whose sum is exact.
+        like: of the elements' type.
+        like_partial: of a type that holds the sum of ``_NARROW_ROWS`` of them, or of their squares.
+    """
+    for sample in range(begin, end):
+        address, outer, count, inner, to = samples[sample]
+        values, sizes = elements_at(address, outer * count * inner, like), _split(count, group)
+        sums = np.empty((sizes.size, inner), np.float32)
+        abreast = _ROWS_ABREAST if group > _NARROW_ROWS else _ROWS_OF_SQUARES_ABREAST
+        abreast = abreast if inner <= _LANES else -(-_ABREAST // inner)
+        partial = np.full(inner * abreast, like_partial)
+        for o in range(outer):
+            first = o * count * inner
+            if inner == 1:
+                _sum_numbers_exactly(values, first, sizes, squares, sums)
+            else:
+                _sum_columns_exactly(values, first, inner, sizes, squares, partial, sums)
+            _join(sums, inner, target[to + o * inner : to + (o + 1) * inner])
+
+
+def are_sums_exact(dtype: np.dtype, square: bool) -> bool:
+    """Return whether sums of elements of a type, or of their squares, are exact in single precision for 256 of them."""
+    return dtype.kind in "iu" and 8 * dtype.itemsize * (2 if square else 1) <= 16
+
+
+def exact_sums(samples: np.ndarray, begin: int, end: int, dtype: np.dtype, square: bool, target: np.ndarray) -> None:
+    """Compute the sums of :func:`tree_sums` of integers, in groups small enough for their sums to be exact in any order.
+
+    Args:
+        samples: int64 of shape (samples, 5): the address of contiguous elements, their extents before, along and after the
+            dimensions that are summed, and where the sums begin in ``target``.
+        begin, end: the samples to compute.
+        dtype: of the elements, for which sums are exact.
+        square: whether their squares are summed.
+        target: float32; output.
+    """
+    bits = 8 * dtype.itemsize * (2 if square else 1)
+    partial = np.int32 if bits > 8 else np.uint16 if dtype.kind == "u" else np.int16
+    _sum_exactly(samples, begin, end, _EXACT >> bits, square, dtype.type(0), partial(0), target)
 
 
 def sums_of_narrow_integers(data: np.ndarray, volumes: tuple[int, int], square: bool) -> np.ndarray | None:
-    """Return the sums of :func:`tree_sums` of integers, in groups small enough for their sums to be exact in any order.
+    """Return the sums of an array by :func:`exact_sums`, float32 of the shape ``volumes``; None if they are not exact.
 
     Args:
         data: contiguous.
         volumes: of the dimensions before and after those that are summed.
         square: whether their squares are summed.
-
-    Returns:
-        float32 of the shape ``volumes``; None if the elements are not integers of up to 16 bits, or of 8 for squares.
     """
     outer, inner = volumes
-    bits = 8 * data.itemsize * (2 if square else 1)
-    if data.dtype.kind not in "iu" or bits > 16:
+    if not are_sums_exact(data.dtype, square):
         return None
-    rows, result = data.reshape(outer, -1, inner), np.empty(volumes, np.float32)
-    _sum_exactly(rows, _split(rows.shape[1], _EXACT >> bits), square, result)
+    result = np.empty(volumes, np.float32)
+    samples = np.array([[address(data), outer, data.size // max(outer * inner, 1), inner, 0]])
+    exact_sums(samples, 0, 1, data.dtype, square, result.reshape(-1))
     return result

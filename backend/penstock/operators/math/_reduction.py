@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from penstock.kernels.axes import resolve_axes
 from penstock.kernels.elementwise import folded
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Workspace
 from penstock.schema.example_data import fixed_arrays
+from penstock.schema.operator import Shape
+from penstock.tensors.places import places_of_samples
 
 REDUCTION_ARGUMENTS = (
     Argument("axes", "int32[]", None, "Indices of the dimensions to reduce; by default all.", example=[0, 1]),
@@ -31,6 +34,85 @@ DEVIATION_ARGUMENTS = (
     *REDUCTION_ARGUMENTS,
     Argument("ddof", "int32", 0, "Subtracted from the number of elements in the denominator."),
 )
+
+
+# Wider rows are summed by another kernel.
+_MAX_SUMS_ABREAST = 64
+# Bytes from which waking a thread pays off.
+_MIN_BYTES_TO_SHARE = 1 << 20
+
+
+class SamplesToReduce(NamedTuple):
+    """A batch on the CPU whose samples are contiguous, and reduced along adjacent dimensions.
+
+    Attributes:
+        table: int64 of shape (samples, 5): the address of each, its extents before, along and after the dimensions, and where its
+            results begin.
+        dtype: of the elements.
+        results: of all samples, of one dimension; output.
+        threads: that share the samples.
+    """
+
+    table: np.ndarray
+    dtype: np.dtype
+    results: np.ndarray
+    threads: Workspace
+
+    @classmethod
+    def of(cls, workspace: Workspace[tuple[int, ...]]) -> SamplesToReduce | None:
+        """Return the batch of a workspace; None if it is empty or something in it is, or if it is not such a batch."""
+        batch, axes, results = workspace.inputs[0], sorted(workspace.state), workspace.outputs[0].elements
+        if results is None or not axes or axes != list(range(axes[0], axes[-1] + 1)):
+            return None
+        places, volumes = places_of_samples(batch), batch.sample_volumes()
+        if places is None or not volumes.all() or not len(batch):
+            return None
+        table = np.empty((len(batch), 5), np.int64)
+        shapes = batch.shape_array()
+        table[:, 0] = places
+        shapes[:, : axes[0]].prod(axis=1, out=table[:, 1])
+        shapes[:, axes[0] : axes[-1] + 1].prod(axis=1, out=table[:, 2])
+        shapes[:, axes[-1] + 1 :].prod(axis=1, out=table[:, 3])
+        counts = table[:, 1] * table[:, 3]
+        table[:, 4] = counts.cumsum() - counts
+        return cls(table, numpy_dtype(batch.dtype), results, workspace)
+
+    def share(self, work: Callable[[int, int], None]) -> None:
+        """Call ``work(begin, end)`` for ranges of samples, on several threads if they are large."""
+        count, threads = len(self.table), self.threads
+        total = int((self.table[:, 1] * self.table[:, 2] * self.table[:, 3]).sum()) * self.dtype.itemsize
+        shares = min(threads.num_threads, count, total // _MIN_BYTES_TO_SHARE)
+        if shares < 2:
+            work(0, count)
+            return
+        bounds = [count * number // shares for number in range(shares + 1)]
+        threads.parallel(lambda number: work(bounds[number], bounds[number + 1]), shares)
+
+    def find_extremes(self, largest: bool) -> bool:
+        """Find the least or greatest integers of rows that lie side by side; return whether they are such rows."""
+        if self.dtype.kind == "f" or self.table[0, 3] != 1:
+            return False
+        from penstock.kernels.cpu.extremes import find_extremes
+
+        samples, like = np.ascontiguousarray(self.table[:, [0, 1, 2, 4]]), self.dtype.type(0)
+        self.share(lambda begin, end: find_extremes(samples, begin, end, largest, like, self.results))
+        return True
+
+    def find_means(self, square: bool) -> bool:
+        """Compute the means of elements or of their squares, as :func:`mean_of`; return whether there is a kernel for them."""
+        from penstock.kernels.cpu.tree_sums import are_sums_exact, exact_sums
+
+        if self.results.dtype != np.float32 or not are_sums_exact(self.dtype, square):
+            return False
+        if self.table[:, 3].max() > _MAX_SUMS_ABREAST:
+            return False
+        self.share(lambda begin, end: exact_sums(self.table, begin, end, self.dtype, square, self.results))
+        factors = (1 / self.table[:, 2].astype(np.float64)).astype(np.float32)
+        counts = self.table[:, 1] * self.table[:, 3]
+        if len(self.results) > len(factors):
+            factors = factors.repeat(counts)
+        np.multiply(self.results, factors, out=self.results)
+        return True
 
 
 class Reduction(Operator[tuple[int, ...]]):
@@ -79,6 +161,15 @@ class Reduction(Operator[tuple[int, ...]]):
         if self.args["keep_dims"]:
             return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
         return kept_extents(shape, axes)
+
+    def reduce_batch(self, batch: SamplesToReduce) -> bool:
+        """Reduce all samples in one call, if there is a kernel for them; return whether it did."""
+        return False
+
+    def compute_samples(self, workspace: Workspace[tuple[int, ...]], shapes: Sequence[Shape]) -> None:
+        batch = None if workspace.failures else SamplesToReduce.of(workspace)
+        if batch is None or not self.reduce_batch(batch):
+            super().compute_samples(workspace, shapes)
 
     def compute(self, sample: Sample[tuple[int, ...]]) -> None:
         target = sample.outputs[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import FLOAT, DALIDataType
-from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, mean_of
+from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, SamplesToReduce, TypedReduction, mean_of
 from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
 
 
@@ -31,6 +31,9 @@ class Mean(TypedReduction):
 
     def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:
         return FLOAT, dtype
+
+    def reduce_batch(self, batch: SamplesToReduce) -> bool:
+        return batch.find_means(square=False)
 
     def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
         return mean_of(data, axes, kind, False)

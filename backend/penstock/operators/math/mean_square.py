@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import FLOAT, DALIDataType
-from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, mean_of, widest
+from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, SamplesToReduce, TypedReduction, mean_of, widest
 from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 
@@ -31,6 +31,9 @@ class MeanSquare(TypedReduction):
 
     def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:
         return FLOAT, widest(dtype)
+
+    def reduce_batch(self, batch: SamplesToReduce) -> bool:
+        return batch.find_means(square=True)
 
     def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
         return mean_of(data, axes, kind, True)

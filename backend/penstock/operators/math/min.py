@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import DALIDataType
-from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, Reduction, extreme
+from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, Reduction, SamplesToReduce, extreme
 from penstock.schema import Equivalent, Input, Sample, Schema, register_operator
 
 
@@ -26,6 +26,9 @@ class Min(Reduction):
 
     def result_type(self, dtype: DALIDataType) -> DALIDataType:
         return dtype
+
+    def reduce_batch(self, batch: SamplesToReduce) -> bool:
+        return batch.find_extremes(largest=False)
 
     def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
         return extreme(data, axes, largest=False)

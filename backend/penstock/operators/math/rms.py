@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import FLOAT, DALIDataType
-from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, mean_of
+from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, SamplesToReduce, TypedReduction, mean_of
 from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 
@@ -32,6 +32,12 @@ class RootMeanSquare(TypedReduction):
 
     def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:
         return FLOAT, dtype
+
+    def reduce_batch(self, batch: SamplesToReduce) -> bool:
+        is_done = batch.find_means(square=True)
+        if is_done:
+            np.sqrt(batch.results, out=batch.results)
+        return is_done
 
     def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
         mean = mean_of(data, axes, kind, True)

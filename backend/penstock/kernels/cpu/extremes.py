@@ -1,0 +1,37 @@
+"""The least and greatest of integers that lie side by side, for many samples in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.parts import elements_at
+
+
+@kernel
+def find_extremes(
+    samples: np.ndarray, begin: int, end: int, largest: bool, like: np.generic, target: np.ndarray
+) -> None:
+    """Find the least or the greatest integer of each row.
+
+    Args:
+        samples: int64 of shape (samples, 4): the address of a sample, how many rows it has and of how many elements, at least one,
+            and where its results begin in ``target``.
+        begin, end: the samples to compute.
+        largest: whether to find the greatest.
+        like: of the elements' type.
+        target: of the elements' type; output.
+    """
+    for sample in range(begin, end):
+        address, rows, count, to = samples[sample]
+        values = elements_at(address, rows * count, like)
+        for row in range(rows):
+            part = values[row * count : (row + 1) * count]
+            found = part[0]
+            if largest:
+                for i in range(count):
+                    found = part[i] if part[i] > found else found
+            else:
+                for i in range(count):
+                    found = part[i] if part[i] < found else found
+            target[to + row] = found
