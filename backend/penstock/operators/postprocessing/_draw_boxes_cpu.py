@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.kernels.cpu.code_generation import carray
+from penstock.kernels.cpu.foreign import bytes_from, copy_bytes
 from penstock.kernels.cpu.options import kernel
 
 
@@ -29,3 +31,22 @@ def draw_outlines(edges: np.ndarray, colours: np.ndarray, thickness: int, image:
                 for x in range(max(first, left, 0), min(last, right, width)):
                     for channel in range(channels):
                         image[y, x, channel] = colours[number, channel]
+
+
+@kernel
+def draw_outlines_of_batch(
+    images: np.ndarray, edges: np.ndarray, colours: np.ndarray, thickness: int, begin: int, end: int
+) -> None:
+    """Copy images and draw the outlines of the boxes of each.
+
+    Args:
+        images: int64 of shape (images, 7): addresses to copy from and to, height, width, channels, and the image's first box and
+            the one after its last.
+        edges, colours, thickness: of all boxes; see :func:`draw_outlines`.
+        begin, end: the images to draw on.
+    """
+    for number in range(begin, end):
+        source, target, height, width, channels, first, last = images[number]
+        copy_bytes(target, source, height * width * channels)
+        image = carray(bytes_from(target), (height * width * channels,)).reshape((height, width, channels))
+        draw_outlines(edges[first:last], colours[first:last], thickness, image)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from penstock.data_types import INT32, UINT8, dtype_name
 from penstock.operators.postprocessing._drawing import check_channels, check_colours, colours_of, edges_of
-from penstock.operators.postprocessing._rows import check_type
+from penstock.operators.postprocessing._rows import check_type, share
 from penstock.schema import (
     Argument,
     Equivalent,
@@ -19,6 +21,8 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.example_data import Example, ExampleSamples, fixed_arrays, photos
+from penstock.schema.operator import Shape
+from penstock.tensors.places import places_of_samples
 
 
 def _boxes(layout: str = "") -> ExampleSamples:
@@ -97,6 +101,36 @@ class DrawBoxes(Operator):
             raise ValueError(f"Labels have the shape (boxes,). Got: {list(labels[0])} for {boxes[0]} boxes")
         check_channels("colors", self.args["colors"], image[2])
         return image
+
+    def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
+        if not self._draw_together(workspace):
+            super().compute_samples(workspace, shapes)
+
+    def _draw_together(self, workspace: Workspace) -> bool:
+        """Draw the boxes of all samples in one call; return whether they suit it."""
+        from penstock.operators.postprocessing._draw_boxes_cpu import draw_outlines_of_batch
+
+        pictures, boxes, *labels = workspace.inputs
+        if workspace.failures or not workspace.batch_size:
+            return False
+        channels = {shape[2] for shape in pictures.shapes}
+        sources, targets = places_of_samples(pictures), places_of_samples(workspace.outputs[0])
+        coordinates = np.concatenate(boxes.samples)
+        if len(channels) > 1 or sources is None or targets is None or np.isnan(coordinates).any():
+            return False
+        ends = np.fromiter((shape[0] for shape in boxes.shapes), np.int64, len(boxes)).cumsum()
+        chosen = np.concatenate(labels[0].samples) if labels else np.zeros(len(coordinates), np.int64)
+        table = np.empty((len(targets), 7), np.int64)
+        table[:, 0], table[:, 1], table[:, 2:5] = sources, targets, pictures.shapes
+        table[0, 5], table[1:, 5], table[:, 6] = 0, ends[:-1], ends
+        colours = colours_of(self.args["colors"], channels.pop(), chosen)
+        edges, thickness = edges_of(coordinates, "Box"), self.args["thickness"]
+        share(
+            workspace,
+            lambda begin, end: draw_outlines_of_batch(table, edges, colours, thickness, begin, end),
+            pictures.sample_volumes(),
+        )
+        return True
 
     def compute(self, sample: Sample) -> None:
         from penstock.operators.postprocessing._draw_boxes_cpu import draw_outlines
