@@ -23,6 +23,8 @@ enum Filter : uint8_t { kNone = 0, kSub = 1, kUp = 2, kAverage = 3, kPaeth = 4 }
 constexpr size_t kSignatureBytes = 8, kHeaderBytes = 13, kChunkOverhead = 12, kColours = 256, kColourBytes = 3;
 // Reading a pixel of 3 or 6 bytes reads 4 or 8.
 constexpr size_t kPadding = 8;
+// Deflate encodes at most 258 bytes in 2 bits.
+constexpr size_t kMaxExpansion = 1032;
 
 uint32_t big_endian32(const uint8_t *data) {
   return static_cast<uint32_t>(data[0]) << 24 | static_cast<uint32_t>(data[1]) << 16 | static_cast<uint32_t>(data[2]) << 8 | data[3];
@@ -477,6 +479,8 @@ bool decode_png(const PenstockLibdeflate &library, const PenstockPng &png) {
   const bool is_colour = parts.colour_type != kGrey && parts.colour_type != kGreyAlpha;
   // Other decoders make grey by linear light where they know how.
   if (is_colour && png.space == PENSTOCK_PIXELS_GREY && parts.has_colour_space) return false;
+  // A header may announce more than a file of its size can hold: no memory is taken for that.
+  if (parts.filtered_bytes() / kMaxExpansion > parts.data_bytes) return false;
   const size_t filtered = parts.filtered_bytes() + kPadding, zeros = parts.row_bytes() + kPadding;
   const size_t joined = parts.data_chunks > 1 ? parts.data_bytes : 0, values = RowConverter::scratch_bytes(parts);
   // Values of 16 bits come first, as they are aligned.
