@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from penstock import fn, pipeline_def, types
+from penstock.operators.decoders.video import VideoDecoder
 
 FRAMES, HEIGHT, WIDTH = 12, 32, 48
 
@@ -141,6 +142,68 @@ def test_sequences_spread_over_whole_videos(clip: str, tmp_path: Path) -> None:
     videos, _ = _run(lambda: fn.experimental.readers.video(**arguments, uniform_sample=True, stride=9), batch_size=2)
     # Of frames 4, 5 and 6, and of all 12: evenly, rounded half away from zero.
     assert [_numbers(video) for video in videos] == [[4, 5, 5, 6], [0, 4, 7, 11]]
+
+
+def _scaled_by_pyav(clip: str, numbers: list[int], name: str) -> np.ndarray:
+    with av.open(clip) as file:
+        frames = list(file.decode(video=0))
+    options: dict[str, Any] = {"height": 20, "width": 26, "format": "rgb24", "interpolation": name.upper()}
+    return np.stack([frames[number].reformat(**options).to_ndarray() for number in numbers])
+
+
+@pytest.mark.parametrize("name", ["bilinear", "area", "bicubic"])
+def test_frames_resized_by_ffmpeg_equal_those_of_pyav(clip: str, name: str) -> None:
+    found = _decode(clip, frames=[7, 2, 2, 11], size=(20, 26), interpolation=name)
+    np.testing.assert_array_equal(found, _scaled_by_pyav(clip, [7, 2, 2, 11], name))
+
+
+@pytest.mark.parametrize("isolate", ["none", "all"])
+def test_frames_are_resized_in_worker_processes(clip: str, isolate: str) -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None, isolate_decoders=isolate)
+    def pipeline() -> Any:
+        encoded = fn.readers.file(files=[clip])[0]
+        return fn.decoders.video(encoded, start_frame=10, sequence_length=3, size=(20, 26), fill_value=[1, 2, 3])
+
+    pipe = pipeline()
+    (frames,) = pipe.run()
+    found = np.array(frames[0])
+    pipe.close()
+    np.testing.assert_array_equal(found[:2], _scaled_by_pyav(clip, [10, 11], "bilinear"))
+    assert (found[2] == [1, 2, 3]).all()
+
+
+def test_resized_frames_count_with_their_size(clip: str) -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None, max_bytes=12 * 20 * 26 * 3)
+    def pipeline(size: tuple[int, int] | None) -> Any:
+        return fn.decoders.video(fn.readers.file(files=[clip])[0], size=size)
+
+    (frames,) = pipeline((20, 26)).run()
+    assert np.array(frames[0]).shape == (12, 20, 26, 3)
+    with pytest.raises(RuntimeError, match="max_bytes"):
+        pipeline((20, 27)).run()
+    with pytest.raises(RuntimeError, match="max_bytes"):
+        pipeline(None).run()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"size": (20,)}, r"`size` is a height and a width, each from 1 to 16384. Got: \[20\]"),
+        ({"size": (0, 20)}, r"each from 1 to 16384. Got: \[0, 20\]"),
+        ({"size": (20, 1 << 20)}, "each from 1 to 16384"),
+        ({"size": (20, 26), "interpolation": "cubic"}, "`interpolation` is one of area, .*, spline. Got: 'cubic'"),
+        ({"size": (20, 26), "image_type": types.GRAY}, "`size` needs `image_type=types.RGB`"),
+        ({"interpolation": "area"}, "`interpolation` needs a `size`"),
+    ],
+)
+def test_wrong_sizes(clip: str, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((RuntimeError, ValueError), match=message):
+        _decode(clip, **arguments)
+
+
+def test_resizing_by_ffmpeg_on_a_gpu_is_refused() -> None:
+    with pytest.raises(ValueError, match="`size` needs `device='cpu'`"):
+        VideoDecoder({"size": [20, 26]}, device="mixed")
 
 
 def test_other_colour_spaces_are_refused(clip: str) -> None:

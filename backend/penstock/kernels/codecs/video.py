@@ -13,7 +13,7 @@ import itertools
 import weakref
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,7 +26,7 @@ from penstock.kernels.codecs.headers.video import CONTAINERS, CorruptVideoError,
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
 from penstock.kernels.codecs.video_engines import DecoderKind, engine_decoder, idle_decoders
 from penstock.kernels.codecs.video_frames import USUAL_RATE, sides, span_of
-from penstock.kernels.codecs.video_pixels import channels_of, write_pixels
+from penstock.kernels.codecs.video_pixels import FrameScaler, Scaling, channels_of, write_pixels
 from penstock.kernels.codecs.video_sound import SoundFormat, SoundTrack, has_sound
 from penstock.storage import ANYWHERE
 
@@ -72,8 +72,14 @@ class Clip(Protocol):
     def fill_sound(self, start: float, output: np.ndarray) -> None:
         """Decode what is heard from a time on, in seconds from the first frame, to float32 of shape (time, channels)."""
 
-    def fill(self, indices: Sequence[int], output: np.ndarray, image_type: DALIImageType = RGB) -> None:
-        """Decode the given frames to uint8 of shape (n, H, W, C)."""
+    def fill(
+        self,
+        indices: Sequence[int],
+        output: np.ndarray,
+        image_type: DALIImageType = RGB,
+        scaling: Scaling | None = None,
+    ) -> None:
+        """Decode frames to uint8 of shape (n, H, W, C), resized if there is a scaling."""
 
     def frames(self, indices: Sequence[int], image_type: DALIImageType = RGB) -> np.ndarray:
         """Decode the given frames to uint8 of shape (n, H, W, C)."""
@@ -330,11 +336,21 @@ class Video:
         self.fill(indices, output, image_type)
         return output
 
-    def fill(self, indices: Sequence[int], output: np.ndarray, image_type: DALIImageType = RGB) -> None:
-        """Decode the given frames to uint8 of shape (n, H, W, C)."""
+    def fill(
+        self,
+        indices: Sequence[int],
+        output: np.ndarray,
+        image_type: DALIImageType = RGB,
+        scaling: Scaling | None = None,
+    ) -> None:
+        """Decode frames to uint8 of shape (n, H, W, C), resized if there is a scaling."""
+        scaler = None if scaling is None else FrameScaler(scaling)
         for (first, *others), frame in self.decoded(indices):
             with self._reporting("convert"):
-                write_pixels(frame, image_type, output[first])
+                if scaler is None:
+                    write_pixels(frame, image_type, output[first])
+                else:
+                    scaler.write(frame, output[first])
             for place in others:
                 output[place] = output[first]
 
@@ -477,9 +493,17 @@ class _Isolated:
         self.fill(indices, output, image_type)
         return output
 
-    def fill(self, indices: Sequence[int], output: np.ndarray, image_type: DALIImageType = RGB) -> None:
-        """Decode the given frames to uint8 of shape (n, H, W, C)."""
+    def fill(
+        self,
+        indices: Sequence[int],
+        output: np.ndarray,
+        image_type: DALIImageType = RGB,
+        scaling: Scaling | None = None,
+    ) -> None:
+        """Decode frames to uint8 of shape (n, H, W, C), resized if there is a scaling."""
         arguments = self._arguments | {"indices": list(map(int, indices)), "image_type": int(image_type)}
+        if scaling is not None:
+            arguments["scaling"] = astuple(scaling)
         self._pool.run("decode_frames", "this video", self._encoded, arguments, output)
 
     @cached_property
@@ -515,10 +539,17 @@ def open_in_worker(
 
 
 def decode_in_worker(
-    data: np.ndarray, output: np.ndarray, token: int, pixels: int | None, indices: list[int], image_type: int
+    data: np.ndarray,
+    output: np.ndarray,
+    token: int,
+    pixels: int | None,
+    indices: list[int],
+    image_type: int,
+    scaling: tuple[int, int, str] | None = None,
 ) -> None:
     """Decode frames in the worker."""
-    _opened(data, token, pixels).fill(indices, output, DALIImageType(image_type))
+    video = _opened(data, token, pixels)
+    video.fill(indices, output, DALIImageType(image_type), None if scaling is None else Scaling(*scaling))
 
 
 def open_sound_in_worker(data: np.ndarray, output: None, token: int, pixels: int | None) -> SoundFormat | None:
@@ -601,13 +632,20 @@ def sound_rate(video: Clip) -> float:
 
 
 def fill_frames(
-    video: Clip, frames: list[int], fill: list[int], output: np.ndarray, image_type: DALIImageType = RGB
+    video: Clip,
+    frames: list[int],
+    fill: list[int],
+    output: np.ndarray,
+    image_type: DALIImageType = RGB,
+    scaling: Scaling | None = None,
 ) -> None:
-    """Write the given frames to ``output``."""
+    """Write frames to uint8 of shape (n, H, W, C), resized if there is a scaling; those outside the video are filled."""
     inside, outside = sides(frames)
     if not outside:
-        video.fill(frames, output, image_type)
+        video.fill(frames, output, image_type, scaling)
         return
     if inside:
-        output[inside] = video.frames([frames[place] for place in inside], image_type)
+        decoded = np.empty((len(inside), *output.shape[1:]), np.uint8)
+        video.fill([frames[place] for place in inside], decoded, image_type, scaling)
+        output[inside] = decoded
     output[outside] = np.asarray(fill, np.uint8)

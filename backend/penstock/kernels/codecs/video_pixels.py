@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +13,60 @@ from penstock.data_types import GRAY, RGB, DALIImageType, YCbCr
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
+FILTERS = ("area", "bicublin", "bicubic", "bilinear", "fast_bilinear", "gauss", "lanczos", "point", "sinc", "spline")
+"""The filters of FFmpeg's scaler, swscale, by its names."""
+
 IMAGE_TYPES = (RGB, GRAY, YCbCr)
 """The colour spaces that frames are converted to."""
 
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
 # Formats of planes with halved chroma, and the unit of their values on a scale to 255.
 _HALVED = {"yuv420p": 1.0, "yuvj420p": 1.0, "yuv420p10le": 1 / 4, "yuv420p12le": 1 / 16}
+
+
+# By default, PyAV from this version on converts each frame on as many threads as there are cores.
+_FIRST_PYAV_WITH_SCALER_THREADS = 17
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A size to which swscale resizes frames while it converts them to RGB.
+
+    Attributes:
+        height, width: of the results, in pixels.
+        filter: one of :data:`FILTERS`.
+    """
+
+    height: int
+    width: int
+    filter: str
+
+
+class FrameScaler:
+    """Resizes frames and converts them to RGB by swscale, whose tables are computed once for each format and size."""
+
+    def __init__(self, scaling: Scaling) -> None:
+        from av.video.reformatter import VideoReformatter
+
+        self._reformatter = VideoReformatter()
+        self._options: dict[str, Any] = {
+            "height": scaling.height,
+            "width": scaling.width,
+            "interpolation": scaling.filter.upper(),
+            "format": "rgb24",
+        }
+
+    def write(self, frame: VideoFrame, output: np.ndarray) -> None:
+        """Write a resized frame to uint8 of shape (H, W, 3)."""
+        output[...] = self._reformatter.reformat(frame, **self._options, **_on_this_thread()).to_ndarray()
+
+
+@functools.cache
+def _on_this_thread() -> dict[str, Any]:
+    """Return the options with which PyAV converts frames on the calling thread, as all versions before 17 do."""
+    import av
+
+    return {"threads": 1} if int(av.__version__.partition(".")[0]) >= _FIRST_PYAV_WITH_SCALER_THREADS else {}
 
 
 def channels_of(image_type: DALIImageType) -> int:
@@ -69,7 +119,7 @@ def write_pixels(frame: VideoFrame, image_type: DALIImageType, output: np.ndarra
         output: filled; uint8 of shape (H, W, C), contiguous.
     """
     if not has_halved_planes(frame):
-        rgb = frame.to_ndarray(format="rgb24")
+        rgb = frame.to_ndarray(format="rgb24", **_on_this_thread())
         if image_type == RGB:
             output[...] = rgb
         else:

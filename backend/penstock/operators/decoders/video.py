@@ -25,7 +25,7 @@ from penstock.kernels.codecs.video import (
     sound_shape,
 )
 from penstock.kernels.codecs.video_frames import PADDINGS, frames_at, frames_at_rate, padded
-from penstock.kernels.codecs.video_pixels import channels_of, check_image_type
+from penstock.kernels.codecs.video_pixels import FILTERS, Scaling, channels_of, check_image_type
 from penstock.operators.decoders._examples import encoded_videos
 from penstock.operators.decoders._images import check_encoded, encoded_bytes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 # A limit for resampling only: decoding has separate limits.
 _MAX_RESAMPLED_FRAMES = 1 << 24
+# FFmpeg's scaler takes larger ones, in principle; a frame of this size is larger than any in use.
+_MAX_SCALED_EXTENT = 1 << 14
 # Pixels per frame from which frames count as large.
 _MIN_PIXELS_OF_LARGE_FRAME = 1280 * 720
 _SPANS = ("start_frame", "sequence_length", "stride", "end_frame")
@@ -114,6 +116,14 @@ class VideoDecoder(Operator[_Opened, _Request]):
                 "Colour space of the frames: RGB, GRAY, or YCbCr in studio range. Not in DALI.",
             ),
             Argument(
+                "interpolation",
+                "string",
+                "bilinear",
+                "The filter with which frames are resized to `size`. Not in DALI.",
+                choices=FILTERS,
+                exempt="It needs a size.",
+            ),
+            Argument(
                 "pad_mode",
                 "string",
                 "constant",
@@ -129,6 +139,15 @@ class VideoDecoder(Operator[_Opened, _Request]):
                 tensor=True,
                 zero_dimensional=True,
                 example=8,
+            ),
+            Argument(
+                "size",
+                "int32[]",
+                None,
+                "Height and width to which FFmpeg's scaler (swscale) resizes frames while it converts them to RGB: frames are never "
+                "stored at full size, and equal those of PyAV's `VideoFrame.reformat`, not those of a `resize` that follows. On the "
+                "CPU only. Not in DALI.",
+                exempt="The scaler's rounding depends on the processor.",
             ),
             Argument(
                 "start_frame",
@@ -177,6 +196,27 @@ class VideoDecoder(Operator[_Opened, _Request]):
         if self.args["pad_mode"] not in PADDINGS:
             raise ValueError(f"Invalid pad_mode: {self.args['pad_mode']}. Use one of {', '.join(PADDINGS)}")
         check_image_type(self.args["image_type"])
+        self._scaling = self._scaling_asked_for() if self.given("size") else None
+        if self._scaling is None and self.given("interpolation"):
+            raise ValueError(
+                "`interpolation` needs a `size`; of a `resize` that follows, `interp_type` chooses the filter"
+            )
+
+    def _scaling_asked_for(self) -> Scaling:
+        size: list[int] = list(self.args["size"])
+        name = self.args["interpolation"]
+        if len(size) != 2 or not all(1 <= extent <= _MAX_SCALED_EXTENT for extent in size):
+            raise ValueError(f"`size` is a height and a width, each from 1 to {_MAX_SCALED_EXTENT}. Got: {size}")
+        if name not in FILTERS:
+            raise ValueError(f"`interpolation` is one of {', '.join(FILTERS)}. Got: {name!r}")
+        if self.args["image_type"] != RGB:
+            raise ValueError("`size` needs `image_type=types.RGB`: FFmpeg's scaler converts frames to RGB only")
+        if self.device != "cpu":
+            raise ValueError(
+                "`size` needs `device='cpu'`: FFmpeg's scaler works on the CPU. A `resize` can follow on the GPU"
+            )
+        height, width = size
+        return Scaling(height, width, name)
 
     def describe(self, workspace: Workspace[_Opened]) -> list[OutputSpec]:
         check_encoded(workspace)
@@ -210,7 +250,9 @@ class VideoDecoder(Operator[_Opened, _Request]):
             raise ValueError(f"Failed to create video decoder{source}. {video}") from video
         if isinstance(video, Exception):
             raise video
-        shape = *video.size, channels_of(self.args["image_type"])
+        scaling = self._scaling
+        extents = video.size if scaling is None else (scaling.height, scaling.width)
+        shape = *extents, channels_of(self.args["image_type"])
         frames = self._chosen(sample, video, shape, decoding.limits)
         sample.plan = _Request(video, frames)
         if not self.args["enable_audio"]:
@@ -268,12 +310,15 @@ class VideoDecoder(Operator[_Opened, _Request]):
     def _working_bytes(self, request: _Request) -> int:
         height, width = request.video.size
         # A worker process holds a second copy of the result.
-        result = len(request.frames) * height * width * channels_of(self.args["image_type"])
+        scaling = self._scaling
+        pixels = height * width if scaling is None else scaling.height * scaling.width
+        result = len(request.frames) * pixels * channels_of(self.args["image_type"])
         return result + video_bytes(height, width)
 
     def compute(self, sample: Sample[_Opened, _Request]) -> None:
         video, frames = sample.plan.video, sample.plan.frames
-        fill_frames(video, frames, self.args["fill_value"], sample.outputs[0], self.args["image_type"])
+        output, image_type = sample.outputs[0], self.args["image_type"]
+        fill_frames(video, frames, self.args["fill_value"], output, image_type, self._scaling)
         if self.args["enable_audio"]:
             _, heard, rate = sample.outputs
             fill_sound(video, frames, heard)
