@@ -79,7 +79,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--isolate", default="auto", help="the pipelines' isolate_decoders: auto, all or none")
     parser.add_argument("--max-pixels", type=int, default=Settings.max_pixels, help="of the pipelines; 0: no limit")
     parser.add_argument("--max-bytes", type=int, default=Settings.max_bytes, help="of the pipelines; 0: no limit")
-    parser.add_argument("--file-seconds", type=float, default=Bounds.seconds, help="that one file may take")
+    parser.add_argument(
+        "--file-seconds", type=float, default=Bounds.seconds, help="of processor time that one file may take"
+    )
     parser.add_argument("--file-mebibytes", type=int, default=Bounds.memory >> 20, help="that one file may take")
     parser.add_argument("--fences", action="store_true", help="put memory between pages that nobody may touch")
     parser.add_argument("--json", type=Path, help="where to write the summary")

@@ -38,6 +38,9 @@ def _view(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
             raise AssertionError("this was thought to be impossible")
         elif deed in (7, 8, 9):
             _hoard.append(np.zeros(1))
+        elif deed == 10:
+            while True:
+                pass
     array = _decode(encoded, whole)
     # State left by one file breaks the next one.
     if _begun and len(_hoard) and _hoard[-1].size == 1 and array.size and encoded.size % 2 == 0:
@@ -59,6 +62,6 @@ def _run_then(self: Running, *arguments: Any) -> Any:
 if __name__ == "__main__":
     decoder.view_npy = _view
     Running.run = _run_then  # type: ignore[method-assign]
-    # Allocating all this memory may take a second on a busy machine.
-    campaign = Campaign(7, ("npy",), bounds=Bounds(seconds=3.0, memory=400 << 20))
+    # Allocating all this memory may take a second.
+    campaign = Campaign(7, ("npy",), bounds=Bounds(seconds=2.0, memory=400 << 20))
     Path(sys.argv[1]).write_text(campaign.run(1280, 2).as_json())

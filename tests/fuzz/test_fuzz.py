@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.exhaustive
 
 HERE = Path(__file__).parent
 CASES = 20_000
+CASES_OF_CORE = 300_000
 
 
 def _fuzz(folder: Path, *arguments: str, **environment: str) -> dict[str, Any]:
@@ -60,6 +62,21 @@ def test_mutated_jpegs_between_fences(tmp_path: Path) -> None:
     summary = _fuzz(tmp_path, "--cases", "3000", "--seed", "12", "--formats", "jpeg", "--fences")
     assert not summary["failures"], json.dumps(summary["failures"], indent=1)
     assert summary["formats"]["jpeg"]["ok"] > 500
+
+
+@pytest.mark.timeout(600)
+def test_mutated_files_in_the_core(tmp_path: Path) -> None:
+    """The core's own parsers read nothing beyond files, and its PNG decoder makes the pixels that the specification says."""
+    command = ["make", "--no-print-directory", "fuzz-core", f"CASES={CASES_OF_CORE}", "SEED=13"]
+    done = subprocess.run(command, cwd=HERE.parents[1], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"seed 13: {CASES_OF_CORE} cases" in done.stdout
+    counts = dict(re.findall(r"(\w+): \d+ cases, (\d+) with a header", done.stdout))
+    decoded = int(re.findall(r"png: .* (\d+) decoded", done.stdout)[0])
+    # Without these, mutations would break all files, and nothing behind the headers would be reached.
+    assert min(map(int, counts.values())) > CASES_OF_CORE // 100
+    assert decoded > CASES_OF_CORE // 100
+    assert counts.keys() == {"jpeg", "png", "wav"}
 
 
 @pytest.mark.parametrize(("place", "deadly"), [(92, False), (93, True), (-1, True)])

@@ -25,6 +25,9 @@ from fuzzing.worker import READY, Job, Report, Worker, quiet, serve
 _fork = multiprocessing.get_context("fork")
 # Cases of lost processes are still run one by one for this many seconds when the time is over.
 _GRACE = 60.0
+_WAITING = 6
+"""How many times as long as it may compute a case may take: on a busy machine most of that is waiting for a processor."""
+_TICKS = os.sysconf("SC_CLK_TCK")
 _MOST_KEPT = 4
 """Cases that are kept of each kind of failure."""
 
@@ -34,7 +37,8 @@ class Bounds:
     """Limits of time and memory beyond which a case fails.
 
     Attributes:
-        seconds: that one case may take alone; a batch has four times as many.
+        seconds: of processor time that one case may take alone; a batch has four times as many. It ends in any case after six times as
+            long.
         memory: bytes that the process may hold with one case; a batch's processes are ended at four times as many.
     """
 
@@ -77,13 +81,14 @@ class Summary:
 
 @dataclass
 class _Slot:
-    """A slot for a process: the current one, its job, and when that started."""
+    """A slot for a process: the current one, its job, when that started, and the processor time spent by then."""
 
     log: Path
     process: Any = None
     connection: Connection | None = None
     job: Job | None = None
     since: float | None = None
+    computed: float = 0.0
 
 
 class Campaign:
@@ -185,7 +190,7 @@ class Campaign:
             while slot.job is not None and slot.connection.poll():
                 message = slot.connection.recv()
                 if message == READY:
-                    slot.since = time.monotonic()
+                    slot.since, slot.computed = time.monotonic(), _computed(slot.process.pid)
                 elif message.peak > self._bounds.memory:
                     # Another process takes the next job: this one may keep what it holds.
                     self._lost(slot, Outcome(MEMORY, f"the process held {message.peak >> 20} MiB", "at the end"))
@@ -199,8 +204,13 @@ class Campaign:
         if slot.job is None:
             return
         target = self.cases.target(slot.job.batch)
-        if slot.since is not None and time.monotonic() - slot.since > self._bounds.seconds * factor:
-            self._lost(slot, Outcome(HANG, f"no end after {self._bounds.seconds * factor:.0f} s", target))
+        seconds = self._bounds.seconds * factor
+        if slot.since is None:
+            took = computed = 0.0
+        else:
+            took, computed = time.monotonic() - slot.since, _computed(slot.process.pid) - slot.computed
+        if computed > seconds or took > seconds * _WAITING:
+            self._lost(slot, Outcome(HANG, f"no end after {took:.0f} s, {computed:.0f} s of processor time", target))
         elif _held(slot.process.pid) > self._bounds.memory * 4:
             self._lost(slot, Outcome(MEMORY, "the process was ended for the memory that it held", target))
 
@@ -277,6 +287,17 @@ def _how(slot: _Slot) -> Outcome:
     return Outcome(
         CRASH, f"{name}; the last that it wrote: {text[-300:] if not lines else text[:300]}", f"{name} {place}"
     )
+
+
+def _computed(process_id: int) -> float:
+    """Return seconds of processor time that a process and those that it waited for have spent."""
+    try:
+        # The name, in parentheses, may have spaces.
+        fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    # Fields 14 to 17 of proc(5), of which the first two are the number and the name.
+    return sum(map(int, fields[11:15])) / _TICKS
 
 
 def _held(process_id: int) -> int:
