@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.http
+from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -29,6 +31,13 @@ PIPELINE = """
 def half():
     images = fn.external_source(name="image", dtype=types.UINT8, ndim=3, layout="HWC")
     return fn.crop_mirror_normalize(fn.resize(images, size=(4, 4)), mean=[0.0] * 3, name="half")
+"""
+REDUCED = """
+@autoserialize
+@pipeline_def(batch_size=4)
+def half():
+    encoded = fn.external_source(name="encoded", dtype=types.UINT8, ndim=1)
+    return fn.resize(fn.decoders.image(encoded, scale="fast"), size=(16, 16), name="half")
 """
 SEALED = """
 mount -o remount,bind,ro / && mount -t tmpfs -o mode=1777 scratch "$TMPDIR" && exec "$@"
@@ -86,6 +95,18 @@ def test_nothing_but_the_temporary_folder_has_to_be_written(tmp_path: Path) -> N
     (tmp_path / "kernels").mkdir()
     with serving(tmp_path) as client:
         assert np.array_equal(halved(client), np.full((1, 3, 4, 4), 7.0, np.float32))
+
+
+def test_images_are_decoded_at_a_smaller_scale(tmp_path: Path) -> None:
+    add_model(tmp_path / "models", "half", 'backend: "penstock"\n', HEADER + REDUCED)
+    (tmp_path / "kernels").mkdir()
+    file = io.BytesIO()
+    Image.new("RGB", (250, 202), (40, 90, 200)).save(file, "JPEG", quality=95)
+    with serving(tmp_path) as client:
+        encoded = np.frombuffer(file.getvalue(), np.uint8)[None]
+        pixels = ask(client, "half", encoded=encoded).as_numpy("half")
+    assert pixels.shape == (1, 16, 16, 3)
+    assert np.abs(pixels - np.array([40.0, 90.0, 200.0])).max() <= 2
 
 
 def test_damaged_kernels_are_compiled_again(tmp_path: Path) -> None:
