@@ -94,7 +94,7 @@ fuzz: setup  ## Send mutated files through all served decoders (make fuzz ARGS="
 	PYTHONPATH=backend $(BIN)/python tests/fuzz/run.py $(ARGS)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/checked_kernels PYTHONPATH=backend $(BIN)/python tests/fuzz/run.py --formats jpeg --fences
 
-# Neither pipelines nor Python are involved: a million cases take some 20 seconds. What is found names its case, which CASES=1 FIRST=NUMBER
+# Neither pipelines nor Python are involved: a million cases take about a minute. What is found names its case, which CASES=1 FIRST=NUMBER
 # runs alone. Seeds have some kilobytes: whoever takes much memory for one believes a damaged header.
 PARSERS := image_headers image_decoder png recordings
 CASES := 10000000
