@@ -44,7 +44,7 @@ def digest_of(function: Function, options: object = None) -> str:
     """Return a digest of the code of a function and of the functions and constants that it refers to, by any number of
     steps.
 
-    It is the same in every process of one version of Python.
+    It is the same in every process of one version of Python, whatever the version of NumPy.
 
     Args:
         function: in Python.
@@ -128,8 +128,12 @@ def _constant(value: object) -> tuple[bytes, list[Function]]:
         return str(value).encode(), []
     if isinstance(value, type):
         members = list(map(str, value)) if issubclass(value, enum.Enum) else getattr(value, "_fields", None)
-        return repr((value.__module__, value.__qualname__, members)).encode(), []
-    if isinstance(value, (bool, int, float, complex, str, bytes, np.generic, np.dtype)) or value in (None, Ellipsis):
+        name = "bool" if value is np.bool_ else value.__qualname__
+        return repr((value.__module__, name, members)).encode(), []
+    if isinstance(value, np.generic):
+        # Versions of NumPy write scalars differently.
+        return repr((value.dtype.str, value.tobytes())).encode(), []
+    if isinstance(value, (bool, int, float, complex, str, bytes, np.dtype)) or value in (None, Ellipsis):
         return repr(value).encode(), []
     return repr(type(value)).encode(), []
 
