@@ -54,7 +54,7 @@ class Section:
         pictures: some or all of those that were sent.
         figures: rows of a table, the first with headings.
         width: of a picture on the page at least, in CSS pixels.
-        shape: of pictures: width / height.
+        shape: the aspect ratio of pictures, width / height.
     """
 
     title: str

@@ -28,7 +28,7 @@ class Line:
 
     Attributes:
         corners: x and y in pixels of the page, clockwise from the upper left, float32 of shape (4, 2).
-        text: of the line.
+        text: the line's text.
         score: how probable the text is.
     """
 

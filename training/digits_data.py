@@ -52,7 +52,7 @@ class Look:
     """How a digit becomes an encoded image.
 
     Attributes:
-        side: of the image, in pixels.
+        side: the image's side, in pixels.
         encoding: "PNG" or "JPEG".
         colour: three channels instead of one.
         quality: of a JPEG.

@@ -32,7 +32,7 @@ def accuracies(recognize: Callable[[np.ndarray], np.ndarray], batch_size: int) -
 
     Args:
         recognize: from images, (n, 1, 32, 32), to their digits, (n,).
-        batch_size: of the served pipeline.
+        batch_size: the served pipeline's batch size.
     """
     split = load_split()
     pipeline = load_pipeline(SERVED, batch_size=batch_size, num_threads=2, prefetch_queue_depth=1)

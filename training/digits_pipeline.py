@@ -24,7 +24,7 @@ def digits_pipeline(
     Args:
         files: encoded images of digits.
         labels: theirs.
-        batch_size: of the pipeline.
+        batch_size: the pipeline's batch size.
         augmented: in random order, each turned, moved, sized, inverted and compressed at random; else as they are.
         seed: of what is random.
     """

@@ -39,7 +39,7 @@ class State(NamedTuple):
     """What training changes.
 
     Attributes:
-        weights: of the network.
+        weights: the network's weights.
         statistics: running means and variances.
         first, second: Adam's moments.
         step: the number of steps so far.

@@ -56,7 +56,7 @@ def external_source(
             sequence.
         cycle: for iterables: True or ``"quiet"``: restart at the end; ``"raise"``: raise StopIteration at the end, and
             restart after ``reset``.
-        name: of the node; not possible together with ``num_outputs``.
+        name: the node's name; not possible together with ``num_outputs``.
         device: ``cpu`` or ``gpu``: where the data is needed.
         layout, dtype, ndim: of the data, for each output; other data is rejected.
         blocking: a run without data waits until another thread feeds some, instead of failing.

@@ -41,8 +41,8 @@ class OperatorWrapper(Described):
 
     Args:
         device: ``cpu``, ``gpu`` or ``mixed``.
-        name: of the instance.
-        arguments: of the operator; more can be given at the call.
+        name: the instance's name.
+        arguments: the operator's arguments; more can be given at the call.
     """
 
     _declared: Schema

@@ -31,7 +31,7 @@ def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: object) -> 
     """A feature with the same number of values in each record.
 
     Args:
-        shape: of the result; ``()`` for a number or a string.
+        shape: the result's shape; ``()`` for a number or a string.
         dtype: ``int64``, ``float32`` or ``string``.
         default_value: for values that a record lacks.
     """
@@ -76,8 +76,8 @@ def tfrecord(
     """Reads features of TFRecord files: a node for each name in ``features``.
 
     Args:
-        path: of the files.
-        index_path: of their indices: text files with the start and size of one record per line.
+        path: the files' path.
+        index_path: the paths of their indices: text files with the start and size of one record per line.
         features: to read, by name; see :func:`FixedLenFeature` and :func:`VarLenFeature`.
         arguments: of all readers: ``random_shuffle``, ``num_shards`` ...
     """

@@ -23,7 +23,7 @@ class Picture:
     """A picture as a file.
 
     Attributes:
-        content: of the file, WebP.
+        content: the bytes of the file, WebP.
         width, height: on the page, in pixels; small pictures are shown larger.
         note: what its colours mean, where that is not plain.
     """

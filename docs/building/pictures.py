@@ -48,8 +48,8 @@ class _Shown:
     """One input or output of a call.
 
     Attributes:
-        name: of the input, or "output".
-        samples: of the batch.
+        name: the input's name, or "output".
+        samples: the batch's samples.
         layout, dtype: of all samples.
     """
 

@@ -71,7 +71,7 @@ class Page:
     """A page.
 
     Attributes:
-        name: of the page.
+        name: the page's name.
         content: its file.
         lines: what is written on it.
     """
@@ -171,7 +171,7 @@ class Reference:
 
     Args:
         folder: of the model `ocr`, for its networks.
-        num_threads: of the networks.
+        num_threads: the networks' number of threads.
     """
 
     def __init__(self, folder: Path, num_threads: int = 1) -> None:

@@ -34,7 +34,7 @@ class Recording:
     """A recording.
 
     Attributes:
-        name: of the recording.
+        name: the recording's name.
         content: its file.
         words: what is said, in small letters.
     """

@@ -54,7 +54,7 @@ class Row:
     """One row.
 
     Attributes:
-        name: of the row.
+        name: the row's name.
         make: a file of its number.
         work: from a module and the encoded files to the output.
         peers: libraries that decode one file.

@@ -32,7 +32,7 @@ class Loop:
     """One row.
 
     Attributes:
-        name: of the row.
+        name: the row's name.
         make: from a module to what is run again and again.
         samples: in each run; 0: what is run is no batch.
     """

@@ -89,7 +89,7 @@ class Case:
     Attributes:
         operator: its name in `fn`, or "pipeline" for several.
         title: what is called, and on what.
-        sources: of its inputs.
+        sources: its inputs' sources.
         work: its call.
         peers: the same work in other libraries, by their names.
         dali: whether DALI's operator of this name takes these arguments.

@@ -39,7 +39,7 @@ class Pipeline:
     """One row: what is run on which batches.
 
     Attributes:
-        name: of the row.
+        name: the row's name.
         work: from ``(module, input)`` to the outputs.
         batch: the samples, in host memory.
         layout: of the samples.

@@ -44,7 +44,7 @@ class Reading:
     """One row.
 
     Attributes:
-        name: of the row.
+        name: the row's name.
         define: from a module, and the folder with the data, to the outputs.
         batch: samples in each run.
         beside: the kind of contents that other loaders read of the same samples; empty: none.

@@ -165,8 +165,8 @@ class Load:
     Attributes:
         model: who is asked.
         protocol: ``http``, ``grpc``, or ``shm`` for HTTP with tensors in shared memory.
-        images: of a request.
-        clients: of this process.
+        images: the number of images per request.
+        clients: the number of clients in this process.
         begin, end: when, by the system's clock.
     """
 

@@ -34,10 +34,10 @@ class Row:
     """One row.
 
     Attributes:
-        name: of the row.
-        side: of the images, in pixels.
+        name: the row's name.
+        side: the images' side, in pixels.
         work: from ``(module, images)`` to the output.
-        channels: of the images.
+        channels: the images' channels.
     """
 
     name: str

@@ -35,7 +35,7 @@ class Row:
     """One row.
 
     Attributes:
-        name: of the row.
+        name: the row's name.
         work: from ``(module, input)`` to the outputs.
         store: makes the samples that batches are drawn from.
         layout: of the samples.

@@ -56,10 +56,10 @@ class Decoding:
     """One row.
 
     Attributes:
-        name: of the row.
+        name: the row's name.
         define: from a module, the folder with the clips, and the device, to the outputs.
         batch: samples in each run.
-        frames: of a sample.
+        frames: a sample's frames.
         only_gpu: DALI's CPU does not have it.
     """
 

@@ -54,7 +54,7 @@ class Block:
     """A block of a page.
 
     Attributes:
-        language: of its fence.
+        language: the language of its fence.
         title: of the file that it is, if it is one.
         body: its text without the indentation.
         start, end: where the body lies in the page.

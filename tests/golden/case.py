@@ -20,9 +20,9 @@ class Case:
         define: called with ``nvidia.dali`` or ``penstock``; returns the outputs.
         exact: integers must be equal too, and floating point bit for bit.
         exact_on_gpu: as well with the inputs on the GPU; by default, as ``exact`` says.
-        tolerance: of floating point, as a fraction of the output's range.
+        tolerance: the tolerance for floating point, as a fraction of the output's range.
         iterations: how many batches are compared.
-        options: of the pipeline.
+        options: the pipeline's options.
         gpu: it runs with its inputs on the GPU, too.
         phrase: what the message of the error has in it that both raise; programs look for some of DALI's.
     """

@@ -23,10 +23,10 @@ def tiff(
 
     Args:
         pixels: of shape (H, W, C); three or four channels are colours, others grey and more.
-        bits: of a value.
+        bits: the bits of a value.
         planar: one plane after the other.
         kind: of the values.
-        order: of the bytes.
+        order: the bytes' order.
         extra: what channels beyond the colours mean: 0: nothing that is known, 2: alpha.
     """
     height, width, channels = pixels.shape

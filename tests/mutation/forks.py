@@ -52,10 +52,10 @@ def run_pytest(
     """Runs tests in a fork, which and whose processes end with it.
 
     Args:
-        arguments: of pytest.
-        variables: of the environment, from which :func:`loading.install` takes what to load.
+        arguments: command-line arguments for pytest.
+        variables: environment variables, from which :func:`loading.install` takes what to load.
         seconds: after which it ends.
-        plugins: of pytest.
+        plugins: plugins for pytest.
         log: a file for what it writes.
 
     Returns:

@@ -63,7 +63,7 @@ class Mutant:
     """One change.
 
     Attributes:
-        line: of the source.
+        line: the line in the source.
         before, after: the code that is changed.
     """
 

@@ -188,8 +188,8 @@ class Recorder:
     """Plugin of pytest that writes which functions each test reaches.
 
     Args:
-        folder: of the marks.
-        names: of the functions, by byte.
+        folder: the marks' folder.
+        names: the functions' names, by byte.
         result, digest: the file to write, and what it is valid for.
     """
 

@@ -59,7 +59,7 @@ class Class(NamedTuple):
     """A processor of transformers.
 
     Attributes:
-        name: of the class.
+        name: the class's name.
         kind: what it takes.
         key: the setting that names it in a configuration.
         types: the model types whose processor it is.

@@ -40,7 +40,7 @@ class Call:
     """A call of both.
 
     Attributes:
-        ours: of an operator.
+        ours: the answers of our operator.
         theirs: of OpenCV; gives an image as large as ours.
         image: (H, W, C); to operators that take planes, as those if ``planar``.
     """

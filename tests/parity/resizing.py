@@ -29,7 +29,7 @@ class Case:
     Attributes:
         library: whose function is called.
         reference, interpolation: whose arithmetic to follow.
-        shape: of the image, (H, W, C).
+        shape: the image's shape, (H, W, C).
         planar: the image is given to us as planes.
         floats: it is of float32, between 0 and 1, not of uint8.
         asked: arguments of ours; those of the library follow from them.

@@ -45,11 +45,11 @@ class Model:
     """A model folder of ours.
 
     Attributes:
-        definition: of its pipeline; empty: it is an ensemble.
+        definition: its pipeline's definition; empty: it is an ensemble.
         config: what its configuration has beside the backend.
         files: further files beside its configuration.
         functions: that the pipeline calls.
-        ranks: of its outputs, where they are not found by a run with made data.
+        ranks: the ranks of its outputs, where a run with generated data does not find them.
     """
 
     definition: str

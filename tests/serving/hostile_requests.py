@@ -39,7 +39,7 @@ class Target:
 
     Attributes:
         address: ``host:port``.
-        model: of the requests.
+        model: the model that requests go to.
         headers: sent with each request, e.g. a key.
     """
 

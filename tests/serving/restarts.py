@@ -47,7 +47,7 @@ class Findings:
         descriptors: files open in the supervisor, after the first start and at the end.
         threads: of the supervisor, likewise.
         resident_mib: of the supervisor, likewise.
-        exit_status: of the command, after SIGTERM.
+        exit_status: the command's exit status, after SIGTERM.
         left: what was left behind.
     """
 
@@ -174,7 +174,7 @@ def run(folder: Path, period: float, seconds: float, clients: int) -> Findings:
     Args:
         folder: for the server's files.
         period: seconds between two kills.
-        seconds: of the run, from the first right answers.
+        seconds: the seconds that it ran after the first right answers.
         clients: that send requests all the while.
     """
     command = Command(folder)

@@ -34,7 +34,7 @@ def add_model(
 
     Args:
         repository: where.
-        name: of the model.
+        name: the model's name.
         config: the text of its configuration.
         source: what is in its file.
         filename: of that.

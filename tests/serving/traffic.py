@@ -190,7 +190,7 @@ class Reloads:
     """Loads one model after the other again, as if its file had been edited, while traffic runs.
 
     Args:
-        control: of the server, whose model-control mode is ``explicit``.
+        control: the server's control, whose model-control mode is ``explicit``.
         repository: whose files it touches, so that loading is more than a formality.
         every: seconds between two.
 

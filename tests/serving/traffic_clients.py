@@ -28,10 +28,10 @@ class Answer:
     """An answer of a server: tensors, or an error.
 
     Attributes:
-        identity: of the request, as the server gives it back; empty in errors.
+        identity: the request's identity, as the server gives it back; empty in errors.
         tensors: by name.
         status: of gRPC; ``OK`` where all went well.
-        message: of the error.
+        message: the error's message.
     """
 
     identity: str = ""

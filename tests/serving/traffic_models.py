@@ -205,8 +205,8 @@ def write_repository(folder: Path, instances: int = 1, delay_us: int = 1000, cac
     """Write the models, and return the folder.
 
     Args:
-        folder: of the repository.
-        instances: of every pipeline; `twins` has one more.
+        folder: the repository's folder.
+        instances: the number of instances of each pipeline; `twins` has one more.
         delay_us: how long a request waits for others to share its batch.
         cached: also one whose responses Triton's cache keeps.
     """

@@ -47,7 +47,7 @@ class Settings:
         models: asked in turn.
         pause: seconds between a client's requests.
         single: the good requests hold one sample each.
-        seed: of the random numbers.
+        seed: the seed of the random numbers.
         number, processes: which of how many processes this is.
     """
 

@@ -73,7 +73,7 @@ class Request:
         tensors: its inputs.
         expected: the right answer, all of it, or the error.
         outputs: the outputs that it asks for; empty for all.
-        parameters: of the request.
+        parameters: the request's parameters.
     """
 
     kind: str
@@ -146,7 +146,7 @@ class RequestMaker:
     """Makes requests, each with an identity of its own.
 
     Args:
-        seed: of the random numbers; other seeds make other identities too.
+        seed: the seed of the random numbers; other seeds make other identities too.
         number, makers: which of how many that share a seed, each with identities of its own.
         models: asked in turn; bad requests go to them, or to a model that does not exist.
         single: all good requests hold one sample.

@@ -150,7 +150,7 @@ def auto_augment(
         fill_value, interp_type: of warped images.
         max_translate_abs, max_translate_rel: the largest offset, in pixels (by default 250) or, with ``shape``, as a
             fraction of the extent (by default 1).
-        seed: of the draws.
+        seed: the draws' seed.
 
     >>> images = auto_augment(images, "svhn", shape=(32, 32))  # doctest: +SKIP
     """

@@ -43,7 +43,7 @@ def rand_augment(
         fill_value, interp_type: of warped images.
         max_translate_abs, max_translate_rel: the largest offset, in pixels (by default 100) or, with ``shape``, as a
             fraction of the extent (by default 100 / 224).
-        seed: of the draws.
+        seed: the draws' seed.
         monotonic_mag: a larger bin is a stronger augmentation; False: as in the paper.
         excluded: names of augmentations to leave out.
 

@@ -32,7 +32,7 @@ def trivial_augment_wide(
         fill_value, interp_type: of warped images.
         max_translate_abs, max_translate_rel: the largest offset, in pixels (by default 32) or, with ``shape``, as a
             fraction of the extent (by default 1).
-        seed: of the draws.
+        seed: the draws' seed.
         excluded: names of augmentations to leave out.
 
     >>> images = trivial_augment_wide(images)  # doctest: +SKIP

@@ -71,11 +71,11 @@ class StageRecords:
     Attributes:
         kind: what it does.
         records: a struct for each sample, contiguous.
-        shapes: of the outputs: int64 of shape (samples, rank).
-        element_bytes: of the outputs.
+        shapes: the outputs' shapes: int64 of shape (samples, rank).
+        element_bytes: the bytes of one element of each output.
         compute: address of the kernel; 0 for placements.
         covers, reads: addresses of kernels that change a region of the output to the one that is computed, or read; 0: the same.
-        group: of a pointwise stage: elements of the last dimension that are computed together.
+        group: the elements of the last dimension that a pointwise stage computes together.
         reads_neighbours: whether all that it reads has to be there before it begins.
         permutation: for each dimension of the output, that of the input; empty: the same.
         strided: whether a kernel of parts reads parts of any strides; otherwise they are contiguous.
@@ -147,7 +147,7 @@ def compute_part(stage: StageRecords, source: np.ndarray, target: np.ndarray) ->
     """Compute a part of the output of one sample, as :func:`run_chain` does.
 
     Args:
-        stage: of one sample.
+        stage: one sample's stage.
         source: a ``PART``: what the stage reads of its input for that, at least.
         target: a ``PART``: all that the stage covers.
     """
@@ -212,8 +212,8 @@ class Chain:
 
         Args:
             sources, targets: addresses of contiguous samples, int64; ``sources`` None: each sample is computed by :meth:`run_sample`.
-            shapes: of the sources: int64 of shape (samples, rank), contiguous.
-            element_bytes: of the sources.
+            shapes: the sources' shapes: int64 of shape (samples, rank), contiguous.
+            element_bytes: the bytes of one element of each source.
             stages: of the same samples, in order.
         """
         samples, rank = shapes.shape
@@ -296,8 +296,8 @@ def run_chain(
 
     Args:
         sources, targets: addresses of contiguous samples, int64.
-        shapes: of the sources: int64 of shape (samples, rank), contiguous.
-        element_bytes: of the sources.
+        shapes: the sources' shapes: int64 of shape (samples, rank), contiguous.
+        element_bytes: the bytes of one element of each source.
         stages: of the same samples, in order.
         threads: that share the samples, at most; for little work there are fewer.
         cores: to which threads are bound in turn as long as they work, the calling one first; None: they are not bound.

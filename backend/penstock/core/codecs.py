@@ -166,7 +166,7 @@ def decode_png(
         library: what inflates it.
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
         anchor: where the region begins, in rows and columns.
-        space: of the pixels.
+        space: the pixels' colour space.
         output: filled; (H, W, C) of the region, contiguous; uint16 for files of 16 bits, otherwise uint8.
 
     Returns:
@@ -203,8 +203,8 @@ def prepare_jpegs(
 
     Args:
         addresses, sizes: of the files, sizes in bytes: int64, contiguous.
-        channels: of the decoded images.
-        max_pixels: of an image; 0: any number.
+        channels: the decoded images' channels.
+        max_pixels: the largest number of pixels of an image; 0: any number.
 
     Returns:
         The bytes that the decoded images take together, 0 if a file is of another kind; an :data:`ENCODED_IMAGE` for each, whose output
@@ -286,7 +286,7 @@ class ImageDecoder:
         spares_baseline: baseline JPEGs that the first rejects are left alone.
 
     Attributes:
-        address: of the decoder.
+        address: the decoder's address.
         close: ends it.
 
     Raises:

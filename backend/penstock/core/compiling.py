@@ -36,8 +36,8 @@ class NativeLibrary:
     """A library of ours.
 
     Attributes:
-        name: of its file.
-        folder: of its sources: in ``backend`` of a checkout, or in ``native`` of an installed package.
+        name: its file's name.
+        folder: its sources' folder: in ``backend`` of a checkout, or in ``native`` of an installed package.
         flags: for the compiler, besides those of all libraries.
     """
 

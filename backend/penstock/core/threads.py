@@ -47,7 +47,7 @@ class BackgroundThreads:
     """Threads that run jobs and take shares of work without ever taking the GIL; a single one runs jobs in order.
 
     Args:
-        name: of the threads, as debuggers show it: at most 15 characters.
+        name: the threads' name, as debuggers show it: at most 15 characters.
         count: how many.
 
     Raises:

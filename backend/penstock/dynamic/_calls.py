@@ -31,7 +31,7 @@ class Face:
     """The properties shared by all calls of an operator.
 
     Args:
-        schema: of the operator.
+        schema: the operator's schema.
         path: its name below ``penstock.dynamic``.
     """
 
@@ -156,7 +156,7 @@ def call(
         face: of the operator.
         inputs: tensors and batches, or what can be made one; None counts as not given.
         arguments: by name; None counts as not given. ``rng``: the generator for a random operator.
-        batch_size: of the results; by default that of the batches among inputs and arguments. None: tensors.
+        batch_size: the results' batch size; by default that of the batches among inputs and arguments. None: tensors.
         device: where to run; by default where the inputs are.
 
     Returns:

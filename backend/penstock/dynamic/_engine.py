@@ -49,7 +49,7 @@ def bind(
     """Make an operator.
 
     Args:
-        schema: of the operator.
+        schema: the operator's schema.
         device: ``cpu``, ``gpu`` or ``mixed``.
         inputs: how many there will be.
         arguments: names of those that will come as tensors.

@@ -43,8 +43,8 @@ class ExternalSource:
         cycle: what to do at the end of an iterable: ``"no"``: StopIteration, from then on; ``"raise"``: StopIteration, and
             then begin again; ``"quiet"``: begin again.
         device: where to put the data.
-        layout: of the outputs: one, or one for each.
-        dtype: of the outputs: one, or one for each.
+        layout: the outputs' layout: one, or one for each.
+        dtype: the outputs' dtype: one, or one for each.
 
     >>> source = ExternalSource([[1, 2], [3, 4]], cycle="quiet")
     >>> [int(source()[0]) for _ in range(3)]
@@ -129,7 +129,7 @@ class ExternalSource:
         is lost.
 
         Args:
-            batch_size: of the batches; a source that gives tensors has them repeated.
+            batch_size: the batches' size; a source that gives tensors has them repeated.
             ctx: to run with; by default the current one.
 
         Yields:

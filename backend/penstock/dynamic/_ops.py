@@ -34,10 +34,10 @@ class Operator:
 
     Args:
         max_batch_size: accepted for DALI's programs.
-        name: of the instance.
+        name: the instance's name.
         device: where it runs.
         num_inputs: accepted for DALI's programs.
-        arguments: of the operator; more can be given at the call.
+        arguments: the operator's arguments; more can be given at the call.
     """
 
     _face: ClassVar[Face]
@@ -60,8 +60,8 @@ class Operator:
 
         Args:
             inputs: tensors, batches, or what can be made one.
-            batch_size: of the results, if there are no inputs to determine it.
-            arguments: of the operator, and ``rng``, the generator of a random one.
+            batch_size: the results' batch size, if there are no inputs to determine it.
+            arguments: the operator's arguments, and ``rng``, the generator of a random one.
         """
         given = self._arguments | {name: value for name, value in arguments.items() if value is not None}
         return call(self._face, inputs, given, batch_size, self._device)

@@ -86,7 +86,7 @@ class Invocation:
     Args:
         work: what to do.
         context: to run it with.
-        batch_size: of the results; None: each is a single tensor.
+        batch_size: the results' batch size; None: each is a single tensor.
     """
 
     __slots__ = ("__weakref__", "_context", "_error", "_results", "_site", "_sketch", "_work", "batch_size", "devices")

@@ -65,12 +65,12 @@ class Reader:
     """Reads a data set. :meth:`next_epoch` goes through it once.
 
     Args:
-        max_batch_size: of its batches, where :meth:`next_epoch` is given none.
-        name: of the instance.
+        max_batch_size: the largest size of its batches, where :meth:`next_epoch` gets none.
+        name: the instance's name.
         device: where it runs.
         num_inputs: accepted for DALI's programs.
         enable_checkpointing: :meth:`get_state` will be used.
-        arguments: of the reader.
+        arguments: the reader's arguments.
     """
 
     _face: ClassVar[Face]
@@ -171,7 +171,8 @@ class Reader:
         The iterator has to be used up before the next one is made.
 
         Args:
-            batch_size: of the batches; by default ``max_batch_size``, and without that, single samples are read.
+            batch_size: the batches' batch size; by default ``max_batch_size``, and without that, single samples are
+                read.
             ctx: to run with; by default the current one.
             capture: trace the loop's first step into a pipeline, which computes the later ones ahead
                 (:mod:`penstock.dynamic.capture`). A reader is always used with it, or always without.
@@ -292,7 +293,7 @@ class _ReaderRoot:
 
     Args:
         reader: the reader.
-        batch_size: of the loop.
+        batch_size: the loop's batch size.
     """
 
     def __init__(self, reader: Reader, batch_size: int) -> None:

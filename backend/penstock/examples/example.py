@@ -21,7 +21,7 @@ class Example:
     """Models that make up one example.
 
     Attributes:
-        name: of the example, e.g. ``imagenet``.
+        name: the example's name, e.g. ``imagenet``.
         summary: one sentence on what it answers.
         models: the names of its model folders, the one that clients call first.
         packages: where its weights are.

@@ -34,10 +34,10 @@ def write_network(
     """Write a model folder for a network, whose inputs and outputs have the batch as their first dimension.
 
     Args:
-        folder: of the model.
+        folder: the model's folder.
         network: to run.
         max_batch: samples that run together, at most.
-        labels: of the classes, for outputs that have them.
+        labels: the classes' labels, for outputs that have them.
     """
     version = folder / "1"
     version.mkdir(parents=True)

@@ -38,7 +38,7 @@ def call_operator(
         arguments: by name; None counts as not given.
         device: by default ``gpu`` if an input is on the GPU, otherwise ``cpu``, as for what only the CPU computes of inputs
             on either device.
-        name: of the instance.
+        name: the instance's name.
         display: the operator's name in messages.
         payload: see :class:`~penstock.graph.nodes.OpNode`.
         sites: the user's lines, for messages; by default the current ones.
@@ -108,9 +108,9 @@ def constant_node(
 
     Args:
         value: a number, or an array or flat sequence of them; values out of the type's range are clamped.
-        dtype: of the result; by default the value's, with 64-bit values of Python and numpy becoming 32-bit.
-        shape: of the result; a single value is repeated.
-        name: of the operator.
+        dtype: the result's dtype; by default the value's, with 64-bit values of Python and numpy becoming 32-bit.
+        shape: the result's shape; a single value is repeated.
+        name: the operator's name.
     """
     merged = arguments | constant_arguments(value, dtype, shape, layout)
     node: DataNode = call_operator("Constant", (), merged, device=device, name=name)

@@ -19,7 +19,7 @@ class Branch:
     Attributes:
         predicate: decides which samples go to which branch.
         side: the branch that is open: True, False, or None between the branches.
-        splits: of the nodes used inside: the parts for True and False.
+        splits: the splits of the nodes that are used inside: their parts for True and for False.
         sites: the user's lines of the statement, for messages.
         produced: names of the nodes made inside each branch, which are not split again.
     """

@@ -60,7 +60,7 @@ def to_svg(
 
     Args:
         operators: each after those that it depends on.
-        outputs: of the pipeline.
+        outputs: the pipeline's outputs.
         changed: names of the operators to highlight.
         links: link targets of operators, by name.
     """

@@ -30,7 +30,7 @@ class OpNode:
     """An operator in a graph.
 
     Attributes:
-        schema: of the operator.
+        schema: the operator's schema.
         name: unique in the pipeline; also names its outputs.
         device: ``cpu``, ``gpu`` or ``mixed``.
         inputs: the positional inputs.

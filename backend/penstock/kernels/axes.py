@@ -14,8 +14,8 @@ def resolve_axes(
     Args:
         axes: indices; negative ones count from the end.
         axis_names: letters of the layout; they take precedence over ``axes``.
-        layout: of the data.
-        ndim: of the data.
+        layout: the data's layout.
+        ndim: the data's number of dimensions.
         repeated: allow a dimension to be given more than once.
 
     Raises:

@@ -43,7 +43,7 @@ def hue_saturation_value(
 
     Args:
         hue, saturation, value: of each image, or one for all.
-        factor: of the result; by default 1.
+        factor: the factor of the result; by default 1.
 
     Returns:
         float32 of shape (images, 3, 3), with one row if it is for all images.

@@ -34,7 +34,7 @@ class SizeArguments(NamedTuple):
         least, most: bounds, of a side, of pixels, of patches or of tiles.
         canvases: canvases to choose from: (height, width).
         tile: extents of a tile: (height, width).
-        frames: of a video.
+        frames: a video's frames.
     """
 
     factor: int = 1

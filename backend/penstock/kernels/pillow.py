@@ -276,7 +276,7 @@ def affine(
         terms: six or eight: where each output pixel comes from.
         kind: of :data:`FILTERS`.
         fill: where it comes from outside; a value for each channel, or for all.
-        extents: of the output, height and width.
+        extents: the output's height and width.
 
     Raises:
         ValueError: there is no such filter for warps.

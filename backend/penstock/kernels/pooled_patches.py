@@ -11,7 +11,7 @@ class Crops(NamedTuple):
     """How a canvas is cut.
 
     Attributes:
-        patches: of a crop, on a side.
+        patches: the number of patches per side of a crop.
         before, after: how many of these, at its begin and at its end, belong to the neighbour where there is one.
         pool: rows and columns of patches that become one token.
     """

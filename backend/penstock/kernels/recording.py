@@ -34,8 +34,8 @@ class Signature(NamedTuple):
 
     Attributes:
         kind: how it is called.
-        name: of the kernel.
-        types: of its arguments, as :mod:`penstock.kernels.cpu.signatures` writes them.
+        name: the kernel's name.
+        types: its arguments' types, as :mod:`penstock.kernels.cpu.signatures` writes them.
     """
 
     kind: Kind

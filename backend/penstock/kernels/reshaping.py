@@ -24,7 +24,7 @@ def reshaped(
     """Return the output's extents.
 
     Args:
-        shape: of the input.
+        shape: the input's shape.
         wanted: extents of the output; a negative one is inferred. None: those of ``src_dims``.
         relative: ``wanted`` are factors of the corresponding input extents.
         src_dims: the input dimension of each output extent; -1: none, of extent 1.

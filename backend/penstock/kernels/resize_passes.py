@@ -43,7 +43,7 @@ class Passes(NamedTuple):
     Attributes:
         order: the axes, in the order of passes.
         size_out: extents of the output.
-        filters: of the axes.
+        filters: the axes' filters.
         singles, wholes: descriptions of the axes, as in :func:`penstock.kernels.cpu.axis_passes.fill_passes`.
     """
 
@@ -82,7 +82,7 @@ class Passes(NamedTuple):
         :func:`penstock.kernels.cpu.axis_passes.fill_rests`.
 
         Args:
-            channels: of the pixels.
+            channels: the pixels' channels.
             dtype: to which they are rounded.
         """
         from penstock.kernels.cpu.axis_passes import RESTS, fill_rests

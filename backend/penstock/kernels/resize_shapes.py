@@ -126,7 +126,7 @@ def torchvision_sizes(extents: np.ndarray, requested: np.ndarray, mode: str, mos
     """Return the extents (height, width) for a requested length of one side, truncating the other like torchvision.
 
     Args:
-        extents: of the images, float64, one row for each.
+        extents: the images' extents, float64, one row for each.
         requested: the requested length, twice in each row; one row for each image, or one for all.
         mode: `not_smaller`, the shorter side is given; `not_larger`, the longer one.
         most: the maximum length of the longer side, or empty.

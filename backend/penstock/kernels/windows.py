@@ -90,10 +90,10 @@ def crop_regions(
     """Return the anchors and extents of crops, int64, one row for each array.
 
     Args:
-        shapes: of the arrays, int64, one row for each.
+        shapes: the arrays' shapes, int64, one row for each.
         wanted: integral extents, float64; below 1: the whole dimension. One row for each array, or one for all.
         positions: for each dimension, from 0 (at the start) to 1 (at the end). One row for each array, or one for all.
-        rounding: of anchors: one of :data:`ROUNDINGS`.
+        rounding: how anchors are rounded: one of :data:`ROUNDINGS`.
 
     Raises:
         RuntimeError: a position is out of range.

@@ -22,7 +22,7 @@ class Comparison(NamedTuple):
     Attributes:
         library: `pil`, `torchvision` and `opencv`: of `fn.resize`; `pillow_function`: of that operator; `opencv_function`: of
             operators with `reference="opencv"`; `transforms`: of `penstock.plugin.torchvision`; `transformers`: of `penstock.presets`.
-        versions: of the library, and of what it computes with.
+        versions: the versions of the library and of what it computes with.
         what: the filter, or the configuration.
         cases: random ones that were compared.
         values: in all their results.

@@ -17,7 +17,7 @@ class Applied:
     """The effect of one pass.
 
     Attributes:
-        name: of the pass.
+        name: the pass's name.
         before, after: the graph.
         changes: in the order they were made.
     """

@@ -40,7 +40,7 @@ class AsCurrent(AbstractContextManager[None]):
 
     Args:
         reference: returns the pipeline.
-        scope: of its definition.
+        scope: its definition's scope.
     """
 
     def __init__(self, reference: Callable[[], Any], scope: Scope) -> None:

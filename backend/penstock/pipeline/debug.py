@@ -29,7 +29,7 @@ class DataNodeDebug(DataNode):
     It can be used like a node: in arithmetic, comparisons, indexing, as an input or an argument.
 
     Args:
-        node: of the graph.
+        node: the graph's node.
         batch: its data.
         move: copies data to a device.
     """

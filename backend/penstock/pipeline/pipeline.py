@@ -53,7 +53,7 @@ class Pipeline(SettingsAttributes):
         batch_size: the largest number of samples in a batch.
         num_threads: CPU threads.
         device_id: the GPU; None: the current one if the graph uses a GPU, otherwise none.
-        seed: of the random operators; None: a new one at each build.
+        seed: the random operators' seed; None: a new one at each build.
         exec_pipelined, exec_async: prefetch batches ahead of the consumer; False: compute each on request.
         prefetch_queue_depth: batches to prefetch; for ``{"cpu_size": x, "gpu_size": y}`` the greater of both.
         bytes_per_sample: a hint on buffer sizes; buffers grow as needed.
@@ -397,7 +397,7 @@ class Pipeline(SettingsAttributes):
         Args:
             data_node: the external source's name or node.
             data: an array whose first dimension is the batch, a list of samples, or a tensor list; on the CPU or GPU.
-            layout: of a sample.
+            layout: a sample's layout.
             cuda_stream: the stream of the GPU data.
 
         Raises:

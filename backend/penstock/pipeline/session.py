@@ -30,7 +30,7 @@ class Session:
     """The state of a pipeline while it runs. It outlives executors: a closed pipeline can run again.
 
     Args:
-        settings: of the pipeline.
+        settings: the pipeline's settings.
 
     Attributes:
         queue: the batches on their way; None before the pipeline is built and after it is closed.
@@ -38,11 +38,11 @@ class Session:
         feeds: the steps to feed, by name.
         readers: the readers, by name.
         skipped: the samples that the pipeline went on without.
-        kept: of the batch taken last, if some of its samples were skipped or replaced; as ``Result`` has it.
-        epoch: of the started batches.
+        kept: the samples kept of the batch that was taken last, if some were skipped or replaced; as ``Result`` has it.
+        epoch: the epoch of the started batches.
         exhausted: a source is at its end.
         failed: a batch of the epoch raised an error.
-        position: of the consumer; prefetching runs ahead of it.
+        position: the consumer's position; prefetching runs ahead of it.
         iterator_state: the state of an iterator in the checkpoint from which the pipeline continues.
         restored: whether it continues from a checkpoint.
         api_check: whether mixing the APIs for running a pipeline is rejected.
@@ -152,7 +152,7 @@ class Session:
         """Starts the next batch (at first, as many as are prefetched).
 
         Args:
-            queue: of the batches.
+            queue: the batches' queue.
             before_batch: called before each batch.
             completes: a batch is taken next; see :meth:`BatchQueue.schedule`.
         """

@@ -21,7 +21,7 @@ class Definition:
 
     Attributes:
         scope: shared by these calls.
-        outputs: of each run, as given; None: not known yet.
+        outputs: the outputs of each run, as they were requested; None: not known yet.
     """
 
     def __init__(self) -> None:

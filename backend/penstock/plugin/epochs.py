@@ -162,7 +162,7 @@ class ReaderEpoch(Epoch):
 
     Attributes:
         samples: in the data set.
-        shards: of the data set.
+        shards: the data set's shards.
         padded: whether readers fill a shard's last batch with its last sample.
         sticks_to_shard: whether readers stay in their shards.
         shard_ids: the shard of each pipeline.

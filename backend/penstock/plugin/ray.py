@@ -56,7 +56,7 @@ def map_pipeline(
         batch_size: rows that are processed together.
         concurrency: how many actors there are, or the least and the most.
         num_cpus, num_gpus: the resources of each actor; with GPUs the pipeline's ``device_id`` is 0.
-        settings: of the pipeline. With ``on_error="skip"``, rows that cannot be read are dropped.
+        settings: the pipeline's settings. With ``on_error="skip"``, rows that cannot be read are dropped.
 
     Raises:
         ValueError: no inputs or outputs are named, or the batch size is not positive.

@@ -146,7 +146,7 @@ class LetterboxFamily(Family):
         size: `height` and `width` of the result.
         padding_value: the gray beside the image.
         auto: the result is reduced by whole multiples of `stride` that would only be padding.
-        stride: of the model, in pixels.
+        stride: the model's stride, in pixels.
         scale_fill: the image fills the result, unless `auto` is set.
         scaleup: whether images are enlarged.
         center: whether the image is in the middle, or else in the upper left corner.

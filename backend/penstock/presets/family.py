@@ -285,7 +285,7 @@ def settings_from(
     Args:
         defaults: the class's default settings.
         given: the configuration.
-        name: of the class.
+        name: the class's name.
         vocabulary: settings of all classes, which are not taken for misspelled ones.
 
     Raises:

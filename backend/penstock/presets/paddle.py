@@ -90,7 +90,8 @@ class TextLineFamily(ImageFamily):
         pad_size: `height` and `width` to which narrow lines are padded with zeros.
         max_image_width: the largest width of a line.
         character_list: accepted without effect: it is used after the model.
-        line_width: of a call, not of a configuration: the width of all its lines; 0: each line's width follows from its size.
+        line_width: the width of all lines, an argument of the call that no configuration has; 0: each line's width
+            follows from its size.
         is_v6: resize bytes without antialiasing, and take channels in BGR order.
     """
 

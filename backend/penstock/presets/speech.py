@@ -22,7 +22,7 @@ class SoundFamily(Family):
     """Base class of families of sounds.
 
     Attributes:
-        sampling_rate: of the sound, in Hz.
+        sampling_rate: the sound's sampling rate, in Hz.
         padding_value: the value after its end.
         padding_side: must be `right`.
         return_attention_mask: whether a mask distinguishes sound from padding.

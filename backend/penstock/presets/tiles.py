@@ -350,7 +350,7 @@ class OcrFamily(ImageFamily):
         tile_size: extent of a tile, and of the square where there are none.
         crop_to_patches: whether there may be tiles.
         min_patches, max_patches: limits of their number.
-        background_color: of the square.
+        background_color: the colour around the image in the square.
     """
 
     resample: int = 3

@@ -428,7 +428,7 @@ class ErnieVideoFamily(VideoFamily):
     """Videos of ERNIE 4.5, of an even number of frames: the last one is repeated.
 
     Attributes:
-        size: of a frame.
+        size: a frame's size.
         draw_on_frames: must be false: no preset draws the time on frames.
         font: accepted without effect: it is read only with `draw_on_frames`.
     """

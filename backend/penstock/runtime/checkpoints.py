@@ -38,7 +38,7 @@ def save_checkpoint(plan: Plan, position: Position, iterator: object = None) -> 
     """Return the checkpoint of a pipeline that keeps its operators' states.
 
     Args:
-        plan: of the pipeline.
+        plan: the pipeline's plan.
         position: where to continue.
         iterator: state of a plugin's iterator.
     """

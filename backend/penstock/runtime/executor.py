@@ -78,7 +78,7 @@ class Executor:
         skipped: the list of skipped samples.
 
     Attributes:
-        iteration: of the next batch.
+        iteration: the next batch's iteration.
         blocks_on_events: whether a thread that waits for a result should sleep, and leave the driver to the one that runs batches.
         run_context: entered around each run, on whatever thread, if it calls the user's functions: makes the pipeline the current one.
     """

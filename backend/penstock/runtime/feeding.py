@@ -34,7 +34,7 @@ def to_batch(
     Args:
         data: a tensor list; an array whose first dimension is the batch; or a sequence of samples (arrays or tensors),
             whose shapes may differ.
-        layout: of a sample; None: the data's own.
+        layout: a sample's layout; None: the data's own.
         max_batch_size: the largest number of samples allowed.
         pool: allocates the copy.
         threads: share the copying of large batches.

@@ -317,7 +317,7 @@ class _Need:
         workspace, shapes, specs, working: see :class:`penstock.schema.workspace.Allowance`.
 
     Attributes:
-        output_bytes: of the outputs.
+        output_bytes: the outputs' bytes.
         scratch_bytes: of what is in use at a time while they are computed.
     """
 

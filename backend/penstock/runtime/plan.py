@@ -63,7 +63,7 @@ class Transfer:
 
     Attributes:
         source, target: slots.
-        device: of the target.
+        device: the target's device.
         release: slots not needed after this step.
     """
 
@@ -78,11 +78,11 @@ class Plan:
 
     Args:
         graph: the verified graph.
-        seed: of the pipeline; None: a random one.
+        seed: the pipeline's seed; None: a random one.
         decoding: how operators decode untrusted data.
         files: those that operators may access.
         written: the graph before the passes, whose order decides which operator draws which numbers; None: ``graph``.
-        num_threads: of the pipeline.
+        num_threads: the pipeline's number of threads.
         device_id: its GPU, or None.
 
     Attributes:

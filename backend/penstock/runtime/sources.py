@@ -101,7 +101,7 @@ class Source:
         batch: each step returns whole batches, rather than one sample.
         batch_info: the callback takes a BatchInfo rather than the iteration's number.
         num_outputs: number of outputs; None: one, not wrapped in a sequence.
-        layouts: of each output.
+        layouts: each output's layouts.
         no_copy: use the data in place.
         names: of the operators to feed, in order of outputs.
     """

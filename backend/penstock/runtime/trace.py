@@ -58,7 +58,7 @@ class OperatorTimes:
     """The times of one operator, in seconds, summed over all batches.
 
     Attributes:
-        name: of the operator.
+        name: the operator's name.
         batches: number of runs.
         wall: from start to end, on the thread that runs the pipeline.
         cpu: on all threads.
@@ -87,7 +87,7 @@ class Summary:
         blocked: the consumer's wait for batches.
         idle: the pipeline's wait for the consumer, its queue full.
         queue_fill: mean number of finished batches when the consumer asked for one.
-        depth: of the queue; 0: none.
+        depth: the queue's depth; 0: none.
         batches: number of batches that the consumer took.
     """
 
@@ -167,7 +167,7 @@ class Trace:
 
     Args:
         num_threads: the pipeline's CPU threads.
-        depth: of its prefetch queue.
+        depth: the pipeline's prefetch queue depth.
         titles: operators' display names, by node name.
 
     >>> from penstock import fn, pipeline_def

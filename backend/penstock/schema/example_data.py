@@ -207,7 +207,7 @@ class Example:
     Args:
         arguments: constant arguments; missing required ones get the example in their declaration.
         inputs: makers of the samples of the first inputs; the others get the example in their declaration.
-        layout: of the first input; by default the first that it declares.
+        layout: the first input's layout; by default the first that it declares.
         title: what the call shows.
     """
 

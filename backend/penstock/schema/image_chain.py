@@ -64,7 +64,7 @@ class Stage:
     """The work of an operator on one sample.
 
     Attributes:
-        shape: of the whole output.
+        shape: the whole output's shape.
     """
 
     # Whether the targets of `compute` may be strided views; otherwise they are contiguous.
@@ -101,7 +101,7 @@ class Placement(Stage):
 
     Attributes:
         anchor: where the output begins in the input.
-        shape_in: of the input.
+        shape_in: the input's shape.
         mirrored: for each axis.
         converts: whether the output has another type.
     """
@@ -307,7 +307,7 @@ class PixelSource(Operator[State, Plan, Plans]):
         """Decode parts of a batch's images in compiled code, and run the chain's stages on each.
 
         Args:
-            workspace: of the batch.
+            workspace: the batch's workspace.
             parts: anchors and extents in H, W, in rows.
             targets: addresses of the results.
             work: what each thread does, with files, how many scans they may have, how many files were taken and which were
@@ -342,7 +342,7 @@ def launch_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace])
     """Compute a batch on the CPU in the core; return whether it could.
 
     Args:
-        operators: of a chain, or a single one.
+        operators: a chain's operators, or a single one.
         steps: their workspaces: the first one with its input, the last one with its output.
     """
     chain = plan_chain(operators, steps)

@@ -15,7 +15,7 @@ class Library:
         name: its common name.
         module: to import.
         package: what pip calls it.
-        extra: of this package, that installs it.
+        extra: the extra of this package that installs it.
     """
 
     name: str

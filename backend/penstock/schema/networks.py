@@ -16,8 +16,8 @@ class NetworkTensor:
     """An input or output of a network.
 
     Attributes:
-        name: of the tensor.
-        dtype: of its elements.
+        name: the tensor's name.
+        dtype: its elements' dtype.
         dims: its extents; those that vary are names, or None.
     """
 

@@ -51,7 +51,7 @@ class Operator(Generic[State, Plan, Plans]):
         arguments: the constant arguments that the user gave, converted by the schema.
         device: ``cpu``, ``gpu`` or ``mixed``.
         tensor_arguments: names of the arguments computed in the graph.
-        seed: of the random stream, for operators that draw random numbers.
+        seed: the random stream's seed, for operators that draw random numbers.
         files: the files that it may access.
 
     Attributes:
@@ -129,7 +129,7 @@ class Operator(Generic[State, Plan, Plans]):
 
         Args:
             num_inputs: how many inputs the operator has.
-            num_threads: of the pipeline.
+            num_threads: the pipeline's number of threads.
             device_id: the pipeline's GPU, or None.
         """
 

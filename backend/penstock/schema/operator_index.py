@@ -23,7 +23,7 @@ class Entry(NamedTuple):
     """One operator.
 
     Args:
-        name: of its schema.
+        name: its schema's name.
         module: that declares it.
         fn_path: in ``fn``.
         class_path: in ``ops``.

@@ -74,7 +74,8 @@ class BatchPlanning(Generic[State, Plan, Plans]):
 
     Args:
         operator: of which the batch is.
-        workspace: of the batch; gets its samples and, if they are planned in arrays, ``plans``. Samples fail there.
+        workspace: the batch's workspace; gets its samples and, if they are planned in arrays, ``plans``. Samples fail
+            there.
     """
 
     __slots__ = ("_inferred", "_operator", "_workspace")
@@ -230,8 +231,8 @@ def plan_within_allowance(
 
     Args:
         operator: of which the batch is.
-        workspace: of the batch.
-        specs: of its outputs.
+        workspace: the batch's workspace.
+        specs: its outputs' specs.
 
     Returns:
         The shapes of each output for each sample; failed ones get empty shapes.

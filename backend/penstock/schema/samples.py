@@ -38,7 +38,7 @@ class Samples(Generic[State, Plan, Plans]):
     """Samples of a batch that are planned together, in arrays with a row for each.
 
     Attributes:
-        workspace: of the batch.
+        workspace: the batch's workspace.
         indices: positions in the batch.
     """
 

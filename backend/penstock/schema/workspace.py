@@ -41,9 +41,9 @@ class Allowance(Protocol):
         """Return the errors of samples whose outputs may not be allocated, by their index in the workspace; note the others.
 
         Args:
-            workspace: of the operator.
-            shapes: of each output, for each sample.
-            specs: of each output.
+            workspace: the operator's workspace.
+            shapes: each output's shapes, for each sample.
+            specs: each output's specs.
             working: for each sample, the bytes that computing it takes besides; empty: next to none.
         """
 
@@ -66,7 +66,7 @@ class Workspace(Generic[State, Plan, Plans]):
         parallel: runs a function over sample indices on the pool's threads: ``parallel(task, count, costs)``.
         start: the same, but returns at once; the work is waited for by what it returns, see :class:`Started`.
         pool: the source of CPU buffers.
-        max_batch_size: of the pipeline.
+        max_batch_size: the pipeline's largest batch size.
         num_threads: that share a batch, with the calling one.
         cores: to which these are bound, in turn; None: to none.
         iteration: index of the batch since the pipeline was built.
@@ -278,7 +278,7 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
 
     Args:
         operator: that runs.
-        workspace: of the batch, whose failed samples are None.
+        workspace: the batch's workspace, whose failed samples are None.
         plans: of all samples, if they are known; see :meth:`hold`.
     """
 

@@ -30,7 +30,7 @@ class SavedOperator:
 
     Attributes:
         schema: name of the schema.
-        name: of the instance; empty: to be chosen.
+        name: the instance's name; empty: to be chosen.
         device: ``cpu``, ``gpu`` or ``mixed``.
         inputs: name and device of each positional input.
         argument_inputs: name and device of each argument computed in the graph.

@@ -45,7 +45,8 @@ class ArgumentDef:
     """A constant argument of an operator.
 
     Attributes:
-        type: of the value, or of each element of a list: ``int64``, ``float``, ``bool``, ``string`` or ``TFRecord``.
+        type: the type of the value, or of each element of a list: ``int64``, ``float``, ``bool``, ``string`` or
+            ``TFRecord``.
         value: an int, float, bool or str; a list of those; for ``TFRecord`` a list of :class:`FeatureDef`. Bytes of a
             string that are not UTF-8 become surrogate escapes, so that nothing is lost.
     """
@@ -60,7 +61,7 @@ class EdgeDef:
     """A data node as an operator's input or output, or as an output of the pipeline.
 
     Attributes:
-        name: of the data node: the operator's name, or ``name[i]`` if the operator has several outputs.
+        name: the data node's name: the operator's name, or ``name[i]`` if the operator has several outputs.
         device: ``cpu`` or ``gpu``: where it is consumed or produced.
         argument: name of the argument it feeds; None for a positional input and for outputs.
         dtype, ndim, layout: declared for a pipeline's output; -1: undeclared; None: not written.
@@ -81,7 +82,7 @@ class OpDef:
     Attributes:
         schema: its schema's name, e.g. ``decoders__Image``.
         inputs: positional ones first, then argument inputs in order of name (any order is read).
-        name: of the instance; unique in the pipeline.
+        name: the name of the instance; unique in the pipeline.
         logical_id: shared by the instances of one call on several input sets.
     """
 

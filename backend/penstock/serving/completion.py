@@ -113,8 +113,8 @@ def complete_configuration(config: dict[str, object], pipeline: Pipeline, settin
 
     Args:
         config: from Triton; modified.
-        pipeline: of the model; run if it does not declare its outputs.
-        settings: of the model.
+        pipeline: the model's pipeline; run if it does not declare its outputs.
+        settings: the model's settings.
         batched: whether Triton should batch the requests.
 
     Raises:

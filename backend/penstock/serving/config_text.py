@@ -121,7 +121,7 @@ class _Field:
     """A field, or a message in a list, at some positions of the tokens.
 
     Attributes:
-        name: of the field.
+        name: the field's name.
         start: the position of its name, or of the message's opening bracket.
         value: where its value begins.
         end: the position after its value.

@@ -32,8 +32,8 @@ class ModelState:
     """A model's state in the server.
 
     Attributes:
-        name: of the model.
-        version: of the model, or empty if unknown.
+        name: the model's name.
+        version: the model's version, or empty if unknown.
         state: ``READY``, ``UNAVAILABLE``, ``LOADING`` or ``UNLOADING``.
         reason: why it is not ready; empty if not requested.
     """

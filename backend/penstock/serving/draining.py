@@ -129,7 +129,7 @@ def _unload(
     """Unload models, ensembles before those that they consist of, and wait for their requests in flight.
 
     Args:
-        control: of the server.
+        control: the server's control.
         hosted: the backends whose models are left out.
         patient: whether to wait further.
         patience: seconds to wait for an answer of the server, from now.

@@ -270,7 +270,7 @@ def create_environment(
     """Make (or completes) an environment for the stub: penstock, numpy 1.26, and Triton from the ``nvidia-pytriton`` wheel.
 
     Args:
-        folder: of the virtual environment.
+        folder: the virtual environment's folder.
         python: the interpreter to use; by default the best one on this machine.
         gpu: include the packages for NVIDIA GPUs; by default if there is a GPU.
         packages: further requirements for pip, e.g. ``onnxruntime``.

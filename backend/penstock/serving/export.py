@@ -49,7 +49,7 @@ def export_model(
             ``device`` is copied, so that the server's device decides, and anything else becomes json.
         device: the device for such a definition if it is not copied.
         batch_size: the model's largest batch; by default the pipeline's own.
-        version: of the model.
+        version: the model's version.
         as_bytes: encoded data, that is 1-D UINT8 of any length, is declared as BYTES, so that one request can hold
             several of different lengths.
 
@@ -236,7 +236,7 @@ def _move_networks(operators: Sequence[OpNode], origin: Path) -> dict[str, Path]
     """Make operators name their networks relative to the model's folder; return the current path of each by that name.
 
     Args:
-        operators: of a pipeline.
+        operators: a pipeline's operators.
         origin: the folder of its file, for a saved pipeline, whose paths start from there.
     """
     networks: dict[str, Path] = {}

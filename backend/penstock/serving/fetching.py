@@ -76,7 +76,7 @@ class Fetcher:
 
     Attributes:
         hosts: which are allowed, as :func:`allows` takes them.
-        max_bytes: of a file; None: any.
+        max_bytes: the largest size of a file, in bytes; None: any.
         seconds: for all of a fetch, from looking up the host to the last byte; None: any.
         accepts_address: whether a connection may go to an IP address.
         resolve: the addresses of a host.

@@ -16,7 +16,7 @@ class Guard:
 
     Args:
         shared_memory: the prefix of the names of the server's shared memory.
-        folder: of the server, to be removed.
+        folder: the server's folder, to be removed.
     """
 
     def __init__(self, shared_memory: str, folder: Path) -> None:

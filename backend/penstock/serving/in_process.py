@@ -231,7 +231,7 @@ def drain(request: str) -> str:
     """Answer the requests of our models that are in flight, and refuses others from now on.
 
     Args:
-        request: of the supervisor, as JSON.
+        request: the supervisor's request, as JSON.
 
     Returns:
         ``drained``, or ``expired`` if some were not answered in time; those are refused.

@@ -59,9 +59,9 @@ class ModelInstance:
     """One instance of a model.
 
     Args:
-        config: of the model, complete.
+        config: the model's complete configuration.
         version_folder: e.g. ``model_repository/preprocess/1``.
-        name: of the instance, e.g. ``preprocess_0_1``.
+        name: the instance's name, e.g. ``preprocess_0_1``.
         device_id: the GPU to run on; None: the CPU.
         make_series: creates series on the server's metrics page.
 

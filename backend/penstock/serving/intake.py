@@ -20,7 +20,7 @@ class Intake:
     runs, or one for each sample in a batch of them.
 
     Args:
-        inputs: of the model.
+        inputs: the model's inputs.
         limit: the largest number of samples in a request.
         copies: return copies, for samples that outlive the request, whose memory is freed with it.
     """

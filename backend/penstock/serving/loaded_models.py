@@ -157,7 +157,7 @@ def client_parameters(configuration: Configuration | None, folder: Path | None) 
     """Return the parameters with which a client may have loaded a model.
 
     Args:
-        configuration: of the model; None: the repository's.
+        configuration: the model's configuration; None: the repository's.
         folder: of the files that the client sent, if any.
     """
     parameters = {} if configuration is None else {"config": json.dumps(configuration)}

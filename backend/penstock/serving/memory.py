@@ -36,8 +36,8 @@ class RequestMemory:
 
     Args:
         model, version: of the instance.
-        settings: of the model.
-        pools: of the instance, whose unused memory is released if memory gets scarce.
+        settings: the model's settings.
+        pools: the instance's pools, whose unused memory is released if memory gets scarce.
     """
 
     def __init__(self, model: str, version: str, settings: Settings, pools: Callable[[], Sequence[HostPool]]) -> None:

@@ -72,7 +72,7 @@ class ModelFolder:
 
         Args:
             device: where it will run; passed to Python definitions with an argument ``device``.
-            settings: of the pipeline; those that are not None override the file's.
+            settings: the pipeline's settings; those that are not None override the file's.
 
         Raises:
             SerializationError: no file holds a valid pipeline.
@@ -115,7 +115,7 @@ def load_pipeline(
         allowed_modules: modules from which Python operators may be loaded.
         device: where it will run; passed to Python definitions with an argument ``device``.
         as_dali: ``import nvidia.dali`` in a Python file means Penstock.
-        settings: of the pipeline; those that are not None override the file's.
+        settings: the pipeline's settings; those that are not None override the file's.
 
     Raises:
         SerializationError: the file holds no valid pipeline.
@@ -153,7 +153,7 @@ def find_definition(path: Path, as_dali: bool = False) -> Any:
     """Return the pipeline factory marked with ``@autoserialize`` in a Python file, or its only one.
 
     Args:
-        path: of the file.
+        path: the file's path.
         as_dali: ``import nvidia.dali`` there means Penstock.
 
     Raises:

@@ -54,7 +54,7 @@ def find_host(
     """Return the requested host of models, or the first that works.
 
     Args:
-        name: of the host; None: any.
+        name: the host's name; None: any.
         environment: the environment to serve from, or its folder; None: to be found.
         report: called with the reason if models run elsewhere than in Triton's process.
 

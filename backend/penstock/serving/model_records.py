@@ -16,7 +16,7 @@ class ModelRecords:
     """Records of models.
 
     Args:
-        folder: of the records, one file each; None: there are none.
+        folder: the records' folder, one file each; None: there are none.
     """
 
     def __init__(self, folder: Path | None) -> None:

@@ -173,7 +173,7 @@ def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, 
     fed.
 
     Args:
-        result: of the run.
+        result: the run's result.
         tickets: of the data that each source was fed.
         sources: those that must have returned all of it.
         count: of the samples.

@@ -32,10 +32,10 @@ class TensorInfo:
     """Known properties of one input or output.
 
     Attributes:
-        name: of the node.
-        dtype: of its elements, or None if unknown.
+        name: the node's name.
+        dtype: its elements' dtype, or None if unknown.
         dims: extents of a sample, -1 if variable; None if the rank is unknown.
-        layout: of a sample, or empty.
+        layout: a sample's layout, or empty.
     """
 
     name: str

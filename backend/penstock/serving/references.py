@@ -30,8 +30,8 @@ class References:
     Files of all requests of a batch are fetched at the same time.
 
     Args:
-        inputs: of the model.
-        settings: of the model: which inputs may have references, and what may be fetched.
+        inputs: the model's inputs.
+        settings: the model's settings: which inputs may have references, and what may be fetched.
         fetcher: fetches files; by default within the settings' limits.
 
     Raises:

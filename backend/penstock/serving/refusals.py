@@ -61,7 +61,7 @@ class Refusal:
         operator: the operator that failed, as the user wrote it, e.g. ``penstock.fn.crop``; or empty.
         sample: index of the failing sample in its request, if a sample is at fault.
         fault: whose it is.
-        traceback: of an internal error, for the log.
+        traceback: an internal error's traceback, for the log.
     """
 
     kind: Kind

@@ -55,7 +55,7 @@ class ByteStrings(list[np.ndarray]):
     """The byte strings of a tensor in order, as arrays.
 
     Attributes:
-        shape: of the tensor.
+        shape: the tensor's shape.
     """
 
     shape: tuple[int, ...]
@@ -66,12 +66,12 @@ class InputSpec:
     """How to convert an input's tensors to samples.
 
     Attributes:
-        name: of the input.
+        name: the input's name.
         is_bytes: whether elements are byte strings. Each is a sample, unless that has more dimensions than one: then the last one
             is for the bytes of its strings.
-        dtype: of the elements, if known.
-        ndim: of a sample, if the pipeline declares it.
-        layout: of a sample, or empty.
+        dtype: the elements' dtype, if known.
+        ndim: a sample's number of dimensions, if the pipeline declares it.
+        layout: a sample's layout, or empty.
         optional: whether a request may omit it.
         default: the sample used then, or None.
         repeats: whether the samples of the last request with the input may be used then.
@@ -99,7 +99,7 @@ def samples_of(tensor: Any, spec: InputSpec) -> list[object]:
     Args:
         tensor: an array of shape (samples, ...), on the CPU or GPU; byte strings also as a list of ``bytes`` or of
             arrays, which has a shape if a sample has several.
-        spec: of the input.
+        spec: the input's spec.
 
     Raises:
         RequestError: the tensor is not a batch of such samples.
@@ -125,8 +125,8 @@ def _padded_samples(strings: Sequence[np.ndarray], shape: Sequence[int], spec: I
 
     Args:
         strings: of all samples.
-        shape: of the tensor, with samples first.
-        spec: of the input.
+        shape: the tensor's shape, with samples first.
+        spec: the input's spec.
 
     Raises:
         RequestError: the rank is wrong, or a sample would become too large.
@@ -210,8 +210,8 @@ class OutputSpec:
         is_bytes: whether each sample, a row of bytes, becomes one element; of one with more dimensions, each row without the zeros
             at its end.
         split: whether the slices of a sample along its outer dimension become samples.
-        ndim: of the tensor, by which scalars with a dimension are recognized.
-        dims: of a sample, as configured, for outputs without samples.
+        ndim: the tensor's number of dimensions, by which scalars with a dimension are recognized.
+        dims: the dimensions of a sample, as configured, for outputs without samples.
     """
 
     name: str

@@ -22,7 +22,7 @@ class ReservedOutput:
     """The destination of one output: each request's samples lie in its own answer, one after the other.
 
     Args:
-        spec: of the output.
+        spec: the output's spec.
         shares: the requests that want it or not, in the order of the batch, with their numbers of samples.
     """
 

@@ -86,7 +86,7 @@ class _Accepted:
     Attributes:
         number: its position in the execution.
         request: the request itself.
-        samples: of each input.
+        samples: each input's samples.
         count: the number of its samples in the batch.
     """
 
@@ -128,8 +128,8 @@ class ServedModel:
 
     Args:
         pipeline: never run before, so that its first batch is the first request's.
-        config: of the model, complete.
-        settings: of the model.
+        config: the model's complete configuration.
+        settings: the model's settings.
         accounts: records executions.
         self_check: learns of them.
 
@@ -168,7 +168,7 @@ class ServedModel:
 
         Args:
             version_folder: e.g. ``model_repository/preprocess/1``.
-            config: of the model, complete.
+            config: the model's complete configuration.
             device_id: the GPU to run on; None: the CPU.
 
         Raises:
@@ -473,8 +473,8 @@ def pipeline_of(
 
     Args:
         version_folder: e.g. ``model_repository/preprocess/1``.
-        config: of the model.
-        settings: of the model.
+        config: the model's configuration.
+        settings: the model's settings.
         device_id: the GPU to run on; None: the CPU.
 
     Raises:

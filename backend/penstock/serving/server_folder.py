@@ -31,7 +31,7 @@ class ServerFolder:
         shared_memory: the prefix of the names of the server's shared memory.
 
     Attributes:
-        path: of the folder.
+        path: the folder's path.
 
     Raises:
         ServerError: there can be no such folder.

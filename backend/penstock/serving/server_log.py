@@ -77,7 +77,7 @@ class LogFile:
     When it cannot be written, lines are lost and counted, and later ones are written again.
 
     Args:
-        path: of the file; older ones have ``.1``, ``.2`` and so on appended.
+        path: the file's path; older ones have ``.1``, ``.2`` and so on appended.
         report: called when lines begin to be lost.
         max_bytes: the size from which a new file is begun.
         max_files: the number of files that remain, the current one included.

@@ -92,7 +92,7 @@ def lay_out_launcher(folder: Path, records: Path, trusted: Trusted) -> Path:
     """Write the program into ``folder``, which must come first on Triton's ``PATH``; return the folder.
 
     Args:
-        folder: of the program.
+        folder: the program's folder.
         records: the folder for records of the processes that it starts, which :class:`~penstock.serving.stubs.Stubs` reads.
         trusted: the models that it starts.
     """

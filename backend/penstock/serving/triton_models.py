@@ -136,9 +136,9 @@ class _Given:
     """An input of a request.
 
     Attributes:
-        name: of the input.
+        name: the input's name.
         kind: Triton's number of its type.
-        shape: of the tensor.
+        shape: the tensor's shape.
         memory: its elements, or its strings, each after its length.
     """
 

@@ -42,10 +42,11 @@ def check_trust(config: ModelConfig, version_folder: Path, original: Path, setti
     """Raise ConfigurationError if a model asks for more than the server's operator has granted.
 
     Args:
-        config: of the model, from Triton: a client that loads it may have given another one than its folder has.
+        config: the model's configuration, from Triton: it may differ from the folder's if a client loaded the model
+            with another one.
         version_folder: as Triton passes it.
         original: the same in its repository, if the former is in a mirror.
-        settings: of the model.
+        settings: the model's settings.
     """
     if is_uploaded(version_folder):
         raise ConfigurationError(NO_UPLOADS.removeprefix("Invalid argument: "))
@@ -65,9 +66,9 @@ def check_called_models(pipeline: Pipeline, name: str, settings: Settings) -> No
     """Raise ConfigurationError if a pipeline calls models of the server that it may not call.
 
     Args:
-        pipeline: of the model.
-        name: of the model.
-        settings: of the model.
+        pipeline: the model's pipeline.
+        name: the model's name.
+        settings: the model's settings.
     """
     for op in pipeline.graph.operators:
         if op.schema.name != "TritonModel":

@@ -33,7 +33,7 @@ class ServingSettings:
     """The settings that are tuned.
 
     Attributes:
-        instances: of the model; on each of its GPUs, if it has some.
+        instances: the model's number of instances, on each of its GPUs if it has some.
         num_threads: CPU threads of each instance's pipeline; None for the pipeline's own choice.
         queue_delay_us: microseconds that requests wait for others to make a larger batch; None if they are not batched.
     """

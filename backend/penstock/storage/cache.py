@@ -84,7 +84,7 @@ class Cache:
         """``count`` bytes of an object from ``start`` on, fewer at its end: from the folder, or fetched.
 
         Args:
-            path: of the object.
+            path: the object's path.
             start, count: which bytes.
             fetch: fetches them.
             ask: returns what the store reports about the object; its errors, such as FileNotFoundError, are raised.

@@ -75,7 +75,7 @@ class Files:
         """Return the contents of a file, uint8 of shape (n,).
 
         Args:
-            path: of the file.
+            path: the file's path.
             allocate: allocates memory for a local file, given its size in bytes.
 
         Raises:

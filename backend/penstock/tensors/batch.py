@@ -179,7 +179,7 @@ class TensorList:
         """Return a contiguous batch: ``elements`` is 1-D and holds the samples one after the other.
 
         Args:
-            ndim: of a sample, for a batch that may be empty.
+            ndim: the number of dimensions of a sample, for a batch that may be empty.
             dtype: the type, if it is not the array's.
         """
         self = cls.__new__(cls)
@@ -196,7 +196,7 @@ class TensorList:
         """Return the same data with another layout, or with other shapes of the same volume.
 
         Args:
-            ndim: of the new shapes, for a batch that may be empty.
+            ndim: the new number of dimensions of a sample, for a batch that may be empty.
         """
         if self.elements is not None:
             other = type(self).of_elements(self.elements, self.shapes if shapes is None else shapes, ndim=self._ndim)

@@ -31,7 +31,7 @@ def batch_html(heading: str, samples: Sequence[np.ndarray], layout: str, count: 
     Args:
         heading: one line about the batch.
         samples: the first ones, shown as far as there is room.
-        layout: of a sample, or empty.
+        layout: a sample's layout, or empty.
         count: of all samples.
         edge: the longest side of a picture, in pixels.
     """

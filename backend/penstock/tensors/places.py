@@ -29,7 +29,7 @@ def places_of_flat(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray
     """Return the addresses and lengths of arrays, int64; None if one of them is not contiguous, or not of one dimension.
 
     Args:
-        arrays: of any types. Something else must keep them.
+        arrays: arrays of any types. The caller must keep them alive.
     """
     table = described(list(arrays))
     if not ((table["rank"] == 1) & (table["is_contiguous"] == 1)).all():

@@ -44,7 +44,7 @@ class TensorListCPU(TensorList):
     Args:
         b: an array (or a buffer, a DLPack object) whose first dimension is the batch; a list of samples (arrays or
             tensors); or a batch, whose memory is shared.
-        layout: of a sample, one letter per dimension.
+        layout: a sample's layout, one letter per dimension.
         is_pinned: ignored: only the owner of memory knows whether it is page-locked. As third argument after a list, it
             means ``contiguous``.
         contiguous: copy the samples of a list to one buffer; False: leave them where they are.
@@ -259,7 +259,7 @@ class TensorListGPU(TensorList):
     Args:
         object: a CuPy array (or an object with ``__cuda_array_interface__`` or ``__dlpack__``) whose first dimension is
             the batch, or a list of such samples, or a batch, whose memory is shared.
-        layout: of a sample, one letter per dimension.
+        layout: a sample's layout, one letter per dimension.
         device_id: ignored: the memory knows its device.
         contiguous: copy the samples of a list to one buffer; False: leave them where they are.
         stream: the stream on which the contents become valid.

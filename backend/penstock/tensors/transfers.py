@@ -73,7 +73,7 @@ class HostBlocks(NamedTuple):
     """Blocks of host memory.
 
     Attributes:
-        addresses: of the blocks, int64.
+        addresses: the blocks' addresses, int64.
         sizes: in bytes, int64.
         owner: keeps the memory alive.
     """
@@ -162,7 +162,7 @@ class _Staging:
 
     Attributes:
         block: all of it.
-        events: of the slots, each recorded after the last copy.
+        events: the slots' events, each recorded after the last copy.
     """
 
     def __init__(self) -> None:

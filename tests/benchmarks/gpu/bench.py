@@ -38,11 +38,11 @@ class Case:
     """A pipeline to be timed.
 
     Attributes:
-        name: of the row.
-        shape: of each image.
+        name: the row's name.
+        shape: each image's shape.
         batch_size: images.
         define: from the node of images to the outputs.
-        dtype: of the images.
+        dtype: the images' dtype.
     """
 
     name: str

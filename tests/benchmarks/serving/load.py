@@ -157,7 +157,7 @@ class Measurement:
 
     Attributes:
         seconds: from the first request to the last answer.
-        latencies: of each request, in seconds.
+        latencies: each request's latencies, in seconds.
     """
 
     seconds: float = 0.0

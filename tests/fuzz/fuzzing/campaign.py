@@ -54,7 +54,7 @@ class Summary:
         done: cases that were run.
         seconds: that it took, with all preparations.
         counts: of formats and kinds of outcomes.
-        failures: of each distinct failure, some cases.
+        failures: some cases of each distinct failure.
     """
 
     seed: int
@@ -97,8 +97,8 @@ class Campaign:
     Args:
         seed: of all random choices.
         formats: those that are fuzzed; empty: all.
-        settings: of the pipelines.
-        bounds: of a case.
+        settings: the pipelines' settings.
+        bounds: the limits of a case.
         fences: memory is put between pages that nobody may touch.
     """
 

@@ -25,7 +25,7 @@ def mutated(rng: Random, format: str, seed: bytes, others: Sequence[bytes]) -> b
     """Return a seed with one to some mutations, of any bytes and of its format's fields.
 
     Args:
-        format: of the seed.
+        format: the seed's format.
         others: more seeds, of which parts are taken.
     """
     data = bytearray(seed)

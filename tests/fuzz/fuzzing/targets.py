@@ -32,7 +32,7 @@ class Target:
     """A pipeline with one input of encoded files.
 
     Attributes:
-        name: of the target.
+        name: the target's name.
         formats: what is fed.
         define: from the input to the outputs.
         files_per_run: mutated files in a batch.

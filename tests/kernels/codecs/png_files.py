@@ -41,7 +41,7 @@ class PngKind(NamedTuple):
     Attributes:
         colour_type, bits: as the specification numbers them.
         height, width: of the image.
-        filters: of the rows, again and again.
+        filters: the filters of the rows, repeated cyclically.
         interlaced: in seven passes.
         parts: IDAT chunks that share the data.
         before: chunks between the header, or the palette, and the data.

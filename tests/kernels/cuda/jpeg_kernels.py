@@ -34,7 +34,7 @@ def make_pixels(
     """Make windows of images from coefficients.
 
     Args:
-        addresses: of the coefficients, of room for samples, and of pixels.
+        addresses: the addresses of the coefficients, of the room for samples, and of the pixels.
     """
     count = len(scans)
     rows, blocks = blank_records(jpeg_pixels._JpegImage, count), np.empty((2, count), np.int64)

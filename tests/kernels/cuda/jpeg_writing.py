@@ -41,7 +41,7 @@ def write_jpeg(
         coefficients: int16 of shape (units, blocks of a unit, 64), in rows.
         size: height and width.
         factors: horizontal and vertical, of each component.
-        quantizers: of each component, in rows of 64; up to 255.
+        quantizers: each component's quantizers, in rows of 64; up to 255.
         interval: units between restarts; 0: there are none.
     """
     parts = [b"\xff\xd8", _segment(0xE0, b"JFIF\0\1\1\0\0\1\0\1\0\0")]

@@ -29,7 +29,7 @@ def write_network(
         inputs, outputs: their dimensions, by name.
         constants: by name.
         types: of inputs and outputs that are not FLOAT, by name.
-        name: of the file.
+        name: the file's name.
         folder: where to write it.
         attributes: of all nodes.
     """

@@ -50,8 +50,8 @@ def signed_bin(
     Args:
         magnitude_bin: index of the magnitude: a number, or a node of INT32.
         random_sign: a node of INT32: 0 for positive, 1 for negative; drawn evenly by default.
-        seed: of the draw.
-        shape: of the draw; default: a single value.
+        seed: the draw's seed.
+        shape: the draw's shape; default: a single value.
 
     >>> aug_bin = signed_bin(5)  # doctest: +SKIP
     >>> image = rotate(image, magnitude_bin=aug_bin, num_magnitude_bins=10)  # doctest: +SKIP

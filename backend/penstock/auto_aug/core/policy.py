@@ -14,7 +14,7 @@ class Policy:
     """Sub-policies, each a sequence of augmentations with their probabilities and magnitudes.
 
     Args:
-        name: of the policy.
+        name: the policy's name.
         num_magnitude_bins: how many magnitudes each augmentation's range is divided into.
         sub_policies: sequences of (augmentation, probability that it is applied, magnitude bin); the bin may be None if
             the augmentation has no magnitudes.

@@ -15,7 +15,7 @@ class ShmMessageDesc:
 
     Args:
         worker_id: -2**31 to 2**31 - 1, as `shm_chunk_id`.
-        shm_chunk_id: of the memory.
+        shm_chunk_id: the number of the shared-memory chunk.
         shm_capacity: the memory's size; not negative, as the others.
         offset: where in the memory.
         num_bytes: how many.

@@ -29,9 +29,9 @@ class Reader(torchdata.nodes.BaseNode):  # type: ignore[misc]  # it has no types
 
     Args:
         reader_type: a class of ``dynamic.readers``.
-        batch_size: of the batches; None: single samples.
+        batch_size: the batches' batch size; None: single samples.
         output_names: the keys; by default ``data`` and ``label``, for readers of two outputs.
-        arguments: of the reader.
+        arguments: the reader's arguments.
 
     Raises:
         ValueError: the reader has another number of outputs.

@@ -62,7 +62,7 @@ class _Reader:
     """Reads a file from its beginning to its end.
 
     Attributes:
-        place: of the next byte.
+        place: the position of the next byte.
     """
 
     def __init__(self, data: bytes) -> None:

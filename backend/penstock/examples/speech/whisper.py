@@ -145,9 +145,9 @@ def _step(
     """Append a step of the decoder.
 
     Args:
-        body: of the loop, with the inputs ``token`` and ``step``.
-        states: of each layer, the keys and values of the steps before.
-        encoded_heads: of each layer, the keys and values of what the encoder made.
+        body: the loop's body, with the inputs ``token`` and ``step``.
+        states: each layer's states: the keys and values of earlier steps.
+        encoded_heads: each layer's keys and values of the encoder's output.
 
     Returns:
         The logits of the next token, and the states with this step's keys and values.

@@ -58,7 +58,7 @@ class _Job(NamedTuple):
 
     Attributes:
         signature: which, and for which types.
-        digest: of its sources.
+        digest: its sources' digest.
         key: of all that the object depends on.
         folder: for objects.
         target: the processor.
@@ -154,7 +154,7 @@ def build_library(
     """Compile kernels into a library; objects that have not changed since the last time are taken from its folder.
 
     Args:
-        signatures: of the kernels.
+        signatures: the kernels' signatures.
         target: the processor.
         library: its file.
         linker: the command of a C++ compiler for the target.

@@ -26,7 +26,7 @@ def link(
     """Link objects, and write the library at once, so that no process loads a part of it.
 
     Args:
-        objects: of kernels.
+        objects: the kernels' object files.
         index: what `libraries.py` reads of the library.
         target: the processor.
         library: its path.

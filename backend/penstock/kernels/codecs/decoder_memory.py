@@ -27,7 +27,7 @@ class PixelCost(NamedTuple):
     """Bytes that a decoder takes for each pixel.
 
     Attributes:
-        copies: of the stored pixels, with at least three channels.
+        copies: copies of the stored pixels, with at least three channels.
         per_channel: further bytes for each channel.
         fixed: further bytes.
     """

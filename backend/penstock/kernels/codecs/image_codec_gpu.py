@@ -41,10 +41,11 @@ class GpuImageDecoder:
     that it has the same pixels whatever it is batched with.
 
     Args:
-        arguments: of the operator: ``output_type``, ``dtype``, ``adjust_orientation``, nvJPEG's settings, the cache's.
+        arguments: the operator's arguments: ``output_type``, ``dtype``, ``adjust_orientation``, nvJPEG's settings, the
+            cache's.
         given_load: the user has chosen ``hw_decoder_load``.
         num_threads: CPU threads that may work for it.
-        max_batch_size: of the pipeline.
+        max_batch_size: the pipeline's largest batch size.
         turns: how many decoders there are at most, for very small batches.
 
     Attributes:

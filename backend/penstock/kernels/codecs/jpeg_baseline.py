@@ -35,7 +35,7 @@ def decode_region(
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
-        header: of the file.
+        header: the file's header.
         region: in rows and columns as stored, within the image at its scale.
         output: filled; (H, W, 3) for RGB, (H, W, 1) for grey; uint8, contiguous.
         reverse: write BGR.

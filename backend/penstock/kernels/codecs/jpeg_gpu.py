@@ -38,7 +38,7 @@ class JpegDecoder:
     """The decoder of one operator, on CuPy's current device.
 
     Args:
-        channels: of the pixels; with one, they are luma.
+        channels: the pixels' channels; with one, they are luma.
         reverse: in BGR order.
         smooth: chroma is smoothed, as libjpeg-turbo does unless it is told otherwise.
         threads: that may gather at a time.
@@ -95,7 +95,7 @@ class JpegDecoder:
         Threads gather the data of a large batch and launch its kernels, without Python; what a small one needs is done at once.
 
         Args:
-            scans: of the files.
+            scans: the files' scans.
             files: the batch.
             windows: top, left, height and width of what is decoded of each image that is taken, as stored.
             targets: the addresses of their pixels, whose memory is taken in the order of ``stream``; or what is done with them,

@@ -24,7 +24,7 @@ def decodes_alone(encoded: np.ndarray, header: ImageHeader, stored: Region) -> b
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
-        header: of the file.
+        header: the file's header.
         stored: the region, in rows and columns as stored.
     """
     if header.format != "jpeg" or header.channels not in (1, 3) or nvimgcodec() is None:

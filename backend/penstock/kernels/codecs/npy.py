@@ -46,9 +46,9 @@ class NpyHeader(NamedTuple):
     """The header of an NPY file.
 
     Attributes:
-        shape: of the array.
+        shape: the array's shape.
         fortran_order: columns come first.
-        dtype: of the values.
+        dtype: the values' dtype.
         start: the position of the values.
     """
 

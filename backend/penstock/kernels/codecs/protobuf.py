@@ -22,7 +22,7 @@ class Messages:
 
     Args:
         package: a name for them that no other user of protobuf in the process has.
-        fields: of each message, by its name.
+        fields: each message's fields, by its name.
     """
 
     def __init__(self, package: str, fields: Mapping[str, Sequence[Field]]) -> None:

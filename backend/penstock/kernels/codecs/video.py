@@ -126,7 +126,7 @@ class VideoIndex:
         times: when they are shown, in seconds from the first one on: float64.
         keys: the frames at which decoding can begin.
         size: height and width of a frame.
-        packets: of a file without timestamps: its packets, in the order in which they are decoded.
+        packets: the packets of a file without timestamps, in decoding order.
         key_packets: the positions of the key frames among them.
         tells_all: the container tells all that decoding takes, so that the file need not be analysed when it is opened again.
     """
@@ -149,7 +149,7 @@ class Video:
 
     Attributes:
         size: height and width of a decoded frame.
-        index: of the file.
+        index: the file's index.
         next_frame: the frame that decoding goes on with; None before it began.
 
     >>> video = Video("clip.mp4")  # doctest: +SKIP
@@ -169,7 +169,7 @@ class Video:
         Args:
             source: the file's path, or its contents.
             limits: to apply.
-            index: of the file, if it is known.
+            index: the file's index, if it is known.
             device: number of the GPU, the current one, whose video engine decodes what it can; None: the CPU does.
 
         Raises:

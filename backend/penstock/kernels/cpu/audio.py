@@ -241,7 +241,7 @@ def resample(source: np.ndarray, scale: float, lobes: int, phases: np.ndarray, o
     The zeros of the sinc are the input's samples, even if the output has fewer.
 
     Args:
-        source: of float32.
+        source: float32 values.
         scale: input samples per output sample.
         lobes: on each side.
         phases: of :func:`sinc_phases` for the same number of lobes.

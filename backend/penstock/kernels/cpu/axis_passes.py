@@ -226,7 +226,7 @@ def fill_taps(
 
     Args:
         singles, wholes: the description of its pass.
-        table: of the filter.
+        table: the filter's table.
         first: the first of the output positions.
         starts: filled: the first input position of each; positions beyond what is read are those of its edge.
         weights: filled, float32 of shape (outputs, taps).
@@ -319,7 +319,7 @@ def fill_rests(
     Args:
         order, kinds, singles, wholes: the passes, as in :func:`fill_passes`.
         size_out: extents of the output.
-        channels: of its pixels.
+        channels: its pixels' channels.
         lanes: the values that are rounded together; 0: results are not rounded.
         rests: filled, int64 of shape (:data:`RESTS`, 2): where ranges of values begin and end; some are empty. If the depth is
             resampled last, a line is a slice.

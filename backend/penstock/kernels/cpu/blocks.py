@@ -23,7 +23,7 @@ class Blocks(NamedTuple):
     Attributes:
         sources, targets: addresses of the first rows, for each block.
         source_steps, target_steps: bytes from a row to the next one; negative: upwards.
-        rows: of a block.
+        rows: a block's rows.
         sizes: bytes of a row.
     """
 
@@ -103,7 +103,7 @@ def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Seq
     """Copy the data of arrays to memory; return whether it did, which it does not if one of them is not contiguous.
 
     Args:
-        arrays: of any types.
+        arrays: arrays of any types.
         sizes: in bytes.
         offsets: where in the memory each of them goes.
         target: the memory's address.

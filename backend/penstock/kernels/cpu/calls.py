@@ -41,7 +41,7 @@ class Caller:
     """Calls what fits the types of the arguments.
 
     Args:
-        name: of the kernel, for errors.
+        name: the kernel's name, for errors.
         miss: is called with the arguments if nothing fits them, and may add what does.
 
     Attributes:

@@ -21,7 +21,7 @@ class DeferredModule:
     """A module that is imported when something of it is used.
 
     Args:
-        name: of the module.
+        name: the module's name.
     """
 
     def __init__(self, name: str) -> None:

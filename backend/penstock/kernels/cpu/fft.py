@@ -550,9 +550,9 @@ class Transform(NamedTuple):
 
     Attributes:
         window: multiplied by one half, and padded with zeros to at least 8 elements.
-        length: of the window.
+        length: the window's length.
         step: from one frame to the next.
-        start: of the first frame.
+        start: the position of the first frame's first sample.
         reflect: pad the signal by reflection; otherwise with zeros.
         magnitude: return magnitudes rather than their squares.
         factors: twiddles of the steps, positions read by the last one, and twiddles of the odd elements' spectra.
@@ -573,7 +573,7 @@ def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: boo
     Args:
         window: float32.
         step: from one frame to the next.
-        start: of the first frame.
+        start: the position of the first frame's first sample.
         nfft: at least the window's size.
         reflect: pad the signal by reflection; otherwise with zeros.
         magnitude: return magnitudes rather than their squares.

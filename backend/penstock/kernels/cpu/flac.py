@@ -297,7 +297,7 @@ def decode_flac(
     Args:
         data: the file, and :data:`MARGIN` bytes more: uint8, contiguous.
         start: where the first frame begins.
-        bits: of a sample: 16 or 24.
+        bits: the bits of a sample: 16 or 24.
         largest: the samples in the largest block.
         output: filled; (time, channels) of any type.
         left, right: bits by which samples, which are integers, are shifted.

@@ -42,7 +42,7 @@ class _Folder(NamedTuple):
     """A folder for the kernels of one source file.
 
     Attributes:
-        path: of the folder.
+        path: the folder's path.
         root: the folder that it is in; if one of its folders cannot be written, none is tried any more.
     """
 

@@ -60,7 +60,7 @@ class Entry(NamedTuple):
     """A kernel in a library.
 
     Attributes:
-        address: of its function.
+        address: its function's address.
         release: of the function that releases the memory of its results.
         results: their type, as text.
     """
@@ -165,7 +165,7 @@ def folder_of_levels(root: Path, architecture: str) -> Path:
     """Return where a checkout has the libraries for a wheel, each in a folder named by its level.
 
     Args:
-        root: of the checkout.
+        root: the checkout's root.
         architecture: the wheel's.
     """
     return root / "build" / "kernels" / "levels" / architecture

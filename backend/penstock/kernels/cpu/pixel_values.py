@@ -40,7 +40,7 @@ def is_written_past_cache(target: np.ndarray, width: int, stride: int) -> bool:
 
     Args:
         target: the output, float32.
-        width: of each row.
+        width: each row's width.
         stride: values from one channel's to the next one's.
     """
     is_aligned = np.int64(target.ctypes.data) % _LINE == 0 and width % LANES == 0 and stride % LANES == 0

@@ -343,7 +343,8 @@ def compute_recordings(
         scales: factors to the sample rates of the outputs; None: none is resampled.
         downmix: whether channels are replaced by their mean.
         lobes: of the filter that resamples, on each side.
-        dtype: of the outputs: float32, int16 or int32. Floats are scaled to integers only where they are resampled or mixed.
+        dtype: the outputs' dtype: float32, int16 or int32. Floats are scaled to integers only where they are resampled
+            or mixed.
         threads: that share the work, at most.
         cores: to which threads are bound in turn; None: they are not bound.
 

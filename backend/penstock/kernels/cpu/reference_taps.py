@@ -76,11 +76,11 @@ def antialiased(
     one.
 
     Args:
-        size: of the input.
+        size: the input's size.
         outputs: number of output positions.
         start, scale: of the region in the input, and from one output position to the next.
         number: of the filter.
-        support: of the filter, in samples.
+        support: the filter's support, in samples.
     """
     wider = max(scale, 1.0)
     reach, inverse = support * wider, 1.0 / wider

@@ -377,7 +377,7 @@ def _round(line: np.ndarray, rests: np.ndarray, skipped: int, out: np.ndarray, l
         rests: ranges of those whose halves are rounded away from zero, as begin and end.
         skipped: the values of the whole line that precede these.
         out: receives the results.
-        like: of their type.
+        like: a value of their type.
     """
     for number in range(len(rests)):
         for i in range(max(rests[number, 0] - skipped, 0), min(rests[number, 1] - skipped, out.size)):
@@ -423,7 +423,7 @@ def _resample_lines(
     Args:
         flat: the image's values, from row and column 0 on.
         stride: from a row to the next, in elements.
-        channels: of its pixels.
+        channels: its pixels' channels.
         rows, columns: the filters.
         rests, skipped: as in :func:`_round`.
         scratch: memory.
@@ -457,7 +457,7 @@ def _resample_row(
     Args:
         flat: the image's values.
         begin: where the row begins.
-        channels: of its pixels.
+        channels: its pixels' channels.
         columns: the filter, whose columns are ``count``, from ``first`` on.
         blocks: its weights, by :func:`_blocks`.
         one: the number 1.
@@ -575,7 +575,7 @@ def fill_resamplings(
         size_in, size_out, start, end, kinds, antialias, entries: as in :func:`penstock.kernels.cpu.axis_passes.fill_passes`, a row for each
             image.
         filters: the addresses of the filters' tables.
-        shapes: of the outputs.
+        shapes: the outputs' shapes.
         first: the dimension of H; that of W follows.
         lanes: the values that DALI rounds together; 0: results are floats.
         records: of type ``RESAMPLING`` and 0, filled but for ``starts`` and ``weights``.

@@ -18,7 +18,7 @@ class StripLimits(NamedTuple):
         least_blocks: the blocks that are to be made at least.
         least_rows, most_rows: of a strip.
         most_kept: rows of sums that a block keeps, at most.
-        least_columns: of a block.
+        least_columns: the smallest number of columns of a block.
         read_rows: that are read before they are added.
         own_bytes: of the shared memory of a block, besides rows, tables and sums.
         most_shared: bytes of shared memory of a block.
@@ -54,12 +54,12 @@ class StackRules(NamedTuple):
     """Settings shared by all stacks of a type.
 
     Attributes:
-        channels: of the results; 0: those of the sources.
+        channels: the results' channels; 0: as many as the sources have.
         planar: whether results are stored as CHW.
         normalize: whether they are normalized.
         shift, fill: of the results.
         pitch: the elements of an input row that a block keeps which makes a strip; 0: none does.
-        threads: of a block.
+        threads: the number of threads per block.
         itemsize: the bytes of a source's elements.
         strips: the limits of strips.
         rows: the limits of rows.

@@ -48,7 +48,7 @@ def digest_of(function: Function, options: object = None) -> str:
 
     Args:
         function: in Python.
-        options: of its compilation.
+        options: its compilation's options.
     """
     found: dict[str, bytes] = {}
     _visit(function, found)

@@ -39,9 +39,9 @@ def fill_taps(
     Args:
         start, step: of the region in the input, and from one output position to the next.
         first_output: the first output position.
-        size: of the input.
-        width: of the filter, in input samples per unit of its distance.
-        radius: of the filter, in input samples.
+        size: the input's size.
+        width: the filter's width, in input samples per unit of its distance.
+        radius: the filter's radius, in input samples.
         firsts: the first tap of each output position; empty: those within the radius.
         count: taps per output position.
         table, per_unit: the filter's values from 0 until they vanish, and their number per unit; empty: a triangle.

@@ -73,7 +73,7 @@ def planes_to_rgb(
     Args:
         luma: uint8 or uint16 of shape (H, W), with even sides.
         u, v: of shape (H / 2, W / 2).
-        unit: of the values, on a scale to 255: 1 for 8 bits, 1/4 for 10.
+        unit: the values' unit, on a scale to 255: 1 for 8 bits, 1/4 for 10.
         full_range: values are from 0 to 255, not from 16 to 235 (chroma: 240).
         output: filled; uint8 of shape (H, W, 3), contiguous.
     """

@@ -23,7 +23,7 @@ def fill_crops(
         wanted: the extent in each dimension, truncated; below 1, or beyond 32 bits: the whole dimension. One row for
             each sample, or one for all.
         positions: in each dimension, from 0 to 1. One row for each sample, or one for all.
-        rounding: of anchors: the place in :data:`penstock.kernels.windows.ROUNDINGS`.
+        rounding: how anchors are rounded: an index of :data:`penstock.kernels.windows.ROUNDINGS`.
         anchors, extents: output.
 
     Returns:

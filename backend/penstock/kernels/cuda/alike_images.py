@@ -45,7 +45,7 @@ class AlikeRules(NamedTuple):
 
         Args:
             types: of the images' elements, and of the results'.
-            channels: of the images.
+            channels: the images' channels.
             sizes: how images are resized and cropped.
             after: what follows the resizing, without drawn flags.
         """
@@ -61,7 +61,7 @@ class AlikeImages(NamedTuple):
     Attributes:
         rules: the rules.
         shapes: of the images (H, W, C), in rows.
-        tables: of the filters.
+        tables: the filters' tables.
         stacks: the shapes of the images as stacks, or, if only windows are in memory, of these.
         windows: what is read of each image, and in memory without the rest: top, left, height and width. Of no rows: images are there
             whole.

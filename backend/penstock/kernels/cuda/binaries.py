@@ -83,7 +83,7 @@ def digest_of(text: str, instance: str, options: tuple[str, ...]) -> str:
     Args:
         text: the complete source.
         instance: the kernel, with its template arguments.
-        options: of the compiler.
+        options: the compiler's options.
     """
     return hashlib.sha256(repr((text, instance, options)).encode()).hexdigest()[:24]
 

@@ -19,9 +19,9 @@ class _ByteAxis(NamedTuple):
     """The descriptor of one axis of an array seen as (outer, size, inner).
 
     Attributes:
-        elements: of the target.
+        elements: the target's elements.
         starts, weights: offsets of the tables.
-        taps: of each output position.
+        taps: each output position's taps.
         bits: fractional ones of the weights.
     """
 

@@ -62,7 +62,7 @@ class _CodeTable(NamedTuple):
         longer: for the values beyond those, without the lowest ``shift`` of 16 bits; 0 if those are needed, too.
         limits: for each length the first value of 16 bits that is not such a code.
         offsets: for each length the position of a code's symbol less the code.
-        symbols: of the codes, in order.
+        symbols: the codes' symbols, in order.
         shift: for ``longer``.
     """
 
@@ -145,7 +145,7 @@ def describe_scans(
     """Fill in descriptors, and how many blocks of threads each image has.
 
     Args:
-        memory: of the scans.
+        memory: the scans' memory.
         data: the address from which on lies what was gathered.
         targets: where the coefficients of each image go, at addresses that are multiples of 16. There, ``blocks`` times 64 of int16 are
             written: unit by unit, blocks in the order of the scan, each in rows.

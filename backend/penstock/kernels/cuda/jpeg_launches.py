@@ -152,7 +152,7 @@ def launch_decoding(
         launches: to add to.
         kernels: that decode.
         scans: of the images.
-        windows: of each, top, left, height and width of what is made of it.
+        windows: for each image, the top, left, height and width of the pixels to compute.
         targets: the addresses of their pixels; of none, if they are resampled where their coefficients were.
         parts: in which they are decoded.
         page: for the batch.

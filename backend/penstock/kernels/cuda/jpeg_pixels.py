@@ -115,14 +115,14 @@ def describe_images(
     """Fill in descriptors, and how many blocks of threads the kernels have for each image.
 
     Args:
-        memory: of the scans, whose sizes and components are known.
+        memory: the scans' memory, whose sizes and components are known.
         data: the address from which on their parts lie, as :mod:`~penstock.kernels.cpu.jpeg.batches` tells, with their quantizers.
         sources: addresses of their coefficients, int16: unit by unit as they are coded, in each unit the blocks of the components, in
             blocks 64 in rows.
         planes: addresses, multiples of 8, of the room for their samples: a byte for each coefficient.
         targets: addresses of their pixels, uint8.
         windows: top, left, height and width of what is made of each.
-        channels: of the targets; with one channel, only luma is made.
+        channels: the targets' channels; with one channel, only luma is made.
         smooth: chroma that is halved in a direction is smoothed there; otherwise samples are repeated.
         descriptors: zeros, an :data:`IMAGE` for each.
         transformed, converted: receive these numbers, for each of the two kernels.

@@ -53,9 +53,9 @@ class Located:
     """A contiguous array on the GPU, reduced to what kernels need; much cheaper to create and reshape than CuPy's.
 
     Attributes:
-        address: of the first element.
+        address: the first element's address.
         shape: in elements.
-        dtype: of the elements.
+        dtype: the elements' dtype.
         owner: object that keeps the memory alive.
     """
 
@@ -94,9 +94,9 @@ class Places(Sequence[Located]):
     """The locations of many arrays, which are mostly needed together.
 
     Attributes:
-        addresses: of the first elements, uint64.
+        addresses: the first elements' addresses, uint64.
         shapes: in elements.
-        dtype: of the elements.
+        dtype: the elements' dtype.
         owner: object that keeps the memory alive.
     """
 
@@ -314,7 +314,7 @@ class Pinned(NamedTuple):
 
     Attributes:
         bytes: all of it.
-        address: of the first byte.
+        address: the first byte's address.
         copied: recorded after the last copy from it.
     """
 

@@ -20,7 +20,7 @@ class LaunchList:
     """Copies, launches and events, in the order of a stream. GPU memory is taken from CuPy's pool for this stream.
 
     Args:
-        stream: of the current device.
+        stream: the current device's stream.
 
     Attributes:
         kept: objects to keep alive until all was given, among them GPU memory.

@@ -31,7 +31,7 @@ class _Drawing(NamedTuple):
 
     Attributes:
         source: for noise: the input.
-        elements: of the target; pixels where the elements of a pixel share a draw.
+        elements: the target's elements; pixels where the elements of a pixel share a draw.
         columns: for jitter: pixels in a row.
         reciprocal: for jitter: 2^64 / number of places, rounded up.
         a, b, c, d: parameters of the distribution.

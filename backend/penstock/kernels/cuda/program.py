@@ -223,7 +223,7 @@ class Programs:
         """Repeat the launches recorded for this kind of batch, and set the outputs; return whether there were any.
 
         Args:
-            workspace: of the batch.
+            workspace: the batch's workspace.
             values: the values that differ between batches of one kind.
             varying: names of the arguments whose values only affect these.
         """

@@ -253,7 +253,7 @@ class ImageStacks:
     Attributes:
         addresses: uint64.
         shapes: int64, of shape (samples, 4).
-        dtype: of the elements.
+        dtype: the elements' dtype.
         owner: object that keeps the memory alive.
     """
 
@@ -270,7 +270,7 @@ class Normalized(NamedTuple):
         planar: channels first.
         normalization: the mean of each channel of the source, and then its factor, float32: values become
             ``(x - mean) * factor + shift``. None: they stay as they are.
-        channels: of the target; those that the source lacks are filled. None: as many as the source has.
+        channels: the target's channels; those that the source lacks are filled. None: as many as the source has.
         fill: value of these channels.
         between: type to round resampled values to first; None: don't round.
         mirrored: for each image, int32, whether its rows are reversed; None: none are.
@@ -299,7 +299,7 @@ def resample_planned(
         sources: not empty, of integers: this may or may not skip taps of weight 0, which only shows with NaN and
             infinity.
         targets: addresses of the contiguous targets, uint64.
-        dtype: of the targets.
+        dtype: the targets' dtype.
         vertical, horizontal: the plans of both axes, each with at least one output position.
         after: what follows the resampling.
     """
@@ -322,9 +322,9 @@ class ResamplingColumns(NamedTuple):
     Attributes:
         kernels: one :data:`RESAMPLING_KERNELS`.
         tables: the descriptors of the filters' tables.
-        values: of filters.
+        values: the values of the filters.
         copied: before the weights, float32.
-        descriptors: of the stacks, with what is to be added to the addresses of sources.
+        descriptors: the stacks' descriptors, with what is to be added to the addresses of sources.
         blocks: how many thread blocks each of them has.
         mirrored: whether rows of each are reversed, int32; of no stacks if those of none are.
     """
@@ -369,11 +369,11 @@ class PlannedResampling:
     """Stacks of images that are to be resampled.
 
     Attributes:
-        tables: of the filters.
+        tables: the filters' tables.
         starts, weights: memory for them.
         after: what follows.
         kernel, shared, others: what resamples, the bytes of its shared memory, and its arguments after tables and flags.
-        descriptors: of the stacks; with what is to be added to the addresses of those that come later.
+        descriptors: the stacks' descriptors; with what is to be added to the addresses of those that come later.
         blocks: how many thread blocks each of them has.
         windows: what is read of each of those that come later, and all that will be in memory: top, left, height and width. Of no rows:
             they will be there whole.

@@ -34,7 +34,7 @@ class StreamedBatch:
     Args:
         through: the operator's stream.
         shapes: of the samples.
-        dtype: of the elements.
+        dtype: the elements' dtype.
         layout: of the samples.
 
     Attributes:

@@ -94,7 +94,7 @@ class _Field:
 
     Attributes:
         type: the C type.
-        dtype: of one element.
+        dtype: one element's dtype.
         count: length of an array; None: not an array.
         pointers: byte offsets of the addresses in an element.
         struct: the struct that an element is, if it is one.

@@ -28,7 +28,7 @@ class _Taps(NamedTuple):
         start, step: of the region in the input, and from one output position to the next.
         width, radius: of the filter: input samples per unit of its argument, and its radius in input samples.
         origin, single_step: in single precision, where results depend on that.
-        size: of the input.
+        size: the input's size.
         taps, used: number of taps of the filter, and how many of them are in the table.
         starts, weights: offsets of the tables.
         values, entries: offset and number of the filter's tabulated values; 0 entries: a triangle.

@@ -18,7 +18,7 @@ class _FloatAxis(NamedTuple):
     """The descriptor of one axis of an array seen as (outer, size, inner).
 
     Attributes:
-        elements: of the target.
+        elements: the target's elements.
         starts, weights: offsets of the tables.
         taps: weights of each output position, of which the first ones count.
     """
@@ -50,8 +50,8 @@ class FloatResampling:
     """The work for one stack of images.
 
     Attributes:
-        source: of float32, of shape (n, H, W, C).
-        target: of float32, of shape (n, h, w, C).
+        source: float32 of shape (n, H, W, C).
+        target: float32 of shape (n, h, w, C).
         vertical, horizontal: filters, with any region or mirroring in them.
     """
 

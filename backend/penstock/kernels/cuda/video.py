@@ -29,7 +29,7 @@ class Planes(NamedTuple):
         luma_pitch, chroma_pitch: bytes from one row to the next.
         step: values from one of u to the next: 2 where u and v alternate.
         halved: whether there is one value of u and v for four of luma, not for each.
-        unit: of the values, on a scale to 255.
+        unit: the values' unit, on a scale to 255.
         full_range: luma is from 0 to 255, not from 16 to 235 (chroma: 240).
         factor: of the output's values.
     """
@@ -74,7 +74,7 @@ def convert_frames(frames: Sequence[Planes], colours: Colours, stored: np.dtype,
 
     Args:
         frames: with their targets, of shape (H, W, 3), or (H, W, 1) for grey.
-        colours: of the output.
+        colours: the output's colours.
         stored: type of the planes' values: uint8 or uint16.
         wanted: type of the output: uint8, rounded, or float32, neither rounded nor limited.
     """

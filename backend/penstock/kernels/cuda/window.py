@@ -65,7 +65,7 @@ class _Window(NamedTuple):
         rank: dimensions in use.
         contiguous, inside: whether the box is contiguous in the target, and lies within the source.
         channel_dim: the dimension of channels, or -1.
-        channels: of the source.
+        channels: the source's channels.
         values: offset in the table of the fill values, then each channel's mean and factor.
     """
 
@@ -100,8 +100,8 @@ class WindowCopy:
         channel_axis: the source dimension of channels, or None.
         mean, factor, shift: if given, ``(x - mean) * factor + shift``.
         place: where the box begins in the target; None: at 0.
-        extents: of the box, in the target's order of dimensions; None: the target's.
-        strides: of the source, in elements, if it isn't contiguous.
+        extents: the box's extents, in the target's order of dimensions; None: the target's.
+        strides: the source's strides, in elements, if it isn't contiguous.
     """
 
     source: OnGpu

@@ -52,7 +52,7 @@ def resample_signals(jobs: Sequence[tuple[OnGpu, float, OnGpu]], lobes: int, tab
 
     Args:
         jobs: the samples, (time) or (time, channels); integers represent numbers between -1 and 1.
-        lobes: of the filter, on each side.
+        lobes: the filter's lobes, on each side.
         table: the filter (see :func:`penstock.kernels.cpu.audio.sinc_table`).
     """
     located = [(locate(source), scale, locate(target)) for source, scale, target in jobs]

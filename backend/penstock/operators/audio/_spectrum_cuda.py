@@ -62,7 +62,7 @@ class Framing:
 
     Attributes:
         step: from the start of a frame to the next.
-        start: of the first frame; negative: before the signal.
+        start: the position of the first frame's first sample; negative: before the signal.
         count: size of the transform; frames are padded with zeros.
         reflect: pad the signal by reflection instead of zeros.
         magnitude: compute the square root of the power.

@@ -177,7 +177,7 @@ class _Begun:
 
     Attributes:
         batch: the outputs.
-        samples: of the batch; None where there is nothing to decode.
+        samples: the batch's samples; None where there is nothing to decode.
         decode: decodes the image of a sample on the CPU.
         taken: the positions of the images that the GPU decodes.
         jpegs: the GPU's work on them.

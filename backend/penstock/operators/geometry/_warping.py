@@ -56,7 +56,7 @@ class WarpPlan:
 
     Attributes:
         matrix: output to input coordinates, 2x3 or 3x4 in x, y(, z) order; None if it is on the GPU. With OpenCV, as OpenCV takes it.
-        extents: of the output: (height, width) or (depth, height, width).
+        extents: the output's extents: (height, width) or (depth, height, width).
     """
 
     matrix: np.ndarray | None

@@ -35,7 +35,7 @@ class BoxPlan:
 
     Attributes:
         boxes: the remaining boxes, in the output's format.
-        indices: of the remaining boxes.
+        indices: the remaining boxes' indices.
     """
 
     boxes: np.ndarray

@@ -22,8 +22,8 @@ def sums_first(weight: float, area: int) -> bool:
     """Return whether summing bytes before weighting them gives the same result as summing float32 products in any order.
 
     Args:
-        weight: of each element, a float32.
-        area: of the window, in elements.
+        weight: each element's weight, a float32.
+        area: the window's number of elements.
     """
     if area > _MAX_AREA or not 0 < weight <= 1:
         return False
@@ -46,11 +46,11 @@ def filter_box(
 
     Args:
         source: (H, W) or (H, W, C) of uint8, contiguous.
-        extents: of the window, in rows and columns.
+        extents: the window's extents, in rows and columns.
         anchor: the window's element that is aligned with the target's.
         border: one of :data:`penstock.kernels.borders.BORDERS`; "constant": zeros.
-        weight: of each element, for which :func:`sums_first` holds.
-        target: of uint8, with at most as many rows and columns.
+        weight: each element's weight, for which :func:`sums_first` holds.
+        target: uint8, with at most as many rows and columns.
     """
     rows, columns = (
         _places(extent, target.shape[axis] + extents[axis] - 1, anchor[axis], border)

@@ -51,7 +51,7 @@ def columns_of(
 
     Args:
         vertical, horizontal: starts, weights and bits of the filters.
-        factors: of the values.
+        factors: the values' factors.
     """
     row: list[int] = []
     for starts, weights, bits in (vertical, horizontal):

@@ -23,9 +23,9 @@ class FloatResampling(Sampling):
     """A sample resized as a whole.
 
     Attributes:
-        plan: of the spatial axes.
+        plan: the spatial axes' plan.
         first: the first spatial dimension.
-        shape_in: of the input.
+        shape_in: the input's shape.
         neighbours: the filter, `bilinear` or `bicubic`, if each pixel of three channels is made of neighbours.
     """
 

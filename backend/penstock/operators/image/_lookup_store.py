@@ -24,7 +24,7 @@ class LookupStore(Store):
         table: float32 of shape (C, 256).
         factors: by which the same values are computed, if there are any.
         permutation: of HWC.
-        shape: of the output.
+        shape: the output's shape.
     """
 
     table: np.ndarray

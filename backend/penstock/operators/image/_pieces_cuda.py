@@ -49,7 +49,7 @@ class _Tiling(NamedTuple):
     """The descriptor of one image and its tiles.
 
     Attributes:
-        elements: of the target.
+        elements: the target's elements.
         height, width: of the image.
         top, left: its position on the canvas.
         columns: tiles in a row of the canvas.
@@ -81,7 +81,7 @@ class Patches:
     Attributes:
         source: of shape (T, H, W, C).
         target: float32 of shape (patches, values), or (C, patch, columns) where patches lie beside each other.
-        region: of each frame: its begin and its extents.
+        region: each frame's region: its origin and its extents.
         count: of the patches, less padding.
         first, total: number of patches before these, and in all, if the patches are side by side.
     """

@@ -341,7 +341,7 @@ class ReferencePlans(ResamplePlans):
     """How to resample many samples with the arithmetic of ``reference``.
 
     Attributes:
-        channels: of each sample.
+        channels: each sample's channels.
         kind: the class of a single sample's plan.
     """
 

@@ -183,7 +183,7 @@ def resampling_records(
 
     Args:
         plans: of the samples.
-        shapes: of the inputs, int64 of shape (samples, rank).
+        shapes: the inputs' shapes, int64 of shape (samples, rank).
         first: the dimension of H; that of W follows.
         source, target: types of elements.
     """

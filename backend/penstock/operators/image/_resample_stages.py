@@ -19,9 +19,9 @@ class Resized(Sampling):
     """A sample of two spatial axes, resized.
 
     Attributes:
-        plan: of the spatial axes.
+        plan: the spatial axes' plan.
         first: the first spatial dimension.
-        shape_in: of the input.
+        shape_in: the input's shape.
     """
 
     plan: ResamplePlan

@@ -17,7 +17,7 @@ class _Lookup(NamedTuple):
     """The descriptor of one image, or of several frames.
 
     Attributes:
-        pixels: of each frame.
+        pixels: each frame's pixels.
         planar: the target has its channels first.
         several: whether each channel has its own table.
     """

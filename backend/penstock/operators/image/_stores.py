@@ -30,7 +30,7 @@ class CmnPlan:
         mirror: whether W is reversed.
         mean, factor: for each channel, in ``(x - mean) * factor + shift``.
         shift: added last.
-        channels: of the output, padding included.
+        channels: the output's channels, padding included.
         fill: for each channel of the output.
     """
 
@@ -106,7 +106,7 @@ class StoredAs:
     """The order of dimensions in input and output.
 
     Attributes:
-        layout: of the input.
+        layout: the input's layout.
         permutation: for each output dimension, the input dimension.
     """
 
@@ -133,8 +133,8 @@ class NormalizingStore(Store):
     Attributes:
         plan: the work.
         kept: the state that the operator stored with the batch: the order of dimensions.
-        shape_in: of the input.
-        shape: of the output.
+        shape_in: the input's shape.
+        shape: the output's shape.
     """
 
     plan: CmnPlan
@@ -224,11 +224,11 @@ def store_part(
     """Compute a part of one sample's output on the CPU.
 
     Args:
-        plans: of one sample.
+        plans: one sample's plans.
         kept: the state that the operator stored with the batch: the order of dimensions.
-        shapes_in: of the input, in one row.
+        shapes_in: the inputs' shapes, in one row.
         source: the part of the input that it depends on, at least.
-        anchor: of the part, in the output.
+        anchor: the part's anchor, in the output.
         target: to fill; any strides.
     """
     pixels = source.array.astype(np.float32) if source.array.dtype == np.float16 else source.array
@@ -250,7 +250,7 @@ class StoredValues(NamedTuple):
         fills: for each channel, in the output's type.
         places: addresses of ``values``, int64.
         places_of_fills: likewise.
-        channels: of the output, int64.
+        channels: the output's channels, int64.
     """
 
     values: np.ndarray
@@ -286,7 +286,7 @@ def store_records(
     Args:
         plans: of the samples.
         kept: the state that the operator stored with the batch: the order of dimensions.
-        shapes_in: of the inputs, int64 of shape (samples, rank).
+        shapes_in: the inputs' shapes, int64 of shape (samples, rank).
         source, target: types of elements; not float16.
         stored: the plans' values.
     """

@@ -163,7 +163,7 @@ class CropRules(NamedTuple):
 
     Attributes:
         wanted, positions: extents and relative positions in the dimensions of a layout, a row for all.
-        rounding: of anchors, by its place in :data:`penstock.kernels.windows.ROUNDINGS`.
+        rounding: how anchors are rounded: an index of :data:`penstock.kernels.windows.ROUNDINGS`.
     """
 
     wanted: np.ndarray

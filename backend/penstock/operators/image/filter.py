@@ -54,7 +54,7 @@ class FilterPlan:
 
     Attributes:
         axes: the dimensions of the data that the filter runs along.
-        extents: of the filter.
+        extents: the filter's extents.
         anchor: the filter's element that is aligned with the output pixel.
     """
 

@@ -50,7 +50,7 @@ class _Link:
     Attributes:
         stage: the stage itself.
         step: the position of its last operator.
-        dtype: of the output.
+        dtype: the output's dtype.
     """
 
     stage: Stage

@@ -44,8 +44,8 @@ class _Tiling(Stage):
 
     Attributes:
         operator: the operator that makes the tiles.
-        shape: of the output.
-        shape_in: of the image.
+        shape: the output's shape.
+        shape_in: the image's shape.
     """
 
     operator: ImageTiles

@@ -46,7 +46,7 @@ class _Function:
     Attributes:
         names: of its `arguments`; more may follow the last one, if it ends with dots.
         compute: the function.
-        shape: of its result, from that of the image; the same by default.
+        shape: its result's shape, computed from the image's; the same by default.
     """
 
     names: tuple[str, ...]

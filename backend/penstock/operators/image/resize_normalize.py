@@ -49,7 +49,7 @@ class _Rules(NamedTuple):
 
     Attributes:
         images: by both steps.
-        channels: of the results.
+        channels: the results' channels.
         spec: the type of the output.
     """
 

@@ -59,7 +59,7 @@ class OnnxNetwork:
     """A network that is loaded; any number of threads may run it.
 
     Args:
-        path: of the file.
+        path: the file's path.
         providers: ONNX Runtime's execution providers, the preferred one first.
         num_threads: number of threads that share an operation.
         device_id: the GPU, or None.
@@ -129,7 +129,7 @@ def open_network(
     """Load a network, or take the one that is loaded already and was opened in the same way.
 
     Args:
-        path: of the file.
+        path: the file's path.
         files: the accessible files.
         providers: the user's choice, the preferred one first; None: by the device.
         num_threads: number of threads that share an operation.

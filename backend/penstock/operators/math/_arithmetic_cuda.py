@@ -38,7 +38,7 @@ def compute_function(
 
     Args:
         function: name of the expression's function.
-        types: of the operands.
+        types: the operands' types.
         result: type of the results.
         jobs: the operands (arrays on the GPU) and the target of each sample.
 

@@ -13,7 +13,7 @@ def broadcast(shapes: Sequence[tuple[int, ...]], sample: int) -> tuple[int, ...]
     """Return the shape of the result, as in numpy: dimensions are aligned from the end, extents of 1 are repeated.
 
     Args:
-        shapes: of the operands.
+        shapes: the operands' shapes.
         sample: the sample's index, for messages.
 
     Raises:

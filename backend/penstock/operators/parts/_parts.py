@@ -81,9 +81,9 @@ def cut_regions(
     """Copy regions of the images, the operator's first input, each to a separate sample.
 
     Args:
-        workspace: of the operator, on either device.
-        regions: of each image; may reach outside of it.
-        layout: of the images.
+        workspace: the operator's workspace, on either device.
+        regions: each image's regions; may reach outside of it.
+        layout: the images' layout.
         fill: the value outside the image: one, or one for each channel.
     """
     images = workspace.inputs[0]

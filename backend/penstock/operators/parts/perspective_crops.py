@@ -52,7 +52,7 @@ class _Crop(NamedTuple):
 
     Attributes:
         image: the index of its image.
-        corners: of the quadrilateral, float64 of shape (4, 2).
+        corners: the quadrilateral's corners, float64 of shape (4, 2).
         height, width: before it is turned.
         turned: whether it is rotated by 90 degrees.
     """

@@ -16,7 +16,7 @@ def draw_outlines(edges: np.ndarray, colours: np.ndarray, thickness: int, image:
     Args:
         edges: int64 of shape (n, 4): left, top, right, bottom; lines are inside of the box, between pixels.
         colours: uint8 of shape (n, channels).
-        thickness: of the lines, in pixels.
+        thickness: the lines' thickness, in pixels.
         image: uint8 of shape (height, width, channels).
     """
     height, width, channels = image.shape

@@ -113,7 +113,7 @@ def suppress(
         candidate_firsts: likewise, of the scores above the threshold.
         score_thresholds, iou_thresholds: float32, one for each sample.
         limits: the most boxes to keep of each sample, int64.
-        max_candidates: of a class, with the highest scores; 0: all.
+        max_candidates: the largest number of candidates per class, those with the highest scores; 0: all.
         class_wise: boxes of different classes do not suppress one another.
         with_sizes: a box is a corner and its extents, rather than two corners.
         begin, end: the samples to look at.

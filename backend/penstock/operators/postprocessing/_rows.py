@@ -26,7 +26,7 @@ class Rows(PlanColumns[Tables]):
     """The results for many samples: of each output, the rows of all samples, one after the other.
 
     Attributes:
-        tables: of each output, of shape (rows, ...).
+        tables: each output's tables, of shape (rows, ...).
         counts: number of rows of each sample in each output, int64 of shape (samples, outputs).
     """
 

@@ -34,7 +34,7 @@ def find_segments(
     Args:
         probabilities: of all recordings, float32.
         firsts: start of each recording's probabilities, followed by the end of the last.
-        lengths: of the recordings, int64.
+        lengths: the recordings' lengths, int64.
         step: from one frame to the next.
         threshold: from this probability on, a frame is speech.
         exit_threshold: below this probability, it is silence.

@@ -21,7 +21,7 @@ def python_schema(name: str, batch_processing: bool, *further: Argument) -> Sche
     """Return the schema of an operator that calls a function.
 
     Args:
-        name: of the operator.
+        name: the operator's name.
         batch_processing: the default of that argument.
         further: arguments in addition to those that all of these operators have.
     """

@@ -26,7 +26,7 @@ class BoxWindow:
         anchor: its start in x, y, z order, as returned.
         shape: its extents, as returned.
         boxes: the remaining boxes, as starts and ends in fractions of the window.
-        indices: of the remaining boxes.
+        indices: the remaining boxes' indices.
     """
 
     anchor: np.ndarray
@@ -169,7 +169,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         """Return the windows of some samples.
 
         Args:
-            workspace: of the batch.
+            workspace: the batch's workspace.
             indices: of the samples.
             tables: their boxes, as given.
             crops, sizes: the extents of windows and images in x, y, z order, int64 with a row for each sample, or one for

@@ -41,7 +41,7 @@ class Contents(NamedTuple):
         """Return a batch of vectors in the block: views, or a copy if keeping the block for them would waste memory.
 
         Args:
-            dtype: of the values.
+            dtype: the values' dtype.
             starts, sizes: of the samples, in bytes: int64.
             infos: the samples' sources.
         """
@@ -67,7 +67,7 @@ class PathTable:
     """The paths of a data set in the form of C's functions.
 
     Args:
-        paths: of local files.
+        paths: paths of local files.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:

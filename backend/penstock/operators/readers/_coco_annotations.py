@@ -22,14 +22,14 @@ class CocoImage:
     """One image's annotations.
 
     Attributes:
-        file_name: of the image.
+        file_name: the image's file name.
         id: its number in the annotations.
         height, width: of the image.
         boxes: float32 of shape (objects, 4).
         labels: int32 of shape (objects,).
         polygons: int32 of shape (polygons, 3): the object's index, then first and last (exclusive) vertex.
         vertices: float32 of shape (vertices, 2): x, y.
-        segmentations: of each object, as the file has them.
+        segmentations: each object's segmentations, as the file has them.
     """
 
     file_name: str
@@ -222,7 +222,7 @@ def write_preprocessed(files: Files, folder: str, images: Sequence[CocoImage], p
 
     Args:
         files: where writing is allowed.
-        folder: of the tables.
+        folder: the tables' folder.
         images: the annotations.
         polygons: also write the objects' outlines.
         numbers: also write the images' numbers.
@@ -264,7 +264,7 @@ def read_preprocessed(files: Files, folder: str, polygons: bool) -> list[CocoIma
 
     Args:
         files: where reading is allowed.
-        folder: of the tables.
+        folder: the tables' folder.
         polygons: also read the objects' outlines.
     """
     names = files.read_text(join(folder, "filenames.dat")).splitlines()

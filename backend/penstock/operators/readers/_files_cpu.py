@@ -19,7 +19,7 @@ def lay_out(files: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np
     Ranges that follow each other in a file keep their distance, so that they can be read at once.
 
     Args:
-        files: of each range, as numbers: int64.
+        files: each range's files, as numbers: int64.
         starts, sizes: of the ranges, in bytes: int64.
         places: receives the positions in the block: int64.
     """

@@ -28,7 +28,7 @@ class MappedFile:
 
     Attributes:
         file: the file.
-        address: of the first byte.
+        address: the first byte's address.
     """
 
     def __init__(self, file: OpenFile) -> None:

@@ -22,7 +22,7 @@ def pick(
         following: the indices to add, one for each picked sample.
         start, end: the span to pick from, without its end.
         target: where to add them: the span's end, which then advances, or another position.
-        state: of the random generator; negative: the span's first sample is picked.
+        state: the random generator's state; negative: the span's first sample is picked.
         picked: receives the indices.
 
     Returns:

@@ -256,8 +256,8 @@ class Sources(Sequence[str]):
     """The sources of a batch's samples, formatted only when requested.
 
     Args:
-        items: of the data set.
-        indices: of the batch: int64.
+        items: the data set's items.
+        indices: the batch's indices: int64.
         name: the source of an item; by default its text.
     """
 

@@ -27,7 +27,7 @@ class RecordTable(Sequence[Record]):
     """The records of a data set's files, in arrays, since there may be millions.
 
     Args:
-        paths: of the files.
+        paths: the files' paths.
         files: the file of each record, as an index of ``paths``: int64.
         starts, sizes: of the records, in bytes: int64.
     """

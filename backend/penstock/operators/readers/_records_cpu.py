@@ -132,7 +132,7 @@ def find_features(
     Args:
         data: the batch's block, uint8.
         places, sizes: the records in it: int64.
-        names: of the wanted features, one after the other: uint8.
+        names: the wanted features' names, one after the other: uint8.
         name_ends: end of each name: int64.
         found: output: the features found, int64 of shape (records, features, 4).
     """

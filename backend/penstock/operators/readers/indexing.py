@@ -15,8 +15,8 @@ def write_index(reader: str, path: str, index_path: str) -> int:
 
     Args:
         reader: the kind of file: ``webdataset``, ``tfrecord`` or ``mxnet``.
-        path: of the file.
-        index_path: of its index; an existing file is replaced.
+        path: the file's path.
+        index_path: the path of its index; an existing file is replaced.
 
     Raises:
         ValueError: the file is damaged, or of another format.

@@ -63,7 +63,7 @@ def component_boxes(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
     Args:
         labels: integers of any shape.
-        wanted: of the same shape: where to look for components.
+        wanted: for each image of this shape, where to look for components.
     """
     flat = np.ascontiguousarray(labels).reshape(-1)
     return _boxes(flat, wanted.reshape(-1).copy(), np.array(labels.shape, np.int64))

@@ -69,7 +69,7 @@ class Input:
 
     Args:
         dataset: of one tensor in each element; strings, such as encoded images, are fed as their bytes.
-        layout: of a sample; None: as the external source says.
+        layout: a sample's layout; None: as the external source says.
         batch: whether elements are batches rather than samples; None: as the external source says.
 
     Raises:

@@ -204,8 +204,8 @@ def traced(transform: Function, images: DataNode) -> DataNode:
     """Apply a transform to images of uint8 (H, W, 3), in the definition of a pipeline.
 
     Args:
-        transform: of this package, of torchvision (`transforms` or `transforms.v2`), of timm (`create_transform`), or what a
-            `weights.transforms()` of torchvision's returns.
+        transform: a transform of this package, of torchvision (`transforms` or `transforms.v2`), of timm
+            (`create_transform`), or the return value of a torchvision `weights.transforms()`.
         images: RGB, of layout HWC.
 
     Returns:
@@ -279,8 +279,8 @@ def pipeline(
     Its input is called `images`, its output `output`.
 
     Args:
-        transform: of this package, of torchvision (`transforms` or `transforms.v2`), of timm (`create_transform`), or what a
-            `weights.transforms()` of torchvision's returns.
+        transform: a transform of this package, of torchvision (`transforms` or `transforms.v2`), of timm
+            (`create_transform`), or the return value of a torchvision `weights.transforms()`.
         batch_size: the largest number of images at a time.
         encoded: the input is files (JPEG, PNG and so on); otherwise RGB images of uint8, of layout HWC.
         orientation: turn files upright as their Exif data says, which PIL leaves to `ImageOps.exif_transpose`.
@@ -313,12 +313,12 @@ def export(
     """Write a model for Triton that takes encoded images and answers with what a transform returns.
 
     Args:
-        transform: of this package, of torchvision (`transforms` or `transforms.v2`), of timm (`create_transform`), or what a
-            `weights.transforms()` of torchvision's returns.
+        transform: a transform of this package, of torchvision (`transforms` or `transforms.v2`), of timm
+            (`create_transform`), or the return value of a torchvision `weights.transforms()`.
         model: the folder to write, e.g. ``model_repository/preprocess``; its name is the model's.
         batch_size: the model's largest batch.
         orientation: turn files upright as their Exif data says.
-        version: of the model.
+        version: the model's version.
 
     Returns:
         The files written.

@@ -162,7 +162,7 @@ def register_kernel(functional: Function | str, tv_tensor_cls: type) -> Callable
     """Return a decorator that lets a function do what ``functional`` does, for a class of your own.
 
     Args:
-        functional: of this module, or its name.
+        functional: a function of this module, or its name.
         tv_tensor_cls: derived from `tv_tensors.TVTensor`, and not one of its own classes.
 
     Raises:
@@ -197,8 +197,8 @@ def get_kernel(functional: Function, input_type: type, *, allow_passthrough: boo
     """Return the kernel that ``functional`` calls for values of a type.
 
     Args:
-        functional: of this module.
-        input_type: of a value.
+        functional: a function of this module.
+        input_type: the type of the value.
         allow_passthrough: a type that it does not take is returned unchanged.
 
     Raises:

@@ -263,7 +263,7 @@ class _Affine:
     """How points move.
 
     Args:
-        canvas: of the image.
+        canvas: the image's canvas.
         angle, translate, scale, shear: as of `affine`.
         center: x and y; None: the middle.
         expand: the image grows, so that nothing is lost.

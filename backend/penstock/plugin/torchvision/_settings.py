@@ -163,7 +163,7 @@ def resized_extents(extents: tuple[int, int], size: Size | None, max_size: int |
     Args:
         extents: its height and width.
         size: both, or the shorter side, or None: ``max_size`` is the longer side.
-        max_size: of the longer side.
+        max_size: the largest length of the longer side.
 
     Raises:
         ValueError: they don't go together.

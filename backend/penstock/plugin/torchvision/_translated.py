@@ -87,7 +87,8 @@ def steps_of(transform: Function) -> list[Function]:
     Steps that are not known are returned as they are.
 
     Args:
-        transform: of this package, of torchvision or of timm, a preset of torchvision's weights, or a `torch.nn.Sequential`.
+        transform: a transform of this package, of torchvision or of timm, a preset of torchvision's weights, or a
+            `torch.nn.Sequential`.
     """
     return _joined(_flattened(transform))
 

@@ -105,7 +105,7 @@ class OperatorSteps:
 
     Args:
         operators: in their order.
-        settings: of the pipelines, as DALI's `Compose` takes them.
+        settings: the pipelines' settings, as DALI's `Compose` takes them.
     """
 
     def __init__(self, operators: Sequence[Operator], **settings: object) -> None:

@@ -21,9 +21,9 @@ class Job:
 
     Attributes:
         encoded: the file's bytes, uint8 of shape (n,).
-        header: of the image.
+        header: the image's header.
         region: to decode, in rows and columns of the upright image; None: the whole.
-        shape: of the result, (H, W, C).
+        shape: the result's shape, (H, W, C).
         name: under which the result may be kept in the cache, or empty.
     """
 

@@ -85,7 +85,7 @@ def decodes_alike(encoded: np.ndarray, header: ImageHeader, output_type: DALIIma
 
     Args:
         encoded: a file with a valid header.
-        header: of the file.
+        header: the file's header.
         output_type: what it is decoded to.
     """
     if not header.by_pillow:

@@ -23,7 +23,7 @@ class PixelFormat:
     Attributes:
         color_spec: the library's number for the colour space.
         sample_format: the library's number for an interleaved format.
-        channels: of the result.
+        channels: the result's channels.
     """
 
     color_spec: int

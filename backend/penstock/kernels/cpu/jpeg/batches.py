@@ -74,7 +74,7 @@ class ScanColumns(NamedTuple):
         intervals: how many restart intervals.
         interval_blocks: blocks of a whole interval.
         unit_blocks: blocks of a unit.
-        parts: of two bits each: the component of each of a unit's blocks.
+        parts: the component of each of a unit's blocks, two bits each.
         choices: of two bits for each component: which DC table it uses, and which AC table.
         codes: the code tables.
         begins: where its part of the pinned memory begins; one more for the end of the last.

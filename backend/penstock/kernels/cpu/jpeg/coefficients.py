@@ -52,11 +52,12 @@ class Coefficients(NamedTuple):
     """The coefficients of an image.
 
     Attributes:
-        planes: of each component, in rows; int64. No rows: the image is not progressive.
+        planes: the planes of each component, in rows; int64. No rows: the image is not progressive.
         values: the AC coefficients as they first became nonzero, in pairs of blocks, as ``PLACES`` tells; int16.
         direct: the DC coefficient of each block; int16.
         nonzero: which coefficients of each block are not zero; uint64.
-        corrections: of each block, in rows, for each level from the lowest bit on: which coefficients have that bit set; uint64.
+        corrections: for each level, from the lowest bit on, rows of masks, one per block: which coefficients have that
+            bit set; uint64.
     """
 
     planes: np.ndarray

@@ -93,7 +93,7 @@ def are_codes(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, is_progress
 
     Args:
         lengths: the number of codes of 1 to 16 bits; uint8 of shape (16,).
-        symbols: of the codes, in order; uint8.
+        symbols: the codes' symbols, in order; uint8.
         is_dc: symbols are value sizes; otherwise a number of zeros precedes the size.
         is_progressive: codes may end several blocks.
     """

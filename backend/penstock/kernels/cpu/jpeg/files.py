@@ -51,8 +51,8 @@ class Bench(NamedTuple):
     """The scratch memory with which a thread decodes file after file.
 
     Attributes:
-        segments: of the last file.
-        data: of its scan; at least as many bytes as the largest file, and ``MARGIN``.
+        segments: the last file's segments.
+        data: its scan's data; at least as many bytes as the largest file, and ``MARGIN``.
         memory: for the widest image.
     """
 

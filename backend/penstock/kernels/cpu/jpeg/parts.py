@@ -123,7 +123,7 @@ def plan_parts(
     """Cut a batch into parts, of which coefficients take ``most`` bytes, and lay them out.
 
     Args:
-        memory: of the scans.
+        memory: the scans' memory.
         windows, channels, sizes, samples: as for :func:`fill_sizes`.
         parts: as ``shares`` of :func:`cut`.
         most_samples, sources, planes, rooms, groups: as for :func:`lay_out`.

@@ -95,12 +95,12 @@ class Scan(NamedTuple):
         interval: units between restarts.
         tables: the code tables, contiguous; uint64.
         dc_tables, ac_tables: where each component's begin in ``tables``; int64 of shape (components,).
-        quantizers: of each component, in rows of 64; int16.
+        quantizers: each component's quantizers, in rows of 64; int16.
         across, down: the horizontal and vertical subsampling of chroma: 1 or 2, or 4 and 1; 1 for a single component.
         height, width: of the image, reduced.
         size, chroma_size: the rows and columns of samples for each block of the first component, and of the others: 8, or a
             smaller power of two to reduce the image.
-        coefficients: of a progressive image, whose ``data`` are not read any more; otherwise empty.
+        coefficients: the progressive image's coefficients, whose ``data`` are not read any more; otherwise empty.
     """
 
     data: np.ndarray
@@ -215,7 +215,7 @@ class _Places(NamedTuple):
 
     Attributes:
         planes, blue, red: of a :class:`Memory`.
-        pixels: of the output.
+        pixels: the output's pixels.
     """
 
     planes: types.CPointer
@@ -275,7 +275,7 @@ def units_of_region(start: int, count: int, size: int, unit: int, sampling: int)
 
     Args:
         start, count: of the region's pixels.
-        size: of the image.
+        size: the image's size.
         unit: pixels of a unit.
         sampling: the subsampling of chroma samples.
     """
@@ -524,7 +524,7 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, blocks: int, used: 
     """Decode a row of units, and compute the samples of the strip's units; return False for damaged data.
 
     Args:
-        blocks: of a unit.
+        blocks: a unit's blocks.
         used: how many of them the strip needs.
     """
     reader, predicted, reached = pointer(memory.reader), pointer(memory.predicted), pointer(memory.reached)

@@ -88,7 +88,7 @@ class _Proxy:
 
     Args:
         inputs: names of the pipeline's inputs.
-        num_outputs: of the pipeline.
+        num_outputs: the pipeline's number of outputs.
         requests: takes complete batches to the server.
         deterministic: the main process sends the batches, in its own order.
     """

@@ -32,7 +32,7 @@ class Resize(Applied):
         size: height and width, or the shorter side, or None: ``max_size`` is the longer one.
         interpolation: an `InterpolationMode`, its value, or Pillow's number.
         max_size: the most that the longer side may have.
-        antialias: of tensors; PIL's images always are.
+        antialias: whether to filter tensors when they shrink; PIL images are always filtered.
     """
 
     function = "resize"
@@ -218,7 +218,7 @@ class RandomShortestSize(ScaleJitter):
     """Resizes the shorter side to one of several sizes, drawn at random.
 
     Args:
-        min_size: of the shorter side: one, or some to draw from.
+        min_size: the length of the shorter side: one, or some to draw from.
         max_size: the most that the longer side may have.
         interpolation, antialias: as of `Resize`.
     """

@@ -55,8 +55,8 @@ class LinearTransformation(OwnTransform):
     """Multiplies an image, as a vector minus a mean, by a matrix.
 
     Args:
-        transformation_matrix: of n x n, where n is C * H * W.
-        mean_vector: of n.
+        transformation_matrix: n x n, where n is C * H * W.
+        mean_vector: n values.
     """
 
     kinds = frozenset(_IMAGES)
@@ -160,8 +160,8 @@ class ToDtype(OwnTransform):
     """Converts to another type.
 
     Args:
-        dtype: of images, e.g. `torch.float32` or "float32"; or a dictionary by type, `others` for those not named, None: as
-            they are.
+        dtype: the dtype of images, e.g. `torch.float32` or "float32"; or a dictionary by type, with `others` for types
+            that it does not name; None keeps the dtype.
         scale: scale values, so that white stays white.
     """
 

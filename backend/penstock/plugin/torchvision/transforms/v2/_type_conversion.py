@@ -50,7 +50,7 @@ class ToPILImage(OwnTransform):
     """A tensor (C, H, W), or an array (H, W, C), as an image of PIL.
 
     Args:
-        mode: of the image; by default as the number of channels suggests.
+        mode: the image's mode; by default derived from the number of channels.
     """
 
     kinds = frozenset({"tensor", "image"})

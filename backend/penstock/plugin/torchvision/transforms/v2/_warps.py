@@ -35,7 +35,7 @@ class RandomRotation(_Warp):
         interpolation: `nearest`, `bilinear`, and of PIL's images `bicubic`.
         expand: the image grows, so that nothing is lost.
         center: x and y of the centre; None: the middle.
-        fill: of the corners; as of `Pad`.
+        fill: the colour of the corners, as for `Pad`.
     """
 
     function = "rotate"
@@ -69,7 +69,7 @@ class RandomAffine(_Warp):
     """A rotation, a translation, a scaling and a shear about the centre.
 
     Args:
-        degrees: of the rotation: from and to, or one number x for -x to x.
+        degrees: the range of angles, or one number x for -x to x.
         translate: the most across and down, as shares of width and height.
         scale: factors, from and to.
         shear: degrees along x, or along x and y (four): from and to, or one number.
