@@ -74,7 +74,7 @@ class Outcome(Generic[_Sent]):
     """What came of sending all images over one protocol.
 
     Attributes:
-        images: that were sent.
+        images: the images that were sent.
         answers: one for each image: labels and their probabilities, best first.
         latencies: seconds for each request, sent one after the other.
         throughput: requests a second with several clients at once.

@@ -53,7 +53,7 @@ class Section:
         title, text: above the pictures.
         pictures: some or all of those that were sent.
         figures: rows of a table, the first with headings.
-        width: of a picture on the page at least, in CSS pixels.
+        width: the smallest width of a picture on the page, in CSS pixels.
         shape: the aspect ratio of pictures, width / height.
     """
 

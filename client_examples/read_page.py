@@ -41,7 +41,7 @@ def read_page(client: Any, content: bytes) -> list[Line]:
     """The lines of a page, in reading order.
 
     Args:
-        client: of Triton.
+        client: a Triton client.
         content: the page's file.
     """
     page = tritonclient.http.InferInput("encoded_image", [1, 1], "BYTES")

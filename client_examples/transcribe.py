@@ -40,7 +40,7 @@ def transcribe(client: Any, content: bytes) -> list[Segment]:
     """Return the segments of a recording, in order; none if nobody speaks.
 
     Args:
-        client: of Triton.
+        client: a Triton client.
         content: the recording's file.
     """
     recording = tritonclient.http.InferInput("encoded_audio", [1, 1], "BYTES")

@@ -28,7 +28,7 @@ class Recognizer:
     """The network, in an actor.
 
     Args:
-        path: of its ONNX file.
+        path: the path of its ONNX file.
     """
 
     def __init__(self, path: Path) -> None:

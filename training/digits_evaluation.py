@@ -31,7 +31,7 @@ def accuracies(recognize: Callable[[np.ndarray], np.ndarray], batch_size: int) -
     """The part of the held-out digits that is recognized, for each of `HELD_OUT_LOOKS`.
 
     Args:
-        recognize: from images, (n, 1, 32, 32), to their digits, (n,).
+        recognize: a function from images, (n, 1, 32, 32), to their digits, (n,).
         batch_size: the served pipeline's batch size.
     """
     split = load_split()

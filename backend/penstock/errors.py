@@ -63,8 +63,8 @@ def nearest_names(name: str, known: Iterable[str], count: int, similarity: float
     """The known names most like another one, ignoring case, the likeliest first.
 
     Args:
-        name: to look for.
-        known: to choose from.
+        name: the name to look for.
+        known: the names to choose from.
         count: the most that are returned.
         similarity: the least that counts as near, from 0 to 1, as :mod:`difflib` measures it.
     """

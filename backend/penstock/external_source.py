@@ -58,7 +58,8 @@ def external_source(
             restart after ``reset``.
         name: the node's name; not possible together with ``num_outputs``.
         device: ``cpu`` or ``gpu``: where the data is needed.
-        layout, dtype, ndim: of the data, for each output; other data is rejected.
+        layout, dtype, ndim: the layout, dtype and number of dimensions of the data, for each output; other data is
+            rejected.
         blocking: a run without data waits until another thread feeds some, instead of failing.
         batch: the source returns batches; False: single samples. None: False if ``parallel``.
         repeat_last: a run without new data uses the last batch again; the first one, an empty batch.

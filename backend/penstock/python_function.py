@@ -244,7 +244,7 @@ def numba_function(
         setup_fn: ``setup_fn(outs, ins)`` writes the outputs' shapes: ``outs[number][sample][dimension]``. By default
             they are the inputs'.
         batch_processing: ``run_fn`` takes lists of arrays of all samples. CPU only.
-        blocks, threads_per_block: on the GPU, the three extents of the grid and of a block.
+        blocks, threads_per_block: the three extents of the grid and of a block, on the GPU.
 
     Raises:
         AssertionError: lists differ in length, or the extents are not three positive numbers.

@@ -33,7 +33,7 @@ def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: object) -> 
     Args:
         shape: the result's shape; ``()`` for a number or a string.
         dtype: ``int64``, ``float32`` or ``string``.
-        default_value: for values that a record lacks.
+        default_value: the value where a record lacks the feature.
     """
     return _feature(dtype, [operator.index(extent) for extent in shape], default_value)
 
@@ -78,8 +78,8 @@ def tfrecord(
     Args:
         path: the files' path.
         index_path: the paths of their indices: text files with the start and size of one record per line.
-        features: to read, by name; see :func:`FixedLenFeature` and :func:`VarLenFeature`.
-        arguments: of all readers: ``random_shuffle``, ``num_shards`` ...
+        features: the features to read, by name; see :func:`FixedLenFeature` and :func:`VarLenFeature`.
+        arguments: the arguments of all readers: ``random_shuffle``, ``num_shards`` ...
     """
     own = {"path": path, "index_path": index_path, "features": features}
     return _read("readers___TFRecord", "TFRecord", "penstock.fn.readers.tfrecord", inputs, own | arguments)

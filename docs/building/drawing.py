@@ -24,7 +24,7 @@ class Picture:
 
     Attributes:
         content: the bytes of the file, WebP.
-        width, height: on the page, in pixels; small pictures are shown larger.
+        width, height: the width and height on the page, in pixels; small pictures are shown larger.
         note: what its colours mean, where that is not plain.
     """
 

@@ -50,7 +50,7 @@ class _Shown:
     Attributes:
         name: the input's name, or "output".
         samples: the batch's samples.
-        layout, dtype: of all samples.
+        layout, dtype: the layout and dtype of all samples.
     """
 
     name: str

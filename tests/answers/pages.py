@@ -170,7 +170,7 @@ class Reference:
     """PaddleOCR's steps by its published description, around the same networks in ONNX Runtime.
 
     Args:
-        folder: of the model `ocr`, for its networks.
+        folder: the folder of the model `ocr`, for its networks.
         num_threads: the networks' number of threads.
     """
 
@@ -215,7 +215,7 @@ class Comparison:
         lines: how many there are.
         changed: which our pipeline reads otherwise than the reference.
         errors, reference_errors: characters that are wrong, of ours and of the reference.
-        characters: of all lines.
+        characters: the characters of all lines.
         ours_ms, reference_ms: medians of a page's processor time.
         networks: the fraction of the reference's time that is the networks'.
     """

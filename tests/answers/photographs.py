@@ -147,7 +147,7 @@ class Classifier:
     """The network.
 
     Args:
-        folder: of the model `mobilenet_v2_classifier`.
+        folder: the folder of the model `mobilenet_v2_classifier`.
     """
 
     def __init__(self, folder: Path) -> None:

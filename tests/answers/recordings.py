@@ -89,7 +89,7 @@ class Ours:
     """The pipeline, one recording at a time; see :class:`Reference`.
 
     Args:
-        folder: of the model `speech`.
+        folder: the folder of the model `speech`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -118,7 +118,7 @@ class Reference:
     """A client that calls both networks: by Silero's own function with its network, and Whisper's features in PyTorch.
 
     Args:
-        folder: of the model `speech`, for Whisper.
+        folder: the folder of the model `speech`, for Whisper.
         temporary: where to put Silero's package.
     """
 

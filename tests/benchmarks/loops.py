@@ -33,7 +33,7 @@ class Loop:
 
     Attributes:
         name: the row's name.
-        make: from a module to what is run again and again.
+        make: a function that takes a module and returns what is run repeatedly.
         samples: in each run; 0: what is run is no batch.
     """
 

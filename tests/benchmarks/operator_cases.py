@@ -75,7 +75,7 @@ class Source:
 
     Attributes:
         make: makes the sample of a number, with a generator of random numbers.
-        layout: of all samples.
+        layout: the layout of all samples.
     """
 
     make: Callable[[np.random.Generator, int], np.ndarray]

@@ -42,10 +42,10 @@ class Pipeline:
         name: the row's name.
         work: from ``(module, input)`` to the outputs.
         batch: the samples, in host memory.
-        layout: of the samples.
+        layout: the layout of the samples.
         others: further candidates by name: what makes functions that do the same work on the whole batch.
         on_gpu: the samples lie on the GPU when the pipeline runs there.
-        consumer_ms: for so long Python computes with each batch before it asks for the next.
+        consumer_ms: the milliseconds of Python work with each batch before the next is requested.
     """
 
     name: str

@@ -45,7 +45,7 @@ class Reading:
 
     Attributes:
         name: the row's name.
-        define: from a module, and the folder with the data, to the outputs.
+        define: a function from a module and the folder with the data to the outputs.
         batch: samples in each run.
         beside: the kind of contents that other loaders read of the same samples; empty: none.
     """

@@ -38,9 +38,9 @@ class Row:
         name: the row's name.
         work: from ``(module, input)`` to the outputs.
         store: makes the samples that batches are drawn from.
-        layout: of the samples.
+        layout: the layout of the samples.
         after: what the program does with a batch.
-        moved_bytes: of a sample that go to the GPU, where their copy takes the time.
+        moved_bytes: the bytes of a sample that go to the GPU, where their copy takes the time.
     """
 
     name: str

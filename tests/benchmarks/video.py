@@ -57,7 +57,7 @@ class Decoding:
 
     Attributes:
         name: the row's name.
-        define: from a module, the folder with the clips, and the device, to the outputs.
+        define: a function from a module, the folder with the clips and the device to the outputs.
         batch: samples in each run.
         frames: a sample's frames.
         only_gpu: DALI's CPU does not have it.

@@ -123,7 +123,7 @@ class Node:
 
     Attributes:
         inputs: sources, or numbers of outputs of earlier nodes.
-        arguments: by name; those of Python's operators are positional and named "0", "1"...
+        arguments: the arguments, by name; those of Python's operators are positional and named "0", "1"...
     """
 
     path: str

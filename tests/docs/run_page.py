@@ -55,7 +55,7 @@ class Block:
 
     Attributes:
         language: the language of its fence.
-        title: of the file that it is, if it is one.
+        title: the title of the file, if it is one.
         body: its text without the indentation.
         start, end: where the body lies in the page.
         follows: nothing but blank lines are between it and the block before.

@@ -47,7 +47,7 @@ class Test:
 
     Attributes:
         name: pytest's identifier.
-        seconds: that it took, with its fixtures.
+        seconds: the time that it took, with its fixtures.
         breadth: how many functions it reaches.
     """
 
@@ -64,7 +64,7 @@ class Reach:
     """What files of tests reach.
 
     Args:
-        traces: of files of tests, by their paths, as :class:`Recorder` writes them.
+        traces: the traces of files of tests by path, as :class:`Recorder` writes them.
     """
 
     def __init__(self, traces: dict[str, dict[str, Any]]) -> None:

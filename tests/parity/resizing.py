@@ -27,8 +27,8 @@ class Case:
     """One call.
 
     Attributes:
-        library: whose function is called.
-        reference, interpolation: whose arithmetic to follow.
+        library: the library whose function is called.
+        reference, interpolation: the library and interpolation whose arithmetic to follow.
         shape: the image's shape, (H, W, C).
         planar: the image is given to us as planes.
         floats: it is of float32, between 0 and 1, not of uint8.

@@ -48,7 +48,7 @@ class Model:
         definition: its pipeline's definition; empty: it is an ensemble.
         config: what its configuration has beside the backend.
         files: further files beside its configuration.
-        functions: that the pipeline calls.
+        functions: the functions that the pipeline calls.
         ranks: the ranks of its outputs, where a run with generated data does not find them.
     """
 
@@ -226,8 +226,8 @@ class Example:
 
     Attributes:
         script: in the examples' folder, without its suffix.
-        model: of ours that stands for the example's.
-        arguments: that it is given, beside the server's address; ``IMAGE`` is a file with a red image.
+        model: the model of ours that stands in for the example's.
+        arguments: the command-line arguments besides the server's address; ``IMAGE`` is a file with a red image.
         expects: what it must print; empty: its exit status tells.
         missing: why it cannot run here; empty: it can.
         change: what is edited, in words; empty: nothing.
@@ -350,9 +350,9 @@ class Runner:
     """Runs the examples against one server.
 
     Args:
-        checkout: of Triton's clients.
-        server: that serves `MODELS`.
-        folder: for copies and files.
+        checkout: the checkout of Triton's clients.
+        server: the server that serves `MODELS`.
+        folder: the folder for copies and files.
     """
 
     def __init__(self, checkout: Path, server: LocalServer, folder: Path) -> None:

@@ -35,7 +35,7 @@ class Suite:
 
     Attributes:
         folder: in the checkout.
-        flags: for Triton, as the suite asks for them.
+        flags: the flags for Triton, as the suite asks for them.
         test: the command that tests it; ``$GRPC_ADDR`` is the server.
         setup: the command that sets it up.
         change: what is edited, in words; empty: nothing.
@@ -177,7 +177,7 @@ class Runner:
     """Runs suites.
 
     Attributes:
-        checkout: of the DALI backend.
+        checkout: the checkout of the DALI backend.
         server_python: the serving environment.
         client_python: the interpreter that has DALI, for clients; None: this one, with Penstock in DALI's place.
         device: what ``penstock serve --device`` is given.

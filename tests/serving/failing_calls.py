@@ -60,7 +60,7 @@ class Fault:
     """A call that is to fail.
 
     Attributes:
-        program: that makes it.
+        program: the program that makes the call.
         kind: of the call.
         error: its number.
         number: among the calls of that kind since the arming, from 1.
@@ -95,7 +95,7 @@ class FailingCalls:
     """The library, compiled, and the file that it shares with the processes into which it is preloaded.
 
     Args:
-        folder: for both.
+        folder: the folder for the program and its results.
 
     Attributes:
         variables: of the environment of the server.

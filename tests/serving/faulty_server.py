@@ -65,10 +65,10 @@ class FaultyServer:
     """A server whose calls can be made to fail.
 
     Args:
-        folder: for its repository, its temporary files and its output.
+        folder: the folder for its repository, its temporary files and its output.
 
     Attributes:
-        calls: to make fail.
+        calls: the calls to make fail.
         temporary: the folder of its temporary files.
     """
 

@@ -42,7 +42,7 @@ class Findings:
 
     Attributes:
         kills: the number of times that Triton was killed.
-        availability: by model, the share of time in which it answered.
+        availability: the share of time in which each model answered.
         right, failed, wrong: numbers of requests; a wrong answer is one with another request's data.
         descriptors: files open in the supervisor, after the first start and at the end.
         threads: of the supervisor, likewise.
@@ -85,7 +85,7 @@ class Command:
     """`penstock serve`, with all that it may leave behind in a separate folder.
 
     Args:
-        folder: for its models and its temporary files.
+        folder: the folder for its models and its temporary files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -172,7 +172,7 @@ def run(folder: Path, period: float, seconds: float, clients: int) -> Findings:
     """Kill a server under load.
 
     Args:
-        folder: for the server's files.
+        folder: the folder for the server's files.
         period: seconds between two kills.
         seconds: the seconds that it ran after the first right answers.
         clients: that send requests all the while.

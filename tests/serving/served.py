@@ -37,7 +37,7 @@ def add_model(
         name: the model's name.
         config: the text of its configuration.
         source: what is in its file.
-        filename: of that.
+        filename: the name of the file with the source.
         others: texts of further Python modules beside it.
     """
     folder = repository / name / "1"

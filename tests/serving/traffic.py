@@ -46,9 +46,9 @@ class Traffic:
     A context manager: it begins on entering, and is ended on leaving.
 
     Args:
-        http_url, grpc_url: of the server.
+        http_url, grpc_url: the server's addresses for HTTP and gRPC.
         clients: of all processes together.
-        processes: that they are spread over.
+        processes: the number of processes that they are spread over.
         requests: of all processes together; 0 to go on until it is stopped.
         settings: as `Settings` has them.
     """
@@ -191,7 +191,7 @@ class Reloads:
 
     Args:
         control: the server's control, whose model-control mode is ``explicit``.
-        repository: whose files it touches, so that loading is more than a formality.
+        repository: the repository whose files it touches, so that loading is more than a formality.
         every: seconds between two.
 
     Attributes:

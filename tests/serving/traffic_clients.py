@@ -29,8 +29,8 @@ class Answer:
 
     Attributes:
         identity: the request's identity, as the server gives it back; empty in errors.
-        tensors: by name.
-        status: of gRPC; ``OK`` where all went well.
+        tensors: the tensors by name.
+        status: the gRPC status; ``OK`` where all went well.
         message: the error's message.
     """
 

@@ -35,10 +35,10 @@ class Settings:
     """The settings of a process.
 
     Attributes:
-        http_url, grpc_url: of the server; the clients take turns between the two protocols.
+        http_url, grpc_url: the server's addresses for HTTP and gRPC; the clients take turns between the two protocols.
         clients: that ask at the same time.
         requests: to send; 0 for as many as there is time for.
-        seconds: to send in; 0 for as many as the requests take.
+        seconds: how long to send requests; 0 for as long as they take.
         bad: share of the requests that are faulty.
         abandoned: share of the good ones over HTTP whose connection is closed before the answer.
         cancelled: share of the good ones over gRPC that are cancelled. Up to 25.01 Triton may die of one that ends just then

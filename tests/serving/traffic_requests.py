@@ -46,7 +46,7 @@ class Refusal:
     """The error that a bad request deserves.
 
     Attributes:
-        status: of gRPC.
+        status: the gRPC status.
         words: that must all be in the message.
         sample: the only sample that the message may name, as the request counts them.
     """

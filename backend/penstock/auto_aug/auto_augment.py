@@ -147,7 +147,7 @@ def auto_augment(
         data: uint8 images, HWC.
         policy_name: ``image_net``, ``reduced_image_net``, ``svhn`` or ``reduced_cifar10``.
         shape: height and width of the images (numbers or a node); offsets are then fractions of them.
-        fill_value, interp_type: of warped images.
+        fill_value, interp_type: the fill value and interpolation of warped images.
         max_translate_abs, max_translate_rel: the largest offset, in pixels (by default 250) or, with ``shape``, as a
             fraction of the extent (by default 1).
         seed: the draws' seed.

@@ -40,7 +40,7 @@ def rand_augment(
         m: the magnitude bin, from 0 to ``num_magnitude_bins - 1``.
         num_magnitude_bins: how many magnitudes each range is divided into.
         shape: height and width of the images (numbers or a node); offsets are then fractions of them.
-        fill_value, interp_type: of warped images.
+        fill_value, interp_type: the fill value and interpolation of warped images.
         max_translate_abs, max_translate_rel: the largest offset, in pixels (by default 100) or, with ``shape``, as a
             fraction of the extent (by default 100 / 224).
         seed: the draws' seed.

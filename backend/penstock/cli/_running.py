@@ -32,7 +32,7 @@ class Measurement:
 
     Attributes:
         samples: number of samples returned.
-        seconds: from the first batch to the last.
+        seconds: the seconds from the first batch to the last.
         cpu: CPU seconds, summed over all threads.
         waits: seconds the consumer waited for each batch.
     """

@@ -27,7 +27,7 @@ class Trial:
     """The results of a run.
 
     Attributes:
-        outputs: of each operator as written, by name.
+        outputs: the outputs of each operator as written, by name.
         seconds: taken by each operator, by name.
         failures: errors by sample.
         counts: for each fused operator, by name: how many samples ran at once, and how many step by step, by reason.

@@ -13,7 +13,7 @@ class SharedMem:
 
     Args:
         handle: the file's number, which this object then owns; negative: a new file.
-        size: in bytes.
+        size: the size in bytes.
     """
 
     def __init__(self, handle: int, size: int) -> None:

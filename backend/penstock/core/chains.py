@@ -79,7 +79,7 @@ class StageRecords:
         reads_neighbours: whether all that it reads has to be there before it begins.
         permutation: for each dimension of the output, that of the input; empty: the same.
         strided: whether a kernel of parts reads parts of any strides; otherwise they are contiguous.
-        scratch_bytes: of the memory that a kernel of parts gets.
+        scratch_bytes: the bytes of scratch memory for a kernel of parts.
         keep: objects whose memory records refer to.
     """
 
@@ -112,13 +112,13 @@ def placements(
 
     Args:
         anchors: where outputs begin in inputs: int64 of shape (samples, rank), or 0.
-        shapes, shapes_in: of outputs and inputs, likewise.
-        element_bytes: of both.
+        shapes, shapes_in: the shapes of outputs and inputs: int64 of shape (samples, rank).
+        element_bytes: the bytes of an element, equal for inputs and outputs.
         mirrored: for each sample and dimension; None: none is.
         fill: what lies outside, in the outputs' type: an element for all samples, or one for each, in rows; with ``channel_axis``, one for
             each channel. Someone else has to keep it. None: nothing lies outside.
         channel_axis: the dimension of channels, if each has its own element.
-        records: to fill in, if there are any.
+        records: the records to fill in, if there are any.
     """
     count, rank = shapes.shape
     if records is None:
@@ -189,7 +189,7 @@ class Chain:
 
     Attributes:
         header, table: as the core sees it, ``PenstockChain``, and its stages.
-        samples, rank: of the batch.
+        samples, rank: the batch's number of samples and rank.
         keep: objects whose memory both refer to.
     """
 
@@ -214,7 +214,7 @@ class Chain:
             sources, targets: addresses of contiguous samples, int64; ``sources`` None: each sample is computed by :meth:`run_sample`.
             shapes: the sources' shapes: int64 of shape (samples, rank), contiguous.
             element_bytes: the bytes of one element of each source.
-            stages: of the same samples, in order.
+            stages: the stages, all of the same samples, in order.
         """
         samples, rank = shapes.shape
         arrays = [shapes, targets]
@@ -236,8 +236,9 @@ class Chain:
         """Run all samples, without the GIL; return False, and do nothing, if one is empty, or becomes so.
 
         Args:
-            threads: that share the samples, at most; for little work there are fewer.
-            cores: to which threads are bound in turn as long as they work, the calling one first; None: they are not bound.
+            threads: the largest number of threads that share the samples; for little work there are fewer.
+            cores: the cores to which threads are bound in turn while they work, the calling thread first; None: they
+                are not bound.
 
         Raises:
             MemoryError: there is not enough memory for results between two stages.
@@ -298,9 +299,10 @@ def run_chain(
         sources, targets: addresses of contiguous samples, int64.
         shapes: the sources' shapes: int64 of shape (samples, rank), contiguous.
         element_bytes: the bytes of one element of each source.
-        stages: of the same samples, in order.
-        threads: that share the samples, at most; for little work there are fewer.
-        cores: to which threads are bound in turn as long as they work, the calling one first; None: they are not bound.
+        stages: the stages, all of the same samples, in order.
+        threads: the largest number of threads that share the samples; for little work there are fewer.
+        cores: the cores to which threads are bound in turn while they work, the calling thread first; None: they are
+            not bound.
 
     Raises:
         MemoryError: there is not enough memory for results between two stages.

@@ -100,7 +100,7 @@ def read_jpeg_headers(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return the headers of ordinary JPEGs.
 
     Args:
-        addresses, sizes: of the files, sizes in bytes: int64, contiguous.
+        addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
 
     Returns:
         For each file a :data:`JPEG_HEADER`: zeros if it is no JPEG, or something about it is unusual.
@@ -114,7 +114,7 @@ def read_png_sizes(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return the height and width of ordinary PNGs, int64 of shape (files, 2); zeros for files that are to be looked at more closely.
 
     Args:
-        addresses, sizes: of the files, sizes in bytes: int64, contiguous.
+        addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
     """
     found = np.empty((len(addresses), 2), np.int64)
     brief_core().penstock_read_png_sizes(ctypes.byref(_files(addresses, sizes)), found.ctypes.data)
@@ -189,7 +189,7 @@ def find_whole_jpegs(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """For each file, whether it ends as a JPEG does, before any zeros: bool of shape (files,).
 
     Args:
-        addresses, sizes: of the files, sizes in bytes: int64, contiguous.
+        addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
     """
     whole = np.empty(len(addresses), np.bool_)
     brief_core().penstock_find_whole_jpegs(ctypes.byref(_files(addresses, sizes)), whole.ctypes.data)
@@ -202,7 +202,7 @@ def prepare_jpegs(
     """Describe files that are all ordinary JPEGs, whole, and stored upright.
 
     Args:
-        addresses, sizes: of the files, sizes in bytes: int64, contiguous.
+        addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
         channels: the decoded images' channels.
         max_pixels: the largest number of pixels of an image; 0: any number.
 
@@ -222,7 +222,7 @@ def read_recordings(addresses: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarra
     """Find the samples of ordinary WAV files.
 
     Args:
-        addresses, sizes: of the files, sizes in bytes: int64, contiguous.
+        addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
 
     Returns:
         For each file a :data:`RECORDING`, zeros if it is another kind of file, or something about it is unusual; and how many of these
@@ -282,7 +282,7 @@ class ImageDecoder:
         device: number of the GPU; None: the CPU.
         threads: CPU threads that the library may use.
         first, second: the backends of the decoders, in order of preference; the second may be empty.
-        options: for the backends, in the library's syntax.
+        options: the options for the backends, in the library's syntax.
         spares_baseline: baseline JPEGs that the first rejects are left alone.
 
     Attributes:

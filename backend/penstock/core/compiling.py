@@ -38,7 +38,7 @@ class NativeLibrary:
     Attributes:
         name: its file's name.
         folder: its sources' folder: in ``backend`` of a checkout, or in ``native`` of an installed package.
-        flags: for the compiler, besides those of all libraries.
+        flags: more flags for the compiler, besides those of all libraries.
     """
 
     name: str
@@ -61,7 +61,7 @@ class NativeLibrary:
         """Compile it into a folder, where :meth:`path` finds it if that is ``native`` in an installed package.
 
         Args:
-            folder: for the library.
+            folder: the folder to put the library into.
             command: a compiler's; by default, that of :func:`compiler`.
 
         Raises:

@@ -32,7 +32,7 @@ def read_files(
         names: the paths, each ended by a zero: uint8.
         name_starts: where the batch's paths begin: int64.
         known: the files' sizes when they were last read, in bytes, or -1: int64.
-        alignment: of the contents in the block, in bytes.
+        alignment: the alignment of the contents in the block, in bytes.
         content_addresses: receives where the contents begin: int64.
         sizes: receives the sizes in bytes: int64.
         block: receives the contents: uint8.

@@ -28,9 +28,10 @@ def compute_records(
     Args:
         kernel: its address.
         records: contiguous.
-        scratch_bytes: of the memory that the kernel gets.
-        threads: that share the records, at most; for little work there are fewer.
-        cores: to which threads are bound in turn as long as they work, the calling one first; None: they are not bound.
+        scratch_bytes: the bytes of scratch memory for the kernel.
+        threads: the largest number of threads that share the records; for little work there are fewer.
+        cores: the cores to which threads are bound in turn while they work, the calling thread first; None: they are
+            not bound.
         is_large: whether other threads are woken before the calling one has found that worth while.
 
     Raises:

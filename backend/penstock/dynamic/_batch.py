@@ -79,8 +79,8 @@ class Batch(Value):
 
     Args:
         tensors: tensors, arrays or lists of numbers, or one array whose first dimension is the batch.
-        dtype: to convert to; by default that of the first. A batch without samples needs it.
-        device: to copy to; by default where the first is.
+        dtype: the dtype to convert to; by default the first tensor's. A batch without samples needs it.
+        device: the device to copy to; by default the first tensor's.
         layout: the names of a sample's dimensions, e.g. ``HWC``.
         copy: copy the data, so that it may change afterwards.
 

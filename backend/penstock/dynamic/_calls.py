@@ -155,7 +155,7 @@ def call(
     Args:
         face: of the operator.
         inputs: tensors and batches, or what can be made one; None counts as not given.
-        arguments: by name; None counts as not given. ``rng``: the generator for a random operator.
+        arguments: the arguments, by name; None counts as not given. ``rng``: the generator for a random operator.
         batch_size: the results' batch size; by default that of the batches among inputs and arguments. None: tensors.
         device: where to run; by default where the inputs are.
 

@@ -34,7 +34,7 @@ def key_of(
         loop: in whose body it is.
         face: of the operator.
         inputs, arguments, batch_size, device: as given.
-        schedule: of the generator that a random operator draws from.
+        schedule: the schedule of the generator that a random operator draws from.
     """
     captured = schedule is not None and batch_size is not None
     parts: list[Hashable] = [face.schema.name]

@@ -67,7 +67,7 @@ class CallNode:
         face: of the operator.
         device: where it runs, as given.
         inputs: results of other nodes, or constants.
-        arguments: by name, likewise.
+        arguments: the arguments by name, as given.
         count: the number of results; None: one, not in a tuple.
         state: the outputs of a generator's schedule that hold the states of a random operator.
         wanted: the results that the program looks at, and not only other calls.

@@ -18,9 +18,9 @@ def wire(
     """Add calls to the pipeline that is being defined; return the results that other calls use.
 
     Args:
-        calls: in the order in which they were made.
+        calls: the calls in the order in which they were made.
         nodes: those of the sources; those of the calls are added.
-        names: of the nodes that are to have one.
+        names: the names of the nodes that get one.
     """
     used: set[Reference] = set()
     for node in calls:

@@ -240,7 +240,7 @@ class Checkpoint:
         """Write the states to a new file.
 
         Args:
-            filename: with ``{seq}`` in the place of its number: ``"step_{seq:05d}.json"``.
+            filename: the name of the file, with ``{seq}`` for the checkpoint's number: ``"step_{seq:05d}.json"``.
 
         Returns:
             The file's path.

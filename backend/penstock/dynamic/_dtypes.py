@@ -50,7 +50,8 @@ class DType:
     Attributes:
         kind: what the elements are.
         bits, bytes: the size of an element.
-        exponent_bits, significand_bits: of a floating-point type, else None.
+        exponent_bits, significand_bits: the number of exponent and significand bits of a floating-point type, else
+            None.
         type_id: the type's number in pipelines and files; None for types that no tensor has.
         name: as :func:`dtype` takes it, e.g. ``u8``.
 

@@ -40,9 +40,10 @@ class EvalContext:
     Each thread has a default context, so that programs need none of their own.
 
     Args:
-        num_threads: of a pool of its own; by default, pools are shared (:func:`set_num_threads`).
+        num_threads: the number of threads of a separate pool; by default, pools are shared (:func:`set_num_threads`).
         device_id: the GPU; by default the current device.
-        cuda_stream: for GPU work; by default the one that was set for the thread or for all, or else a new one.
+        cuda_stream: the CUDA stream for GPU work; by default the one that was set for the thread or for all, or else a
+            new one.
         thread_pool: an existing pool, of the same device; excludes ``num_threads``.
     """
 

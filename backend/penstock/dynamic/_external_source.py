@@ -130,7 +130,7 @@ class ExternalSource:
 
         Args:
             batch_size: the batches' size; a source that gives tensors has them repeated.
-            ctx: to run with; by default the current one.
+            ctx: the evaluation context to run with; by default the current one.
 
         Yields:
             A batch, or a tuple of several.

@@ -31,8 +31,8 @@ def tensor(
 
     Args:
         data: an array of any library, numbers and lists of them, a tensor, or a batch.
-        dtype: to convert to; by default the data's own, or INT32 and FLOAT for Python's numbers.
-        device: to copy to; by default where the data is.
+        dtype: the dtype to convert to; by default the data's own, or INT32 and FLOAT for Python's numbers.
+        device: the device to copy to; by default the data's.
         layout: the names of the dimensions, e.g. ``HWC``.
         pad: fill up smaller samples of a batch with zeros; else its samples must have one shape.
     """
@@ -66,8 +66,8 @@ def batch(
 
     Args:
         tensors: tensors, arrays or lists of numbers; one array whose first dimension is the batch; or a batch.
-        dtype: to convert to; by default that of the first. A batch without samples needs it.
-        device: to copy to; by default where the first is.
+        dtype: the dtype to convert to; by default the first tensor's. A batch without samples needs it.
+        device: the device to copy to; by default the first tensor's.
         layout: the names of a sample's dimensions, e.g. ``HWC``.
     """
     return Batch(tensors, dtype, device, layout, copy=True).evaluate()

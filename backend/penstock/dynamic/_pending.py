@@ -85,7 +85,7 @@ class Invocation:
 
     Args:
         work: what to do.
-        context: to run it with.
+        context: the context to run it with.
         batch_size: the results' batch size; None: each is a single tensor.
     """
 

@@ -173,7 +173,7 @@ class Reader:
         Args:
             batch_size: the batches' batch size; by default ``max_batch_size``, and without that, single samples are
                 read.
-            ctx: to run with; by default the current one.
+            ctx: the evaluation context to run with; by default the current one.
             capture: trace the loop's first step into a pipeline, which computes the later ones ahead
                 (:mod:`penstock.dynamic.capture`). A reader is always used with it, or always without.
 

@@ -38,7 +38,7 @@ class RNG:
 
     Args:
         seed: 64 bits; by default a random one.
-        state: to continue from; excludes ``seed``.
+        state: the state to continue from; excludes ``seed``.
 
     >>> RNG(seed=42)(), RNG(seed=42)()
     (2632642643, 2632642643)

@@ -41,8 +41,8 @@ class Tensor(Value):
 
     Args:
         data: an array of any library, numbers and lists of them, or a tensor.
-        dtype: to convert to; by default the data's own, or INT32 and FLOAT for Python's numbers.
-        device: to copy to; by default where the data is.
+        dtype: the dtype to convert to; by default the data's own, or INT32 and FLOAT for Python's numbers.
+        device: the device to copy to; by default the data's.
         layout: the names of the dimensions, e.g. ``HWC``.
         copy: copy the data, so that it may change afterwards.
 

@@ -35,7 +35,7 @@ def write_network(
 
     Args:
         folder: the model's folder.
-        network: to run.
+        network: the network to run.
         max_batch: samples that run together, at most.
         labels: the classes' labels, for outputs that have them.
     """

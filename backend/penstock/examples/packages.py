@@ -22,7 +22,7 @@ class Package:
     """One wheel, verified by its hash.
 
     Attributes:
-        name, version: on PyPI.
+        name, version: the package's name and version on PyPI.
         sha256: hash of the wheel.
         license: the license of the files used.
         megabytes: size of the wheel.

@@ -35,9 +35,9 @@ def call_operator(
     Args:
         operator: its schema, or the schema's name.
         inputs: nodes, values that become constants, or lists of nodes (multiple input sets).
-        arguments: by name; None counts as not given.
-        device: by default ``gpu`` if an input is on the GPU, otherwise ``cpu``, as for what only the CPU computes of inputs
-            on either device.
+        arguments: the arguments, by name; None counts as not given.
+        device: the device; by default ``gpu`` if an input is on the GPU, otherwise ``cpu``, also where only the CPU
+            computes from inputs on either device.
         name: the instance's name.
         display: the operator's name in messages.
         payload: see :class:`~penstock.graph.nodes.OpNode`.

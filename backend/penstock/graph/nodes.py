@@ -100,7 +100,7 @@ class DataNode(Expression):
         name: unique in the pipeline, equal on both devices.
         device: where it is consumed: ``cpu`` or ``gpu``.
         source: the operator that produces it.
-        index: of the output of ``source``.
+        index: the index among the outputs of ``source``.
     """
 
     __slots__ = ("device", "dtype", "index", "layout", "name", "ndim", "source")

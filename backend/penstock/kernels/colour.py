@@ -42,7 +42,7 @@ def hue_saturation_value(
     DALI.
 
     Args:
-        hue, saturation, value: of each image, or one for all.
+        hue, saturation, value: the hue, saturation and value of each image, or one for all.
         factor: the factor of the result; by default 1.
 
     Returns:

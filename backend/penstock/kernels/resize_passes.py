@@ -83,7 +83,7 @@ class Passes(NamedTuple):
 
         Args:
             channels: the pixels' channels.
-            dtype: to which they are rounded.
+            dtype: the dtype to which they are rounded.
         """
         from penstock.kernels.cpu.axis_passes import RESTS, fill_rests
 

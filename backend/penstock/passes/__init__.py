@@ -19,7 +19,7 @@ class Applied:
     Attributes:
         name: the pass's name.
         before, after: the graph.
-        changes: in the order they were made.
+        changes: the changes, in the order in which they were made.
     """
 
     name: str

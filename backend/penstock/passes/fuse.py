@@ -50,7 +50,7 @@ def fuse_composed(graph: Graph, by: str, only_windows: bool = False) -> Rewritte
     """Return the graph with each maximal chain that the fused operator of the pass ``by`` can compose replaced.
 
     Args:
-        graph: to improve.
+        graph: the graph to improve.
         by: the name of the pass.
         only_windows: fuse only decoders with the crops and slices that follow them.
     """

@@ -68,7 +68,7 @@ class DebugPipeline(Pipeline):
 
     Args:
         function: the graph-defining function.
-        arguments, keywords: of its call.
+        arguments, keywords: the arguments and keywords of its call.
         conditionals: ``if`` on a node chooses per sample.
         settings: of :class:`Pipeline`.
     """

@@ -46,7 +46,7 @@ def map_pipeline(
     random numbers, and which rows share a batch, may then differ.
 
     Args:
-        dataset: to process.
+        dataset: the dataset to process.
         pipeline: a function decorated with ``@pipeline_def``; a pipeline, or the path of one saved with ``Pipeline.save`` or
             ``serialize``. Each actor makes its own.
         inputs: for each external source of the pipeline, by name, the column that feeds it: bytes, or arrays, which may

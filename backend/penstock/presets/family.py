@@ -164,7 +164,7 @@ class ImageFamily(Family):
         do_resize, do_rescale, do_normalize: the steps to apply.
         resample: PIL's number of the filter.
         rescale_factor: factor of the values.
-        image_mean, image_std: of each channel.
+        image_mean, image_std: the mean and standard deviation of each channel.
         torchvision_only: whether there is no variant for PIL.
         ignored: settings that the class accepts without effect.
     """

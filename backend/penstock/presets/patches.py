@@ -50,7 +50,7 @@ class PatchFamily(FloatFamily):
         patch_expand_factor: a further factor of the multiple to which sides are rounded.
         flat: a patch is a row of values, not an image.
         grouped: patches are grouped by token.
-        channels_last: of a patch's values.
+        channels_last: whether the channels of a patch's values come last.
         tells_merges: whether there is an output `image_merge_sizes`.
     """
 

@@ -51,7 +51,7 @@ def preset(
         drop_alpha: transparent pixels of files become the colours stored for them, as where the processor is called with
             images from transformers' `load_image`, which chat templates do; by default, they are put on white, as
             where it is called with `PIL.Image.open(file)`.
-        num_threads, prefetch_queue_depth: of the pipeline.
+        num_threads, prefetch_queue_depth: the pipeline's number of threads and prefetch queue depth.
 
     Raises:
         PresetError: no preset follows the class that is named, or one of its settings.

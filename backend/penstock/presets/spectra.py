@@ -144,7 +144,7 @@ class ClapFamily(ClipSoundFamily):
     """CLAP. Of sounds that are longer than it takes, the class draws parts; here, they are refused.
 
     Attributes:
-        hop_length, fft_window_size: of the transform, in samples.
+        hop_length, fft_window_size: the hop length and window size of the transform, in samples.
         max_length_s: the length of a sound in seconds.
         frequency_min, frequency_max: of the bands, in Hz.
         truncation: `fusion`: the same picture four times; `rand_trunc`: one, of other bands.
@@ -362,7 +362,7 @@ class FunAsrFamily(RowFamily):
     """Fun-ASR-Nano: several windows in a row, of which neighbours share some.
 
     Attributes:
-        frame_length, frame_shift: of windows, in milliseconds.
+        frame_length, frame_shift: the length of windows and the distance between their starts, in milliseconds.
         num_frames_lfr, stride_lfr: windows in a row, and from one row to the next.
         window: must be `hamming`.
     """
@@ -405,7 +405,7 @@ class ParakeetFamily(RowFamily):
     """Parakeet, Canary and other models of NeMo: each band with mean 0 and variance 1.
 
     Attributes:
-        hop_length, n_fft, win_length: of the transform, in samples.
+        hop_length, n_fft, win_length: the hop length, FFT size and window length of the transform, in samples.
         preemphasis: the fraction of the previous sample that is subtracted.
         standardizes: whether means and variances are changed.
     """
@@ -900,7 +900,7 @@ class LasrFamily(FilledFamily):
     """Lasr (MedASR).
 
     Attributes:
-        hop_length, n_fft, win_length: of the transform, in samples.
+        hop_length, n_fft, win_length: the hop length, FFT size and window length of the transform, in samples.
     """
 
     feature_size: int = 128
@@ -939,7 +939,7 @@ class DecimalFamily(FilledFamily):
     """Computes (log10(x) + 4) / 4, at least 2 below a maximum.
 
     Attributes:
-        hop_length, n_fft: of the transform, in samples.
+        hop_length, n_fft: the hop length and FFT size of the transform, in samples.
     """
 
     feature_size: int = 128
@@ -1133,7 +1133,7 @@ class SecondsFamily(DecimalFamily):
     """Sounds that are padded to a fixed length.
 
     Attributes:
-        chunk_length: in seconds.
+        chunk_length: the length of a chunk, in seconds.
         dither: must be 0.
     """
 
@@ -1283,7 +1283,7 @@ class ClvpFamily(FilledFamily):
 
     Attributes:
         default_audio_length: the length in seconds to which sounds are cut off or padded.
-        hop_length, n_fft: of the transform, in samples.
+        hop_length, n_fft: the hop length and FFT size of the transform, in samples.
         mel_norms: must be none.
         chunk_length, n_samples, nb_max_frames: accepted without effect: the class does not read them.
     """
@@ -1328,7 +1328,7 @@ class Phi4SoundFamily(FilledFamily):
     """Phi-4 Multimodal.
 
     Attributes:
-        hop_length, n_fft, win_length: of the transform, in samples.
+        hop_length, n_fft, win_length: the hop length, FFT size and window length of the transform, in samples.
         preemphasis: the fraction of the previous sample that is subtracted.
         audio_compression_rate, audio_downsample_rate: divisors that turn numbers of rows into numbers of tokens.
         audio_feat_stride: must be 1.

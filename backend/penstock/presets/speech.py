@@ -60,8 +60,8 @@ class WhisperFamily(SoundFamily):
 
     Attributes:
         feature_size: mel filters.
-        hop_length, n_fft: of the transform, in samples.
-        chunk_length: in seconds.
+        hop_length, n_fft: the hop length and FFT size of the transform, in samples.
+        chunk_length: the length of a chunk, in seconds.
         max_length: the number of samples, instead of that duration.
         nb_max_frames, n_samples: checked against the other settings, from which they follow.
         mel_filters: ignored, because they are computed.

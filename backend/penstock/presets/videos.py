@@ -992,7 +992,7 @@ class NemotronVideoFamily(SampledFamily, FloatFamily):
     """Videos of Nemotron Omni: the frames of a temporal unit as channels.
 
     Attributes:
-        norm_mean, norm_std: of each channel; required.
+        norm_mean, norm_std: the mean and standard deviation of each channel; required.
         patch_size: extent of a patch.
         downsample_ratio: tokens per patch along a side.
         video_target_num_patches: the approximate number of patches of a frame.

@@ -25,7 +25,7 @@ class Result:
         outputs: one batch for each output of the pipeline; failed samples are empty.
         failures: errors by sample, if the run isolates them: an ``OperatorError``, or ``CancelledError``.
         ready: the CUDA event after which GPU outputs are valid.
-        states: of the operators after this run, if checkpoints are enabled.
+        states: the states of the operators after this run, if checkpoints are enabled.
         kept: if failed samples were skipped or replaced: for each sample of the outputs, its position in the batch.
         taken: for each input operator, the ticket of the batch it returned.
         stopped: all samples were cancelled: there are no outputs, and some sources may not have run.

@@ -25,7 +25,7 @@ class Position:
         epoch: counted from 0.
         iteration: batches taken in the epoch.
         batches: batches taken since the start.
-        states: of the operators after the last batch taken; None: before the first.
+        states: the states of the operators after the last batch taken; None: before the first.
     """
 
     epoch: int = 0

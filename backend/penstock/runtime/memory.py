@@ -47,7 +47,7 @@ class MemoryBudget:
     """Bytes of host memory that batches share.
 
     Args:
-        limit: in bytes; None: any number.
+        limit: the limit, in bytes; None: any number.
         setting: its name, for messages.
     """
 
@@ -318,7 +318,7 @@ class _Need:
 
     Attributes:
         output_bytes: the outputs' bytes.
-        scratch_bytes: of what is in use at a time while they are computed.
+        scratch_bytes: the largest number of bytes that are in use at a time while outputs are computed.
     """
 
     def __init__(

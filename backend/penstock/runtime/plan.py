@@ -30,13 +30,14 @@ class Step:
         inputs, arguments, outputs: slots.
         release: slots not needed after this step.
         pace: how long its samples take.
-        workspace: from which those of its batches are made; None before the first run.
+        workspace: the workspace that is copied for each batch; None before the first run.
         workers: the threads of this workspace.
         merges: it joins the parts of a batch.
         joins: it takes several batches, which are to have as many samples.
-        device: on which it computes, ``cpu`` or ``gpu``.
+        device: the device on which it computes, ``cpu`` or ``gpu``.
         feeds_gpu: what it makes on the CPU, if anything, is copied to the GPU.
-        empty_outputs: of the last batch without samples, and the types, ranks and layouts of its inputs and arguments.
+        empty_outputs: the outputs of the last batch without samples, with the types, ranks and layouts of its inputs
+            and arguments.
     """
 
     node: OpNode

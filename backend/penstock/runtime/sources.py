@@ -103,7 +103,7 @@ class Source:
         num_outputs: number of outputs; None: one, not wrapped in a sequence.
         layouts: each output's layouts.
         no_copy: use the data in place.
-        names: of the operators to feed, in order of outputs.
+        names: the names of the operators to feed, in order of outputs.
     """
 
     source: Any

@@ -37,10 +37,10 @@ class Span(NamedTuple):
     """A stretch of one thread's time.
 
     Attributes:
-        name: of the operator or source.
+        name: the name of the operator or source.
         kind: work or waiting.
         thread: the thread's name.
-        start: in seconds, by :func:`time.perf_counter`.
+        start: the start time, in seconds, by :func:`time.perf_counter`.
         wall: seconds it took.
         cpu: seconds of CPU the thread spent in it.
     """
@@ -60,8 +60,8 @@ class OperatorTimes:
     Attributes:
         name: the operator's name.
         batches: number of runs.
-        wall: from start to end, on the thread that runs the pipeline.
-        cpu: on all threads.
+        wall: the wall-clock time from start to end, on the thread that runs the pipeline.
+        cpu: the CPU time of all threads.
         gpu: between its first and last work on the GPU; None on the CPU.
     """
 

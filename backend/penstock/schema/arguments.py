@@ -76,7 +76,7 @@ class ArgumentType:
     """How one kind of argument is converted, saved, and read from a tensor.
 
     Attributes:
-        convert: from the user's value to the operator's (of one element for lists).
+        convert: converts the user's value to the operator's (one element for lists).
         wire: the type's name in the DALI wire format.
         tensor_dtype: the only dtype of tensors for this argument; None if tensors are not accepted.
     """

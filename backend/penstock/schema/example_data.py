@@ -35,7 +35,7 @@ class ExampleSamples:
 
     Attributes:
         make: makes the sample of an index.
-        layout: of all samples.
+        layout: the layout of all samples.
         bad: a sample that the operator rejects, if any.
     """
 

@@ -91,7 +91,7 @@ class Stage:
             sample: in this step; its data may be absent.
             source: at least the part that :meth:`reads` returns.
             window: the part, as returned by :meth:`covers`.
-            target: with the window's extents.
+            target: an array with the window's extents.
         """
         raise NotImplementedError
 
@@ -184,9 +184,9 @@ class _PlannedBatch(NamedTuple):
     """The plans of an operator for a batch.
 
     Attributes:
-        kinds, shapes: of its input.
+        kinds, shapes: the kinds and shapes of its input.
         outputs: the shapes of its outputs.
-        plans: of all its samples.
+        plans: the plans of all its samples.
     """
 
     kinds: object

@@ -13,7 +13,7 @@ class Library:
 
     Args:
         name: its common name.
-        module: to import.
+        module: the module to import.
         package: what pip calls it.
         extra: the extra of this package that installs it.
     """

@@ -330,9 +330,9 @@ class _Edge:
     """An input or output of a specification.
 
     Attributes:
-        name, device: of the data.
+        name, device: the name and device of the data.
         argument: the argument that it is given as; none: it is an input, or output.
-        ndim, dtype, layout: of its samples, where they are known.
+        ndim, dtype, layout: the number of dimensions, dtype and layout of its samples, where they are known.
     """
 
     name: str

@@ -24,7 +24,7 @@ class Entry(NamedTuple):
 
     Args:
         name: its schema's name.
-        module: that declares it.
+        module: the module that declares it.
         fn_path: in ``fn``.
         class_path: in ``ops``.
         is_unlisted: as its schema says.

@@ -34,7 +34,7 @@ def allocate_batch(
     """Return an uninitialized batch.
 
     Args:
-        shapes: of its samples; the rank of a batch without any is that of ``spec``.
+        shapes: the shapes of its samples; the rank of a batch without any is that of ``spec``.
         spec: its type and layout.
         device: ``cpu`` or ``gpu``.
         pool: the source of CPU memory; None: the system.

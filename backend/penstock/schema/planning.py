@@ -73,7 +73,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
     """Plans one batch of an operator.
 
     Args:
-        operator: of which the batch is.
+        operator: the operator that runs the batch.
         workspace: the batch's workspace; gets its samples and, if they are planned in arrays, ``plans``. Samples fail
             there.
     """
@@ -230,7 +230,7 @@ def plan_within_allowance(
     """Plan a batch, of which samples fail that would take too much memory.
 
     Args:
-        operator: of which the batch is.
+        operator: the operator that runs the batch.
         workspace: the batch's workspace.
         specs: its outputs' specs.
 

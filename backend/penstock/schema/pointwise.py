@@ -33,9 +33,9 @@ class PointwiseOperator(ChainOperator[State, Plan, Plans]):
         """Compute, on the CPU, the result of :meth:`compute` for some elements: contiguous arrays of shape (n,).
 
         Args:
-            sample: with inferred shapes; its data may be absent.
-            source: of the input's type; whole groups.
-            target: of the output's type.
+            sample: the sample with inferred shapes; its data may be absent.
+            source: an array of the input's type; whole groups.
+            target: an array of the output's type.
         """
         raise NotImplementedError(f"{type(self).__name__} does not compute element by element")
 

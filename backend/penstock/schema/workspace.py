@@ -67,8 +67,8 @@ class Workspace(Generic[State, Plan, Plans]):
         start: the same, but returns at once; the work is waited for by what it returns, see :class:`Started`.
         pool: the source of CPU buffers.
         max_batch_size: the pipeline's largest batch size.
-        num_threads: that share a batch, with the calling one.
-        cores: to which these are bound, in turn; None: to none.
+        num_threads: the number of threads that share a batch, the calling one included.
+        cores: the cores to which these are bound, in turn; None: to none.
         iteration: index of the batch since the pipeline was built.
         positions: of the samples in the pipeline's batch, if conditionals have split it; else None.
         kind: key shared by batches with the same launches; None: unknown.
@@ -277,9 +277,9 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
     """The samples of a batch that is planned in arrays, each made on demand, as the arrays usually suffice.
 
     Args:
-        operator: that runs.
+        operator: the operator that runs.
         workspace: the batch's workspace, whose failed samples are None.
-        plans: of all samples, if they are known; see :meth:`hold`.
+        plans: the plans of all samples, if they are known; see :meth:`hold`.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class FeatureDef:
 
     Attributes:
         kind: 0: int64, 1: string, 2: float32.
-        shape: of a feature of fixed length; None for variable length.
+        shape: the shape of a feature of fixed length; None for variable length.
         default_value: an int, a str or a float, as ``kind`` says.
     """
 

@@ -32,7 +32,7 @@ class Accounts:
     """The accounts of one model.
 
     Args:
-        model, version: of the accounts.
+        model, version: the model and version that it accounts for.
         settings: what to log.
 
     Attributes:
@@ -75,7 +75,7 @@ class Accounts:
 
         Args:
             requests: all requests of the execution.
-            answers: by position; a ``Refusal`` is a failure.
+            answers: the answers by position; a ``Refusal`` is a failure.
             readings: values that the pipeline counts itself: gauges, and totals of counters since it was built.
         """
         seconds = perf_counter() - self._began

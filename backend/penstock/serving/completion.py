@@ -39,7 +39,7 @@ class TensorConfiguration:
     """One input or output in a model's configuration.
 
     Attributes:
-        name: for clients.
+        name: the name that clients see.
         data_type: in the configuration, e.g. ``TYPE_FP32``.
         dims: extents without the batch dimension, -1 for variable ones.
         ragged: requests of different sizes may share a batch.
@@ -84,8 +84,8 @@ def is_batched(config: Mapping[str, object], text: str = "") -> bool:
     """Return whether Triton batches the model's requests: its ``max_batch_size`` is not 0.
 
     Args:
-        config: from Triton, where 0 may also mean that there is no entry.
-        text: of the model's ``config.pbtxt``, which distinguishes the two.
+        config: the configuration from Triton, where 0 may also mean that there is no entry.
+        text: the text of the model's ``config.pbtxt``, which distinguishes the two.
     """
     if config.get("max_batch_size"):
         return True
@@ -112,7 +112,7 @@ def complete_configuration(config: dict[str, object], pipeline: Pipeline, settin
     """Fill in missing parts of a configuration: whole inputs and outputs, parts of them, batch size, batching.
 
     Args:
-        config: from Triton; modified.
+        config: the configuration from Triton; modified.
         pipeline: the model's pipeline; run if it does not declare its outputs.
         settings: the model's settings.
         batched: whether Triton should batch the requests.

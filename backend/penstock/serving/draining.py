@@ -98,7 +98,7 @@ def drain(server: Drainable, exit_timeout: float, hosted: Collection[str]) -> No
     flight.
 
     Args:
-        server: to drain.
+        server: the server to drain.
         exit_timeout: seconds after which requests in flight are no longer waited for.
         hosted: the backends whose models the server hosts in its process, where they refuse requests themselves.
     """

@@ -51,7 +51,7 @@ class Environment:
 
     Attributes:
         python: its interpreter.
-        version: of Python, e.g. ``(3, 11)``.
+        version: the version of Python, e.g. ``(3, 11)``.
         packages: its ``site-packages``.
         libraries: the folder of ``libpythonX.Y.so.1.0``; None if the system's loader finds it or there is none.
         numpy: version of numpy, or None without.

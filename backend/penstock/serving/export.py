@@ -83,7 +83,7 @@ def _write_model(
     Args:
         split: outputs whose samples are cut along their first dimension, so that a request gets those of all its samples
             in one tensor.
-        dims: of outputs' samples, where more is known than a trial shows.
+        dims: the dimensions of outputs' samples, where more is known than a trial shows.
     """
     if form == "python" and source.suffix != ".py":
         raise ExportError(f"'{source}' is not Python source, so it cannot be exported as one")

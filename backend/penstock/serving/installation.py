@@ -126,7 +126,7 @@ def check_stub(installation: Installation, environment: dict[str, str]) -> None:
     """Raise InstallationError if the stub would not start because a library is missing (Triton itself would hang).
 
     Args:
-        installation: of Triton.
+        installation: the installation of Triton.
         environment: the server's environment variables.
     """
     ldd = shutil.which("ldd")
@@ -151,9 +151,9 @@ def lay_out(
     to its directory; it would reject a symbolic link there.
 
     Args:
-        installation: of Triton.
-        folder: for files of this server only.
-        names: of our backend in models' configurations.
+        installation: the installation of Triton.
+        folder: the folder for files of this server only.
+        names: the names of our backend in models' configurations.
         hosted: the Python for Triton to host; None: models run in the stub.
 
     Raises:

@@ -42,7 +42,7 @@ class Liveness:
     """Checks in a separate thread whether a server is alive.
 
     Args:
-        server: that is supervised; it has answered already.
+        server: the server that is supervised; it has answered already.
         report: called when it is ended.
         ending: set when the supervision ends.
         silent_seconds: after which it is ended.

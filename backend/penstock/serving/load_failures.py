@@ -19,7 +19,7 @@ class LoadFailures:
         mirrors: the environment variables with the original paths of mirrored files.
 
     Attributes:
-        reasons: by model, the last reason.
+        reasons: the reason of each model's last failure, by model.
     """
 
     def __init__(self, mirrors: dict[str, str]) -> None:

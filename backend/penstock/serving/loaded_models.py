@@ -50,7 +50,7 @@ class Restoration:
 
     Attributes:
         listed: the models to load from the repositories.
-        configurations: of these models, as far as clients may have changed them.
+        configurations: the configurations of these models, as far as clients may have changed them.
         sent: the parameters of models whose files clients sent.
         lost: models whose files are gone.
     """
@@ -65,10 +65,10 @@ class LoadedModels:
     """Observes which models are loaded, and with which configurations.
 
     Args:
-        server: to observe; it has loaded only what it was started with.
+        server: the server to observe; it has loaded only what it was started with.
 
     Attributes:
-        names: of the models that should be loaded.
+        names: the names of the models that should be loaded.
     """
 
     def __init__(self, server: Loading) -> None:
@@ -158,7 +158,7 @@ def client_parameters(configuration: Configuration | None, folder: Path | None) 
 
     Args:
         configuration: the model's configuration; None: the repository's.
-        folder: of the files that the client sent, if any.
+        folder: the folder of the files that the client sent, if any.
     """
     parameters = {} if configuration is None else {"config": json.dumps(configuration)}
     if folder is None:

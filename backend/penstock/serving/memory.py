@@ -35,7 +35,7 @@ class RequestMemory:
     """The memory of one instance of a model.
 
     Args:
-        model, version: of the instance.
+        model, version: the model and version of the instance.
         settings: the model's settings.
         pools: the instance's pools, whose unused memory is released if memory gets scarce.
     """

@@ -14,7 +14,7 @@ class Family:
     """A metric of all models; each model has its own series, with the labels ``model`` and ``version``.
 
     Attributes:
-        name: for Prometheus, unit included.
+        name: the name for Prometheus, unit included.
         kind: ``COUNTER``, ``GAUGE`` or ``HISTOGRAM``.
         doc: its description.
         labels: further labels.

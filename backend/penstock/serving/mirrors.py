@@ -28,7 +28,7 @@ class Mirrors:
 
     Args:
         repositories: what to mirror.
-        folder: for the mirrors.
+        folder: the folder for the mirrors.
         amendments: applied in order to each configuration.
     """
 

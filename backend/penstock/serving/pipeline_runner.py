@@ -174,7 +174,7 @@ def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, 
 
     Args:
         result: the run's result.
-        tickets: of the data that each source was fed.
+        tickets: the tickets of the data that each source was fed.
         sources: those that must have returned all of it.
         count: of the samples.
     """

@@ -110,7 +110,7 @@ def run_trial(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = 
     decoding has the most kernels. This changes the pipeline's state, so it must not serve afterwards.
 
     Args:
-        pipeline: that never serves.
+        pipeline: the pipeline that never serves.
         configured: the configuration of inputs, by name, for what the pipeline does not declare.
 
     Raises:

@@ -52,7 +52,7 @@ class Readiness:
     """Unloads and reloads the models of one server that cannot answer.
 
     Args:
-        server: that is supervised.
+        server: the server that is supervised.
         report: called with what is done about a model, and why.
         ending: set when the supervision ends.
     """

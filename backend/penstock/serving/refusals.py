@@ -57,7 +57,7 @@ class Refusal:
 
     Attributes:
         kind: the reason.
-        message: for the client.
+        message: the message for the client.
         operator: the operator that failed, as the user wrote it, e.g. ``penstock.fn.crop``; or empty.
         sample: index of the failing sample in its request, if a sample is at fault.
         fault: whose it is.

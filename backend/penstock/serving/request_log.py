@@ -40,7 +40,7 @@ def slow_execution(
     """Return the line for a slow execution.
 
     Args:
-        model, version: of the execution.
+        model, version: the model and version of the execution.
         requests: their ids; empty ones are omitted.
         samples: number of samples.
         seconds: total time.

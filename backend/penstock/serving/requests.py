@@ -124,7 +124,7 @@ def _padded_samples(strings: Sequence[np.ndarray], shape: Sequence[int], spec: I
     """Return samples of several strings each, of shape (..., bytes): shorter strings are padded with zeros.
 
     Args:
-        strings: of all samples.
+        strings: the strings of all samples.
         shape: the tensor's shape, with samples first.
         spec: the input's spec.
 
@@ -206,7 +206,7 @@ class OutputSpec:
     """How to convert an output of the pipeline to a response's tensor.
 
     Attributes:
-        name: for clients.
+        name: the name that clients see.
         is_bytes: whether each sample, a row of bytes, becomes one element; of one with more dimensions, each row without the zeros
             at its end.
         split: whether the slices of a sample along its outer dimension become samples.

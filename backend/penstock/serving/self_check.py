@@ -44,7 +44,7 @@ class SelfCheck:
         pipeline: a pipeline of the model that never serves; closed, and only open during checks.
         sample: the inputs of one sample that the pipeline accepts, by name; None: the first that is answered.
         every: seconds between checks of a model without requests; None: it is not checked.
-        tally: for the metric of its state.
+        tally: counts for the metric of its state.
         clock: returns the time in seconds.
     """
 

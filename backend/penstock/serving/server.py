@@ -82,8 +82,9 @@ class LocalServer:
         flags: Triton's own, e.g. ``["--log-verbose=1"]``; they replace defaults. Models are managed by
             ``--model-control-mode``: ``none`` (the default), ``poll`` or ``explicit``. Only in ``explicit`` can clients
             load models, and request the index of the repository.
-        settings: of all models of the backend, e.g. ``{"max_pixels": "1000000"}``; a model's own parameters take
-            precedence, except over what the server grants (see :class:`~penstock.serving.settings.Scope`).
+        settings: the settings of all models of the backend, e.g. ``{"max_pixels": "1000000"}``; a model's own
+            parameters take precedence, except over what the server grants (see
+            :class:`~penstock.serving.settings.Scope`).
         model_host: how models run, one of :data:`MODEL_HOSTS`; by default natively or, if that is not possible, in the stub.
         backends: names for this backend in models' configurations.
         gpu_pool_bytes: memory on each GPU for the outputs in flight. Those that do not fit go by way of the host; from
@@ -279,7 +280,7 @@ class LocalServer:
         """Restart the server on the same ports; models that fail then are not an error.
 
         Args:
-            models: to load, if clients load models; otherwise all are.
+            models: the models to load, if clients load models; otherwise all are.
 
         Raises:
             ServerError: it did not start.
@@ -370,7 +371,7 @@ class LocalServer:
 
         Args:
             host: how models run.
-            folder: for the files.
+            folder: the folder for the files.
         """
         self.log = self._given_log or folder / "triton.log"
         self._log_file = self._open_log(self.log)

@@ -98,7 +98,7 @@ class Supervisor:
     """Supervises one server, in its own thread.
 
     Args:
-        server: to supervise; already running.
+        server: the server to supervise; already running.
         report: called with what has happened and what is done about it, one line at a time, from several threads.
         restarts: how often in a row to restart a server that dies at once; None: without limit.
         poll_interval: seconds between scans for changed models; None: models do not follow their files.

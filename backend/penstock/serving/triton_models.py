@@ -62,7 +62,7 @@ class TritonNetwork:
 
     Args:
         server: Triton's object.
-        name, version: of the model.
+        name, version: the name and version of the model.
         timeout_seconds: how long a call may take; 0: any time.
 
     Strings are samples of UINT8: their bytes where a model's dims are [1], otherwise a row for each, padded with zeros.
@@ -212,7 +212,7 @@ class _Call:
         """Send the request, under the ids of those for which it is sent, and wait for its outputs.
 
         Args:
-            inputs: whose memory is not copied.
+            inputs: the inputs whose memory is not copied.
             wanted: the names of the outputs.
             timeout_seconds: how long to wait; 0: any time.
 

@@ -89,7 +89,7 @@ def check_native_code(repositories: Iterable[Path], backends: Collection[str], m
     Args:
         repositories: the folders of models.
         backends: our names in configurations.
-        model: to check; by default all.
+        model: the model to check; by default all.
     """
     names = {f"libtriton_{name}.so" for backend in backends for name in (backend, stub_backend(backend))}
     for repository in repositories:

@@ -70,7 +70,7 @@ class ServingSettings:
         Args:
             text: protobuf's text format.
             kind: of the instances, such as ``"KIND_CPU"``.
-            gpus: that the instances are bound to; empty for all, or none.
+            gpus: the GPUs that the instances are bound to; empty for all, or none.
         """
         text = without_field(text, "instance_group")
         on_gpus = f" gpus: [ {', '.join(map(str, gpus))} ]" if gpus else ""
@@ -99,12 +99,12 @@ class Tuner:
     """Tries settings of one model on a running server.
 
     Args:
-        control: of a server in explicit mode, which has loaded the model.
+        control: controls a server in explicit mode, which has loaded the model.
         address: host:port of its HTTP.
         model: its name.
         requests: that clients send; see :meth:`answered`.
         clients: how many send requests at once.
-        seconds: for which each setting is measured.
+        seconds: the seconds for which each setting is measured.
         max_p99: the longest latency, in seconds, that 99 % of the answers may take; None for any.
         tried: called with each trial.
     """

@@ -36,7 +36,7 @@ class ObjectInfo(NamedTuple):
 
     Attributes:
         version: changes with the object's contents; empty if nothing that was reported does.
-        size: in bytes; None if unknown.
+        size: the size in bytes; None if unknown.
         reported_at: when it was reported, in seconds since 1970.
     """
 
@@ -53,7 +53,7 @@ class Cache:
     not cached. A folder that is full or cannot be written to fails no read.
 
     Args:
-        folder: on a local disk; if it does not exist, it is created for its owner alone.
+        folder: a folder on a local disk; if it does not exist, it is created with access for its owner alone.
         max_bytes: the limit for cached pieces and those being written, together.
         check_after: seconds until the store is asked again whether an object has changed; 0: each read asks.
 

@@ -82,8 +82,8 @@ class OpenFile:
     """A file that stays open until its last reader is done.
 
     Attributes:
-        descriptor: for ``os.preadv`` and the like.
-        size: in bytes, when it was opened.
+        descriptor: a file descriptor for ``os.preadv`` and the like.
+        size: the size in bytes when it was opened.
     """
 
     def __init__(self, descriptor: int, size: int) -> None:

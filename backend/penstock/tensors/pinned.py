@@ -55,7 +55,7 @@ class _PinnedMemory:
     """Page-locked memory, which every GPU can access.
 
     Args:
-        size: in bytes.
+        size: the size in bytes.
 
     Raises:
         cupy.cuda.runtime.CUDARuntimeError: the system refuses it.

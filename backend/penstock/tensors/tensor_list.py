@@ -145,8 +145,8 @@ class TensorListCPU(TensorList):
         Args:
             block: uint8 of shape (n,).
             starts: the samples' first bytes, int64 of shape (samples,).
-            shapes, dtype, ndim: of the samples.
-            source_infos: of the samples.
+            shapes, dtype, ndim: the shapes, dtype and number of dimensions of the samples.
+            source_infos: the source infos of the samples.
         """
         batch = cls.of_samples([], "", dtype, ndim)
         batch.shapes = list(shapes)

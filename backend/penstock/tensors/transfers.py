@@ -74,7 +74,7 @@ class HostBlocks(NamedTuple):
 
     Attributes:
         addresses: the blocks' addresses, int64.
-        sizes: in bytes, int64.
+        sizes: the sizes in bytes, int64.
         owner: keeps the memory alive.
     """
 
@@ -94,7 +94,7 @@ class Threads(NamedTuple):
 
     Attributes:
         number: how many.
-        cores: to which they are bound; None: to none.
+        cores: the cores to which they are bound; None: to none.
     """
 
     number: int

@@ -41,7 +41,7 @@ class Case:
         name: the row's name.
         shape: each image's shape.
         batch_size: images.
-        define: from the node of images to the outputs.
+        define: a function from the node of images to the outputs.
         dtype: the images' dtype.
     """
 

@@ -156,7 +156,7 @@ class Measurement:
     """The result of a load.
 
     Attributes:
-        seconds: from the first request to the last answer.
+        seconds: the seconds from the first request to the last answer.
         latencies: each request's latencies, in seconds.
     """
 

@@ -87,7 +87,8 @@ class Case:
         requests: what is sent, in turn.
         clients: how many are in flight.
         images: sent and answered by way of shared memory, in place of ``requests``.
-        rates, costs, medians: of each round, by way: requests/s, processor milliseconds for a request, p50 in milliseconds.
+        rates, costs, medians: requests/s, processor milliseconds per request and p50 in milliseconds, of each round, by
+            way.
     """
 
     name: str

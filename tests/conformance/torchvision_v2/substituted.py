@@ -31,7 +31,7 @@ class Private:
     """A stand-in for a private name of torchvision that its tests use.
 
     Args:
-        name: with its module's.
+        name: the name, qualified by the module's.
     """
 
     def __init__(self, name: str) -> None:

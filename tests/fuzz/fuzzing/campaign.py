@@ -52,7 +52,7 @@ class Summary:
 
     Attributes:
         done: cases that were run.
-        seconds: that it took, with all preparations.
+        seconds: the time that it took, with all preparations.
         counts: of formats and kinds of outcomes.
         failures: some cases of each distinct failure.
     """

@@ -28,7 +28,7 @@ class ReaderTarget:
     Attributes:
         name: the target's name.
         formats: the data set that it reads.
-        define: from the folders that hold data sets, each with the files of one, to the outputs.
+        define: a function from the folders that hold data sets, each with the files of one, to the outputs.
         takes_several: a good data set is read ahead of the mutated one.
     """
 

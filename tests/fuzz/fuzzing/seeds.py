@@ -12,7 +12,7 @@ class Seeds(NamedTuple):
     """The files that are mutated.
 
     Attributes:
-        files: by format.
+        files: the files, by format.
         sets: data sets of readers, by reader.
     """
 

@@ -34,7 +34,7 @@ class Target:
     Attributes:
         name: the target's name.
         formats: what is fed.
-        define: from the input to the outputs.
+        define: a function from the input to the outputs.
         files_per_run: mutated files in a batch.
         outputs_vary: good files come out differently from run to run; only that they come out is looked at.
     """

@@ -40,7 +40,7 @@ class PngKind(NamedTuple):
 
     Attributes:
         colour_type, bits: as the specification numbers them.
-        height, width: of the image.
+        height, width: the height and width of the image.
         filters: the filters of the rows, repeated cyclically.
         interlaced: in seven passes.
         parts: IDAT chunks that share the data.

@@ -50,7 +50,7 @@ class Images:
     """Images of random coefficients.
 
     Args:
-        factors: of all of them.
+        factors: the factors of all of them.
 
     Attributes:
         made: coefficients and quantizers.

@@ -27,11 +27,11 @@ def write_network(
     Args:
         nodes: as (operation, inputs, outputs).
         inputs, outputs: their dimensions, by name.
-        constants: by name.
-        types: of inputs and outputs that are not FLOAT, by name.
+        constants: the constants by name.
+        types: the types of inputs and outputs that are not FLOAT, by name.
         name: the file's name.
         folder: where to write it.
-        attributes: of all nodes.
+        attributes: the attributes of all nodes.
     """
     from onnx import TensorProto, helper, numpy_helper
 

@@ -73,7 +73,7 @@ class Augmentation:
         randomly_negate: half of the samples get the negative magnitude.
         mag_to_param: the parameter (a number or array) for a magnitude; by default the magnitude itself.
         param_device: the parameter's device: ``cpu``, ``gpu``, or ``auto``, the samples' device.
-        name: by default that of ``op``.
+        name: the name, by default that of ``op``.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Augmentation:
             data: the samples.
             magnitude_bin: which of the magnitudes: a number, a node of INT32, or a :func:`signed_bin`.
             num_magnitude_bins: how many magnitudes the range is divided into.
-            kwargs: for the operation; those that it does not accept are ignored.
+            kwargs: the keyword arguments for the operation; those that it does not accept are ignored.
 
         Raises:
             MissingArgException: the operation needs a keyword argument that is not given.

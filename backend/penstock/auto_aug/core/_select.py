@@ -17,7 +17,7 @@ def select(ops: Sequence[Callable[..., object]], selected_op_idx: object, *op_ar
     Args:
         ops: functions of nodes.
         selected_op_idx: a node: the index of the operation for each sample.
-        op_args, op_kwargs: for the operations.
+        op_args, op_kwargs: the arguments and keyword arguments for the operations.
     """
     if not ops:
         raise ValueError("There must be at least one operation to select from")

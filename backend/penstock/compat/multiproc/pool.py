@@ -102,7 +102,8 @@ class WorkerPool:
         """Start workers for these groups' callbacks.
 
         Args:
-            groups: with a `source_desc` (see `get_callback_from_source`), and whether it is called for whole batches.
+            groups: the callback groups that have a `source_desc` (see `get_callback_from_source`), each with whether it
+                is called for whole batches.
             keep_alive_queue_size: without effect, as results stay as long as they are used.
             start_method: `fork` or `spawn`.
             num_workers: how many processes; fewer if all sources are iterables.

@@ -14,7 +14,7 @@ class BufShmChunk:
 
     Args:
         shm_chunk_id: its name, for those who exchange it.
-        memory: to use.
+        memory: the memory to use.
     """
 
     def __init__(self, shm_chunk_id: object, memory: SharedMemory) -> None:

@@ -100,7 +100,7 @@ class DictMapper(_Following):
 
     Args:
         source: a node of dictionaries.
-        map_fn: from a tensor or batch to another one.
+        map_fn: a function from a tensor or batch to another one.
         key: of the value.
     """
 

@@ -36,7 +36,7 @@ def mobilenet_v2(weights: Mapping[str, np.ndarray]) -> onnx.ModelProto:
     """Return the network: from ``image``, float32 (batch, 3, 224, 224), to ``probabilities``, float32 (batch, 1000).
 
     Args:
-        weights: by torchvision's names. Each must be used, and have the expected shape.
+        weights: the weights by torchvision's names. Each must be used, and have the expected shape.
 
     Raises:
         ValueError: there are unused weights, or some are missing.

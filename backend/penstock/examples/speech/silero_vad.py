@@ -41,7 +41,7 @@ def silero_vad(weights: Mapping[str, np.ndarray]) -> onnx.ModelProto:
     float32 of shape (batch, count).
 
     Args:
-        weights: by the names of Silero's file for 16 kHz. Each must be used, and have the expected shape.
+        weights: the weights by the names of Silero's file for 16 kHz. Each must be used, and have the expected shape.
 
     Raises:
         ValueError: there are unused weights, or some are missing.

@@ -59,7 +59,7 @@ def whisper(weights: Mapping[str, np.ndarray], decoding: Decoding) -> onnx.Model
     among the tokens that are not suppressed.
 
     Args:
-        weights: by CTranslate2's names. Each must be used, and have the expected shape.
+        weights: the weights by CTranslate2's names. Each must be used, and have the expected shape.
         decoding: the tokens that control the decoder.
 
     Raises:

@@ -60,7 +60,7 @@ class _Job(NamedTuple):
         signature: which, and for which types.
         digest: its sources' digest.
         key: of all that the object depends on.
-        folder: for objects.
+        folder: the folder for object files.
         target: the processor.
     """
 
@@ -85,7 +85,7 @@ def build_here(processes: int = 2, first: bool = False) -> Built:
     """Compile for this machine, into the checkout.
 
     Args:
-        processes: that compile at once.
+        processes: the number of processes that compile at once.
         first: compile only what the demonstration and the usual pipelines need; what else has been compiled is kept.
 
     Raises:
@@ -103,7 +103,7 @@ def build_levels(architecture: str, processes: int = 2) -> Built:
 
     Args:
         architecture: the wheel's: ``x86_64`` or ``aarch64``.
-        processes: that compile at once.
+        processes: the number of processes that compile at once.
 
     Raises:
         ValueError: this is no checkout, or there are no levels for the architecture.
@@ -158,7 +158,7 @@ def build_library(
         target: the processor.
         library: its file.
         linker: the command of a C++ compiler for the target.
-        processes: that compile at once.
+        processes: the number of processes that compile at once.
         wanted: compile only these of them; by default, all.
     """
     begin, built, objects = time.perf_counter(), Built(), library.parent / "objects"

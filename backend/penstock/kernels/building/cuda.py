@@ -38,7 +38,7 @@ def build_cuda(kernels: Iterable[CudaKernel], archive: Path, threads: int = 2) -
     Args:
         kernels: which.
         archive: its file.
-        threads: that compile at once; NVRTC does not hold the interpreter's lock.
+        threads: the number of threads that compile at once; NVRTC does not hold the interpreter's lock.
 
     Returns:
         How many were compiled.

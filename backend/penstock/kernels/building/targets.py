@@ -11,10 +11,10 @@ class Target(NamedTuple):
     """A kind of processors.
 
     Attributes:
-        name: of the folder of its library.
+        name: the name of its library's folder.
         triple: its architecture and system, as LLVM writes them.
         cpu: LLVM's name of it.
-        features: that it has and has not, as LLVM writes them.
+        features: the processor features that it has or lacks, as LLVM writes them.
     """
 
     name: str

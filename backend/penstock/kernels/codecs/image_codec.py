@@ -64,13 +64,13 @@ def decode(
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
-        header: from :func:`~penstock.kernels.codecs.image_header.read_header`.
+        header: the header from :func:`~penstock.kernels.codecs.image_header.read_header`.
         output: filled; (H, W, C) as ``header.shape(output_type, adjust_orientation)`` or the region's size. Integers of
             8, 16 and 32 bits hold the values scaled to their range, float32 those in [0, 1].
         output_type: the colour space; ``ANY_DATA`` keeps the stored channels.
         adjust_orientation: rotate the image as its EXIF data says.
         fast_idct: a faster, less accurate inverse DCT for JPEG.
-        region: in rows and columns of the upright image; None: the whole.
+        region: the region, in rows and columns of the upright image; None: the whole image.
         decoding: where to decode; as for reading the header.
         smooth: chroma of JPEGs is smoothed where it is halved; otherwise samples are repeated.
 
@@ -191,7 +191,7 @@ def decode_reduced(
         encoded, header, output_type, adjust_orientation, decoding: as for :func:`decode`.
         scale: 2, 4 or 8.
         output: filled; (H, W, C), of the reduced image or the region.
-        region: in rows and columns of the upright reduced image; None: the whole.
+        region: the region, in rows and columns of the upright reduced image; None: the whole image.
 
     Raises:
         CorruptImageError, DecoderDiedError: as for :func:`decode`.
@@ -261,7 +261,7 @@ def decode_jpegs(
 
     Args:
         files: the files.
-        headers: of all files, none of which is to be decoded in a worker process.
+        headers: the headers of all files, none of which is to be decoded in a worker process.
         scale: decode images at one out of this many rows and columns; see :func:`decode_reduced`.
         regions: anchors and extents (H, W) of the parts to decode, of images at this scale; None: whole images.
         targets: addresses of the pixels.

@@ -36,7 +36,7 @@ def decode_region(
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
         header: the file's header.
-        region: in rows and columns as stored, within the image at its scale.
+        region: the region, in rows and columns as stored, within the image at its scale.
         output: filled; (H, W, 3) for RGB, (H, W, 1) for grey; uint8, contiguous.
         reverse: write BGR.
         scale: decode the image at one out of this many rows and columns: 1, 2, 4 or 8.

@@ -41,7 +41,7 @@ class JpegDecoder:
         channels: the pixels' channels; with one, they are luma.
         reverse: in BGR order.
         smooth: chroma is smoothed, as libjpeg-turbo does unless it is told otherwise.
-        threads: that may gather at a time.
+        threads: the largest number of threads that gather at a time.
 
     Attributes:
         cuda: CuPy's module.

@@ -51,7 +51,7 @@ class Feature:
 
     Attributes:
         kind: 0: int64, 1: string (bytes), 2: float32.
-        shape: of a feature of fixed length; None for one of variable length.
+        shape: the shape of a feature of fixed length; None for one of variable length.
         default_value: for a feature that the record lacks.
         partial_shape: trailing extents of a feature of variable length.
     """

@@ -95,7 +95,7 @@ def fill_on_gpu(
         fill: colour of frames outside the video.
         output: of shape (n, H, W, C), uint8 or float32.
         image_type: of :data:`penstock.kernels.codecs.video_pixels.IMAGE_TYPES`.
-        factor: of values of float32.
+        factor: the factor for values of float32.
     """
     inside, outside = sides(frames)
     wanted = [frames[place] for place in inside]

@@ -34,11 +34,11 @@ class SoundTrack:
     """The first stream of sound in an open file, which nothing else reads.
 
     Args:
-        container: of PyAV.
+        container: PyAV's container.
         origin: when the first frame is shown, in seconds of the file's time.
 
     Attributes:
-        format: of what it decodes.
+        format: the format of the decoded pixels.
     """
 
     def __init__(self, container: Any, origin: float) -> None:
@@ -51,7 +51,7 @@ class SoundTrack:
         """Decode what is heard from a time on, in seconds from the first frame; silence where there is nothing.
 
         Args:
-            start: in seconds.
+            start: the start time, in seconds.
             output: filled; float32 of shape (time, channels), from -1 to 1.
         """
         output[...] = 0

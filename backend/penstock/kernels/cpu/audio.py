@@ -243,7 +243,7 @@ def resample(source: np.ndarray, scale: float, lobes: int, phases: np.ndarray, o
     Args:
         source: float32 values.
         scale: input samples per output sample.
-        lobes: on each side.
+        lobes: the number of lobes on each side.
         phases: of :func:`sinc_phases` for the same number of lobes.
         out: float32 with the same number of channels.
     """

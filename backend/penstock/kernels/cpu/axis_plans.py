@@ -218,10 +218,10 @@ def fill_windows(
     Windows may reach outside the output, where the edge is repeated.
 
     Args:
-        anchors, extents: of the windows.
+        anchors, extents: the anchors and extents of the windows.
         mirrored: whether to mirror the window.
         sizes: the output's extents.
-        starts, ends: of the region that the output covers; changed in place.
+        starts, ends: the start and end of the region that the output covers; changed in place.
     """
     images, axes = anchors.shape
     for image in range(images):

@@ -81,7 +81,7 @@ def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1) -> None:
 
     Args:
         threads: such as those of a workspace.
-        blocks: whose sources do not overlap targets.
+        blocks: the blocks whose sources do not overlap targets.
         together: how many blocks at a time are copied by one thread, in order: their targets may overlap.
     """
     count = len(blocks.sources)
@@ -104,7 +104,7 @@ def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Seq
 
     Args:
         arrays: arrays of any types.
-        sizes: in bytes.
+        sizes: the sizes in bytes.
         offsets: where in the memory each of them goes.
         target: the memory's address.
     """

@@ -90,10 +90,11 @@ class Logarithm(NamedTuple):
     """A logarithmic scale.
 
     Attributes:
-        relative: to the largest positive element, or to 1 if there is none; not to the reference.
+        relative: whether the lower limit is relative to the largest positive element, or to 1 if there is none, and not
+            to the reference.
         reference: 0 dB.
         smallest: the smallest ratio; positive.
-        factor: for the natural logarithm.
+        factor: the factor for the natural logarithm.
     """
 
     relative: bool

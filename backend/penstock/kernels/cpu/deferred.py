@@ -77,7 +77,7 @@ class DeferredIntrinsic:
 
     Args:
         function: maps the types of arguments to a signature and a code generator.
-        options: of numba's ``intrinsic``.
+        options: options for numba's ``intrinsic``.
     """
 
     def __init__(self, function: Callable[..., object], **options: bool) -> None:
@@ -104,9 +104,9 @@ class DeferredOverload:
     """A replacement, in kernels, for a function that numba does not know.
 
     Args:
-        function: that kernels call.
+        function: the function that kernels call.
         choose: maps the types of arguments to a function in Python.
-        options: of numba's ``overload``.
+        options: options for numba's ``overload``.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ def overload(function: Callable[..., object], **options: object) -> Callable[[F]
     ``function``.
 
     Args:
-        function: that kernels call.
+        function: the function that kernels call.
         options: as numba's.
     """
 

@@ -506,7 +506,7 @@ def band_tile(
         transform: the elements of a :class:`Transform`.
         bands: their starts, :func:`~penstock.kernels.cpu.audio.used_widths`, and the weights, flat.
         t, count: the first frame, and the number of frames.
-        scratch: from :func:`tile_scratch`.
+        scratch: scratch memory from :func:`tile_scratch`.
         sums: ``TILE`` elements for each band; those past ``count`` are unchanged, or become the bands of silence.
     """
     window, length, step, start, reflect, magnitude, factors = transform

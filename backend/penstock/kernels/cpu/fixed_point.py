@@ -139,7 +139,7 @@ def _sum_pixels(columns: np.ndarray, places: np.ndarray, pairs: np.ndarray, bits
     block).
 
     Args:
-        places: of each output pixel's first pair.
+        places: the position of each output pixel's first pair.
         pairs: the weights, of shape (w, n).
     """
     half, count, weights = 1 << (bits - 1), pairs.shape[1], pairs.ravel()
@@ -278,7 +278,7 @@ def _split_weights(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
 
     Args:
         weights: of shape (outputs, taps).
-        places: of the first weight of each output in its first four.
+        places: the position of the first weight of each output within its group of four.
     """
     count, taps = weights.shape
     split = np.zeros((count, (taps + places.max() + 3) // 4, 2), np.int32)

@@ -189,8 +189,8 @@ def plan_images(
     """Plan images that are resized and cropped alike.
 
     Args:
-        shapes: of the images (H, W, C), in rows.
-        rules: by :func:`image_rules`.
+        shapes: the shapes of the images (H, W, C), in rows.
+        rules: the rules, from :func:`image_rules`.
         known_filters, rows: as in :func:`plan_tables`.
         stacks: to fill: the shapes of the images as stacks (1, H, W, C), or, if only windows are in memory, of these.
         cropped: to fill: the sizes of the results (h, w).
@@ -270,13 +270,13 @@ def plan_windows(
     """Plan images of which windows are resized.
 
     Args:
-        shapes: of the images (H, W, C), in rows; none is empty.
+        shapes: the shapes of the images (H, W, C), in rows; none is empty.
         windows: (y, x, height, width), in rows.
-        size: of all results (h, w); -1: as the image's.
+        size: the size of all results (h, w); -1: the image's.
         filters, antialias: as in :func:`image_rules`.
         known_filters, max_support, rows: as in :func:`plan_tables`.
-        stacks: to fill: the shapes of the images as stacks (1, H, W, C).
-        results: to fill: the shapes of the results (h, w, C).
+        stacks: the stacks to fill: the shapes of the images as stacks (1, H, W, C).
+        results: the results to fill: the shapes of the results (h, w, C).
 
     Returns:
         What :func:`plan_tables` returns; zeros if a result is too large.

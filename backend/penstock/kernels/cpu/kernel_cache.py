@@ -77,7 +77,7 @@ class KernelCache(_Cache):
     """The compiled signatures of one function.
 
     Args:
-        kernel: to be compiled.
+        kernel: the kernel to be compiled.
     """
 
     def __init__(self, kernel: Compilable) -> None:

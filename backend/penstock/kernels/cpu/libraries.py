@@ -61,7 +61,7 @@ class Entry(NamedTuple):
 
     Attributes:
         address: its function's address.
-        release: of the function that releases the memory of its results.
+        release: the function that releases the memory of its results.
         results: their type, as text.
     """
 

@@ -21,7 +21,7 @@ def look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
     Args:
         source: integers, contiguous.
         table: entries; the last is the default.
-        target: of the table's type and the source's shape, contiguous.
+        target: an array of the table's type and the source's shape, contiguous.
     """
     # Entries are copied as opaque integers, so types of the same size share a kernel.
     bits = f"u{table.itemsize}"

@@ -47,7 +47,7 @@ def mirror_axis(source: np.ndarray, axis: int, target: np.ndarray) -> None:
     Args:
         source: any array.
         axis: the dimension of x.
-        target: of the source's type and shape, contiguous.
+        target: an array of the source's type and shape, contiguous.
     """
     width, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
     kernel = {1: _mirror_single, 3: _mirror_triple}.get(inner)

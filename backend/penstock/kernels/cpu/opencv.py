@@ -75,7 +75,7 @@ def warp(
         kind: the filter.
         border_name: as :func:`border` takes it.
         fill: beyond a constant border: for all channels, or for each.
-        target: of the source's type.
+        target: an array of the source's type.
     """
     cv2 = opencv()
     flags = getattr(cv2, _INTERPOLATIONS[kind]) | (cv2.WARP_INVERSE_MAP if inverse_map else 0)

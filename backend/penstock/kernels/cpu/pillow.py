@@ -263,7 +263,7 @@ def warp(image: np.ndarray, terms: np.ndarray, kind: int, result: np.ndarray) ->
 
     Args:
         image: (H, W, C) of uint8, contiguous.
-        terms: of AFFINE, six numbers, or PERSPECTIVE, eight, of float64.
+        terms: the coefficients of the warp, float64: six numbers for AFFINE, or eight for PERSPECTIVE.
         kind: NEAREST, BILINEAR or BICUBIC.
         result: (h, w, C) of uint8, contiguous.
     """
@@ -291,9 +291,9 @@ def convolve(image: np.ndarray, kernel: np.ndarray, result: np.ndarray) -> None:
     """Filter (H, W, C) of uint8 in floats, mirrored at the borders but for the outermost pixels, and round.
 
     Args:
-        image: of more rows and columns than half the kernel's.
+        image: an image with more than half as many rows and columns as the kernel.
         kernel: float32 of shape (rows, columns), both odd.
-        result: of the image's shape, contiguous.
+        result: an array of the image's shape, contiguous.
     """
     height, width, channels = image.shape
     rows, columns = kernel.shape

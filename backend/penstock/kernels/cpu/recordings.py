@@ -342,11 +342,11 @@ def compute_recordings(
         lengths: frames of the outputs.
         scales: factors to the sample rates of the outputs; None: none is resampled.
         downmix: whether channels are replaced by their mean.
-        lobes: of the filter that resamples, on each side.
+        lobes: the number of lobes of the resampling filter, on each side.
         dtype: the outputs' dtype: float32, int16 or int32. Floats are scaled to integers only where they are resampled
             or mixed.
-        threads: that share the work, at most.
-        cores: to which threads are bound in turn; None: they are not bound.
+        threads: the largest number of threads that share the work.
+        cores: the cores to which threads are bound in turn; None: they are not bound.
 
     Raises:
         MemoryError: there is not enough memory.

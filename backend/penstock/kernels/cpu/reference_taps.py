@@ -78,7 +78,7 @@ def antialiased(
     Args:
         size: the input's size.
         outputs: number of output positions.
-        start, scale: of the region in the input, and from one output position to the next.
+        start, scale: the start of the region in the input, and the distance from one output position to the next.
         number: of the filter.
         support: the filter's support, in samples.
     """

@@ -390,7 +390,7 @@ class _Scratch(NamedTuple):
     """Memory for intermediate results, float32.
 
     Attributes:
-        blocks: for the weights of columns.
+        blocks: the blocks for the weights of columns.
         strip: lines, before their columns are summed.
         floats: input rows.
         line: a line of the output.
@@ -422,13 +422,13 @@ def _resample_lines(
 
     Args:
         flat: the image's values, from row and column 0 on.
-        stride: from a row to the next, in elements.
+        stride: the distance from a row to the next, in elements.
         channels: its pixels' channels.
         rows, columns: the filters.
         rests, skipped: as in :func:`_round`.
         scratch: memory.
         target: address of the first line.
-        target_stride: from a line to the next, in bytes.
+        target_stride: the distance from a line to the next, in bytes.
         like: of the output's type.
     """
     first, _ = _span(columns.starts, columns.weights.shape[1])
@@ -541,8 +541,8 @@ def _scratch_elements(
     """Return the elements of the scratch memory for an output, or a part of one.
 
     Args:
-        height, width, channels: of the output.
-        taps: of both axes.
+        height, width, channels: the height, width and channels of the output.
+        taps: the taps of both axes.
         rows: that are read.
         columns: in the filters.
         columns_first: whether columns are resampled first.
@@ -873,7 +873,7 @@ def resample_width(source: np.ndarray, channels: int, taps: EdgeTaps, rests: np.
         source: the pixels, of any shape, of ``channels`` values each.
         channels: of the pixels.
         taps: the filter.
-        rests: of the values of a line, as in :func:`resample_axis`.
+        rests: as in :func:`resample_axis`, for the values of a line.
         target: contiguous, of as many rows.
     """
     lines = target.reshape(-1, len(taps.starts) * channels)

@@ -16,11 +16,11 @@ class StripLimits(NamedTuple):
 
     Attributes:
         least_blocks: the blocks that are to be made at least.
-        least_rows, most_rows: of a strip.
+        least_rows, most_rows: the smallest and largest number of rows of a strip.
         most_kept: rows of sums that a block keeps, at most.
         least_columns: the smallest number of columns of a block.
-        read_rows: that are read before they are added.
-        own_bytes: of the shared memory of a block, besides rows, tables and sums.
+        read_rows: the rows that are read before they are added.
+        own_bytes: the bytes of a block's shared memory besides rows, tables and sums.
         most_shared: bytes of shared memory of a block.
     """
 
@@ -239,9 +239,9 @@ def _plan_rows(
         rows: to fill, all but ``normalization``, which is 0.
         blocks: to fill: the blocks of each image.
         sources, targets: addresses.
-        shapes: of stacks of images (n, H, W, C), in rows.
+        shapes: the shapes of stacks of images (n, H, W, C), in rows.
         down, across: the descriptors of the tables of heights and widths: one for all images, or one for each.
-        rules: of all images: :data:`STACK_RULES`.
+        rules: the rules of all images: :data:`STACK_RULES`.
 
     Returns:
         The floats of a row and of sums that a block needs, and the number of channels, 0 if images differ in it.
@@ -328,9 +328,9 @@ def plan_stacks(
         rows: to fill, all but ``normalization``, which is 0.
         blocks: to fill: the blocks of each image.
         sources, targets: addresses.
-        shapes: of stacks of images (n, H, W, C), in rows.
+        shapes: the shapes of stacks of images (n, H, W, C), in rows.
         down, across: the descriptors of the tables of heights and widths: one for all images, or one for each.
-        rules: of all images: one :data:`STACK_RULES`.
+        rules: the rules of all images: one :data:`STACK_RULES`.
 
     Returns:
         Bytes of shared memory; the rows of sums that are kept, the most rows of a strip, and the most vertical taps; and the number of

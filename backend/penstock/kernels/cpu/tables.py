@@ -124,7 +124,7 @@ def plan_tables(
     Args:
         rows: to fill: the descriptors of the heights' tables, then those of the widths'; room for two per image.
         vertical, horizontal: size_in, size_out, start, end, kinds, first, count and mirrored of `resize_shapes.AxisPlans`.
-        antialias: of both.
+        antialias: whether to antialias, for both axes.
         filters: ``support``, ``entries`` and ``values`` of each filter; those without entries are triangles.
         max_support: the widest radius.
         copied: floats before the weights.

@@ -187,7 +187,8 @@ def _resample(
 
     Args:
         image: uint8 of shape (H, W, 3), contiguous, at least ``LEAST`` wide.
-        factors: by which values are computed, none of them rounded to bfloat16: see ``_normalizing.factors_of``.
+        factors: the factors by which values are computed, none of them rounded to bfloat16: see
+            ``_normalizing.factors_of``.
         rows, row_weights, columns, weights: the neighbours of each row and column, and their weights.
         at_once: whether four neighbours are summed at once, by the products of weights, not along one axis after the other.
         planes: float32 of shape (3, h, w), contiguous, or of (0, 0, 0).

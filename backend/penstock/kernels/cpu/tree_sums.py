@@ -449,7 +449,7 @@ def sums_of_narrow_integers(data: np.ndarray, volumes: tuple[int, int], square: 
 
     Args:
         data: contiguous.
-        volumes: of the dimensions before and after those that are summed.
+        volumes: the number of elements of the dimensions before and after those that are summed.
         square: whether their squares are summed.
     """
     outer, inner = volumes

@@ -31,9 +31,9 @@ def _upsampled(
 
     Args:
         plane: of shape (H / 2, W / 2).
-        row: of the doubled plane.
-        unit: of the plane's values, on a scale to 255.
-        scale: of the values about their middle.
+        row: the row of the doubled plane.
+        unit: the unit of the plane's values, on a scale to 255.
+        scale: the scale of the values about their middle.
         line: float32 of shape (W / 2,), overwritten.
         output: float32 of shape (W,).
     """

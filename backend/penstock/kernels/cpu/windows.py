@@ -19,7 +19,7 @@ def fill_crops(
     """Compute windows from extents and relative positions.
 
     Args:
-        shapes: of the samples, one row each.
+        shapes: the shapes of the samples, one row each.
         wanted: the extent in each dimension, truncated; below 1, or beyond 32 bits: the whole dimension. One row for
             each sample, or one for all.
         positions: in each dimension, from 0 to 1. One row for each sample, or one for all.
@@ -106,7 +106,7 @@ def fill_boxes(
     """Compute boxes from their starts and ends.
 
     Args:
-        shapes: of the samples, one row each.
+        shapes: the shapes of the samples, one row each.
         axes: the dimensions of the other arguments' columns.
         starts, ends: one row for each sample, or one for all; a column for each axis, or one for all.
         relative_starts, relative_ends: whether these are fractions of the samples' extents.

@@ -31,7 +31,7 @@ class AlikeRules(NamedTuple):
     Attributes:
         source, target: types of the elements.
         after: what follows the resizing, without drawn flags.
-        record: by which images are planned.
+        record: the record from which images are planned.
     """
 
     source: np.dtype
@@ -44,7 +44,7 @@ class AlikeRules(NamedTuple):
         """Return the rules.
 
         Args:
-            types: of the images' elements, and of the results'.
+            types: the types of the images' elements, and of the results'.
             channels: the images' channels.
             sizes: how images are resized and cropped.
             after: what follows the resizing, without drawn flags.
@@ -60,7 +60,7 @@ class AlikeImages(NamedTuple):
 
     Attributes:
         rules: the rules.
-        shapes: of the images (H, W, C), in rows.
+        shapes: the shapes of the images (H, W, C), in rows.
         tables: the filters' tables.
         stacks: the shapes of the images as stacks, or, if only windows are in memory, of these.
         windows: what is read of each image, and in memory without the rest: top, left, height and width. Of no rows: images are there

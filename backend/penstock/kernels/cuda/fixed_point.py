@@ -54,8 +54,8 @@ class BytesResampling:
     """The work for one stack of images.
 
     Attributes:
-        source: on the GPU, of uint8, of shape (n, H, W, C).
-        target: on the GPU, contiguous, of uint8, of shape (n, h, w, C).
+        source: uint8 of shape (n, H, W, C), on the GPU.
+        target: uint8 of shape (n, h, w, C), on the GPU, contiguous.
         vertical, horizontal: filters of integer weights, with any region or mirroring in them.
         columns_first: do the horizontal pass first.
         translucent: the last channel is how opaque the others are.

@@ -58,7 +58,7 @@ class Plane:
 
     Attributes:
         source, target: addresses of the first pixel; may be equal, to work in place.
-        height, width: in pixels.
+        height, width: the height and width in pixels.
         step: bytes from one pixel to the next.
         channels: number of adjacent channels.
     """

@@ -149,8 +149,8 @@ def launch_decoding(
     """List the calls that decode images and resample them; fill the page.
 
     Args:
-        launches: to add to.
-        kernels: that decode.
+        launches: the launches to add to.
+        kernels: the kernels that decode.
         scans: of the images.
         windows: for each image, the top, left, height and width of the pixels to compute.
         targets: the addresses of their pixels; of none, if they are resampled where their coefficients were.

@@ -61,7 +61,7 @@ class _JpegImage(NamedTuple):
         target: of shape (height, width, channels).
         quantizers: of its components.
         left, top, height, width: of the window that is made.
-        components: that it has.
+        components: the components that it has.
         unit_blocks: blocks of a unit, of which the first ``made`` are needed.
         row_of_units: units of a row of the image.
         unit_left, unit_top, units_across, units_down: the units that are needed.

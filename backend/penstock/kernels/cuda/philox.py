@@ -30,7 +30,7 @@ class _Drawing(NamedTuple):
     """The descriptor of one sample's draws.
 
     Attributes:
-        source: for noise: the input.
+        source: the input to which noise is added.
         elements: the target's elements; pixels where the elements of a pixel share a draw.
         columns: for jitter: pixels in a row.
         reciprocal: for jitter: 2^64 / number of places, rounded up.

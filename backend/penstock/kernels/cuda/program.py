@@ -172,7 +172,7 @@ class _Calls:
     """Calls of the driver that make launches on the current stream, without what CuPy does on the host for each.
 
     Args:
-        launches: to make, in order.
+        launches: the launches to make, in order.
         bases: the addresses that arguments refer to.
     """
 

@@ -121,8 +121,8 @@ class Recording:
     """An operator's launches for one kind of batch.
 
     Attributes:
-        launches: in order.
-        descriptors: of all launches, as 64-bit words.
+        launches: the launches, in order.
+        descriptors: the descriptors of all launches, as 64-bit words.
         relocations: the positions of addresses in ``descriptors``, the base of each, and the offset from it.
         tables: other data that kernels read, as 64-bit words.
         scratch_bytes: size of the memory that a run needs for intermediate results.

@@ -69,7 +69,7 @@ class _Resample(NamedTuple):
 
     Attributes:
         source_plane, target_plane: elements from one plane (image of a stack) to the next.
-        height, width, channels: of the source.
+        height, width, channels: the height, width and channels of the source.
         v_starts, v_weights, v_taps: offsets of the vertical tables, and taps for each output position.
         h_starts, h_weights, h_taps: the same for the horizontal ones.
         segment, segments: output columns per block, and blocks per row.
@@ -145,8 +145,8 @@ class ImageResampling:
     """The work for one stack of images.
 
     Attributes:
-        source: on the GPU, of shape (..., H, W, C); C may be 1.
-        target: on the GPU, contiguous, of shape (..., h, w, C') or, if ``planar``, (..., C', h, w).
+        source: an array of shape (..., H, W, C) on the GPU; C may be 1.
+        target: an array of shape (..., h, w, C') or, if ``planar``, (..., C', h, w), on the GPU, contiguous.
         vertical, horizontal: filters, with any crop or mirroring in them. Starts rise or fall monotonically along the
             axis.
         planar: channels first.

@@ -33,12 +33,12 @@ class StreamedBatch:
 
     Args:
         through: the operator's stream.
-        shapes: of the samples.
+        shapes: the shapes of the samples.
         dtype: the elements' dtype.
-        layout: of the samples.
+        layout: the layout of the samples.
 
     Attributes:
-        addresses: of the samples on the GPU, uint64.
+        addresses: the addresses of the samples on the GPU, uint64.
     """
 
     def __init__(self, through: Streaming, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> None:

@@ -142,7 +142,7 @@ class Layout:
     """How a struct is laid out in memory.
 
     Attributes:
-        name: of the struct in C: the Python name without leading underscores.
+        name: the name of the struct in C: the Python name without leading underscores.
         dtype: aligned as in C.
         pointers: byte offsets of the addresses.
         text: the declaration in C.

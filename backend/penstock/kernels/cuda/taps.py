@@ -26,7 +26,7 @@ class _Taps(NamedTuple):
 
     Attributes:
         start, step: of the region in the input, and from one output position to the next.
-        width, radius: of the filter: input samples per unit of its argument, and its radius in input samples.
+        width, radius: the filter's width, in input samples per unit of its argument, and its radius, in input samples.
         origin, single_step: in single precision, where results depend on that.
         size: the input's size.
         taps, used: number of taps of the filter, and how many of them are in the table.

@@ -20,8 +20,8 @@ class Tiles(NamedTuple):
     """The first field of each sample's descriptor.
 
     Attributes:
-        height, width, inner: of the source.
-        out_height, out_width: of the target.
+        height, width, inner: the source's height, width and number of elements per pixel.
+        out_height, out_width: the target's height and width.
         rows, columns: size of a target tile in pixels, multiples of ``STRETCH``.
         reach_y, reach_x: how many pixels larger a source tile is, both sides together.
         above, left: how many of these pixels precede the target tile.

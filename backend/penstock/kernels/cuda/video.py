@@ -31,7 +31,7 @@ class Planes(NamedTuple):
         halved: whether there is one value of u and v for four of luma, not for each.
         unit: the values' unit, on a scale to 255.
         full_range: luma is from 0 to 255, not from 16 to 235 (chroma: 240).
-        factor: of the output's values.
+        factor: the factor for the output's values.
     """
 
     luma: Pointer
@@ -73,7 +73,7 @@ def convert_frames(frames: Sequence[Planes], colours: Colours, stored: np.dtype,
     """Convert frames on the current stream, in one launch.
 
     Args:
-        frames: with their targets, of shape (H, W, 3), or (H, W, 1) for grey.
+        frames: the frames and their targets, of shape (H, W, 3), or (H, W, 1) for grey.
         colours: the output's colours.
         stored: type of the planes' values: uint8 or uint16.
         wanted: type of the output: uint8, rounded, or float32, neither rounded nor limited.

@@ -38,7 +38,7 @@ def to_decibels(
         jobs: the samples.
         reference: None: the largest positive element of each sample, or 1 if there is none.
         smallest: the smallest ratio.
-        factor: for the natural logarithm.
+        factor: the factor for the natural logarithm.
     """
     located = [(locate(source), locate(target)) for source, target in jobs]
     located = [job for job in located if job[1].size]

@@ -20,7 +20,7 @@ class _Resampling(NamedTuple):
     """One signal.
 
     Attributes:
-        size, length: of the input and the output, in samples of all channels.
+        size, length: the number of samples of the input and of the output, over all channels.
         step: from output to output, in samples of the input.
     """
 

@@ -91,7 +91,7 @@ class _Requests(PlanColumns[_Request]):
         scales: the factors to the requested sample rates; None: no recording is resampled.
         rates: the sample rates to return, in Hz.
         lengths: frames of the outputs.
-        lobes: of the filter that resamples.
+        lobes: the number of lobes of the resampling filter.
     """
 
     recordings: np.ndarray

@@ -181,7 +181,7 @@ class _Begun:
         decode: decodes the image of a sample on the CPU.
         taken: the positions of the images that the GPU decodes.
         jpegs: the GPU's work on them.
-        errors: of images that failed, by their positions.
+        errors: the errors of images that failed, by their positions.
         started: the work on the others.
     """
 

@@ -18,7 +18,7 @@ class ImageEncoder(FileEncoder):
     """The base: encodes each image by OpenCV.
 
     Attributes:
-        suffix: of files of the format.
+        suffix: the suffix of files in this format.
         channels: the supported numbers of channels.
         max_extent: the greatest height and width, in pixels.
     """

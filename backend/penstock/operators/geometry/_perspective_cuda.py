@@ -25,7 +25,7 @@ class _Perspective(NamedTuple):
 
     Attributes:
         matrix_at: address of the prepared matrix; 0: use ``matrix``.
-        matrix: from the centres of output pixels to input coordinates relative to the first centre.
+        matrix: maps the centres of output pixels to input coordinates relative to the first centre.
         pixels: the target's pixels.
         fill: for each element of a pixel.
     """

@@ -25,7 +25,7 @@ def transform_points(points: np.ndarray, matrix: np.ndarray, offset: np.ndarray,
     """Set ``target`` to ``matrix @ point + offset`` for each point, in single precision.
 
     Args:
-        points: of any type and shape (..., n), contiguous.
+        points: an array of any type, of shape (..., n), contiguous.
         matrix: float32 of shape (m, n).
         offset: float32 of m elements.
         target: of shape (..., m), contiguous; its type decides how results are rounded.

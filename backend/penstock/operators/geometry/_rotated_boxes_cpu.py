@@ -31,7 +31,7 @@ def rotate_boxes(
     All floating point is float32.
 
     Args:
-        boxes: of all samples, of shape (n, 4).
+        boxes: the boxes of all samples, of shape (n, 4).
         firsts: the row of each sample's first box, and at last n.
         extents, canvases: width and height of each image, and of the rotated one.
         radians: the angle of each sample.

@@ -246,7 +246,7 @@ class Warping(Sampling):
         matrix: output to input coordinates.
         linear: interpolate between pixels.
         fill: value outside the input, or None.
-        shape_in, shape: of input and output.
+        shape_in, shape: the shapes of input and output.
     """
 
     matrix: np.ndarray

@@ -22,8 +22,8 @@ class LookupStore(Store):
 
     Attributes:
         table: float32 of shape (C, 256).
-        factors: by which the same values are computed, if there are any.
-        permutation: of HWC.
+        factors: the factors that compute the same values, if there are any.
+        permutation: the order of the output's dimensions, as indices into HWC.
         shape: the output's shape.
     """
 

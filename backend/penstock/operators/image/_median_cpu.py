@@ -121,7 +121,7 @@ def _median_of_ranks(ranks: np.ndarray, width: int, height: int, places: np.ndar
 
     Args:
         ranks: the rank of each element, all different.
-        width, height: of the window, odd.
+        width, height: the width and height of the window; odd.
         places: becomes the rank of each window's median.
     """
     rows, columns = ranks.shape
@@ -176,8 +176,8 @@ def median_filter(source: np.ndarray, width: int, height: int, target: np.ndarra
 
     Args:
         source: contiguous.
-        width, height: of the window, odd.
-        target: of the same shape and dtype.
+        width, height: the width and height of the window; odd.
+        target: an array of the same shape and dtype.
     """
     if width == height and source.dtype in _SMALL_WINDOWS and (width in (3, 5) or source.dtype == np.uint8):
         _median_by_opencv(source, width, target)

@@ -50,7 +50,7 @@ class _Tiling(NamedTuple):
 
     Attributes:
         elements: the target's elements.
-        height, width: of the image.
+        height, width: the height and width of the image.
         top, left: its position on the canvas.
         columns: tiles in a row of the canvas.
         high, wide: extents of a tile.

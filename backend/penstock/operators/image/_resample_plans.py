@@ -182,7 +182,7 @@ def resampling_records(
     """Return what the core needs to resample a batch of samples with two spatial axes.
 
     Args:
-        plans: of the samples.
+        plans: the plans of the samples.
         shapes: the inputs' shapes, int64 of shape (samples, rank).
         first: the dimension of H; that of W follows.
         source, target: types of elements.
@@ -237,7 +237,7 @@ class ImagePlans:
     """How to resample all images of a batch on the GPU.
 
     Attributes:
-        shapes: of the samples as stacks of images (n, H, W, C), int64 of shape (samples, 4).
+        shapes: the shapes of the samples as stacks of images (n, H, W, C), int64 of shape (samples, 4).
         vertical, horizontal: the plans of both axes.
     """
 

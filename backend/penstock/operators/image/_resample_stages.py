@@ -68,7 +68,7 @@ class Resampling(Resized):
     """A sample resized by the core, in a chain that has to be computed sample by sample.
 
     Attributes:
-        types: of the elements of input and output.
+        types: the types of the elements of input and output.
     """
 
     plan: ResamplePlan

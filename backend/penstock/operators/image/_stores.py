@@ -229,7 +229,7 @@ def store_part(
         shapes_in: the inputs' shapes, in one row.
         source: the part of the input that it depends on, at least.
         anchor: the part's anchor, in the output.
-        target: to fill; any strides.
+        target: the array to fill; any strides.
     """
     pixels = source.array.astype(np.float32) if source.array.dtype == np.float16 else source.array
     dtype = np.dtype(np.float32) if target.dtype == np.float16 else target.dtype
@@ -284,7 +284,7 @@ def store_records(
     """Return the stages of a batch.
 
     Args:
-        plans: of the samples.
+        plans: the plans of the samples.
         kept: the state that the operator stored with the batch: the order of dimensions.
         shapes_in: the inputs' shapes, int64 of shape (samples, rank).
         source, target: types of elements; not float16.

@@ -298,7 +298,7 @@ def copy_region(
 
     Args:
         source: any array.
-        region: with the target's extents.
+        region: a region with the target's extents.
         fill: one value, or one for each channel.
         channel_axis: the dimension of channels, or None.
         target: the array to fill.

@@ -63,7 +63,7 @@ class _Links:
     """The links of a chain.
 
     Attributes:
-        links: in order.
+        links: the links, in order.
         scale: the factor by which the image that the first link reads is reduced.
     """
 
@@ -92,7 +92,7 @@ class _Segment:
         links: the stages.
         window: the part of the last stage's output to compute.
         part_read: the part of the input that it depends on.
-        strips: in order.
+        strips: the strips, in order.
         scale: the factor by which the image that is read is reduced.
     """
 

@@ -33,7 +33,8 @@ class BlurPlan:
 
     Attributes:
         axes: the dimensions of the data that the windows run along.
-        sigmas, sizes: of the windows, as the user gave them: 0 where one follows from the other.
+        sigmas, sizes: the sigmas and sizes of the windows, as the user passed them: 0 where one is derived from the
+            other.
     """
 
     axes: list[int]

@@ -69,7 +69,7 @@ class PastedRegions(PlanColumns[list[PastedRegion]]):
     Attributes:
         counts: the number of each sample's regions.
         inputs, indices, anchors, extents, places: of the regions of all samples in order, as in :class:`PastedRegion`.
-        widths: of the regions' sources.
+        widths: the widths of the regions' sources.
     """
 
     counts: np.ndarray
@@ -301,7 +301,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
         """Return the height and width of each output.
 
         Args:
-            shapes: of each region's source.
+            shapes: the shapes of each region's source.
             firsts: for each region, the source shape of its sample's first region.
             own: the source shape of each sample's first region.
         """

@@ -44,7 +44,7 @@ class _Function:
     """A function of images.
 
     Attributes:
-        names: of its `arguments`; more may follow the last one, if it ends with dots.
+        names: the names of its `arguments`; the last one takes any number if it ends with dots.
         compute: the function.
         shape: its result's shape, computed from the image's; the same by default.
     """

@@ -48,7 +48,7 @@ class _Rules(NamedTuple):
     """The operations that all images of one type share.
 
     Attributes:
-        images: by both steps.
+        images: the images after both steps.
         channels: the results' channels.
         spec: the type of the output.
     """
@@ -64,7 +64,7 @@ class ResizedInParts(NamedTuple):
     Attributes:
         outputs: receive the results.
         planned: the work.
-        images: from which the work was planned.
+        images: the images from which the work was planned.
     """
 
     outputs: TensorListGPU

@@ -67,7 +67,7 @@ def normalize_batch(
     """Normalize all samples, with one launch each for mean, deviation and result.
 
     Args:
-        sources, targets: of equal shapes.
+        sources, targets: arrays of equal shapes.
         normalization: for all samples.
         means, deviations: float32 for each sample, broadcastable to it; None: computed.
     """

@@ -31,7 +31,7 @@ def mark_parts(workspace: Workspace, parts: TensorList, counts: Sequence[int]) -
     """Record each part's source sample; return the numbers of parts as a batch of scalars.
 
     Args:
-        workspace: of the operator that made the parts.
+        workspace: the workspace of the operator that made the parts.
         parts: the parts of all samples, in order.
         counts: of each sample.
     """

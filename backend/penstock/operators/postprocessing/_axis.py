@@ -189,7 +189,7 @@ def fill_names(
 
     Args:
         names: as :func:`names_of` returns them.
-        classes: of all samples, int32 of shape (n,).
+        classes: the classes of all samples, int32 of shape (n,).
         target: of shape (n * the longest name,); output.
         places: see :func:`_places`.
         begin, end: the samples.

@@ -107,7 +107,7 @@ def follow_best_path(
     """Take the best class of each step (the first of equal ones), and drop repetitions and blanks.
 
     Args:
-        scores: of all samples, float32, a row of classes for each step.
+        scores: the scores of all samples, float32, a row of classes for each step.
         firsts: start of each sample's scores.
         steps: number of steps to read of each sample.
         token_firsts: start of each sample's tokens in the outputs.

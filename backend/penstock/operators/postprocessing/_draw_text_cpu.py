@@ -24,7 +24,7 @@ def draw_texts(
 
     Args:
         font: the rows of each glyph, uint16 of shape (glyphs, height): bit 8 is the leftmost of nine pixels.
-        glyphs: of all texts, one after the other, int64.
+        glyphs: the glyphs of all texts, one after the other, int64.
         firsts: start of each text in them, followed by the end of the last, int64 of shape (texts + 1,).
         positions: int64 of shape (texts, 2): where the upper left corner is; or (texts, 4): a box, above which the text is if there is
             room, or inside at its upper edge.

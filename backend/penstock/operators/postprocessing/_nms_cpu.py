@@ -24,7 +24,7 @@ def count_candidates(
     """Count each sample's scores above its threshold.
 
     Args:
-        scores: of all samples, float32.
+        scores: the scores of all samples, float32.
         firsts: start of each sample's scores, followed by the end of the last.
         thresholds: float32, one for each sample.
         begin, end: the samples to look at.
@@ -105,8 +105,8 @@ def suppress(
     """Keep the boxes of each sample that no better one overlaps, the best first.
 
     Args:
-        boxes: of all samples, float32 of shape (n, 4).
-        scores: of all samples, float32: one for each box, or one for each box and class.
+        boxes: the boxes of all samples, float32 of shape (n, 4).
+        scores: the scores of all samples, float32: one for each box, or one for each box and class.
         labels: int32 of shape (n,), or empty.
         box_firsts, score_firsts: start of each sample's boxes and scores, followed by the end of the last.
         classes: number of scores of a box, for each sample.

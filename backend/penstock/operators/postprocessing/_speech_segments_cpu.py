@@ -32,11 +32,11 @@ def find_segments(
     """Find the segments of each recording; all lengths are in samples.
 
     Args:
-        probabilities: of all recordings, float32.
+        probabilities: the probabilities of all recordings, float32.
         firsts: start of each recording's probabilities, followed by the end of the last.
         lengths: the recordings' lengths, int64.
         step: from one frame to the next.
-        threshold: from this probability on, a frame is speech.
+        threshold: frames with at least this probability are speech.
         exit_threshold: below this probability, it is silence.
         min_speech: segments are longer than this.
         min_silence: the shortest pause that ends a segment.

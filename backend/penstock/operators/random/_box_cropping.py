@@ -170,7 +170,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
 
         Args:
             workspace: the batch's workspace.
-            indices: of the samples.
+            indices: the indices of the samples.
             tables: their boxes, as given.
             crops, sizes: the extents of windows and images in x, y, z order, int64 with a row for each sample, or one for
                 all; without columns if they are not given.

@@ -63,7 +63,7 @@ def search_all(
     """Search a window for each sample; return the total number of boxes inside them.
 
     Args:
-        boxes: of all samples, float32 of shape (n, 2 * ndim): starts, then ends, in fractions of the image.
+        boxes: the boxes of all samples, float32 of shape (n, 2 * ndim): starts, then ends, in fractions of the image.
         firsts: the row of each sample's first box, and at last n.
         rules: the conditions for a window.
         ratios: ranges of the aspect ratios of all pairs of axes, float32 of shape (pairs, 2).

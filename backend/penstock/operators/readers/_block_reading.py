@@ -28,7 +28,7 @@ class Contents(NamedTuple):
     Attributes:
         block: the memory that holds it: uint8 of shape (n,).
         places: start of each sample in it, int64 of shape (samples,).
-        sizes: of the samples, in bytes, int64 of shape (samples,).
+        sizes: the sizes of the samples, in bytes, int64 of shape (samples,).
     """
 
     block: np.ndarray
@@ -42,7 +42,7 @@ class Contents(NamedTuple):
 
         Args:
             dtype: the values' dtype.
-            starts, sizes: of the samples, in bytes: int64.
+            starts, sizes: the starts and sizes of the samples, in bytes: int64.
             infos: the samples' sources.
         """
         kind = numpy_dtype(dtype)
@@ -91,7 +91,7 @@ class PathTable:
         Args:
             indices: int64.
             pool: the memory's source.
-            alignment: of each file's contents, in bytes; 1: they follow each other.
+            alignment: the alignment of each file's contents, in bytes; 1: they follow each other.
         """
         starts, known = self._starts[indices], self._sizes[indices]
         places, sizes = np.empty((2, len(indices)), np.int64)
@@ -120,9 +120,9 @@ def read_ranges(
 
     Args:
         files: the accessible files.
-        paths: of the data set's files.
+        paths: the paths of the data set's files.
         numbers: the file of each range, as an index of ``paths``: int64.
-        starts, sizes: of the ranges, in bytes: int64.
+        starts, sizes: the starts and sizes of the ranges, in bytes: int64.
         pool: the memory's source.
     """
     from penstock.operators.readers._files_cpu import lay_out

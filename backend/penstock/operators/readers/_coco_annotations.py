@@ -24,7 +24,7 @@ class CocoImage:
     Attributes:
         file_name: the image's file name.
         id: its number in the annotations.
-        height, width: of the image.
+        height, width: the height and width of the image.
         boxes: float32 of shape (objects, 4).
         labels: int32 of shape (objects,).
         polygons: int32 of shape (polygons, 3): the object's index, then first and last (exclusive) vertex.

@@ -20,7 +20,7 @@ def lay_out(files: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np
 
     Args:
         files: each range's files, as numbers: int64.
-        starts, sizes: of the ranges, in bytes: int64.
+        starts, sizes: the starts and sizes of the ranges, in bytes: int64.
         places: receives the positions in the block: int64.
     """
     end = 0

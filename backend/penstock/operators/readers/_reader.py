@@ -59,7 +59,7 @@ class Reader(Operator):
         shuffles_list: `random_shuffle` also shuffles the whole list once.
         shuffles_both_ways: `random_shuffle` and `shuffle_after_epoch` may be combined.
         nothing_to_read: the error message for a data set without samples.
-        memory: for what is read of the batch.
+        memory: the memory to read the batch into.
         decodes: whether reading a sample takes enough CPU time for threads to share the work.
     """
 

@@ -29,7 +29,7 @@ class RecordTable(Sequence[Record]):
     Args:
         paths: the files' paths.
         files: the file of each record, as an index of ``paths``: int64.
-        starts, sizes: of the records, in bytes: int64.
+        starts, sizes: the starts and sizes of the records, in bytes: int64.
     """
 
     def __init__(self, paths: Sequence[str], files: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> None:

@@ -62,7 +62,7 @@ class Choices:
         numbers: of :data:`FRAME_NUMBERS`.
         span_format: the unit of starts and ends in lists: `timestamps` or `frames`.
         rounding: of :data:`ROUNDINGS`.
-        factor: of pixels of type float.
+        factor: the factor for pixels of type float.
     """
 
     pad_mode: str

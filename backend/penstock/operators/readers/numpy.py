@@ -251,7 +251,7 @@ class _Part:
 
     Attributes:
         file: the file that contains it.
-        shape, dtype: of the region.
+        shape, dtype: the shape and dtype of the region.
         mapped: the file in memory; None if other ways of reading the region are faster.
         pieces: addresses and sizes of its contiguous pieces: int64 of shape (n, 2).
     """

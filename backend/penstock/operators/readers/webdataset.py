@@ -349,7 +349,7 @@ class _Spans:
 
     Attributes:
         files: the archive of each sample, as an index of its path: int64.
-        starts, sizes: of the span that holds the sample's files: int64.
+        starts, sizes: the starts and sizes of the span that holds the sample's files: int64.
         scattered: whether it also holds much unneeded data.
         offsets, lengths: of the files in the span, int64 of shape (samples, outputs).
     """

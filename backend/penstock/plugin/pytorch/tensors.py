@@ -31,7 +31,7 @@ class Lender:
     for them. So the memory is kept until the work is done, and the stream waits only if too much is kept.
 
     Attributes:
-        bytes: that are kept.
+        bytes: the bytes that are kept.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ def lend(array: Any, producer: Stream, lender: Lender) -> torch.Tensor:
     """Return a tensor that shares the memory of a pipeline's array with valid contents on PyTorch's current stream.
 
     Args:
-        array: of CuPy, C-contiguous.
+        array: a CuPy array, C-contiguous.
         producer: the stream on which its memory will be used again.
         lender: takes the memory back.
     """
@@ -121,7 +121,7 @@ def to_torch_tensor(dali_tensor: Tensor, copy: bool = False) -> torch.Tensor:
     """Return a tensor or a dense batch as a PyTorch tensor.
 
     Args:
-        dali_tensor: on either device.
+        dali_tensor: a tensor on either device.
         copy: False: the memory is shared.
 
     Raises:
@@ -138,7 +138,7 @@ def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: object = None
     """Copy a tensor or a dense batch into a PyTorch tensor of the same shape and type.
 
     Args:
-        dali_tensor: on either device.
+        dali_tensor: a tensor on either device.
         arr: contiguous, where to copy to.
         cuda_stream: the stream to copy on; by default the call waits for the copy.
 

@@ -68,7 +68,7 @@ class Input:
     """A data set that feeds an external source.
 
     Args:
-        dataset: of one tensor in each element; strings, such as encoded images, are fed as their bytes.
+        dataset: a dataset with one tensor in each element; strings, such as encoded images, are fed as their bytes.
         layout: a sample's layout; None: as the external source says.
         batch: whether elements are batches rather than samples; None: as the external source says.
 
@@ -97,8 +97,8 @@ class DALIDatasetWithInputs(tf.data.Dataset):  # type: ignore[misc, unused-ignor
     samples of decoders are not, and are copied into one. Inputs are copied once.
 
     Args:
-        pipeline: whose outputs the elements are, as a tuple of tensors (batch, ...). Samples of one output must have equal
-            shapes within a batch.
+        pipeline: the pipeline; its outputs are the elements, as a tuple of tensors (batch, ...). Samples of one output
+            must have equal shapes within a batch.
         output_dtypes: the types of the outputs, a tuple; or one, if there is one output.
         output_shapes: their shapes, including the batch, in which None stands for any number, or for any shape; None: any. If a
             shape has fewer dimensions, an output's dimensions of 1 are dropped, as is the batch if ``batch_size`` is 1.

@@ -43,7 +43,7 @@ def DALIIteratorWrapper(
     Args:
         pipeline, serialized_pipeline: one of them.
         sparse: for each output, whether it is a `tf.SparseTensor` of samples that may differ in shape.
-        shapes: of the outputs with the batch.
+        shapes: the shapes of the outputs, with the batch dimension.
         dtypes: the outputs' dtypes.
         batch_size: -1: as the first of the shapes says.
         prefetch_queue_depth, num_threads, device_id: the settings of the copy of the pipeline that runs.

@@ -285,7 +285,7 @@ def pipeline(
         encoded: the input is files (JPEG, PNG and so on); otherwise RGB images of uint8, of layout HWC.
         orientation: turn files upright as their Exif data says, which PIL leaves to `ImageOps.exif_transpose`.
         device_id: the GPU that transforms what the host has decoded, with the same values; None: the host transforms it.
-        num_threads, prefetch_queue_depth: of the pipeline.
+        num_threads, prefetch_queue_depth: the pipeline's number of threads and prefetch queue depth.
 
     Raises:
         ExportError: a transform is random, or no operator does the same.

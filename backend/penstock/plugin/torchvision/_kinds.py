@@ -131,7 +131,7 @@ def call(name: str, value: Leaf, *args: object, or_pass: bool = False, **kwargs:
     """Apply the function ``name`` to a value.
 
     Args:
-        name: of a function of `torchvision.transforms.v2.functional`.
+        name: the name of a function in `torchvision.transforms.v2.functional`.
         value: an image, a tensor, or what else a sample holds.
         or_pass: return a value unchanged if there is no function for it.
 

@@ -27,7 +27,7 @@ class ImageProcessor(Processor):
 
     Args:
         configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
-        backend: whose arithmetic: `torchvision` or `pil`.
+        backend: whose arithmetic to follow: `torchvision` or `pil`.
         num_threads: how many images are processed at a time; by default, as many as there are processors.
         settings: in the place of the configuration's own.
     """
@@ -47,8 +47,8 @@ class ImageProcessor(Processor):
         """Return the model's inputs for one image or several: `pixel_values`, and further ones of its family.
 
         Args:
-            images: of PIL, or arrays or tensors of uint8, of shape (H, W, 3) or (3, H, W), or several in one of four dimensions;
-                a list of them, or a list of lists, one for each prompt.
+            images: PIL images, or arrays or tensors of uint8, of shape (H, W, 3) or (3, H, W), or several in one of
+                four dimensions; a list of them, or a list of lists, one for each prompt.
             return_tensors: `np`: arrays; `pt`: tensors; None: arrays, or lists of them where images differ in shape.
             input_data_format: `channels_first` or `channels_last`, of arrays; by default inferred from their shapes.
             data_format: accepted: results are planar, as those of the class, which does not read it, either.

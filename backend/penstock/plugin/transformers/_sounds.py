@@ -51,7 +51,7 @@ class FeatureExtractor(Processor):
 
         Args:
             raw_speech: a sound, or a list of them: one-dimensional, of float.
-            sampling_rate: of the sounds in Hz; checked if it is given.
+            sampling_rate: the sampling rate of the sounds in Hz; checked if it is given.
             padding: how far they are filled: `max_length`, `longest` or True: as far as the longest one of the call, `do_not_pad`
                 or False. By default as the class: Whisper's to `max_length`, codecs' and Gemma 4's as the longest one, others
                 not.

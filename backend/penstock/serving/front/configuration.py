@@ -33,8 +33,8 @@ def write_configuration(
 
     Args:
         options: the operator's.
-        folder: to write to; private.
-        ports: to listen on, by use: HTTP, gRPC, metrics.
+        folder: the folder to write to; private.
+        ports: the ports to listen on: HTTP, gRPC and metrics.
         triton: ``host:port`` of Triton, by use: HTTP, metrics.
         relays: addresses of the processes that pass on gRPC.
 

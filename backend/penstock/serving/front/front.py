@@ -53,7 +53,7 @@ class Front:
 
     Args:
         options: where it listens, and who may ask.
-        ports: to listen on, by use (``HTTP``, ``gRPC``, ``metrics``); None: any that is free.
+        ports: the ports to listen on, by protocol (``HTTP``, ``gRPC``, ``metrics``); None: any that is free.
         report: called with what has died and what is done about it.
     """
 
@@ -86,7 +86,7 @@ class Front:
 
         Args:
             triton: ``host:port`` of Triton, by use.
-            folder: to make, for its configuration, sockets and digests of keys.
+            folder: the folder to create for its configuration, sockets and digests of keys.
 
         Raises:
             ServerError: it cannot be started, and why.

@@ -49,7 +49,7 @@ class FrontOptions:
         admin_keys: a file with the keys that also open what is closed to clients: loading and unloading models, shared
             memory, and settings of logs and traces.
         anonymous: let anyone ask, without a key or certificate.
-        max_request_bytes: of a request's body, or a message of gRPC.
+        max_request_bytes: the largest size of a request's body, or of a gRPC message, in bytes.
         request_seconds: an answer may take this long.
     """
 

@@ -47,7 +47,7 @@ class Relay(grpc.GenericRpcHandler):  # type: ignore[misc]  # it has no types
     """Handles every method by sending its bytes to Triton.
 
     Args:
-        channel: to Triton.
+        channel: the channel to Triton.
     """
 
     def __init__(self, channel: grpc.aio.Channel) -> None:

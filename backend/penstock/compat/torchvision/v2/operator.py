@@ -104,7 +104,7 @@ class OperatorSteps:
     """Successive operators of a `Compose`, which run in one pipeline for each layout and number of images.
 
     Args:
-        operators: in their order.
+        operators: the operators, in their order.
         settings: the pipelines' settings, as DALI's `Compose` takes them.
     """
 

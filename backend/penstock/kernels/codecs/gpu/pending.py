@@ -22,7 +22,7 @@ class Job:
     Attributes:
         encoded: the file's bytes, uint8 of shape (n,).
         header: the image's header.
-        region: to decode, in rows and columns of the upright image; None: the whole.
+        region: the region to decode, in rows and columns of the upright image; None: the whole image.
         shape: the result's shape, (H, W, C).
         name: under which the result may be kept in the cache, or empty.
     """

@@ -11,7 +11,7 @@ class Declared(NamedTuple):
     """The values that an image's header declares.
 
     Attributes:
-        height, width: in pixels, as stored.
+        height, width: the height and width in pixels, as stored.
         channels: as stored.
         bits: per value, as stored.
         crash_prone: whether its kind is known to crash the format's decoders.

@@ -31,7 +31,7 @@ class JpegHeader(NamedTuple):
     """The content of the segments before a JPEG's first scan.
 
     Attributes:
-        height, width, channels: of the image, as stored.
+        height, width, channels: the height, width and channels of the image, as stored.
         exif: the TIFF structure of its EXIF data, or None.
     """
 

@@ -63,7 +63,7 @@ class Decoded:
     """A submitted batch: images that are decoded together.
 
     Args:
-        job: that decodes them.
+        job: the job that decodes them.
         batch: its images, and whether it failed.
         images: an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each.
     """
@@ -104,7 +104,7 @@ class BatchDecoder:
         threads: CPU threads that the library may use.
         first, second: the backends of two decoders; images that the first rejects go to the second, which is created
             when that first happens, or at once if the first can't be created. The second may be empty.
-        options: for the backends, in the library's syntax.
+        options: the options for the backends, in the library's syntax.
         spares_baseline: baseline JPEGs that the first rejects do not go to the second.
     """
 
@@ -127,7 +127,7 @@ class BatchDecoder:
         """Start decoding a batch.
 
         Args:
-            images: with outputs large enough for their pixels.
+            images: the images with outputs large enough for their pixels.
             pixels: the format to decode to.
             stream: the CUDA stream to order work on.
             keep: object to keep alive until the batch is decoded: the owner of the outputs.

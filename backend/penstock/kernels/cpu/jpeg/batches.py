@@ -75,7 +75,7 @@ class ScanColumns(NamedTuple):
         interval_blocks: blocks of a whole interval.
         unit_blocks: blocks of a unit.
         parts: the component of each of a unit's blocks, two bits each.
-        choices: of two bits for each component: which DC table it uses, and which AC table.
+        choices: two bits for each component: which DC table it uses, and which AC table.
         codes: the code tables.
         begins: where its part of the pinned memory begins; one more for the end of the last.
         places: where, after that, the restart intervals begin, and the data.
@@ -202,10 +202,10 @@ class ScansBeingRead:
 
     Args:
         places: the files' addresses; int64, contiguous.
-        sizes: in bytes; int64, contiguous.
+        sizes: the sizes in bytes; int64, contiguous.
         extents: the heights and widths that the images are expected to have, in rows; int64. Those are taken of which pixels can be
             made: grey ones, and YCbCr whose samples are those of whole numbers of pixels. None: all whose coefficients can be read.
-        threads: that read; None: all is read at once.
+        threads: the number of threads that read; None: all files are read at once.
         keep: object to keep alive meanwhile: the owner of the files.
     """
 
@@ -412,7 +412,7 @@ def gathering(
     """Return the argument of :func:`gather_share`, an address, and what it needs.
 
     Args:
-        scans: of these files, all of which are taken.
+        scans: the scans of these files, all of which are taken.
         places, sizes: as for :class:`ScansBeingRead`.
         pinned: the address of ``scans.size`` bytes, aligned.
         states: int32 of shape (2, images): the first of an image becomes the number of its restart intervals, or ``state`` if it turns

@@ -122,7 +122,7 @@ def transform_row(
     """Compute the samples of those blocks in a row of a component that are kept.
 
     Args:
-        row: of blocks.
+        row: the row of blocks.
         quantizers: a pointer to int16; the component's quantizer for a pair of blocks, from ``base`` on.
         samples: a pointer to uint8, which receives them from ``place`` on, in rows that are ``stride`` apart.
         nowhere: where there is room for a block that is not needed.

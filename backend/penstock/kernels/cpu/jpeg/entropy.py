@@ -38,8 +38,8 @@ def order_of(places: np.ndarray, nowhere: int) -> np.ndarray:
     """Return the order for :func:`decode_block`: where it puts coefficients, and what is none.
 
     Args:
-        places: of coefficients in rows.
-        nowhere: of coefficients beyond the last.
+        places: the positions of coefficients within rows.
+        nowhere: the position that stands for coefficients beyond the last.
     """
     return np.append(places[NATURAL_ORDER], np.full(ENDED + 16, nowhere)).astype(np.uint8)
 
@@ -259,7 +259,7 @@ def decode_block(
         tables: those at ``dc`` and ``ac`` are used.
         predicted: the DC coefficient of the component's previous block.
         block: receives the coefficients, from ``start`` on; int16, zeroed.
-        order: from :func:`order_of`.
+        order: the order from :func:`order_of`.
     """
     codes, block = pointer_at(tables, dc), pointer_at(block, start)
     first_bits = looked_up(bits)

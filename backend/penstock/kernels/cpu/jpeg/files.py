@@ -53,7 +53,7 @@ class Bench(NamedTuple):
     Attributes:
         segments: the last file's segments.
         data: its scan's data; at least as many bytes as the largest file, and ``MARGIN``.
-        memory: for the widest image.
+        memory: the memory for the widest image.
     """
 
     segments: Segments
@@ -97,10 +97,10 @@ def read_scan(
 
     Args:
         place, size: of the file.
-        height, width: that its header tells.
+        height, width: the height and width from its header.
         scale: decode at one out of this many rows and columns.
         region: top, left, rows and columns, which are to be decoded.
-        segments, data: of a :class:`Bench`; the scan refers to them.
+        segments, data: the segments and data of a :class:`Bench`; the scan refers to them.
     """
     encoded, numbers = bytes_at(place, size), segments.numbers
     supported = read_segments(encoded, segments)
@@ -226,7 +226,7 @@ def decode_files(
 
     Args:
         files: all of them.
-        channels, reverse: of the output.
+        channels, reverse: the output's number of channels, and whether their order is reversed.
         most_scans: files with more markers of scans are left to the libraries.
         taken: how many files the threads have taken; int64 of shape (1,).
         decoded: set for each file that was.

@@ -19,8 +19,8 @@ def fill_sizes(blocks: np.ndarray, windows: np.ndarray, channels: int, sizes: np
     Args:
         blocks: of each image.
         windows: of the pixels: top, left, height and width, in rows.
-        channels: of pixels that are to take the coefficients' place; 0: there are none.
-        sizes, samples: to fill; int64.
+        channels: the number of channels of pixels that replace the coefficients; 0: there are none.
+        sizes, samples: int64 arrays to fill.
     """
     for index in range(len(blocks)):
         pixels = windows[index, 2] * windows[index, 3] * channels

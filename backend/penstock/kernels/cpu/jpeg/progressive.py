@@ -73,7 +73,7 @@ class _Pass(NamedTuple):
     """A scan ready to be read.
 
     Attributes:
-        data, ends: from ``copy_scan``.
+        data, ends: the data and ends from ``copy_scan``.
         interval: units between restarts.
         components: those that it has; int64.
         first, last: the coefficients that it tells, in zig-zag order.

@@ -38,7 +38,7 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
 
     Args:
         data: the file; uint8.
-        start: of the scan's data.
+        start: the start of the scan's data.
         scan: receives the copy, followed by ``MARGIN`` zeros, or as many as there is room for; at least
             ``data.size - start`` elements.
         ends: receives the positions in ``scan`` where restart intervals end; the last one ends the scan.
@@ -91,13 +91,13 @@ class Scan(NamedTuple):
     """A scan ready to be decoded.
 
     Attributes:
-        data, ends: from :func:`copy_scan`.
+        data, ends: the data and ends from :func:`copy_scan`.
         interval: units between restarts.
         tables: the code tables, contiguous; uint64.
         dc_tables, ac_tables: where each component's begin in ``tables``; int64 of shape (components,).
         quantizers: each component's quantizers, in rows of 64; int16.
         across, down: the horizontal and vertical subsampling of chroma: 1 or 2, or 4 and 1; 1 for a single component.
-        height, width: of the image, reduced.
+        height, width: the height and width of the reduced image.
         size, chroma_size: the rows and columns of samples for each block of the first component, and of the others: 8, or a
             smaller power of two to reduce the image.
         coefficients: the progressive image's coefficients, whose ``data`` are not read any more; otherwise empty.
@@ -125,9 +125,9 @@ class Memory(NamedTuple):
     Attributes:
         reader: the state of the bit reader, and its position in the restart intervals.
         predicted: the DC coefficient of each component's last block.
-        layout: of the blocks of one unit; see :func:`_lay_out`.
+        layout: the layout of the blocks of one unit; see :func:`_lay_out`.
         coefficients, reached: of the blocks of one unit, from :func:`decode_block`; the coefficients in pairs of blocks.
-        quantizers: of the blocks of one unit, in the order of the coefficients.
+        quantizers: the quantizers of the blocks of one unit, in the order of the coefficients.
         planes: a strip, and room for a block at the end.
         blue, red: a row of chroma, weighted.
     """
@@ -183,14 +183,15 @@ class _Strip(NamedTuple):
 
     Attributes:
         first, last: its columns of units.
-        stride, chroma_stride: from row to row, in samples.
+        stride, chroma_stride: the distance from row to row of luma and of chroma, in samples.
         blue, red: the starts of their planes.
         spare: where there is room for two rows of chroma.
         grey: whether there is no chroma.
         unit_height, unit_width: the pixels of a unit.
         chroma_size: the rows and columns of chroma samples of a unit.
         across, down: the subsampling of chroma that is left once blocks are transformed.
-        chroma_columns, chroma_rows: of the strip, and of the image, as far as there are samples.
+        chroma_columns, chroma_rows: the chroma columns and rows of the strip, and of the image, where there are
+            samples.
     """
 
     first: int
@@ -254,7 +255,7 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
 
     Args:
         scan: a :class:`Scan`.
-        memory: for images at least as wide.
+        memory: the memory for images at least as wide.
         top, left: of the region.
         output: receives the region; uint8 of shape (H, W, C), contiguous, at least ``LANES`` wide. With one channel for
             three components, only luma is decoded.

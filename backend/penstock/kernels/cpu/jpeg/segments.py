@@ -33,9 +33,10 @@ class Segments(NamedTuple):
             (whether it is) and ``HEADER`` (where the scan's header begins, after its length).
         components: for each its number, its horizontal and vertical factor, and its quantizer.
         dc_tables, ac_tables: where each component's code tables begin in ``tables``.
-        codes: by class and number, as in the file: how many codes there are of 1 to 16 bits, and their symbols.
+        codes: the codes by class and number, as in the file: how many codes there are of 1 to 16 bits, and their
+            symbols.
         factors: each component's quantizer, in rows.
-        quantizers: by number.
+        quantizers: the quantizers by number.
         tables: the code tables, by class and number, once :func:`build_tables` has made those that the scan needs.
         built: the codes from which they were made.
         known: which quantizers and code tables the file has.
@@ -268,7 +269,7 @@ def find_table(segments: Segments, number: int, is_dc: bool, largest: int) -> in
 
     Args:
         number: of its class.
-        is_dc: for DC coefficients.
+        is_dc: whether the table is for DC coefficients.
         largest: the bits of the largest value that its symbols may tell.
     """
     if number >= _TABLES_OF_A_CLASS:

@@ -103,7 +103,7 @@ class _Mixing(OwnTransform):
 
     Args:
         alpha: of the distribution of the shares.
-        num_classes: of labels that are numbers.
+        num_classes: the number of classes, for labels that are numbers.
         labels_getter: finds the labels in a sample.
     """
 

@@ -204,7 +204,7 @@ class AutomaticAugmentation(OwnTransform):
 
     Args:
         interpolation: `nearest`, `bilinear`, and of PIL's images `bicubic`.
-        fill: for pixels from outside the image; as of `Pad`.
+        fill: the value of pixels from outside the image; as for `Pad`.
     """
 
     def __init__(self, interpolation: Interpolation = "nearest", fill: Fills = None) -> None:
@@ -252,7 +252,7 @@ class AutoAugment(AutomaticAugmentation):
 
     Args:
         policy: of `AutoAugmentPolicy`.
-        interpolation, fill: of warps.
+        interpolation, fill: the interpolation of warps, and the value of pixels from outside.
     """
 
     def __init__(
@@ -291,7 +291,7 @@ class RandAugment(AutomaticAugmentation):
         num_ops: how many.
         magnitude: the number of the magnitude.
         num_magnitude_bins: how many there are.
-        interpolation, fill: of warps.
+        interpolation, fill: the interpolation of warps, and the value of pixels from outside.
     """
 
     def __init__(
@@ -319,7 +319,7 @@ class TrivialAugmentWide(AutomaticAugmentation):
 
     Args:
         num_magnitude_bins: how many there are.
-        interpolation, fill: of warps.
+        interpolation, fill: the interpolation of warps, and the value of pixels from outside.
     """
 
     def __init__(
@@ -342,7 +342,7 @@ class AugMix(AutomaticAugmentation):
         chain_depth: how long; negative: 1 to 3, random.
         alpha: of the distributions of the shares.
         all_ops: include those that change brightness, colours, contrast and sharpness.
-        interpolation, fill: of warps.
+        interpolation, fill: the interpolation of warps, and the value of pixels from outside.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ class Finish(OwnTransform):
 
     Args:
         steps: what it stands for, and what is done where a sample holds other things that are transformed.
-        reference: whose arithmetic, of `fn.rescale_normalize`.
+        reference: the library whose arithmetic to follow, as `fn.rescale_normalize` takes it.
         as_image: the result is a `tv_tensors.Image`.
         normalize: the last of the steps, if it is one.
     """

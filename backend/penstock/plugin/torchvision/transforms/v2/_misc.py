@@ -94,7 +94,7 @@ class Normalize(Applied):
     """Computes ``(x - mean) / std`` for each channel of floats.
 
     Args:
-        mean, std: of each channel.
+        mean, std: the mean and standard deviation of each channel.
         inplace: change the tensor itself.
     """
 
@@ -143,7 +143,7 @@ class GaussianNoise(Applied):
     """Adds normally distributed noise.
 
     Args:
-        mean, sigma: of the noise, where white is 1.
+        mean, sigma: the mean and standard deviation of the noise, where white is 1.
         clip: keep values between black and white.
     """
 

@@ -31,7 +31,7 @@ class RandomRotation(_Warp):
     """A rotation, counter-clockwise.
 
     Args:
-        degrees: from and to, or one number x for -x to x.
+        degrees: the range of angles, or one number x for -x to x.
         interpolation: `nearest`, `bilinear`, and of PIL's images `bicubic`.
         expand: the image grows, so that nothing is lost.
         center: x and y of the centre; None: the middle.
