@@ -25,8 +25,8 @@ class Segment:
     """A part of a recording in which somebody speaks.
 
     Attributes:
-        start, end: in seconds.
-        text: what is said.
+        start, end: the times, in seconds.
+        text: the spoken text.
         score: how probable the text is.
     """
 

@@ -55,7 +55,7 @@ class Look:
         side: the image's side, in pixels.
         encoding: "PNG" or "JPEG".
         colour: three channels instead of one.
-        quality: of a JPEG.
+        quality: the quality of a JPEG.
         resampling: how the 8x8 digit is enlarged.
         angle: degrees by which it is turned.
         shift: (x, y), by which it is moved, as a fraction of the side.

@@ -25,8 +25,8 @@ def digits_pipeline(
         files: encoded images of digits.
         labels: theirs.
         batch_size: the pipeline's batch size.
-        augmented: in random order, each turned, moved, sized, inverted and compressed at random; else as they are.
-        seed: of what is random.
+        augmented: whether images come in random order, each turned, moved, sized, inverted and compressed at random.
+        seed: the seed of all random choices.
     """
     network_input = runpy.run_path(str(SERVED))["network_input"]
 

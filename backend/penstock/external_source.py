@@ -54,8 +54,8 @@ def external_source(
             possibly different shapes.
         num_outputs: the number of outputs that the source returns in each step, as a sequence; None: one, not in a
             sequence.
-        cycle: for iterables: True or ``"quiet"``: restart at the end; ``"raise"``: raise StopIteration at the end, and
-            restart after ``reset``.
+        cycle: how iterables restart: True or ``"quiet"``: at the end; ``"raise"``: StopIteration is raised at the end,
+            and they restart after ``reset``.
         name: the node's name; not possible together with ``num_outputs``.
         device: ``cpu`` or ``gpu``: where the data is needed.
         layout, dtype, ndim: the layout, dtype and number of dimensions of the data, for each output; other data is

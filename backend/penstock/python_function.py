@@ -79,7 +79,7 @@ def python_function(
         The node, or a list of nodes unless ``num_outputs`` is 1.
 
     Raises:
-        RuntimeError: in the run, if the function raises, or returns something else.
+        RuntimeError: the function raises during the run, or returns something else.
 
     >>> flipped = fn.python_function(images, function=np.flipud, output_layouts="HWC")  # doctest: +SKIP
     """

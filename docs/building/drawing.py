@@ -25,7 +25,7 @@ class Picture:
     Attributes:
         content: the bytes of the file, WebP.
         width, height: the width and height on the page, in pixels; small pictures are shown larger.
-        note: what its colours mean, where that is not plain.
+        note: the meaning of its colours, where that is not plain.
     """
 
     content: bytes

@@ -213,7 +213,7 @@ class Comparison:
 
     Attributes:
         lines: how many there are.
-        changed: which our pipeline reads otherwise than the reference.
+        changed: the pages that our pipeline reads differently from the reference.
         errors, reference_errors: characters that are wrong, of ours and of the reference.
         characters: the characters of all lines.
         ours_ms, reference_ms: medians of a page's processor time.

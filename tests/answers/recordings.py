@@ -36,7 +36,7 @@ class Recording:
     Attributes:
         name: the recording's name.
         content: its file.
-        words: what is said, in small letters.
+        words: the spoken words, in lower case.
     """
 
     name: str
@@ -119,7 +119,7 @@ class Reference:
 
     Args:
         folder: the folder of the model `speech`, for Whisper.
-        temporary: where to put Silero's package.
+        temporary: the folder for Silero's package.
     """
 
     def __init__(self, folder: Path, temporary: Path) -> None:
@@ -203,9 +203,9 @@ class Comparison:
 
     Attributes:
         recordings: how many there are.
-        changed: which our pipeline transcribes otherwise than the reference.
+        changed: the recordings that our pipeline transcribes differently from the reference.
         errors, reference_errors: words that are wrong, of ours and of the reference.
-        words: of all recordings.
+        words: the number of words in all recordings.
         ours_ms, reference_ms: medians of a recording's processor time.
         networks: the fraction of the reference's time that is Whisper's network.
     """

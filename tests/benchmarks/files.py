@@ -56,7 +56,7 @@ class Row:
     Attributes:
         name: the row's name.
         make: a file of its number.
-        work: from a module and the encoded files to the output.
+        work: a function from a module and the encoded files to the output.
         peers: libraries that decode one file.
         batch: files in each run.
         count: of files.

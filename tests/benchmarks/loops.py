@@ -34,7 +34,7 @@ class Loop:
     Attributes:
         name: the row's name.
         make: a function that takes a module and returns what is run repeatedly.
-        samples: in each run; 0: what is run is no batch.
+        samples: the number of samples in each run; 0: it does not run batches.
     """
 
     name: str

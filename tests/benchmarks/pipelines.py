@@ -40,7 +40,7 @@ class Pipeline:
 
     Attributes:
         name: the row's name.
-        work: from ``(module, input)`` to the outputs.
+        work: a function from ``(module, input)`` to the outputs.
         batch: the samples, in host memory.
         layout: the layout of the samples.
         others: further candidates by name: what makes functions that do the same work on the whole batch.

@@ -163,7 +163,7 @@ class Load:
     """A row: the requests of a process's clients, and how they are sent.
 
     Attributes:
-        model: who is asked.
+        model: the name of the model.
         protocol: ``http``, ``grpc``, or ``shm`` for HTTP with tensors in shared memory.
         images: the number of images per request.
         clients: the number of clients in this process.

@@ -36,7 +36,7 @@ class Row:
     Attributes:
         name: the row's name.
         side: the images' side, in pixels.
-        work: from ``(module, images)`` to the output.
+        work: a function from ``(module, images)`` to the output.
         channels: the images' channels.
     """
 

@@ -49,7 +49,7 @@ class Span:
     """The work of one lane for one batch.
 
     Attributes:
-        lane: where.
+        lane: the row of the timeline that shows it.
         start, stop: seconds on the host's clock, or CUDA events.
     """
 

@@ -36,7 +36,7 @@ class Row:
 
     Attributes:
         name: the row's name.
-        work: from ``(module, input)`` to the outputs.
+        work: a function from ``(module, input)`` to the outputs.
         store: makes the samples that batches are drawn from.
         layout: the layout of the samples.
         after: what the program does with a batch.

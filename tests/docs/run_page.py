@@ -57,7 +57,7 @@ class Block:
         language: the language of its fence.
         title: the title of the file, if it is one.
         body: its text without the indentation.
-        start, end: where the body lies in the page.
+        start, end: the offsets of the body in the page.
         follows: nothing but blank lines are between it and the block before.
     """
 

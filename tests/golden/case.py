@@ -19,12 +19,12 @@ class Case:
         name: unique in its family.
         define: called with ``nvidia.dali`` or ``penstock``; returns the outputs.
         exact: integers must be equal too, and floating point bit for bit.
-        exact_on_gpu: as well with the inputs on the GPU; by default, as ``exact`` says.
+        exact_on_gpu: whether results with the inputs on the GPU are exact, too; by default, as ``exact`` says.
         tolerance: the tolerance for floating point, as a fraction of the output's range.
         iterations: how many batches are compared.
         options: the pipeline's options.
-        gpu: it runs with its inputs on the GPU, too.
-        phrase: what the message of the error has in it that both raise; programs look for some of DALI's.
+        gpu: whether it also runs with its inputs on the GPU.
+        phrase: a phrase that both error messages contain; programs look for some of DALI's.
     """
 
     name: str

@@ -22,12 +22,12 @@ def tiff(
     """Return an uncompressed TIFF of one strip (or one for each plane).
 
     Args:
-        pixels: of shape (H, W, C); three or four channels are colours, others grey and more.
+        pixels: an array of shape (H, W, C); three or four channels are colours, others grey and more.
         bits: the bits of a value.
         planar: one plane after the other.
-        kind: of the values.
+        kind: the kind of the values.
         order: the bytes' order.
-        extra: what channels beyond the colours mean: 0: nothing that is known, 2: alpha.
+        extra: the meaning of channels beyond the colours: 0: unspecified, 2: alpha.
     """
     height, width, channels = pixels.shape
     planes = np.moveaxis(pixels, 2, 0) if planar else pixels.reshape(1, height, width * channels)

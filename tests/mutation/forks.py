@@ -54,7 +54,7 @@ def run_pytest(
     Args:
         arguments: command-line arguments for pytest.
         variables: environment variables, from which :func:`loading.install` takes what to load.
-        seconds: after which it ends.
+        seconds: the seconds after which it is ended.
         plugins: plugins for pytest.
         log: a file for what it writes.
 

@@ -60,7 +60,7 @@ class Class(NamedTuple):
 
     Attributes:
         name: the class's name.
-        kind: what it takes.
+        kind: the kind of input.
         key: the setting that names it in a configuration.
         types: the model types whose processor it is.
     """

@@ -32,9 +32,9 @@ class Distances(NamedTuple):
     """The largest differences over all cases, of features.
 
     Attributes:
-        of_class: of the class from its definition.
-        of_preset: of the preset from the definition.
-        between: of the preset from the class.
+        of_class: the difference of the class from its definition.
+        of_preset: the difference of the preset from the definition.
+        between: the difference of the preset from the class.
     """
 
     of_class: float

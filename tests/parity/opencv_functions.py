@@ -41,7 +41,7 @@ class Call:
 
     Attributes:
         ours: the answers of our operator.
-        theirs: of OpenCV; gives an image as large as ours.
+        theirs: OpenCV's function, which gives an image as large as ours.
         image: (H, W, C); to operators that take planes, as those if ``planar``.
     """
 

@@ -46,7 +46,7 @@ class Model:
 
     Attributes:
         definition: its pipeline's definition; empty: it is an ensemble.
-        config: what its configuration has beside the backend.
+        config: the configuration besides the backend.
         files: further files beside its configuration.
         functions: the functions that the pipeline calls.
         ranks: the ranks of its outputs, where a run with generated data does not find them.
@@ -225,12 +225,12 @@ class Example:
     """One example.
 
     Attributes:
-        script: in the examples' folder, without its suffix.
+        script: the path in the examples' folder, without its suffix.
         model: the model of ours that stands in for the example's.
         arguments: the command-line arguments besides the server's address; ``IMAGE`` is a file with a red image.
-        expects: what it must print; empty: its exit status tells.
+        expects: the output that it must print; empty: its exit status decides.
         missing: why it cannot run here; empty: it can.
-        change: what is edited, in words; empty: nothing.
+        change: the edit, in words; empty: none.
         edits: those edits: texts and their replacements.
     """
 
@@ -331,10 +331,10 @@ class Row:
     """A line of the table.
 
     Attributes:
-        name: what was run.
-        model: what it asked.
+        name: the name of the example.
+        model: the model that it sent requests to.
         result: ``answered``, ``not answered`` or ``cannot run``.
-        note: what was changed, or why not.
+        note: the edit, or why there is none.
     """
 
     name: str

@@ -34,11 +34,11 @@ class Suite:
     """One suite or example.
 
     Attributes:
-        folder: in the checkout.
+        folder: the folder in the checkout.
         flags: the flags for Triton, as the suite asks for them.
         test: the command that tests it; ``$GRPC_ADDR`` is the server.
         setup: the command that sets it up.
-        change: what is edited, in words; empty: nothing.
+        change: the edit, in words; empty: none.
         edits: those edits: regular expressions and replacements in the suite's Python files.
         stand_in: makes what the suite wants of files that are not in the checkout, in the suite's folder.
         missing: why it cannot run here; empty: it can.
@@ -180,7 +180,7 @@ class Runner:
         checkout: the checkout of the DALI backend.
         server_python: the serving environment.
         client_python: the interpreter that has DALI, for clients; None: this one, with Penstock in DALI's place.
-        device: what ``penstock serve --device`` is given.
+        device: the argument of ``penstock serve --device``.
         keep: leave the folders behind.
     """
 

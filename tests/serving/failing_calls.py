@@ -61,7 +61,7 @@ class Fault:
 
     Attributes:
         program: the program that makes the call.
-        kind: of the call.
+        kind: the kind of call.
         error: its number.
         number: among the calls of that kind since the arming, from 1.
     """
@@ -98,7 +98,7 @@ class FailingCalls:
         folder: the folder for the program and its results.
 
     Attributes:
-        variables: of the environment of the server.
+        variables: environment variables of the server.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -48,7 +48,7 @@ class Findings:
         threads: of the supervisor, likewise.
         resident_mib: of the supervisor, likewise.
         exit_status: the command's exit status, after SIGTERM.
-        left: what was left behind.
+        left: the processes and files that were left behind.
     """
 
     kills: int
@@ -175,7 +175,7 @@ def run(folder: Path, period: float, seconds: float, clients: int) -> Findings:
         folder: the folder for the server's files.
         period: seconds between two kills.
         seconds: the seconds that it ran after the first right answers.
-        clients: that send requests all the while.
+        clients: the number of clients that send requests all the while.
     """
     command = Command(folder)
     kills = 0

@@ -33,10 +33,10 @@ def add_model(
     """Write a model folder.
 
     Args:
-        repository: where.
+        repository: the folder of the repository.
         name: the model's name.
         config: the text of its configuration.
-        source: what is in its file.
+        source: the text of its file.
         filename: the name of the file with the source.
         others: texts of further Python modules beside it.
     """

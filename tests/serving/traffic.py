@@ -47,10 +47,10 @@ class Traffic:
 
     Args:
         http_url, grpc_url: the server's addresses for HTTP and gRPC.
-        clients: of all processes together.
+        clients: the number of clients in all processes together.
         processes: the number of processes that they are spread over.
-        requests: of all processes together; 0 to go on until it is stopped.
-        settings: as `Settings` has them.
+        requests: the number of requests of all processes together; 0 to go on until it is stopped.
+        settings: further settings, as `Settings` has them.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class Reloads:
 
     Attributes:
         done: how many there have been.
-        refused: what the server said instead, without what it says while it is away.
+        refused: the server's other answers, except those while it is away.
     """
 
     def __init__(self, control: Control, repository: Path, every: float) -> None:

@@ -208,7 +208,7 @@ def write_repository(folder: Path, instances: int = 1, delay_us: int = 1000, cac
         folder: the repository's folder.
         instances: the number of instances of each pipeline; `twins` has one more.
         delay_us: how long a request waits for others to share its batch.
-        cached: also one whose responses Triton's cache keeps.
+        cached: whether to add a model whose responses Triton's cache stores.
     """
     for name in _PIPELINES:
         if cached or name != CACHED:

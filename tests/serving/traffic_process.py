@@ -36,8 +36,8 @@ class Settings:
 
     Attributes:
         http_url, grpc_url: the server's addresses for HTTP and gRPC; the clients take turns between the two protocols.
-        clients: that ask at the same time.
-        requests: to send; 0 for as many as there is time for.
+        clients: the number of clients that send requests at the same time.
+        requests: the number of requests to send; 0: as many as there is time for.
         seconds: how long to send requests; 0 for as long as they take.
         bad: share of the requests that are faulty.
         abandoned: share of the good ones over HTTP whose connection is closed before the answer.
@@ -48,7 +48,7 @@ class Settings:
         pause: seconds between a client's requests.
         single: the good requests hold one sample each.
         seed: the seed of the random numbers.
-        number, processes: which of how many processes this is.
+        number, processes: the number of this process, and how many there are.
     """
 
     http_url: str
@@ -83,7 +83,7 @@ class Counts:
         abandoned: good requests, by model, given up by their client: closed, cancelled, or past their deadline.
         mistakes: the first of each kind of what should not be, in words.
         waited: right answers by the time that they took: a bin for each fourth of a doubling of a millisecond.
-        timeline: for each bin of time and model: right answers, and all others.
+        timeline: the number of right answers, and of all others, for each bin of time and model.
     """
 
     right: Counter[str] = field(default_factory=Counter)

@@ -47,7 +47,7 @@ class Refusal:
 
     Attributes:
         status: the gRPC status.
-        words: that must all be in the message.
+        words: the words that must all be in the message.
         sample: the only sample that the message may name, as the request counts them.
     """
 
@@ -147,7 +147,8 @@ class RequestMaker:
 
     Args:
         seed: the seed of the random numbers; other seeds make other identities too.
-        number, makers: which of how many that share a seed, each with identities of its own.
+        number, makers: the number of this maker among those that share a seed, each with separate identities, and how
+            many there are.
         models: asked in turn; bad requests go to them, or to a model that does not exist.
         single: all good requests hold one sample.
     """

@@ -18,8 +18,8 @@ class FlakyServer(ThreadingHTTPServer):
 
     Attributes:
         files: contents by path, ``/name``.
-        faults: what goes wrong with the first requests of a path, in order: ``drop``, ``stall``,
-            ``half``, or the status of an error, such as ``503``.
+        faults: the faults of the first requests of a path, in order: ``drop``, ``stall``, ``half``, or the status of an
+            error, such as ``503``.
         requests: how many there were of each path.
         latency: seconds before each answer.
         knows_ranges: whether parts can be requested.

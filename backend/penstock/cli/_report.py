@@ -29,7 +29,7 @@ def report(heading: str, graph: Graph, applied: Sequence[Applied], trial: Trial 
 
     Args:
         heading: what was inspected.
-        graph: as written.
+        graph: the graph as written.
         applied: the effect of each pass.
         trial: the results of a run, if data was given.
     """

@@ -30,7 +30,8 @@ class Trial:
         outputs: the outputs of each operator as written, by name.
         seconds: taken by each operator, by name.
         failures: errors by sample.
-        counts: for each fused operator, by name: how many samples ran at once, and how many step by step, by reason.
+        counts: for each fused operator, by name: how many samples it computed in one step, and how many step by step,
+            by reason.
     """
 
     outputs: dict[str, list[TensorList]] = field(default_factory=dict)

@@ -69,7 +69,7 @@ class StageRecords:
     """One step of a chain, for all samples of a batch.
 
     Attributes:
-        kind: what it does.
+        kind: the kind of operation.
         records: a struct for each sample, contiguous.
         shapes: the outputs' shapes: int64 of shape (samples, rank).
         element_bytes: the bytes of one element of each output.
@@ -77,7 +77,7 @@ class StageRecords:
         covers, reads: addresses of kernels that change a region of the output to the one that is computed, or read; 0: the same.
         group: the elements of the last dimension that a pointwise stage computes together.
         reads_neighbours: whether all that it reads has to be there before it begins.
-        permutation: for each dimension of the output, that of the input; empty: the same.
+        permutation: for each dimension of the output, the input's dimension; empty: the same order.
         strided: whether a kernel of parts reads parts of any strides; otherwise they are contiguous.
         scratch_bytes: the bytes of scratch memory for a kernel of parts.
         keep: objects whose memory records refer to.
@@ -111,12 +111,12 @@ def placements(
     """Records of placements.
 
     Args:
-        anchors: where outputs begin in inputs: int64 of shape (samples, rank), or 0.
+        anchors: the positions in inputs at which outputs begin: int64 of shape (samples, rank), or 0.
         shapes, shapes_in: the shapes of outputs and inputs: int64 of shape (samples, rank).
         element_bytes: the bytes of an element, equal for inputs and outputs.
-        mirrored: for each sample and dimension; None: none is.
-        fill: what lies outside, in the outputs' type: an element for all samples, or one for each, in rows; with ``channel_axis``, one for
-            each channel. Someone else has to keep it. None: nothing lies outside.
+        mirrored: whether each dimension of each sample is mirrored; None: none is.
+        fill: the values outside the input, in the outputs' type: an element for all samples, or one for each, in rows;
+            with ``channel_axis``, one for each channel. The caller must keep it alive. None: nothing lies outside.
         channel_axis: the dimension of channels, if each has its own element.
         records: the records to fill in, if there are any.
     """
@@ -188,7 +188,7 @@ class Chain:
     """A batch on its way through a chain.
 
     Attributes:
-        header, table: as the core sees it, ``PenstockChain``, and its stages.
+        header, table: the core's view of the chain, ``PenstockChain``, and its stages.
         samples, rank: the batch's number of samples and rank.
         keep: objects whose memory both refer to.
     """
@@ -252,7 +252,7 @@ class Chain:
         """Return the region of its source that each sample depends on, of type ``REGION``; None if one is empty, or becomes so.
 
         Raises:
-            MemoryError: as :meth:`run`.
+            MemoryError: as for :meth:`run`.
         """
         regions = np.empty(self.samples, REGION)
         return regions if _is_done(core().penstock_read_regions(self.header, self.table, address(regions))) else None
@@ -272,7 +272,7 @@ class Chain:
             source: a ``PART`` of its source that holds the region it depends on.
 
         Raises:
-            MemoryError: as :meth:`run`.
+            MemoryError: as for :meth:`run`.
         """
         _is_done(core().penstock_run_sample(self.header, self.table, sample, address(source)))
 

@@ -163,9 +163,9 @@ def decode_png(
     """Decode an ordinary PNG, or a region of one, without the GIL.
 
     Args:
-        library: what inflates it.
+        library: the library that inflates the file.
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
-        anchor: where the region begins, in rows and columns.
+        anchor: the row and column at which the region begins.
         space: the pixels' colour space.
         output: filled; (H, W, C) of the region, contiguous; uint16 for files of 16 bits, otherwise uint8.
 

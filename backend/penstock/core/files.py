@@ -30,7 +30,7 @@ def read_files(
 
     Args:
         names: the paths, each ended by a zero: uint8.
-        name_starts: where the batch's paths begin: int64.
+        name_starts: the offsets at which the batch's paths begin: int64.
         known: the files' sizes when they were last read, in bytes, or -1: int64.
         alignment: the alignment of the contents in the block, in bytes.
         content_addresses: receives where the contents begin: int64.

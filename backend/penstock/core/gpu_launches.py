@@ -48,7 +48,7 @@ def list_launches(
         kernels: :data:`GPU_KERNEL`. The numbers of samples' blocks, in host memory, are replaced by where these begin in a launch.
         steps: :data:`GPU_STEP`; of those for one kernel, each sample is in one.
         calls: rows of CALL_WORDS words, as many as there are steps.
-        arguments: of :func:`room_for_arguments`, for as many launches; needed until the calls are made.
+        arguments: room from :func:`room_for_arguments`, for as many launches; needed until the calls are made.
     """
     assert calls.shape == (len(steps), CALL_WORDS)
     pointers = [array.ctypes.data for array in (stream, kernels, steps)]

@@ -79,7 +79,7 @@ class OperatorWork:
     Args:
         bound: the operator.
         inputs, arguments: the data.
-        batch_size: that of the results, and of tensors that stand for batches.
+        batch_size: the batch size of the results, and of tensors that stand for batches.
     """
 
     __slots__ = ("_arguments", "_batch_size", "_bound", "_inputs")
@@ -157,7 +157,7 @@ def call(
         inputs: tensors and batches, or what can be made one; None counts as not given.
         arguments: the arguments, by name; None counts as not given. ``rng``: the generator for a random operator.
         batch_size: the results' batch size; by default that of the batches among inputs and arguments. None: tensors.
-        device: where to run; by default where the inputs are.
+        device: the device to run on; by default the inputs'.
 
     Returns:
         The result, or a tuple of several.

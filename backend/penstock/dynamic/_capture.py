@@ -57,8 +57,8 @@ class Loop:
     """A loop that is captured.
 
     Args:
-        batch_size: of all that is captured.
-        context: in which it runs.
+        batch_size: the batch size of all that is captured.
+        context: the evaluation context in which it runs.
     """
 
     def __init__(self, batch_size: int, context: EvalContext) -> None:

@@ -31,9 +31,9 @@ def key_of(
     """Return the key of a call, which says what it computes; None if it is not captured.
 
     Args:
-        loop: in whose body it is.
+        loop: the loop whose body contains the call.
         face: of the operator.
-        inputs, arguments, batch_size, device: as given.
+        inputs, arguments, batch_size, device: as the caller passed them.
         schedule: the schedule of the generator that a random operator draws from.
     """
     captured = schedule is not None and batch_size is not None

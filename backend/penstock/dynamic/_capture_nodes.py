@@ -20,9 +20,9 @@ class RunningLoop(Protocol):
     """The part of a loop that sources and results refer to.
 
     Attributes:
-        batch_size: of all that is captured.
+        batch_size: the batch size of all that is captured.
         step: the number of the step.
-        sources: what it goes over, and those that its body calls.
+        sources: the sources that the loop iterates over, and those that its body calls.
         root_ended: whether what it goes over is at its end.
     """
 
@@ -65,7 +65,7 @@ class CallNode:
 
     Attributes:
         face: of the operator.
-        device: where it runs, as given.
+        device: the device on which it runs, as the caller passed it.
         inputs: results of other nodes, or constants.
         arguments: the arguments by name, as given.
         count: the number of results; None: one, not in a tuple.

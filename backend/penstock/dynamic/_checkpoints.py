@@ -263,7 +263,7 @@ class Checkpoint:
         """Take the states from the file with the greatest number.
 
         Args:
-            filename: as given to :meth:`save`.
+            filename: the name of the file, as for :meth:`save`.
 
         Returns:
             The file's path.

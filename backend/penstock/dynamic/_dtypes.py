@@ -48,12 +48,12 @@ class DType:
     """The type of a tensor's elements. Programs use the instances, such as ``dynamic.uint8``.
 
     Attributes:
-        kind: what the elements are.
+        kind: the kind of elements.
         bits, bytes: the size of an element.
         exponent_bits, significand_bits: the number of exponent and significand bits of a floating-point type, else
             None.
         type_id: the type's number in pipelines and files; None for types that no tensor has.
-        name: as :func:`dtype` takes it, e.g. ``u8``.
+        name: a name that :func:`dtype` accepts, e.g. ``u8``.
 
     >>> dtype(np.float32), dtype("u8") is uint8
     (DType(kind=Kind.float, bits=32, exponent_bits=8, significand_bits=23), True)

@@ -25,7 +25,7 @@ class BoundOperator:
     """An operator with its constant arguments, for inputs and arguments of one kind.
 
     Attributes:
-        step: as the executor runs it.
+        step: the step of the plan, as the executor runs it.
         count: the number of outputs.
     """
 
@@ -94,7 +94,7 @@ class Engine:
         device_id: the GPU, or None.
 
     Attributes:
-        stream: for work on the GPU.
+        stream: the stream for work on the GPU.
     """
 
     def __init__(self, device_id: int | None) -> None:

@@ -39,10 +39,10 @@ class ExternalSource:
     Args:
         source: a function without parameters, an iterable, or a generator function. An item is an array or numbers (a
             tensor), or a batch; with several outputs, a sequence of them.
-        num_outputs: in each item.
-        cycle: what to do at the end of an iterable: ``"no"``: StopIteration, from then on; ``"raise"``: StopIteration, and
-            then begin again; ``"quiet"``: begin again.
-        device: where to put the data.
+        num_outputs: the number of outputs in each item.
+        cycle: what to do at the end of an iterable: ``"no"``: raise StopIteration from then on; ``"raise"``: raise
+            StopIteration once, and then restart; ``"quiet"``: restart.
+        device: the device to put the data on.
         layout: the outputs' layout: one, or one for each.
         dtype: the outputs' dtype: one, or one for each.
 
@@ -86,7 +86,7 @@ class ExternalSource:
         """Return the next item: a tensor, or a batch if the source gives batches; a tuple if there are several outputs.
 
         Args:
-            batch_size: that of batches, which is checked; tensors are repeated this many times.
+            batch_size: the size of batches, which is checked; tensors are repeated this many times.
 
         Raises:
             StopIteration: the source is at its end.

@@ -27,8 +27,8 @@ def imread(
 
     Args:
         filepaths: one path, for a tensor; a list of them, for a batch; or a tensor or batch of the paths' characters.
-        device: where to decode.
-        arguments: of ``decoders.image``, e.g. ``output_type``.
+        device: the device that decodes.
+        arguments: arguments of ``decoders.image``, e.g. ``output_type``.
 
     Returns:
         Images of uint8 in the layout HWC, in RGB unless ``output_type`` says otherwise.

@@ -35,7 +35,7 @@ class Operator:
     Args:
         max_batch_size: accepted for DALI's programs.
         name: the instance's name.
-        device: where it runs.
+        device: the device on which it runs.
         num_inputs: accepted for DALI's programs.
         arguments: the operator's arguments; more can be given at the call.
     """

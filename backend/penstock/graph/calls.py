@@ -42,7 +42,8 @@ def call_operator(
         display: the operator's name in messages.
         payload: see :class:`~penstock.graph.nodes.OpNode`.
         sites: the user's lines, for messages; by default the current ones.
-        unnamed: what an instance without a name is called, followed by its number; by default, after its class.
+        unnamed: the prefix of the names of instances without a name, which a number follows; by default, derived from
+            its class.
 
     Returns:
         The output, or the list of outputs if there are several; lists of these for multiple input sets.

@@ -28,7 +28,7 @@ class _Box:
     Attributes:
         lines: lines of text: the operator, and its name.
         layer: its row, from the top.
-        x: of its centre.
+        x: the horizontal position of its centre.
         sources: the boxes with edges to it, and the edges' labels.
     """
 

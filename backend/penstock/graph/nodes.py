@@ -40,7 +40,7 @@ class OpNode:
         display_name: its name in messages, e.g. ``penstock.fn.crop``.
         named: whether the user chose the name.
         group: shared by the instances of one call with multiple input sets.
-        sites: where the user called it.
+        sites: the source lines where the user called it.
         payload: data that is not an argument: a callback, a source.
         detached: called outside any pipeline.
         steps: the operators it stands for, if a pass inserted it.
@@ -98,7 +98,7 @@ class DataNode(Expression):
 
     Attributes:
         name: unique in the pipeline, equal on both devices.
-        device: where it is consumed: ``cpu`` or ``gpu``.
+        device: the device that consumes it: ``cpu`` or ``gpu``.
         source: the operator that produces it.
         index: the index among the outputs of ``source``.
     """

@@ -29,7 +29,7 @@ def gathered_rows(tables: Sequence[np.ndarray], counts: np.ndarray, indices: np.
     Args:
         tables: one for each sample.
         counts: how many rows are taken of each.
-        indices: which; those of all samples, one after the other.
+        indices: the indices of the boxes to copy; those of all samples, one after the other.
 
     >>> gathered_rows([np.array([1, 2]), np.array([3, 4])], np.array([1, 2]), np.array([1, 0, 1])).tolist()
     [2, 3, 4]

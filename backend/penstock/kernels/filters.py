@@ -100,7 +100,7 @@ def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range |
 
     Args:
         plan: the axis.
-        kind: of filter; not INTERP_NN.
+        kind: the kind of filter; not INTERP_NN.
         antialias: widen the filter when the axis shrinks.
         outputs: selected output positions; None: all.
     """

@@ -50,7 +50,7 @@ class Rule(NamedTuple):
 
     Attributes:
         fit: the size for a height and a width.
-        needs: which argument it cannot do without.
+        needs: the argument that it cannot do without.
     """
 
     fit: Callable[[int, int, SizeArguments], Fit]

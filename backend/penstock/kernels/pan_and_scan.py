@@ -13,7 +13,7 @@ class PanAndScan(NamedTuple):
     """How parts are chosen.
 
     Attributes:
-        min_ratio: by how much the longer side exceeds the shorter one, at least, in images that are cut.
+        min_ratio: the smallest ratio of the longer side to the shorter one in images that are cut.
         max_crops: the largest number of parts.
         min_crop: the least side of a part.
     """

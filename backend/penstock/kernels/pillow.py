@@ -230,8 +230,8 @@ def pad(
     Args:
         image: (H, W, C), of any type.
         left, top, right, bottom: pixels.
-        fill: of `constant`, a value for each channel, or for all.
-        mode: of :data:`PAD_MODES`.
+        fill: the values for `constant`: one for each channel, or one for all.
+        mode: one of :data:`PAD_MODES`.
     """
     height, width = image.shape[0] + top + bottom, image.shape[1] + left + right
     if mode == "constant":
@@ -274,8 +274,8 @@ def affine(
     Args:
         image: (H, W, C).
         terms: six or eight: where each output pixel comes from.
-        kind: of :data:`FILTERS`.
-        fill: where it comes from outside; a value for each channel, or for all.
+        kind: one of :data:`FILTERS`.
+        fill: the value outside the image: one for each channel, or one for all.
         extents: the output's height and width.
 
     Raises:

@@ -22,7 +22,8 @@ class ReferenceTaps(NamedTuple):
 
     Attributes:
         starts: first input position of each output position, int32 of shape (size_out,).
-        weights: of shape (size_out, taps): int32 for uint8, where 1 << bits is 1.0; float32 or float64 for float32.
+        weights: an array of shape (size_out, taps): int32 for uint8, where 1 << bits is 1.0; float32 or float64 for
+            float32.
         bits: fractional bits of integer weights; 0 for others.
     """
 

@@ -28,7 +28,7 @@ def reshaped(
         wanted: extents of the output; a negative one is inferred. None: those of ``src_dims``.
         relative: ``wanted`` are factors of the corresponding input extents.
         src_dims: the input dimension of each output extent; -1: none, of extent 1.
-        volume: of the output in elements, if it is not the input's.
+        volume: the number of elements of the output, if it is not the input's.
 
     Raises:
         RuntimeError: the volumes differ, or extents are not whole numbers.

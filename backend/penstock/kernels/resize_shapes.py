@@ -92,7 +92,8 @@ def plan_axes(
         rounding: how real-valued extents are rounded: one of :data:`ROUNDINGS`.
         alignment: the point of each region that stays fixed when it is adjusted: 0 for its start, 1 for its end; None:
             the centre.
-        keeps_empty: in images without pixels, empty axes stay empty, and the others get the size requested for them.
+        keeps_empty: whether in images without pixels empty axes stay empty, and the others get the size requested for
+            them.
 
     Raises:
         OverflowError, ValueError: an extent is infinite or NaN.

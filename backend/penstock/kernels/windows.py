@@ -18,7 +18,7 @@ class Region:
     """A box in an array.
 
     Attributes:
-        anchor: where it begins, in each dimension; may be negative.
+        anchor: the position at which it begins, in each dimension; may be negative.
         extents: how far it reaches.
     """
 
@@ -49,7 +49,7 @@ def check_policy(policy: str, extends: bool = False) -> str:
     """Return the usual name of a policy; raise RuntimeError for an unknown one.
 
     Args:
-        policy: in small or capital letters.
+        policy: the name of a policy, in lower or upper case.
         extends: whether :data:`EXTENSIONS` are possible.
     """
     supported = (*POLICIES, *EXTENSIONS) if extends else POLICIES
@@ -92,7 +92,8 @@ def crop_regions(
     Args:
         shapes: the arrays' shapes, int64, one row for each.
         wanted: integral extents, float64; below 1: the whole dimension. One row for each array, or one for all.
-        positions: for each dimension, from 0 (at the start) to 1 (at the end). One row for each array, or one for all.
+        positions: relative positions in each dimension, from 0 (at the start) to 1 (at the end). One row for each
+            array, or one for all.
         rounding: how anchors are rounded: one of :data:`ROUNDINGS`.
 
     Raises:

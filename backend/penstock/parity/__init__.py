@@ -25,7 +25,7 @@ class Comparison(NamedTuple):
         versions: the versions of the library and of what it computes with.
         what: the filter, or the configuration.
         cases: random ones that were compared.
-        values: in all their results.
+        values: the number of values in all their results.
         different: the number of cases in which any value differed.
     """
 

@@ -70,7 +70,7 @@ class DebugPipeline(Pipeline):
         function: the graph-defining function.
         arguments, keywords: the arguments and keywords of its call.
         conditionals: ``if`` on a node chooses per sample.
-        settings: of :class:`Pipeline`.
+        settings: the settings of :class:`Pipeline`.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ class NvtxTrace(Trace):
 
     Args:
         num_threads, depth, titles: as for :class:`Trace`.
-        keeps_spans: also record spans, as `Pipeline(trace=True)` asks.
+        keeps_spans: whether to record spans, too, as `Pipeline(trace=True)` asks.
 
     Raises:
         ImportError: the package `nvtx` is missing.

@@ -76,9 +76,9 @@ class Pipeline(SettingsAttributes):
         isolate_decoders: which formats to decode in worker processes, where a file that crashes its decoder fails
             alone: ``all``, those with untrusted decoders (``auto``: all but JPEG, PNG, WebP, BMP, PNM, WAV of plain
             samples and FLAC), or ``none`` (except kinds of files known to crash the process). Not saved.
-        on_error: what becomes of samples that a reader or decoder fails on, unless its own argument says otherwise:
-            ``raise`` the error, ``skip`` them (the batch is smaller), or ``replace`` them by their neighbours in the batch.
-            :attr:`skipped` tells which they were. Not saved.
+        on_error: what to do with samples that a reader or decoder fails on, unless its own argument says otherwise:
+            ``raise`` the error, ``skip`` them (the batch is smaller), or ``replace`` them by their neighbours in the
+            batch. :attr:`skipped` lists them. Not saved.
         max_errors: the number of samples that may be skipped or replaced before
             :class:`~penstock.errors.TooManyErrorsError` is raised; None: any number. Not saved.
         confined_to: the only folders, and prefixes of remote paths, in which operators may access files; relative paths
@@ -684,7 +684,7 @@ class Pipeline(SettingsAttributes):
         """The state from which another pipeline with the same graph continues with the next batch.
 
         Args:
-            filename: also write it there.
+            filename: a file to write it to, too.
             iterator: the state of an iterator over the pipeline, restored as :attr:`iterator_state`.
 
         Raises:

@@ -30,7 +30,7 @@ class BaseIterator(DaliMembers):
         auto_reset: ``"yes"`` or True: the next epoch starts automatically after StopIteration; ``"no"``, False or None:
             :meth:`reset` starts it.
         fill_last_batch: deprecated: True is ``LastBatchPolicy.FILL``, False is ``PARTIAL``.
-        last_batch_padded: with ``size``: the reader repeats its last sample in the last batch.
+        last_batch_padded: whether, with ``size``, the reader repeats its last sample in the last batch.
         last_batch_policy: what happens to a last batch that is not full.
         prepare_first_batch: fetch the first batch at once.
 

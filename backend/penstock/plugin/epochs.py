@@ -161,7 +161,7 @@ class ReaderEpoch(Epoch):
         metas: ``reader_meta`` of the reader of each pipeline.
 
     Attributes:
-        samples: in the data set.
+        samples: the number of samples in the data set.
         shards: the data set's shards.
         padded: whether readers fill a shard's last batch with its last sample.
         sticks_to_shard: whether readers stay in their shards.

@@ -116,7 +116,8 @@ class OneFormerFamily(DetectionFamily):
     """OneFormer, whose model receives its task in words.
 
     Attributes:
-        task_inputs: for each image, `semantic`, `instance` or `panoptic`: of a call, not of a configuration.
+        task_inputs: the task of each image, `semantic`, `instance` or `panoptic`: an argument of the call, which no
+            configuration has.
         class_info_file: accepted without effect: names of classes, used only for training.
     """
 

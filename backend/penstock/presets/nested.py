@@ -314,7 +314,7 @@ class Emu3Family(AreaFamily):
     """Emu3, whose class computes as PIL and numpy do.
 
     Attributes:
-        min_pixels, max_pixels: of an image; the class does not read `size`.
+        min_pixels, max_pixels: the range of an image's number of pixels; the class does not read `size`.
     """
 
     image_mean: tuple[float, ...] = OPENAI["image_mean"]

@@ -41,7 +41,7 @@ class PatchFamily(FloatFamily):
     """Resizes to whole patches, with about as many pixels as the image has, within bounds.
 
     Attributes:
-        rule: of :func:`fn.fitted_size`.
+        rule: a rule of :func:`fn.fitted_size`.
         size: `shortest_edge` and `longest_edge`: the least and the most pixels.
         min_pixels, max_pixels: older names of the same, which take precedence; 0: unset.
         patch_size: extent of a patch.

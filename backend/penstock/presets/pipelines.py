@@ -42,8 +42,9 @@ def preset(
         configuration: a folder with `preprocessor_config.json`, that file, or its contents.
         batch_size: the most images at a time.
         backend: the library whose arithmetic to use: `torchvision`, which `transformers` takes where it is installed, or `pil`.
-        device: where the outputs lie, and most is computed: `cpu` or `gpu`, which give the same bytes. A GPU decodes
-            baseline JPEGs; the CPU decodes other files, and computes everything for sounds and for YOLO's letterbox.
+        device: the device of the outputs and of most computations: `cpu` or `gpu`, which give the same bytes. A GPU
+            decodes baseline JPEGs; the CPU decodes other files, and computes everything for sounds and for YOLO's
+            letterbox.
         device_id: the number of the GPU; by default, the current one.
         encoded: the input is files (JPEG, PNG and so on; sounds as WAV, FLAC or OGG); else images of uint8, of layout
             HWC, in RGB, or signals of float32 at the model's sampling rate. Videos are always given as frames of uint8, of
@@ -186,10 +187,10 @@ def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], *
     Args:
         configuration: as for :func:`preset`.
         sizes: height and width of each image; frames, height and width of each video.
-        model: what the count depends on beside these settings, as the model's own configuration has it: `patch_size`
-            (CLIP, LLaVA and others), `image_seq_length` of a tile (InternVL), `image_seq_len` (Idefics3, SmolVLM),
-            `mm_tokens_per_image` (Gemma 3), `spatial_merge_size` (Pixtral), `max_tiles` (OneVision, 9 of `anyres_max_9`),
-            `pixel_shuffle_ratio_inverse` (Llama 4, 2 for a ratio of 0.5).
+        model: settings of the model's configuration that the count depends on besides these: `patch_size` (CLIP, LLaVA
+            and others), `image_seq_length` of a tile (InternVL), `image_seq_len` (Idefics3, SmolVLM),
+            `mm_tokens_per_image` (Gemma 3), `spatial_merge_size` (Pixtral), `max_tiles` (OneVision, 9 of
+            `anyres_max_9`), `pixel_shuffle_ratio_inverse` (Llama 4, 2 for a ratio of 0.5).
 
     Raises:
         PresetError: no preset follows the configuration, or the model's values are not those that are needed.

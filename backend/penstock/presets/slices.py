@@ -234,7 +234,7 @@ class Lfm2Family(_SliceFamily):
         do_image_splitting: whether there are tiles.
         min_tiles, max_tiles: limits of their number.
         use_thumbnail: whether the whole follows them.
-        min_image_tokens, max_image_tokens: of the whole.
+        min_image_tokens, max_image_tokens: the range of the whole image's number of tokens.
         encoder_patch_size: extent of a patch.
         tile_size: extent of a tile.
         max_pixels_tolerance: an image is tiled if its pixels exceed the limit of the whole by this factor.

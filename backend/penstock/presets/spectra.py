@@ -146,7 +146,7 @@ class ClapFamily(ClipSoundFamily):
     Attributes:
         hop_length, fft_window_size: the hop length and window size of the transform, in samples.
         max_length_s: the length of a sound in seconds.
-        frequency_min, frequency_max: of the bands, in Hz.
+        frequency_min, frequency_max: the range of the bands, in Hz.
         truncation: `fusion`: the same picture four times; `rand_trunc`: one, of other bands.
         padding: `repeatpad`: repeated as often as fits; `repeat`; `pad`: neither. What is left is silence.
         top_db: ignored, as by the class.
@@ -804,8 +804,8 @@ class GemmaSoundFamily(FilledFamily):
     """Gemma 3n and Gemma 4.
 
     Attributes:
-        frame_length_ms, hop_length_ms: of windows, in milliseconds.
-        min_frequency, max_frequency: of the bands, in Hz.
+        frame_length_ms, hop_length_ms: the length of windows and the distance between their starts, in milliseconds.
+        min_frequency, max_frequency: the range of the bands, in Hz.
         preemphasis, preemphasis_htk_flavor: the part of the sample before that is subtracted, which is in the same window.
         fft_overdrive: whether the transform is twice as long.
         mel_floor: the smallest energy, or an offset added to energies.
@@ -1253,7 +1253,7 @@ class QwenSoundFamily(SecondsFamily):
     """Qwen3-ASR.
 
     Attributes:
-        min_length: in samples; shorter sounds count as this long.
+        min_length: the smallest length in samples; shorter sounds count as this long.
         n_window: rows are padded with zeros to multiples of twice this number.
     """
 
@@ -1332,7 +1332,7 @@ class Phi4SoundFamily(FilledFamily):
         preemphasis: the fraction of the previous sample that is subtracted.
         audio_compression_rate, audio_downsample_rate: divisors that turn numbers of rows into numbers of tokens.
         audio_feat_stride: must be 1.
-        mel_min_frequency, mel_max_frequency: of the bands, in Hz.
+        mel_min_frequency, mel_max_frequency: the range of the bands, in Hz.
     """
 
     hop_length: int = 160

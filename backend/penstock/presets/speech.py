@@ -311,7 +311,7 @@ class KyutaiFamily(EncodecFamily):
     """Kyutai's speech to text: silence before and after the sound.
 
     Attributes:
-        audio_silence_prefix_seconds: before the sound.
+        audio_silence_prefix_seconds: the seconds of silence before the sound.
         audio_delay_seconds: silence after it, plus one second.
     """
 

@@ -67,7 +67,7 @@ class SampledFamily(Family):
         initial_shift: InternVL's first position in frames; true: half of the step.
         max_duration: the longest duration in seconds for which GLM-4V uses `fps`.
         sampling: the rule of selection.
-        overflow_strategy: of EmbeddingGemma 2: `uniform` or `truncate`: which of more than `max_frames` are taken.
+        overflow_strategy: for EmbeddingGemma 2: how `max_frames` are selected from more, `uniform` or `truncate`.
     """
 
     do_sample_frames: bool = False
@@ -565,7 +565,7 @@ class MiniMaxVideoFamily(VideoFamily):
     """Videos of MiniMax M3, which the model receives in segments. A pipeline returns one grid for all of them.
 
     Attributes:
-        min_pixels, max_pixels: of a frame; `size` has no effect.
+        min_pixels, max_pixels: the range of a frame's number of pixels; `size` has no effect.
         vision_segment_max_frames: the most temporal patches of a segment; None: a single segment.
     """
 
@@ -898,7 +898,7 @@ class Glm5VideoFamily(SampledFamily, Glm5Family):
     """Videos of GLM-5.
 
     Attributes:
-        min_image_tokens, max_image_tokens: of a video.
+        min_image_tokens, max_image_tokens: the range of a video's number of tokens.
         max_image_size: accepted without effect: the class does not read it.
     """
 

@@ -27,7 +27,7 @@ class Result:
         ready: the CUDA event after which GPU outputs are valid.
         states: the states of the operators after this run, if checkpoints are enabled.
         kept: if failed samples were skipped or replaced: for each sample of the outputs, its position in the batch.
-        taken: for each input operator, the ticket of the batch it returned.
+        taken: the ticket of the batch that each input operator returned.
         stopped: all samples were cancelled: there are no outputs, and some sources may not have run.
     """
 
@@ -50,11 +50,11 @@ class Batch:
         isolate, watch: see :meth:`penstock.runtime.Executor.run_once`.
         tolerant: whether samples that fail in readers and decoders are skipped or replaced, as these specify.
         slots: the data so far.
-        destinations: of the pipeline's outputs, by slot.
+        destinations: the buffers for the pipeline's outputs, by slot.
         allowance: see :meth:`penstock.runtime.Executor.run_once`.
-        tolerated: for each failed sample, its policy.
+        tolerated: the policy for each failed sample.
         begun: the workspaces of operators that were started early, by node name.
-        early: what these showed; None if none was started.
+        early: the results of the operators that were started early; None if none was started.
         result: the result so far.
     """
 

@@ -39,7 +39,7 @@ def save_checkpoint(plan: Plan, position: Position, iterator: object = None) -> 
 
     Args:
         plan: the pipeline's plan.
-        position: where to continue.
+        position: the position from which to continue.
         iterator: state of a plugin's iterator.
     """
     document = {

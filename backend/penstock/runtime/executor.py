@@ -193,8 +193,9 @@ class Executor:
             isolate: record the error of a failing sample and continue with the others.
             watch: notified of each operator. Samples it reports as cancelled fail with ``CancelledError``; if none is
                 left, the run stops, and sources that have not run yet keep their data.
-            destinations: where outputs on the CPU are to be written if their operators allow it, by their numbers.
-            allowance: what the batch may take of memory; None: anything.
+            destinations: buffers for outputs on the CPU, by number, into which they are written if their operators
+                allow it.
+            allowance: the memory limit of the batch; None: no limit.
         """
         slots = {self.plan.outputs[number]: destination for number, destination in (destinations or {}).items()}
         with self.surroundings():
@@ -222,7 +223,7 @@ class Executor:
         Args:
             isolate, watch, destinations, allowance: see :meth:`run_once`.
             tolerant: samples that fail in readers and decoders are skipped or replaced, as these specify.
-            meanwhile: is called while threads read what operators are to know before they start.
+            meanwhile: a function that is called while threads read what operators need before they start.
         """
         plan, slots = self.plan, [None] * self.plan.num_slots
         batch = Batch(

@@ -26,16 +26,16 @@ class Step:
 
     Attributes:
         node: the operator as the user wrote it.
-        operator: what runs.
+        operator: the operator to run.
         inputs, arguments, outputs: slots.
         release: slots not needed after this step.
         pace: how long its samples take.
         workspace: the workspace that is copied for each batch; None before the first run.
         workers: the threads of this workspace.
-        merges: it joins the parts of a batch.
-        joins: it takes several batches, which are to have as many samples.
+        merges: whether it joins the parts of a batch.
+        joins: whether it takes several batches, which must have the same number of samples.
         device: the device on which it computes, ``cpu`` or ``gpu``.
-        feeds_gpu: what it makes on the CPU, if anything, is copied to the GPU.
+        feeds_gpu: whether its outputs on the CPU, if any, are copied to the GPU.
         empty_outputs: the outputs of the last batch without samples, with the types, ranks and layouts of its inputs
             and arguments.
     """
@@ -87,7 +87,7 @@ class Plan:
         device_id: its GPU, or None.
 
     Attributes:
-        seed: from which random operators derive theirs.
+        seed: the seed from which random operators derive theirs.
         outputs: the slots of the pipeline's outputs.
         prepared: the steps, at the start, that don't depend on those started early.
         early: the steps started next, whose work continues while other batches run.

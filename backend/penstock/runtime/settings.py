@@ -38,7 +38,7 @@ class PipelineSettings:
     """The settings of a pipeline; :class:`~penstock.pipeline.Pipeline` documents each.
 
     Attributes:
-        limits: on what one sample may decode to.
+        limits: the limits on what one sample may decode to.
         files: those that operators may access.
 
     Raises:

@@ -23,7 +23,7 @@ class SkippedSample:
 
     Attributes:
         source: the file, with the position in it if it holds several samples; empty if unknown.
-        reason: what was wrong with it.
+        reason: the error of the sample.
         operator: the operator that could not read it, e.g. ``penstock.fn.decoders.image``.
         iteration: index of the batch, since the pipeline was built.
         sample: its position in the batch.

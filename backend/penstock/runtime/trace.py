@@ -62,7 +62,7 @@ class OperatorTimes:
         batches: number of runs.
         wall: the wall-clock time from start to end, on the thread that runs the pipeline.
         cpu: the CPU time of all threads.
-        gpu: between its first and last work on the GPU; None on the CPU.
+        gpu: the time between its first and last work on the GPU; None on the CPU.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Summary:
     """A trace in numbers; times in seconds.
 
     Attributes:
-        elapsed: from the first span's start to the last one's end.
+        elapsed: the time from the first span's start to the last one's end.
         operators: the times of each operator, the longest first.
         threads: the CPU time of each thread.
         num_threads: the pipeline's CPU threads.

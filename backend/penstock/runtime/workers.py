@@ -24,7 +24,7 @@ class Pace:
     """How long the tasks of an operator take.
 
     Attributes:
-        seconds: for a unit of cost.
+        seconds: the seconds that a unit of cost takes.
     """
 
     def __init__(self) -> None:

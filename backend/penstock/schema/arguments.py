@@ -125,12 +125,12 @@ class Argument:
     """One argument of an operator.
 
     Args:
-        name: as users write it.
+        name: the name that users write.
         type: ``bool``, ``int32``, ``uint32``, ``int64``, ``float``, ``string``, ``layout``, ``DALIDataType``,
             ``DALIImageType``, ``DALIInterpType``, ``object``; followed by ``[]``, a list of those.
         default: the value if none is given; ``None``: absent unless given.
-        required: it must be given.
-        tensor: it may be computed in the graph, per sample.
+        required: whether it must be passed.
+        tensor: whether it may be computed in the graph, per sample.
         per_frame: a tensor with a leading F dimension has one value for each frame of a sequence.
         deprecated: if so, how.
         hidden: not shown in signatures.
@@ -143,9 +143,9 @@ class Argument:
         path: it names files or folders, which a confined pipeline checks before opening them.
         choices: the possible values, if there are few.
         example: a valid value for sweeps and documentation, if type and default do not suggest one.
-        tensor_example: likewise when computed in the graph, if its shape differs from the constant's.
+        tensor_example: an example value computed in the graph, if its shape differs from the constant's.
         exempt: the reason why sweeps do not set it.
-        doc: what it does, with units and accepted values.
+        doc: the description: its effect, units and accepted values.
     """
 
     name: str

@@ -20,12 +20,12 @@ class Input:
     """One positional input.
 
     Args:
-        name: in the documentation.
+        name: the name in the documentation.
         layouts: the layouts it accepts; empty: any. Data without a layout takes the first of matching rank.
         device: ``""``: the operator's own; ``"cpu"``: always on the CPU; ``"any"``: on either device;
             ``"match_or_cpu"``: a GPU operator also takes a CPU input.
-        doc: what it is, with shape and dtype.
-        path: it names files or folders.
+        doc: the description, with shape and dtype.
+        path: whether it names files or folders.
         example: makes samples for sweeps and documentation.
     """
 
@@ -78,26 +78,26 @@ class Schema:
 
     Args:
         name: the name in files, ``__`` between modules: ``decoders__Image``, ``Resize``.
-        devices: where it runs: of ``cpu``, ``gpu`` and ``mixed`` (input on the CPU, output on the GPU).
+        devices: the devices that it runs on, of ``cpu``, ``gpu`` and ``mixed`` (input on the CPU, output on the GPU).
         inputs: the positional inputs in order; those past ``min_inputs`` are optional.
         min_inputs: default: all of ``inputs``.
         variadic: accepts further inputs like the last one.
         max_inputs: the largest number of inputs, if it is variadic.
         arguments: its own; those that every operator accepts are added.
         outputs: the number of outputs, or a function from the operator's arguments to it.
-        output_per_input: it has an output for each input, in addition to those that ``outputs`` counts.
+        output_per_input: whether it has an output for each input, in addition to those that ``outputs`` counts.
         host_outputs: the outputs, by number, that lie on the CPU wherever the operator runs: numbers that are known there, and
             wanted there.
         sequences: a leading F dimension is unfolded, so that the operator sees frames.
         volumetric: accepts volumes (a D dimension).
         random: draws random numbers and takes a seed.
         stateful: its results depend on earlier runs, so its state is part of checkpoints.
-        no_prune: it has side effects, so it stays even if no output depends on it.
+        no_prune: whether it has side effects, so that it stays even if no output depends on it.
         hidden: not part of the documentation.
         constant: without inputs, and with constant arguments, it returns the same tensor for every sample of every
             batch.
-        fuses: for a fused operator, the names of possible operators for each step of the chain it replaces; empty if
-            its class decides which operators can join (``FusedOperator.joins``).
+        fuses: the names of possible operators for each step of the chain that a fused operator replaces; empty if its
+            class decides which operators can join (``FusedOperator.joins``).
         fused_by: the name of the pass that inserts it.
         merges: joins the parts of a batch that a conditional has split.
         batchwise: a sample's result depends on the other samples of its batch.
@@ -110,7 +110,7 @@ class Schema:
         needs: libraries without which it cannot run on the CPU.
         absent: why no pipeline can be built with it, and what to use instead; for DALI's operators that need more than
             CUDA.
-        equivalents: in other libraries.
+        equivalents: equivalent functions in other libraries.
         examples: calls for sweeps and documentation, the simplest first; by default one with the required arguments.
         shown: calls that the reference draws, large enough to see something; by default the first of the examples.
         exempt: the guarantees that it does not give, each with the reason.

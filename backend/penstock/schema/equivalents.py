@@ -10,7 +10,7 @@ class Equivalent:
     """A function or class of another library.
 
     Args:
-        name: as imported: ``torchvision.transforms.v2.Resize``, ``PIL.Image.Image.resize``, ``cv2.resize``.
+        name: the qualified name: ``torchvision.transforms.v2.Resize``, ``PIL.Image.Image.resize``, ``cv2.resize``.
         differs: differences to mind when porting; empty if results agree.
     """
 

@@ -88,8 +88,8 @@ class Stage:
         """Compute a part of the output on the CPU, equal to the result of the operator's own ``compute``.
 
         Args:
-            sample: in this step; its data may be absent.
-            source: at least the part that :meth:`reads` returns.
+            sample: the sample in this step; its data may be absent.
+            source: the input data, at least the part that :meth:`reads` returns.
             window: the part, as returned by :meth:`covers`.
             target: an array with the window's extents.
         """
@@ -100,9 +100,9 @@ class Placement(Stage):
     """``output[i] = input[anchor + i]``, reversed along mirrored axes; a fill value outside the input.
 
     Attributes:
-        anchor: where the output begins in the input.
+        anchor: the position in the input at which the output begins.
         shape_in: the input's shape.
-        mirrored: for each axis.
+        mirrored: whether each axis is mirrored.
         converts: whether the output has another type.
     """
 
@@ -310,9 +310,9 @@ class PixelSource(Operator[State, Plan, Plans]):
             workspace: the batch's workspace.
             parts: anchors and extents in H, W, in rows.
             targets: addresses of the results.
-            work: what each thread does, with files, how many scans they may have, how many files were taken and which were
-                decoded, to be set, and what it decodes with; see ``kernels/cpu/jpeg/files.py``. A region of a file may be larger
-                than the part.
+            work: the function that each thread runs, with the files, the limit on scans, the counter of taken files,
+                the flags of decoded files, which it sets, and its scratch memory; see ``kernels/cpu/jpeg/files.py``. A
+                region of a file may be larger than the part.
             scales: parts are those of images at these scales; see :meth:`reductions`; int64.
 
         Returns:

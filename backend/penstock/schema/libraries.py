@@ -14,7 +14,7 @@ class Library:
     Args:
         name: its common name.
         module: the module to import.
-        package: what pip calls it.
+        package: the name for pip.
         extra: the extra of this package that installs it.
     """
 

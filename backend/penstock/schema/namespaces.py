@@ -43,7 +43,7 @@ class Namespace:
 
     Args:
         root: the name of the module.
-        path_of: where it has an operator.
+        path_of: returns the path of an operator in the namespace.
         make: the function or class of an operator.
     """
 

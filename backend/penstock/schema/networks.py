@@ -40,7 +40,7 @@ class Network(Protocol):
     """A network, wherever it runs.
 
     Attributes:
-        title: what it is called in messages.
+        title: the name in messages.
         max_batch_size: the largest number of samples that it takes together.
         inputs, outputs: its tensors.
     """

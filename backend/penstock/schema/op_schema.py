@@ -353,7 +353,7 @@ class OpSpec:
 
     Args:
         schema: the operator's declaration, or its name.
-        device: where it runs.
+        device: the device on which it runs.
         arguments: its arguments by name.
     """
 

@@ -25,9 +25,9 @@ class Entry(NamedTuple):
     Args:
         name: its schema's name.
         module: the module that declares it.
-        fn_path: in ``fn``.
-        class_path: in ``ops``.
-        is_unlisted: as its schema says.
+        fn_path: its path in ``fn``.
+        class_path: its path in ``ops``.
+        is_unlisted: whether it is unlisted, from its schema.
         fuses: whether it replaces others.
     """
 

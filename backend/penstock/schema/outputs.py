@@ -38,7 +38,7 @@ def allocate_batch(
         spec: its type and layout.
         device: ``cpu`` or ``gpu``.
         pool: the source of CPU memory; None: the system.
-        destination: where the batch goes if it is on the CPU and fits there; None: nowhere in particular.
+        destination: the buffer for the batch if it is on the CPU and fits there; None: none in particular.
     """
     if not shapes:
         kind = TensorListCPU if device == "cpu" else TensorListGPU

@@ -16,7 +16,7 @@ def opencv_reference(doc: str) -> Argument:
     """Return the argument.
 
     Args:
-        doc: what OpenCV computes, and from what.
+        doc: the description of what OpenCV computes, and from what.
     """
     return Argument(
         "reference",

@@ -44,7 +44,7 @@ class Allowance(Protocol):
             workspace: the operator's workspace.
             shapes: each output's shapes, for each sample.
             specs: each output's specs.
-            working: for each sample, the bytes that computing it takes besides; empty: next to none.
+            working: for each sample, the bytes of scratch memory that computing it takes; empty: next to none.
         """
 
     def claim(self, workspace: Workspace, size: int) -> None:
@@ -70,17 +70,17 @@ class Workspace(Generic[State, Plan, Plans]):
         num_threads: the number of threads that share a batch, the calling one included.
         cores: the cores to which these are bound, in turn; None: to none.
         iteration: index of the batch since the pipeline was built.
-        positions: of the samples in the pipeline's batch, if conditionals have split it; else None.
+        positions: the positions of the samples in the pipeline's batch, if conditionals have split it; else None.
         kind: key shared by batches with the same launches; None: unknown.
-        owners: for a batch of frames, the index of each frame's sequence in its batch; else None.
+        owners: the index of each frame's sequence in its batch, for a batch of frames; else None.
         state: left by ``describe`` for the later steps.
         plans: returned by ``infer_batch``, with a row for each :attr:`live` sample; with ``plans_by_shape``, only the
             samples have their plans.
         begun: left by ``Operator.begin`` for the run; None if nothing was begun.
         decoding: limits for decoding encoded data, and where to decode.
-        destinations: for outputs on the CPU, by number: where their batches go.
-        sequences: for a batch of frames, the workspace of their sequences; else None.
-        allowance: what the batch may take of memory; None: anything.
+        destinations: the buffers for outputs on the CPU, by number.
+        sequences: the workspace of the sequences, for a batch of their frames; else None.
+        allowance: the memory limit of the batch; None: no limit.
         is_allowed: its outputs are noted in the allowance.
         admitted: its :meth:`kinds`, if the operator has found them to be those of an earlier batch; else None.
         transient: the outputs are never allocated for all samples at once, but for one on each thread.
@@ -134,7 +134,7 @@ class Workspace(Generic[State, Plan, Plans]):
         """Return an uninitialized batch on the operator's device.
 
         Args:
-            output: which of the operator's outputs it will be, if it will be one as it is.
+            output: the number of the operator's output that it becomes unchanged, if it does.
         """
         if shapes and self.allowance is not None and not self.is_allowed:
             self.allowance.claim(self, sum(map(math.prod, shapes)) * element_size(spec.dtype))

@@ -11,7 +11,7 @@ def to_dot(graph: Graph, show_tensors: bool = False, use_colors: bool = False) -
     """Return the graph in Graphviz's language.
 
     Args:
-        graph: what to draw.
+        graph: the graph to draw.
         show_tensors: draws a node for each batch between operators.
         use_colors: colour nodes by device.
     """

@@ -104,7 +104,7 @@ class PipelineDef:
 
     Attributes:
         num_threads: CPU threads; -1 if the pipeline had none set.
-        operators: in topological order.
+        operators: the operators in topological order.
         legacy_inputs: names of external inputs, in files of very old versions only.
         device_id: ordinal of the GPU; negative: none or unspecified.
         executor_type: bits: 1 pipelined, 2 asynchronous, 4 separated queues, 8 dynamic.

@@ -33,7 +33,7 @@ class Accounts:
 
     Args:
         model, version: the model and version that it accounts for.
-        settings: what to log.
+        settings: the logging settings.
 
     Attributes:
         model, version: the same.

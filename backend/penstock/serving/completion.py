@@ -40,7 +40,7 @@ class TensorConfiguration:
 
     Attributes:
         name: the name that clients see.
-        data_type: in the configuration, e.g. ``TYPE_FP32``.
+        data_type: the type in the configuration, e.g. ``TYPE_FP32``.
         dims: extents without the batch dimension, -1 for variable ones.
         ragged: requests of different sizes may share a batch.
     """

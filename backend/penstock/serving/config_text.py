@@ -123,7 +123,7 @@ class _Field:
     Attributes:
         name: the field's name.
         start: the position of its name, or of the message's opening bracket.
-        value: where its value begins.
+        value: the offset at which its value begins.
         end: the position after its value.
     """
 

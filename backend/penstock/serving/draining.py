@@ -36,7 +36,7 @@ class ReadinessSwitch:
     """Ends the readiness of a server: Triton is not ready if a model could not be loaded, so it gets one that cannot.
 
     Args:
-        folder: for a repository of that model, and for the model until it is needed.
+        folder: the folder for a repository with that model, which holds the model until it is needed.
 
     Attributes:
         repository: one more repository for Triton, which is empty until then.

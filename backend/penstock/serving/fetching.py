@@ -75,9 +75,9 @@ class Fetcher:
     """Fetches files.
 
     Attributes:
-        hosts: which are allowed, as :func:`allows` takes them.
+        hosts: the allowed hosts, as :func:`allows` takes them.
         max_bytes: the largest size of a file, in bytes; None: any.
-        seconds: for all of a fetch, from looking up the host to the last byte; None: any.
+        seconds: the time limit of a fetch, from looking up the host to the last byte; None: none.
         accepts_address: whether a connection may go to an IP address.
         resolve: the addresses of a host.
         tls: the settings of encrypted connections.

@@ -45,7 +45,7 @@ class Liveness:
         server: the server that is supervised; it has answered already.
         report: called when it is ended.
         ending: set when the supervision ends.
-        silent_seconds: after which it is ended.
+        silent_seconds: the seconds without an answer after which it is ended.
     """
 
     def __init__(

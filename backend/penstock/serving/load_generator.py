@@ -106,7 +106,7 @@ class LoadGenerator:
         Args:
             address: host:port of the server's HTTP.
             model: its name.
-            seconds: after which no request is sent any more.
+            seconds: the seconds after which no request is sent any more.
         """
         # By this time, all processes have started and wait to begin together.
         start = time.time() + 0.05

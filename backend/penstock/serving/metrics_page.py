@@ -90,7 +90,7 @@ class MetricsWriter:
     """Writes a model's counts to the page, a quarter of a second after they change.
 
     Args:
-        page: to write to.
+        page: the page to write to.
         tally: the counts.
     """
 

@@ -27,7 +27,7 @@ class Mirrors:
     """Mirrors of repositories, updated in a thread until they are closed.
 
     Args:
-        repositories: what to mirror.
+        repositories: the repositories to mirror.
         folder: the folder for the mirrors.
         amendments: applied in order to each configuration.
     """

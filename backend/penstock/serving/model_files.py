@@ -38,7 +38,7 @@ class ModelFolder:
         version: e.g. ``model_repository/preprocess/1``.
         named: ``default_model_filename`` of the model's configuration, or empty.
         allowed_modules: modules from which Python operators of saved pipelines may be loaded.
-        allowed_paths: what pipelines may read outside the model's own folder: folders, and prefixes of remote paths.
+        allowed_paths: folders, and prefixes of remote paths, that pipelines may read outside the model's folder.
         confines_code: the pipelines of Python files, too, may read only that.
         as_dali: ``import nvidia.dali`` in Python files means Penstock.
     """
@@ -71,7 +71,7 @@ class ModelFolder:
         """Return the pipeline, not built yet: from the first file, or from ``dali.py`` if that one holds none.
 
         Args:
-            device: where it will run; passed to Python definitions with an argument ``device``.
+            device: the device on which it will run; passed to Python definitions with an argument ``device``.
             settings: the pipeline's settings; those that are not None override the file's.
 
         Raises:
@@ -113,7 +113,7 @@ def load_pipeline(
     Args:
         path: a Python file with a pipeline marked ``@autoserialize``, or a pipeline saved in either format.
         allowed_modules: modules from which Python operators may be loaded.
-        device: where it will run; passed to Python definitions with an argument ``device``.
+        device: the device on which it will run; passed to Python definitions with an argument ``device``.
         as_dali: ``import nvidia.dali`` in a Python file means Penstock.
         settings: the pipeline's settings; those that are not None override the file's.
 

@@ -64,10 +64,10 @@ class PipelineRunner:
 
         Args:
             batches: the data of each source; other names are ignored.
-            count: of the samples.
+            count: the number of samples.
             watch: observes the run; it may stop it.
-            destinations: where outputs are to be written, by their numbers, if their operators allow it.
-            allowance: what the batch may take of memory.
+            destinations: buffers for outputs, by number, into which they are written if their operators allow it.
+            allowance: the memory limit of the batch.
 
         Raises:
             MixUpError: the outputs are not those of the batch.
@@ -176,7 +176,7 @@ def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, 
         result: the run's result.
         tickets: the tickets of the data that each source was fed.
         sources: those that must have returned all of it.
-        count: of the samples.
+        count: the number of samples.
     """
     for name, ticket in tickets.items():
         returned_ticket = result.taken.get(name)

@@ -89,7 +89,7 @@ class Trial:
     """A successful run of a pipeline on synthetic inputs.
 
     Attributes:
-        outputs: what is known about its outputs.
+        outputs: the known properties of its outputs.
         sample: the inputs of one sample, by name.
     """
 

@@ -60,7 +60,7 @@ class Refusal:
         message: the message for the client.
         operator: the operator that failed, as the user wrote it, e.g. ``penstock.fn.crop``; or empty.
         sample: index of the failing sample in its request, if a sample is at fault.
-        fault: whose it is.
+        fault: who is at fault.
         traceback: an internal error's traceback, for the log.
     """
 

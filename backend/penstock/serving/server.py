@@ -92,7 +92,7 @@ class LocalServer:
         allow_failures: start even if models cannot be loaded; by default that is an error.
         timeout: seconds for the server to become ready.
         log: a file for the server's log; by default a temporary one, removed when it stops.
-        echo: also write the log to standard error.
+        echo: whether to write the log to standard error, too.
         restarts: how often in a row to restart a server that dies at once; None: without limit.
         report: called with what has died and what is done about it; by default this is logged.
         progress: called with what is done while the server starts; by default this is logged.

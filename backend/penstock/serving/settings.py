@@ -294,7 +294,7 @@ def settings_of(config: Mapping[str, object], environment: Mapping[str, str] | N
 
     Args:
         config: the model's configuration.
-        environment: which may hold :data:`SERVER_SETTINGS`; by default the process's.
+        environment: environment variables, which may include :data:`SERVER_SETTINGS`; by default the process's.
 
     Raises:
         ConfigurationError: a value is invalid for its setting, or a model sets what is only the server's.

@@ -16,7 +16,7 @@ class Stub:
     """A process that runs one instance of a model.
 
     Attributes:
-        pid: of the process.
+        pid: the process's number.
         started: when, on the kernel's clock, since pids are reused.
         instance: Triton's name of the instance, e.g. ``resize_0_1``.
         model_file: the file it runs, ``<repository>/<model>/<version>/model.py``.
@@ -68,7 +68,7 @@ class Stubs:
 
     Args:
         server: its process.
-        records: where the stubs' launcher records each one that it starts.
+        records: the folder in which the stubs' launcher records each one that it starts.
     """
 
     def __init__(self, server: int, records: Path | None = None) -> None:

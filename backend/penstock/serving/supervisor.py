@@ -102,7 +102,7 @@ class Supervisor:
         report: called with what has happened and what is done about it, one line at a time, from several threads.
         restarts: how often in a row to restart a server that dies at once; None: without limit.
         poll_interval: seconds between scans for changed models; None: models do not follow their files.
-        silent_seconds: after which a server that does not answer is ended, and started again.
+        silent_seconds: the seconds without an answer after which the server is ended, and restarted.
     """
 
     def __init__(
@@ -263,8 +263,8 @@ class _Models:
 
         Args:
             model: its name.
-            parameters: as clients gave them.
-            reason: what to report.
+            parameters: the parameters that clients sent.
+            reason: the reason to report.
         """
         self._report(reason)
         deaths = self._deaths.setdefault(model, _Deaths())

@@ -35,7 +35,7 @@ class TritonProcess:
         command: the command line.
         variables: the environment variables.
         log: the file that its log is appended to.
-        echo: also write the log to standard error.
+        echo: whether to write the log to standard error, too.
         shared_memory: the prefix of the shared memory of its stubs, to find it when they are gone.
         stub_records: the folder where the stubs' launcher records each one that it starts.
         observe: called with each line of the log, in another thread.

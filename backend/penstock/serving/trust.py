@@ -44,7 +44,7 @@ def check_trust(config: ModelConfig, version_folder: Path, original: Path, setti
     Args:
         config: the model's configuration, from Triton: it may differ from the folder's if a client loaded the model
             with another one.
-        version_folder: as Triton passes it.
+        version_folder: the version's folder, as Triton passes it.
         original: the same in its repository, if the former is in a mirror.
         settings: the model's settings.
     """

@@ -69,7 +69,7 @@ class ServingSettings:
 
         Args:
             text: protobuf's text format.
-            kind: of the instances, such as ``"KIND_CPU"``.
+            kind: the kind of the instances, such as ``"KIND_CPU"``.
             gpus: the GPUs that the instances are bound to; empty for all, or none.
         """
         text = without_field(text, "instance_group")
@@ -102,7 +102,7 @@ class Tuner:
         control: controls a server in explicit mode, which has loaded the model.
         address: host:port of its HTTP.
         model: its name.
-        requests: that clients send; see :meth:`answered`.
+        requests: the requests that clients send; see :meth:`answered`.
         clients: how many send requests at once.
         seconds: the seconds for which each setting is measured.
         max_p99: the longest latency, in seconds, that 99 % of the answers may take; None for any.

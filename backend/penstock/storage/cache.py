@@ -85,7 +85,7 @@ class Cache:
 
         Args:
             path: the object's path.
-            start, count: which bytes.
+            start, count: the first byte, and the number of bytes.
             fetch: fetches them.
             ask: returns what the store reports about the object; its errors, such as FileNotFoundError, are raised.
         """

@@ -74,8 +74,8 @@ class TensorList:
     Attributes:
         shapes: the samples' shapes.
         source_infos: the source of each sample (a file's path and the like), or empty.
-        positions: of the samples in the pipeline's batch, ascending, if conditionals have split it, or if the samples are
-            parts of its samples; otherwise None.
+        positions: the positions of the samples in the pipeline's batch, ascending, if conditionals have split it, or if
+            the samples are parts of its samples; otherwise None.
     """
 
     device_type: ClassVar[str]

@@ -32,7 +32,7 @@ def batch_html(heading: str, samples: Sequence[np.ndarray], layout: str, count: 
         heading: one line about the batch.
         samples: the first ones, shown as far as there is room.
         layout: a sample's layout, or empty.
-        count: of all samples.
+        count: the number of all samples.
         edge: the longest side of a picture, in pixels.
     """
     shown = samples[:MAX_SHOWN]

@@ -125,7 +125,7 @@ class PinnedPool(HostPool):
     A block is free when nothing refers to it, copies in flight included.
 
     Args:
-        device_id: of the GPU; None: the one that is current when memory is taken.
+        device_id: the GPU's number; None: the one that is current when memory is taken.
         limit: the largest number of free bytes to keep; more is returned to the system.
         max_bytes: the largest number of bytes to lock, free or in use; None: any.
     """

@@ -16,7 +16,7 @@ def flat_arrays(objects: Sequence[object]) -> tuple[np.ndarray, np.ndarray] | No
     """Return the addresses and lengths, int64, of contiguous NumPy arrays of one dimension and one type; None if one is not.
 
     Args:
-        objects: at least one, of any types. Something else must keep them.
+        objects: at least one, of any types. The caller must keep them alive.
     """
     arrays = [item for item in objects if type(item) is np.ndarray]
     if len(arrays) < len(objects):

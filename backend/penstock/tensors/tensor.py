@@ -88,7 +88,7 @@ class Tensor:
         Args:
             array: the data.
             layout: one letter per dimension, or empty.
-            source_info: where the sample came from, e.g. a file's path.
+            source_info: the source of the sample, e.g. a file's path.
             dtype: the type, if it is not the array's.
         """
         self = cls.__new__(cls)

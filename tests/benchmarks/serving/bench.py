@@ -71,9 +71,9 @@ class Candidate:
     """One way to do the work.
 
     Attributes:
-        name: as the table calls it.
-        model: as the server calls it.
-        rounds: what was measured, by number of clients: the load's result and the server's processor seconds.
+        name: the name in the table.
+        model: the name in the server.
+        rounds: the measurements by number of clients: the load's result and the server's processor seconds.
     """
 
     name: str

@@ -24,7 +24,7 @@ def http_request(
     """Return an inference request with binary tensors, ready to be sent.
 
     Args:
-        model: which to ask.
+        model: the model that requests go to.
         tensor: name, datatype and shape of the input, and parameters, if it does not come as ``data``.
         data: the input's binary content.
         output: the name of the output that is wanted.
@@ -61,7 +61,7 @@ def image_requests_in_shared_memory(
 
     Args:
         address: host:port of HTTP.
-        model: which to ask.
+        model: the model that requests go to.
         images: encoded.
         answer: bytes of an answer.
     """

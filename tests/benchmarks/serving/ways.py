@@ -82,9 +82,9 @@ class Case:
     """A kind of requests.
 
     Attributes:
-        name: as the table calls it.
-        model: who is asked.
-        requests: what is sent, in turn.
+        name: the name in the table.
+        model: the model that requests go to.
+        requests: the requests to send, in turn.
         clients: how many are in flight.
         images: sent and answered by way of shared memory, in place of ``requests``.
         rates, costs, medians: requests/s, processor milliseconds per request and p50 in milliseconds, of each round, by

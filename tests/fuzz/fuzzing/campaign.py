@@ -53,7 +53,7 @@ class Summary:
     Attributes:
         done: cases that were run.
         seconds: the time that it took, with all preparations.
-        counts: of formats and kinds of outcomes.
+        counts: the number of cases by format and kind of outcome.
         failures: some cases of each distinct failure.
     """
 
@@ -95,7 +95,7 @@ class Campaign:
     """Runs cases in processes that are watched: one that dies, hangs or grows is ended, and its cases are run one by one.
 
     Args:
-        seed: of all random choices.
+        seed: the seed of all random choices.
         formats: those that are fuzzed; empty: all.
         settings: the pipelines' settings.
         bounds: the limits of a case.
@@ -127,7 +127,7 @@ class Campaign:
 
         Args:
             processes: how many run at a time.
-            seconds: after which nothing new is started; 0: no limit.
+            seconds: the seconds after which nothing new is started; 0: no limit.
             tell: called with what is known so far, now and then.
         """
         started = time.monotonic()

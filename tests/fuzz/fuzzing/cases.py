@@ -41,8 +41,8 @@ class Cases:
     """The cases of a campaign.
 
     Args:
-        seeds: what is mutated.
-        seed: of all random choices.
+        seeds: the files to mutate.
+        seed: the seed of all random choices.
         formats: those that are fuzzed; empty: all.
     """
 

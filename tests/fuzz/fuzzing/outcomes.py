@@ -38,7 +38,7 @@ def of_error(error: BaseException, os_errors: bool = False) -> Outcome:
     """Return the outcome for a sample that failed.
 
     Args:
-        os_errors: what the operating system says of files is an answer.
+        os_errors: whether an error of the operating system about files counts as an answer.
     """
     cause: BaseException = error
     while isinstance(cause, OperatorError) and not isinstance(cause.__cause__, (RaisedAt, type(None))):

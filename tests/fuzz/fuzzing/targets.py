@@ -33,7 +33,7 @@ class Target:
 
     Attributes:
         name: the target's name.
-        formats: what is fed.
+        formats: the formats that it is fed.
         define: a function from the input to the outputs.
         files_per_run: mutated files in a batch.
         outputs_vary: good files come out differently from run to run; only that they come out is looked at.

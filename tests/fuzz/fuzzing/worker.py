@@ -37,7 +37,7 @@ class Report(NamedTuple):
     """The outcome of a job.
 
     Attributes:
-        counts: of formats and kinds of outcomes.
+        counts: the number of cases by format and kind of outcome.
         bad: number, format and outcome of each case that should not have come out so.
         peak: bytes that the process held at most.
     """

@@ -39,10 +39,10 @@ class PngKind(NamedTuple):
     """The properties of a file to make.
 
     Attributes:
-        colour_type, bits: as the specification numbers them.
+        colour_type, bits: the specification's numbers.
         height, width: the height and width of the image.
         filters: the filters of the rows, repeated cyclically.
-        interlaced: in seven passes.
+        interlaced: whether it is stored in seven passes.
         parts: IDAT chunks that share the data.
         before: chunks between the header, or the palette, and the data.
         after: chunks between the data and the end.

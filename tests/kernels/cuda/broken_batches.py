@@ -118,7 +118,7 @@ def check_broken_batches(device_id: int, gpu_memory: Callable[[], int], batches:
     """Run batches; the broken images' errors, the other images and the memory that is kept must all be right.
 
     Args:
-        device_id: of the GPU.
+        device_id: the GPU's number.
         gpu_memory: bytes that are taken of its memory.
         batches: how many to run.
     """

@@ -25,12 +25,12 @@ def write_network(
     """Write a network and return its file.
 
     Args:
-        nodes: as (operation, inputs, outputs).
+        nodes: tuples of (operation, inputs, outputs).
         inputs, outputs: their dimensions, by name.
         constants: the constants by name.
         types: the types of inputs and outputs that are not FLOAT, by name.
         name: the file's name.
-        folder: where to write it.
+        folder: the folder to write it to.
         attributes: the attributes of all nodes.
     """
     from onnx import TensorProto, helper, numpy_helper

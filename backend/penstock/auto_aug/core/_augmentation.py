@@ -141,7 +141,7 @@ class Augmentation:
 
         Args:
             data: the samples.
-            magnitude_bin: which of the magnitudes: a number, a node of INT32, or a :func:`signed_bin`.
+            magnitude_bin: the bin of the magnitude: a number, a node of INT32, or a :func:`signed_bin`.
             num_magnitude_bins: how many magnitudes the range is divided into.
             kwargs: the keyword arguments for the operation; those that it does not accept are ignored.
 

@@ -17,7 +17,7 @@ class ShmMessageDesc:
         worker_id: -2**31 to 2**31 - 1, as `shm_chunk_id`.
         shm_chunk_id: the number of the shared-memory chunk.
         shm_capacity: the memory's size; not negative, as the others.
-        offset: where in the memory.
+        offset: the offset in the memory, in bytes.
         num_bytes: how many.
     """
 

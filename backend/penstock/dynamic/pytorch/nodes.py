@@ -101,7 +101,7 @@ class DictMapper(_Following):
     Args:
         source: a node of dictionaries.
         map_fn: a function from a tensor or batch to another one.
-        key: of the value.
+        key: the key of the value.
     """
 
     def __init__(self, source: Given, map_fn: Callable[[Given], Tensor | Batch], key: str = "data") -> None:

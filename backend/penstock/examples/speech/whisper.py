@@ -40,8 +40,8 @@ class Decoding(NamedTuple):
         start: begins each text.
         no_timestamps: follows it, and asks for text alone.
         end: ends each text.
-        suppressed: are never produced.
-        suppressed_first: are not produced as the first token of a text.
+        suppressed: the tokens that are never produced.
+        suppressed_first: the tokens that are not produced first in a text.
     """
 
     start: int

@@ -57,9 +57,9 @@ class _Job(NamedTuple):
     """A kernel to compile.
 
     Attributes:
-        signature: which, and for which types.
+        signature: the kernel, and the types it is compiled for.
         digest: its sources' digest.
-        key: of all that the object depends on.
+        key: a digest of all that the object depends on.
         folder: the folder for object files.
         target: the processor.
     """

@@ -36,7 +36,7 @@ def build_cuda(kernels: Iterable[CudaKernel], archive: Path, threads: int = 2) -
     """Compile the kernels that an archive lacks, and leave out what is in it besides.
 
     Args:
-        kernels: which.
+        kernels: the kernels to compile.
         archive: its file.
         threads: the number of threads that compile at once; NVRTC does not hold the interpreter's lock.
 

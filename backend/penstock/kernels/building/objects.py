@@ -46,7 +46,7 @@ class CompiledObject(NamedTuple):
     """A kernel as an object for a linker.
 
     Attributes:
-        data: in the system's format.
+        data: the object file, in the system's format.
         results: the type of its results, as text.
     """
 
@@ -129,7 +129,7 @@ def compile_object(signature: Signature, symbol: str, target: Target) -> Compile
     """Compile a kernel for a target.
 
     Args:
-        signature: which, and for which types.
+        signature: the kernel, and the types to compile it for.
         symbol: the name of the function in the object, the only one that it defines for others.
         target: the same in all calls of a process.
 

@@ -44,7 +44,7 @@ def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recordin
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,).
-        decoding: where to decode.
+        decoding: the process that decodes.
 
     Raises:
         CorruptRecordingError: it is not a recording, or damaged.

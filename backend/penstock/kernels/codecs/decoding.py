@@ -20,7 +20,7 @@ class Decoding:
     """A pipeline's settings for decoding.
 
     Attributes:
-        limits: on what one sample may decode to.
+        limits: the limits on what one sample may decode to.
         isolate: which formats are decoded in worker processes: ``none``, ``all``, or those whose decoders are not
             trusted (``auto``).
         pool: the worker processes; None if there are none.

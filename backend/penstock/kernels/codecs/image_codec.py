@@ -71,7 +71,7 @@ def decode(
         adjust_orientation: rotate the image as its EXIF data says.
         fast_idct: a faster, less accurate inverse DCT for JPEG.
         region: the region, in rows and columns of the upright image; None: the whole image.
-        decoding: where to decode; as for reading the header.
+        decoding: the process that decodes, as for reading the header.
         smooth: chroma of JPEGs is smoothed where it is halved; otherwise samples are repeated.
 
     Raises:
@@ -298,8 +298,8 @@ def decode_jpegs_for(
         scales: each is decoded at one out of this many rows and columns; int64.
         regions: anchors and extents (H, W) in the image at its scale, in rows.
         targets: addresses of the results.
-        work: what each thread does, with a ``Files``, how many scans they may have, how many were taken, which were decoded, and
-            a ``Bench``.
+        work: the function that each thread runs, with a ``Files``, the limit on scans, the counter of taken files, the
+            flags of decoded files, and a ``Bench``.
     """
     from penstock.kernels.cpu.jpeg.files import Files
 

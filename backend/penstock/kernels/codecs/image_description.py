@@ -111,8 +111,8 @@ class ImageHeader(NamedTuple):
 
     Attributes:
         format: ``jpeg``, ``png``, ``tiff`` ..., the name in nvImageCodec or Pillow in lower case.
-        height, width: as stored, before the orientation is applied.
-        channels: as stored.
+        height, width: the extents as stored, before the orientation is applied.
+        channels: the number of channels, as stored.
         orientation: how the image is made upright.
         cmyk: the stored channels are CMYK.
         by_pillow: Pillow reads it, and nvImageCodec does not.

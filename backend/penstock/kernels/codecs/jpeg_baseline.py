@@ -175,8 +175,8 @@ def on_all_threads(
     """Make threads work on the files of a batch, each of which takes the next one without asking Python.
 
     Args:
-        work: what a thread does, from how many files were taken (int64 of shape (1,)), which were decoded, to be set, and a
-            ``Bench`` of the thread's.
+        work: the function that a thread runs, with the counter of taken files (int64 of shape (1,)), the flags of
+            decoded files, which it sets, and the thread's ``Bench``.
         files: a ``Files``, with those to decode.
         parallel: runs a task on all threads, which are ``num_threads``.
 

@@ -39,7 +39,7 @@ class JpegDecoder:
 
     Args:
         channels: the pixels' channels; with one, they are luma.
-        reverse: in BGR order.
+        reverse: whether the pixels are in BGR order.
         smooth: chroma is smoothed, as libjpeg-turbo does unless it is told otherwise.
         threads: the largest number of threads that gather at a time.
 
@@ -100,7 +100,7 @@ class JpegDecoder:
             windows: top, left, height and width of what is decoded of each image that is taken, as stored.
             targets: the addresses of their pixels, whose memory is taken in the order of ``stream``; or what is done with them,
                 of all images, while they are in memory that is soon others'.
-            stream: in whose order to decode.
+            stream: the stream in whose order to decode.
             keep: object to keep alive until all kernels are launched: the owner of the targets.
             after: a stream whose work by then comes first: it may use memory that the batch has now.
         """
@@ -127,7 +127,7 @@ class JpegBatch:
     """A batch in flight, of images that are taken; the arguments are those of :meth:`JpegDecoder.begin`.
 
     Attributes:
-        work: what threads do until all kernels are launched.
+        work: the function that threads run until all kernels are launched.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ class Feature:
     Attributes:
         kind: 0: int64, 1: string (bytes), 2: float32.
         shape: the shape of a feature of fixed length; None for one of variable length.
-        default_value: for a feature that the record lacks.
+        default_value: the value where the record lacks the feature.
         partial_shape: trailing extents of a feature of variable length.
     """
 

@@ -54,7 +54,7 @@ def decode_as_pillow(
         encoded: a file that was decoded before, so that its header is valid and its size allowed.
         output: uint8 of shape (H, W, 3), the size of the image.
         conversion: how RGB is made of it.
-        decoding: where to decode.
+        decoding: the process that decodes.
 
     Returns:
         False, with the output undefined, if the image is none of these, or has another size.

@@ -168,7 +168,7 @@ class Video:
 
         Args:
             source: the file's path, or its contents.
-            limits: to apply.
+            limits: the limits to apply.
             index: the file's index, if it is known.
             device: number of the GPU, the current one, whose video engine decodes what it can; None: the CPU does.
 

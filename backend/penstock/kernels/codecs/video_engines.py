@@ -62,7 +62,7 @@ def engine_decoder(av: ModuleType, kind: DecoderKind) -> VideoCodecContext | Non
 
     Args:
         av: PyAV.
-        kind: what it is for; the GPU is the current one.
+        kind: the kind of decoder; for the GPU, the current device.
     """
     # A thread has a current device before it has a context, which its first work on the device makes. FFmpeg would find none.
     require_cupy("decoding of videos").cuda.runtime.memGetInfo()

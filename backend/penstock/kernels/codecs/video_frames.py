@@ -19,7 +19,7 @@ def frames_at(times: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
     Args:
         times: when frames are shown, in seconds, ascending: float64.
-        wanted: in seconds: float64.
+        wanted: the wanted times in seconds: float64.
 
     >>> frames_at(np.array([0.0, 0.5, 2.0]), np.array([0.4, 0.5, 1.9, 7.0])).tolist()
     [0, 1, 1, 2]
@@ -33,7 +33,7 @@ def frames_at_rate(times: np.ndarray, rate: float) -> np.ndarray:
 
     Args:
         times: as for :func:`frames_at`.
-        rate: in frames per second.
+        rate: the frame rate, in frames per second.
 
     >>> frames_at_rate(np.arange(4) / 30, 15).tolist()
     [0, 2]

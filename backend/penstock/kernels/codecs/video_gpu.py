@@ -93,8 +93,8 @@ def fill_on_gpu(
         video: opened for this device, or in a worker process.
         frames: their numbers, as returned by ``padded``.
         fill: colour of frames outside the video.
-        output: of shape (n, H, W, C), uint8 or float32.
-        image_type: of :data:`penstock.kernels.codecs.video_pixels.IMAGE_TYPES`.
+        output: the array to fill, of shape (n, H, W, C), uint8 or float32.
+        image_type: one of :data:`penstock.kernels.codecs.video_pixels.IMAGE_TYPES`.
         factor: the factor for values of float32.
     """
     inside, outside = sides(frames)

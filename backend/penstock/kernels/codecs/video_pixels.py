@@ -114,8 +114,8 @@ def write_pixels(frame: VideoFrame, image_type: DALIImageType, output: np.ndarra
     Planes of halved chroma are converted by BT.601 whatever the file says, as DALI does; FFmpeg converts other frames.
 
     Args:
-        frame: as decoded.
-        image_type: of :data:`IMAGE_TYPES`. YCbCr is in studio range.
+        frame: the frame as decoded.
+        image_type: one of :data:`IMAGE_TYPES`. YCbCr is in studio range.
         output: filled; uint8 of shape (H, W, C), contiguous.
     """
     if not has_halved_planes(frame):

@@ -22,7 +22,7 @@ class SoundFormat(NamedTuple):
     """The sound of a video.
 
     Attributes:
-        rate: in Hz.
+        rate: the sampling rate, in Hz.
         channels: how many.
     """
 

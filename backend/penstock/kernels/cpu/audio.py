@@ -244,7 +244,7 @@ def resample(source: np.ndarray, scale: float, lobes: int, phases: np.ndarray, o
         source: float32 values.
         scale: input samples per output sample.
         lobes: the number of lobes on each side.
-        phases: of :func:`sinc_phases` for the same number of lobes.
+        phases: from :func:`sinc_phases`, for the same number of lobes.
         out: float32 with the same number of channels.
     """
     count, channels = source.shape

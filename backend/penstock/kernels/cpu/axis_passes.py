@@ -195,7 +195,7 @@ def read_span(
         singles, wholes: the description of the axis's pass.
         kind: its filter.
         is_width: whether it is the last axis.
-        first, count: of the output positions, of which there is one at least.
+        first, count: the first of the output positions to compute, and their number, at least one.
     """
     low, high, last = wholes[LOW], wholes[HIGH], first + count - 1
     if kind != NEAREST:

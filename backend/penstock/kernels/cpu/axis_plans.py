@@ -141,8 +141,8 @@ def fill_axis_plans(
         relative: regions are given as fractions of the input's extents.
         subpixel: adjust the region to keep the true scale when an extent is rounded.
         rounding: how extents are made integers.
-        alignment: for each axis, the point of the region that stays fixed when it is adjusted; one row for each image,
-            or one for all.
+        alignment: for each axis, the point of the region that stays fixed when the region is adjusted; one row for each
+            image, or one for all.
         keeps_empty: whether empty axes stay empty.
         starts, ends: output: the region that the output covers.
         rounded: output: the output's extents.

@@ -105,7 +105,7 @@ def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Seq
     Args:
         arrays: arrays of any types.
         sizes: the sizes in bytes.
-        offsets: where in the memory each of them goes.
+        offsets: the offset of each of them in the memory.
         target: the memory's address.
     """
     sources = addresses(list(arrays))

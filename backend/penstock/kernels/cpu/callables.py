@@ -30,8 +30,8 @@ class Compiled:
     """A function that is compiled.
 
     Args:
-        function: in Python.
-        options: as numba's.
+        function: the Python function.
+        options: numba's options.
 
     Attributes:
         py_func: the function in Python.

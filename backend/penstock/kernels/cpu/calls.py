@@ -42,7 +42,7 @@ class Caller:
 
     Args:
         name: the kernel's name, for errors.
-        miss: is called with the arguments if nothing fits them, and may add what does.
+        miss: a function that is called with the arguments if nothing fits them; it may add what does.
 
     Attributes:
         call: the function that does it.
@@ -58,7 +58,7 @@ class Caller:
         Args:
             count: how many arguments there are.
             arguments: recognizes them.
-            code: what is called; a function of Python gets the same arguments.
+            code: the compiled code to call; a Python function gets the same arguments.
             keeps_gil: while the kernel runs.
 
         Raises:

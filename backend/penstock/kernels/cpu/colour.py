@@ -114,8 +114,8 @@ def linear_records(
     kernel.
 
     Args:
-        matrices: of shape (images, 1, 1), factors for all channels, or (images, 3, 3).
-        offsets: of shape (images, 1) or (images, 3).
+        matrices: an array of shape (images, 1, 1), factors for all channels, or (images, 3, 3).
+        offsets: an array of shape (images, 1) or (images, 3).
         source, target: types of elements; not float16.
     """
     count, size, _ = matrices.shape

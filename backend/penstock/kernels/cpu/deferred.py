@@ -134,7 +134,7 @@ def overload(function: Callable[..., object], **options: object) -> Callable[[F]
 
     Args:
         function: the function that kernels call.
-        options: as numba's.
+        options: numba's options.
     """
 
     def declared(choose: F) -> F:

@@ -551,7 +551,7 @@ class Transform(NamedTuple):
     Attributes:
         window: multiplied by one half, and padded with zeros to at least 8 elements.
         length: the window's length.
-        step: from one frame to the next.
+        step: the distance from the start of a frame to that of the next.
         start: the position of the first frame's first sample.
         reflect: pad the signal by reflection; otherwise with zeros.
         magnitude: return magnitudes rather than their squares.
@@ -572,9 +572,9 @@ def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: boo
 
     Args:
         window: float32.
-        step: from one frame to the next.
+        step: the distance from the start of a frame to that of the next.
         start: the position of the first frame's first sample.
-        nfft: at least the window's size.
+        nfft: the size of the transform, at least the window's.
         reflect: pad the signal by reflection; otherwise with zeros.
         magnitude: return magnitudes rather than their squares.
     """

@@ -277,7 +277,7 @@ def _split_weights(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return the bytes of weights, four in a number: of each four the high ones, then the low ones; contiguous.
 
     Args:
-        weights: of shape (outputs, taps).
+        weights: an array of shape (outputs, taps).
         places: the position of the first weight of each output within its group of four.
     """
     count, taps = weights.shape
@@ -372,7 +372,7 @@ def _resample_both(
     """Do both passes, the horizontal one first.
 
     Args:
-        between: what the first pass makes of the rows that are read.
+        between: the results of the first pass for the rows that are read.
     """
     first = row_starts.min()
     sum_columns(rows[first : first + between.shape[0]], channels, starts, weights, bits, between)
@@ -395,7 +395,7 @@ def resample_image(
         source: contiguous, of shape (H, W, C), of uint8.
         vertical, horizontal: filters of the axes, or of a window of them; their weights are integers.
         target: contiguous, of shape (h, w, C), of uint8.
-        columns_first: do the horizontal pass first.
+        columns_first: whether to do the horizontal pass first.
     """
     rows, channels = source.reshape(source.shape[0], -1), source.shape[2]
     lines = target.reshape(target.shape[0], -1)

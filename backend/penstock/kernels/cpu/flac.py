@@ -296,7 +296,7 @@ def decode_flac(
 
     Args:
         data: the file, and :data:`MARGIN` bytes more: uint8, contiguous.
-        start: where the first frame begins.
+        start: the offset at which the first frame begins.
         bits: the bits of a sample: 16 or 24.
         largest: the samples in the largest block.
         output: filled; (time, channels) of any type.

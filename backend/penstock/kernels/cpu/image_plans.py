@@ -153,7 +153,7 @@ def image_rules(
         antialias: whether filters widen when an axis shrinks.
         wanted, positions, rounding: of the windows in H and W, as in :func:`fill_crops`; a row for all.
         mirrored: whether all rows of pixels are reversed.
-        max_support, copied: as in :func:`plan_tables`.
+        max_support, copied: as for :func:`plan_tables`.
         stacks: as in :func:`plan_stacks`.
 
     Returns:
@@ -193,11 +193,11 @@ def plan_images(
         rules: the rules, from :func:`image_rules`.
         known_filters, rows: as in :func:`plan_tables`.
         stacks: to fill: the shapes of the images as stacks (1, H, W, C), or, if only windows are in memory, of these.
-        cropped: to fill: the sizes of the results (h, w).
+        cropped: an array to fill with the sizes of the results (h, w).
         descriptors, blocks: to fill, as in :func:`plan_stacks`, but for the address of the result, and with what is to be added to that
             of the image or window, which is to be a multiple of 16.
-        windows: to fill: what is read of each image, and will be in memory without the rest: top, left, height and width. Of no rows:
-            images will be in memory whole.
+        windows: an array to fill with the part of each image that is read and alone will be in memory: top, left,
+            height and width. Without rows: images will be in memory whole.
 
     Returns:
         What :func:`plan_tables` returns, and what :func:`plan_stacks` does; zeros if the batch is to be looked

@@ -57,7 +57,7 @@ class _Key(NamedTuple):
         signature: the types of the arguments.
         machine: the processor and its features.
         numba: its version.
-        cells: what the function refers to in those that it is nested in, pickled.
+        cells: the pickled values that the function takes from the functions around it.
         sources: digest of its code, and of all that it refers to.
     """
 

@@ -73,7 +73,7 @@ def warp(
         matrix: 2x3 or 3x3; pixels have their centres at whole numbers.
         inverse_map: whether it maps output to input coordinates.
         kind: the filter.
-        border_name: as :func:`border` takes it.
+        border_name: a name that :func:`border` accepts.
         fill: beyond a constant border: for all channels, or for each.
         target: an array of the source's type.
     """

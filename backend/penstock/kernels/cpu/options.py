@@ -25,7 +25,7 @@ def njit(**options: object) -> Callable[[F], Kernel]:
     types.
 
     Args:
-        options: as numba's.
+        options: numba's options.
     """
     return lambda function: Kernel(function, options)
 
@@ -36,7 +36,7 @@ def cfunc(arguments: str, result: str, **options: object) -> Callable[[F], Callb
     Args:
         arguments: their types, as :mod:`penstock.kernels.cpu.signatures` writes them.
         result: its type.
-        options: as numba's.
+        options: numba's options.
     """
     return lambda function: Callback(function, arguments, result, options)
 

@@ -337,7 +337,8 @@ def compute_recordings(
     """Compute the outputs of recordings, without the GIL.
 
     Args:
-        recordings: of type :data:`~penstock.core.codecs.RECORDING`, none unusual. Someone else has to keep their data.
+        recordings: an array of type :data:`~penstock.core.codecs.RECORDING`, none unusual. The caller must keep their
+            data alive.
         targets: addresses of the outputs, (frames, channels), or (frames,) with ``downmix``.
         lengths: frames of the outputs.
         scales: factors to the sample rates of the outputs; None: none is resampled.

@@ -79,7 +79,7 @@ def antialiased(
         size: the input's size.
         outputs: number of output positions.
         start, scale: the start of the region in the input, and the distance from one output position to the next.
-        number: of the filter.
+        number: the filter's number.
         support: the filter's support, in samples.
     """
     wider = max(scale, 1.0)

@@ -429,7 +429,7 @@ def _resample_lines(
         scratch: memory.
         target: address of the first line.
         target_stride: the distance from a line to the next, in bytes.
-        like: of the output's type.
+        like: a value of the output's type.
     """
     first, _ = _span(columns.starts, columns.weights.shape[1])
     blocks = _blocks(columns.weights, channels, scratch.blocks)
@@ -456,7 +456,7 @@ def _resample_row(
 
     Args:
         flat: the image's values.
-        begin: where the row begins.
+        begin: the offset at which the row begins.
         channels: its pixels' channels.
         columns: the filter, whose columns are ``count``, from ``first`` on.
         blocks: its weights, by :func:`_blocks`.
@@ -543,8 +543,8 @@ def _scratch_elements(
     Args:
         height, width, channels: the height, width and channels of the output.
         taps: the taps of both axes.
-        rows: that are read.
-        columns: in the filters.
+        rows: the rows that are read.
+        columns: the number of columns of the filters.
         columns_first: whether columns are resampled first.
     """
     line = width * channels + _SPARE
@@ -578,7 +578,7 @@ def fill_resamplings(
         shapes: the outputs' shapes.
         first: the dimension of H; that of W follows.
         lanes: the values that DALI rounds together; 0: results are floats.
-        records: of type ``RESAMPLING`` and 0, filled but for ``starts`` and ``weights``.
+        records: an array of type ``RESAMPLING``, 0 except for ``starts`` and ``weights``, which are filled.
 
     Returns:
         The bytes of scratch memory that the largest image takes, and, of either axis, whether all images have the same filter.

@@ -41,7 +41,7 @@ class RowLimits(NamedTuple):
         together: the most elements that are read at once.
         room: the most floats of an input row that a block keeps; a quarter of them with fewer output rows than ``many_rows``.
         many_rows: see there.
-        columns: of a block that refills its row.
+        columns: the number of columns of a block that refills its row.
     """
 
     together: int
@@ -57,7 +57,7 @@ class StackRules(NamedTuple):
         channels: the results' channels; 0: as many as the sources have.
         planar: whether results are stored as CHW.
         normalize: whether they are normalized.
-        shift, fill: of the results.
+        shift, fill: the shift and fill of the results.
         pitch: the elements of an input row that a block keeps which makes a strip; 0: none does.
         threads: the number of threads per block.
         itemsize: the bytes of a source's elements.
@@ -236,7 +236,7 @@ def _plan_rows(
     """Fill the descriptors, and cut rows into segments.
 
     Args:
-        rows: to fill, all but ``normalization``, which is 0.
+        rows: an array to fill, except for ``normalization``, which is 0.
         blocks: to fill: the blocks of each image.
         sources, targets: addresses.
         shapes: the shapes of stacks of images (n, H, W, C), in rows.
@@ -325,7 +325,7 @@ def plan_stacks(
     """Fill the descriptors: in strips of output rows, where that is possible, or else row by row.
 
     Args:
-        rows: to fill, all but ``normalization``, which is 0.
+        rows: an array to fill, except for ``normalization``, which is 0.
         blocks: to fill: the blocks of each image.
         sources, targets: addresses.
         shapes: the shapes of stacks of images (n, H, W, C), in rows.

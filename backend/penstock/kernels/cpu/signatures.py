@@ -104,7 +104,7 @@ class Program(NamedTuple):
     """How `calls.cc` handles values of some types.
 
     Attributes:
-        words: what it does, from int64 to int64.
+        words: an integer expression, from int64 to int64.
         size: words of the values themselves.
         kept: objects whose addresses are among the words.
     """

@@ -729,7 +729,7 @@ def gather_bits(_context: TypingContext, words: types.UniTuple, order: types.Lit
 
     Args:
         words: those for the first half of the lanes, then as many for the second.
-        order: for each lane of a half, the number of its bit in a word, as the bytes of a number, the first one lowest.
+        order: for each lane of a half, the position of its bit in a word, as the bytes of a number, the lowest first.
     """
     vector, levels = vector_types.IntVector(GROUP, 16), words.count // 2
     numbers = list(order.literal_value.to_bytes(GROUP // 2, "little"))

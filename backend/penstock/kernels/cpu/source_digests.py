@@ -47,7 +47,7 @@ def digest_of(function: Function, options: object = None) -> str:
     It is the same in every process of one version of Python, whatever the version of NumPy.
 
     Args:
-        function: in Python.
+        function: the Python function.
         options: its compilation's options.
     """
     found: dict[str, bytes] = {}

@@ -122,7 +122,8 @@ def plan_tables(
     """Fill the descriptors of both axes' tables. If all images are alike along an axis, they share one table.
 
     Args:
-        rows: to fill: the descriptors of the heights' tables, then those of the widths'; room for two per image.
+        rows: an array to fill with the descriptors of the heights' tables, then those of the widths'; room for two per
+            image.
         vertical, horizontal: size_in, size_out, start, end, kinds, first, count and mirrored of `resize_shapes.AxisPlans`.
         antialias: whether to antialias, for both axes.
         filters: ``support``, ``entries`` and ``values`` of each filter; those without entries are triangles.

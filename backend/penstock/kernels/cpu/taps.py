@@ -37,7 +37,7 @@ def fill_taps(
     """Fill a table of taps; those outside ``[0, size)`` are added to those at the edges.
 
     Args:
-        start, step: of the region in the input, and from one output position to the next.
+        start, step: the start of the region in the input, and the distance from one output position to the next.
         first_output: the first output position.
         size: the input's size.
         width: the filter's width, in input samples per unit of its distance.

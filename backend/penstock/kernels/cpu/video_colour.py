@@ -30,7 +30,7 @@ def _upsampled(
     """Upsample one row of a plane of chroma in both directions: each old value lies between two new ones.
 
     Args:
-        plane: of shape (H / 2, W / 2).
+        plane: an array of shape (H / 2, W / 2).
         row: the row of the doubled plane.
         unit: the unit of the plane's values, on a scale to 255.
         scale: the scale of the values about their middle.
@@ -72,7 +72,7 @@ def planes_to_rgb(
 
     Args:
         luma: uint8 or uint16 of shape (H, W), with even sides.
-        u, v: of shape (H / 2, W / 2).
+        u, v: arrays of shape (H / 2, W / 2).
         unit: the values' unit, on a scale to 255: 1 for 8 bits, 1/4 for 10.
         full_range: values are from 0 to 255, not from 16 to 235 (chroma: 240).
         output: filled; uint8 of shape (H, W, 3), contiguous.

@@ -353,7 +353,8 @@ def warp(
         linear: interpolate; otherwise use the nearest pixel.
         fill: outside the source; None: the nearest pixel of its border.
         target: its dtype decides how results are rounded.
-        first_row, first_column: where in the warped image the target begins; the column is a multiple of :data:`TILE`.
+        first_row, first_column: the position in the warped image at which the target begins; the column is a multiple
+            of :data:`TILE`.
     """
     value = np.float32(0 if fill is None else fill)
     like = target.dtype.type(0)

@@ -22,7 +22,7 @@ def fill_crops(
         shapes: the shapes of the samples, one row each.
         wanted: the extent in each dimension, truncated; below 1, or beyond 32 bits: the whole dimension. One row for
             each sample, or one for all.
-        positions: in each dimension, from 0 to 1. One row for each sample, or one for all.
+        positions: relative positions in each dimension, from 0 to 1. One row for each sample, or one for all.
         rounding: how anchors are rounded: an index of :data:`penstock.kernels.windows.ROUNDINGS`.
         anchors, extents: output.
 

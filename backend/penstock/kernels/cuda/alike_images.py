@@ -30,7 +30,7 @@ class AlikeRules(NamedTuple):
 
     Attributes:
         source, target: types of the elements.
-        after: what follows the resizing, without drawn flags.
+        after: the steps after the resizing, without drawn flags.
         record: the record from which images are planned.
     """
 
@@ -47,7 +47,7 @@ class AlikeRules(NamedTuple):
             types: the types of the images' elements, and of the results'.
             channels: the images' channels.
             sizes: how images are resized and cropped.
-            after: what follows the resizing, without drawn flags.
+            after: the steps after the resizing, without drawn flags.
         """
         source, target = types
         copied = 0 if after.normalization is None else len(after.normalization)
@@ -63,10 +63,10 @@ class AlikeImages(NamedTuple):
         shapes: the shapes of the images (H, W, C), in rows.
         tables: the filters' tables.
         stacks: the shapes of the images as stacks, or, if only windows are in memory, of these.
-        windows: what is read of each image, and in memory without the rest: top, left, height and width. Of no rows: images are there
-            whole.
+        windows: the part of each image that is read and alone is in memory: top, left, height and width. Without rows:
+            images are there whole.
         cropped: the sizes of the results.
-        descriptors, blocks, stacked: what resamples the images, but for addresses.
+        descriptors, blocks, stacked: the arguments of the kernels that resample the images, except for addresses.
     """
 
     rules: AlikeRules
@@ -116,10 +116,10 @@ class AlikeImages(NamedTuple):
         """Return what resamples them.
 
         Args:
-            after: what follows the resizing, with drawn flags.
+            after: the steps after the resizing, with drawn flags.
             targets: the addresses of the results, uint64.
             owner: object that keeps their memory alive, if nothing else does.
-            sources: where the images are, whole; None: they, or their windows, come later, to addresses that are multiples of 16.
+            sources: the whole images; None: they, or their windows, come later, at addresses that are multiples of 16.
         """
         rules = self.rules
         if sources is not None and (sources.addresses % _ALIGNMENT).any():

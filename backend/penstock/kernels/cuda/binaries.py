@@ -36,7 +36,7 @@ class Binary(NamedTuple):
     """A compiled kernel.
 
     Attributes:
-        name: in its module.
+        name: its name in the module.
         module: a cubin, or PTX.
     """
 

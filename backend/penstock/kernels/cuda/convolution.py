@@ -69,7 +69,7 @@ class Term:
 
     Attributes:
         scale: its factor in the sum.
-        windows: by axis, float32 and of odd length; an axis without one is not filtered.
+        windows: the windows by axis, float32 and of odd length; an axis without one is not filtered.
     """
 
     scale: float

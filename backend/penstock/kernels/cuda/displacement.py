@@ -24,7 +24,7 @@ class _Displacement(NamedTuple):
         pixels: the target's pixels.
         across, down: used by ``Waves``: offsets in the table of the displacement of each row and of each column.
         displaced: 0 to copy the image unchanged.
-        shift: from the origin of positions to the centre of the first pixel.
+        shift: the offset from the origin of positions to the centre of the first pixel.
         fill: value outside the source.
     """
 

@@ -57,7 +57,7 @@ class BytesResampling:
         source: uint8 of shape (n, H, W, C), on the GPU.
         target: uint8 of shape (n, h, w, C), on the GPU, contiguous.
         vertical, horizontal: filters of integer weights, with any region or mirroring in them.
-        columns_first: do the horizontal pass first.
+        columns_first: whether to do the horizontal pass first.
         translucent: the last channel is how opaque the others are.
     """
 

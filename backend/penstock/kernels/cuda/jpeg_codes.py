@@ -58,12 +58,14 @@ class _CodeTable(NamedTuple):
     """A code table.
 
     Attributes:
-        entries: for each value of the next bits, what they begin with; 0 if there is no code so short.
-        longer: for the values beyond those, without the lowest ``shift`` of 16 bits; 0 if those are needed, too.
-        limits: for each length the first value of 16 bits that is not such a code.
-        offsets: for each length the position of a code's symbol less the code.
+        entries: for each value of the next bits, the entry of the code that they begin with; 0 if there is no code so
+            short.
+        longer: the entries for longer codes, by the first 16 bits without the lowest ``shift``; 0 if those are needed,
+            too.
+        limits: for each length, the first value of 16 bits that is not a code of that length.
+        offsets: for each length, the position of a code's symbol minus the code.
         symbols: the codes' symbols, in order.
-        shift: for ``longer``.
+        shift: the number of bits that ``longer`` leaves out.
     """
 
     entries: Annotated[Sequence[int], Repeated(np.uint16, 1 << _LOOKUP)]
@@ -78,11 +80,12 @@ class _Shared(NamedTuple):
     """Shared memory of a block: with the kernel's own declarations at most 64 KiB, the limit of the smallest GPUs.
 
     Attributes:
-        rows: where threads collect a block of 128 bytes each; before that, what they know of their subsequences.
+        rows: where each thread collects a block of 128 bytes; before that, the state of its subsequences.
         tables: two for DC coefficients, two for AC.
-        factors: for each coefficient, of each component, its place among ``rows`` and, in the upper half, the quantizer.
-        kinds: what must be known about each block of a unit.
-        counts: of subsequences that are to be followed, in this round and in the next.
+        factors: for each coefficient of each component, its position among ``rows`` and, in the upper half, the
+            quantizer.
+        kinds: the kind of each block of a unit.
+        counts: the number of subsequences to decode again, in this round and in the next.
         words: the data.
     """
 

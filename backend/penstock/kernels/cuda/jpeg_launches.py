@@ -116,14 +116,14 @@ class Page:
     """The uploaded data of a batch, except for the images' data.
 
     Args:
-        begin: where it begins in memory, in bytes; a multiple of 16.
+        begin: the offset in memory at which it begins, in bytes; a multiple of 16.
         count: how many images are decoded.
-        following: what they are resampled by, if that is what follows.
+        following: the resampling, if that comes next.
 
     Attributes:
         begin: the same.
-        end: where it ends at the latest.
-        resampling: of what follows; of nothing if nothing does.
+        end: the last offset at which it may end.
+        resampling: the resampling that comes next; empty if none does.
     """
 
     def __init__(self, begin: int, count: int, following: PlannedResampling | None) -> None:

@@ -30,11 +30,11 @@ class _Part(NamedTuple):
     """A component.
 
     Attributes:
-        plane: where its samples begin in the planes, from row to row of which are ``stride``.
-        first: of its blocks in a unit, where there are ``across`` in a row, in ``down`` rows.
+        plane: the offset of its samples in the planes, in which rows are ``stride`` apart.
+        first: the first of its blocks in a unit, where there are ``across`` in a row, in ``down`` rows.
         repeat_across, repeat_down: how many pixels have one sample.
-        smooth_across, smooth_down: they do not have just that.
-        left, top, right, bottom: which of the image's samples are in the plane.
+        smooth_across, smooth_down: whether chroma is interpolated in this direction.
+        left, top, right, bottom: the part of the image's samples that is in the plane.
     """
 
     plane: Int64
@@ -58,9 +58,9 @@ class _JpegImage(NamedTuple):
     Attributes:
         source: its coefficients.
         planes: the samples of its components.
-        target: of shape (height, width, channels).
+        target: an array of shape (height, width, channels).
         quantizers: of its components.
-        left, top, height, width: of the window that is made.
+        left, top, height, width: the window to compute.
         components: the components that it has.
         unit_blocks: blocks of a unit, of which the first ``made`` are needed.
         row_of_units: units of a row of the image.

@@ -54,7 +54,7 @@ class Located:
 
     Attributes:
         address: the first element's address.
-        shape: in elements.
+        shape: the shape, in elements.
         dtype: the elements' dtype.
         owner: object that keeps the memory alive.
     """
@@ -95,7 +95,7 @@ class Places(Sequence[Located]):
 
     Attributes:
         addresses: the first elements' addresses, uint64.
-        shapes: in elements.
+        shapes: the shapes, in elements.
         dtype: the elements' dtype.
         owner: object that keeps the memory alive.
     """
@@ -193,7 +193,7 @@ def scratch(shapes: Sequence[Shape], dtype: DTypeLike, kept: bool = False) -> li
     """Return uninitialized arrays, in one allocation.
 
     Args:
-        kept: they are filled by launches with ``once``, and keep their contents across runs.
+        kept: whether they are filled by launches with ``once``, and keep their contents across runs.
     """
     kind, recorder = np.dtype(dtype), _recording()
     sizes = [math.prod(shape) * kind.itemsize for shape in shapes]
@@ -479,7 +479,7 @@ class PreparedLaunch(NamedTuple):
     """A launch whose host data are to be uploaded with those of others.
 
     Attributes:
-        function, shared: as in :class:`KernelLaunch`.
+        function, shared: as for :class:`KernelLaunch`.
         grid: the number of blocks.
         arguments: scalars, and for an array its number among what is uploaded.
     """

@@ -32,10 +32,10 @@ class _Drawing(NamedTuple):
     Attributes:
         source: the input to which noise is added.
         elements: the target's elements; pixels where the elements of a pixel share a draw.
-        columns: for jitter: pixels in a row.
-        reciprocal: for jitter: 2^64 / number of places, rounded up.
+        columns: the number of pixels in a row, for jitter.
+        reciprocal: 2^64 / number of places, rounded up, for jitter.
         a, b, c, d: parameters of the distribution.
-        planes, channels: for salt and pepper, and for jitter.
+        planes, channels: the number of planes and channels, for salt and pepper, and for jitter.
         values, value_count: offset in the table of the values to pick from, and their number.
         stream: index into the batch's random streams.
     """
@@ -112,7 +112,7 @@ class Sprinkling:
         source, target: arrays on the GPU, of one type.
         stream: index into the batch's random streams.
         view: the arrays as (planes, pixels, channels); all elements of a pixel share a decision.
-        probability, salt_probability: that a pixel is replaced, and that a replaced one becomes salt.
+        probability, salt_probability: the probability that a pixel is replaced, and that a replaced one becomes salt.
         salt, pepper: their values, saturated to the data type.
     """
 

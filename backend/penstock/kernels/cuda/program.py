@@ -125,7 +125,7 @@ class Program:
 
         Args:
             inputs: their base addresses.
-            outputs: what to fill.
+            outputs: the outputs to fill.
             values: gives the arguments that differ from earlier batches.
         """
         scratch = require_cupy().cuda.alloc(self._scratch_bytes) if self._scratch_bytes else None

@@ -68,7 +68,7 @@ class Reduction:
         source, target: arrays on the GPU; the target has the extents of the dimensions that are kept.
         axes: the dimensions to reduce.
         mean: float32 on the GPU, one or one for each output; subtracted before squaring.
-        divisor: what the results are divided by, or None; integer division truncates.
+        divisor: the number to divide results by, or None; integer division truncates.
         epsilon: added before taking the root.
     """
 

@@ -181,7 +181,7 @@ def resample_grouped(
         job_of: makes the job from a sample's plan, source and target; called once for each group of equal samples.
         between: type to round resampled values to before they are normalized, as a separate resize would; None: don't
             round.
-        mirrored: for each sample, int32, whether its rows are reversed; then no target may be empty.
+        mirrored: whether each sample's rows are reversed, int32; then no target may be empty.
     """
     kept = [index for index, target in enumerate(targets) if target.size]
     sources, targets = [sources[i] for i in kept], [targets[i] for i in kept]
@@ -273,7 +273,7 @@ class Normalized(NamedTuple):
         channels: the target's channels; those that the source lacks are filled. None: as many as the source has.
         fill: value of these channels.
         between: type to round resampled values to first; None: don't round.
-        mirrored: for each image, int32, whether its rows are reversed; None: none are.
+        mirrored: whether each image's rows are reversed, int32; None: none are.
     """
 
     planar: bool = False
@@ -301,7 +301,7 @@ def resample_planned(
         targets: addresses of the contiguous targets, uint64.
         dtype: the targets' dtype.
         vertical, horizontal: the plans of both axes, each with at least one output position.
-        after: what follows the resampling.
+        after: the steps after the resampling.
     """
     after = after or Normalized()
     copied = 0 if after.normalization is None else len(after.normalization)
@@ -323,7 +323,7 @@ class ResamplingColumns(NamedTuple):
         kernels: one :data:`RESAMPLING_KERNELS`.
         tables: the descriptors of the filters' tables.
         values: the values of the filters.
-        copied: before the weights, float32.
+        copied: the values before the weights, float32.
         descriptors: the stacks' descriptors, with what is to be added to the addresses of sources.
         blocks: how many thread blocks each of them has.
         mirrored: whether rows of each are reversed, int32; of no stacks if those of none are.
@@ -371,12 +371,13 @@ class PlannedResampling:
     Attributes:
         tables: the filters' tables.
         starts, weights: memory for them.
-        after: what follows.
-        kernel, shared, others: what resamples, the bytes of its shared memory, and its arguments after tables and flags.
+        after: the steps after the resampling.
+        kernel, shared, others: the kernel that resamples, the bytes of its shared memory, and its arguments after
+            tables and flags.
         descriptors: the stacks' descriptors; with what is to be added to the addresses of those that come later.
         blocks: how many thread blocks each of them has.
-        windows: what is read of each of those that come later, and all that will be in memory: top, left, height and width. Of no rows:
-            they will be there whole.
+        windows: the part of each later image that is read and alone will be in memory: top, left, height and width.
+            Without rows: they will be there whole.
         owner: object that keeps the targets' memory alive, where nothing else does.
     """
 

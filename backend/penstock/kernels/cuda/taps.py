@@ -25,9 +25,9 @@ class _Taps(NamedTuple):
     """The descriptor of one axis of an image.
 
     Attributes:
-        start, step: of the region in the input, and from one output position to the next.
+        start, step: the start of the region in the input, and the distance from one output position to the next.
         width, radius: the filter's width, in input samples per unit of its argument, and its radius, in input samples.
-        origin, single_step: in single precision, where results depend on that.
+        origin, single_step: the start and step in single precision, where results depend on that.
         size: the input's size.
         taps, used: number of taps of the filter, and how many of them are in the table.
         starts, weights: offsets of the tables.
@@ -135,7 +135,7 @@ class FilterTables(NamedTuple):
         """Return what computes the starts and the weights.
 
         Args:
-            starts, weights: where they go.
+            starts, weights: the arrays to fill.
             copied: floats to put before the weights, if there are any.
         """
         count = 0 if copied is None else len(copied)

@@ -67,7 +67,7 @@ class Tiling:
 
     Attributes:
         view: the target as (planes, height, width, inner).
-        rows, columns: of a tile, in pixels.
+        rows, columns: the extents of a tile, in pixels.
         reach: how many pixels larger, (down, across), a source tile is.
         pitch, out_pitch: elements of a row in shared memory, of a source tile and of a target tile.
         shared: bytes of shared memory.
@@ -104,7 +104,7 @@ def tiles_of(
     """Return the tile descriptor of one sample.
 
     Args:
-        source_view, target_view: as (planes, height, width, inner).
+        source_view, target_view: the arrays viewed as (planes, height, width, inner).
         before: how far a window reaches up and to the left.
         border: one of ``BORDERS``.
         tiling: None for kernels that don't use tiles.

@@ -24,7 +24,7 @@ class _Warp(NamedTuple):
 
     Attributes:
         matrix_at: address of the prepared matrix; 0: use ``matrix``.
-        tiles: in a row.
+        tiles: the number of tiles in a row.
         matrix: rows x, y, z of [M|t].
     """
 
@@ -110,7 +110,7 @@ def prepared_matrices(matrices: Sequence[OnGpu], rank: int, inverted: bool) -> l
     Args:
         matrices: [M|t], with ``rank`` rows.
         rank: 2 or 3.
-        inverted: they map input to output coordinates, and are inverted. Singular ones give infinities and NaN.
+        inverted: whether they map input to output coordinates, and are inverted. Singular ones give infinities and NaN.
     """
     given = [locate(matrix) for matrix in matrices]
     prepared = scratch([(3, 4)] * len(given), np.float32)

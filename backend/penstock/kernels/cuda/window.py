@@ -43,7 +43,8 @@ class _Dimension(NamedTuple):
 
     Attributes:
         begin, end: the range of positions that lie inside the source.
-        step, target_step: from one position to the next, in elements; negative where the source is read backwards.
+        step, target_step: the distance from one position to the next, in elements; negative where the source is read
+            backwards.
         divisor: see :func:`division_by`.
     """
 
@@ -94,12 +95,12 @@ class WindowCopy:
     Attributes:
         source, target: arrays on the GPU; the target is contiguous. A source of extents 0 gives fill values only.
         permutation: for each target dimension, the source dimension; None: the same order.
-        anchor: where the box begins in the source; None: at 0.
+        anchor: the position in the source at which the box begins; None: 0.
         mirrored: source dimensions to read backwards.
         fill: value outside the source: one, or one for each channel.
         channel_axis: the source dimension of channels, or None.
         mean, factor, shift: if given, ``(x - mean) * factor + shift``.
-        place: where the box begins in the target; None: at 0.
+        place: the position in the target at which the box begins; None: 0.
         extents: the box's extents, in the target's order of dimensions; None: the target's.
         strides: the source's strides, in elements, if it isn't contiguous.
     """

@@ -21,7 +21,7 @@ class _Resampling(NamedTuple):
 
     Attributes:
         size, length: the number of samples of the input and of the output, over all channels.
-        step: from output to output, in samples of the input.
+        step: the distance from one output to the next, in samples of the input.
     """
 
     source: Pointer

@@ -61,7 +61,7 @@ class Framing:
     """How a signal is cut into frames, and the result computed from them.
 
     Attributes:
-        step: from the start of a frame to the next.
+        step: the distance from the start of a frame to that of the next.
         start: the position of the first frame's first sample; negative: before the signal.
         count: size of the transform; frames are padded with zeros.
         reflect: pad the signal by reflection instead of zeros.

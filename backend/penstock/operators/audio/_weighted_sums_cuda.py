@@ -17,7 +17,7 @@ class _WeightedSums(NamedTuple):
     """One sample.
 
     Attributes:
-        size, rows: of the axis, in the source and in the target.
+        size, rows: the size of the axis in the source, and in the target.
         starts, weights: offsets of this sample's bands in the tables.
         width: number of weights of each band.
     """

@@ -86,7 +86,7 @@ class _Requests(PlanColumns[_Request]):
     """Recordings, and their requested results.
 
     Attributes:
-        recordings: of type ``RECORDING``.
+        recordings: an array of type ``RECORDING``.
         opened: those that are not plain WAV files, and None for the others; empty: all are WAV files.
         scales: the factors to the requested sample rates; None: no recording is resampled.
         rates: the sample rates to return, in Hz.

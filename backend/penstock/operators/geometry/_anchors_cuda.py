@@ -18,8 +18,8 @@ class _Matching(NamedTuple):
 
     Attributes:
         boxes, labels: left, top, right, bottom of each box, and its label.
-        targets, target_labels: for each anchor.
-        best: for each box, the anchor that it overlaps most.
+        targets, target_labels: the target and label of each anchor.
+        best: the anchor that overlaps each box most.
     """
 
     boxes: Pointer

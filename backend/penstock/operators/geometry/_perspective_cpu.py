@@ -246,7 +246,7 @@ def warp_perspective(
         taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
         coarse: round subpixel positions to multiples of 1/32.
         border: one of ``BORDERS``.
-        fill: for each channel, beyond a constant border.
+        fill: the value of each channel beyond a constant border.
         target: its dtype decides how results are rounded.
     """
     _KERNELS[taps](

@@ -27,7 +27,7 @@ class _Perspective(NamedTuple):
         matrix_at: address of the prepared matrix; 0: use ``matrix``.
         matrix: maps the centres of output pixels to input coordinates relative to the first centre.
         pixels: the target's pixels.
-        fill: for each element of a pixel.
+        fill: the value of each element of a pixel.
     """
 
     source: Pointer
@@ -69,7 +69,7 @@ class Perspective:
             array, or one of :func:`prepared_matrices`.
         taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
         coarse: round subpixel positions to multiples of 1/32.
-        fill: for a constant border: one value for each element of a pixel.
+        fill: the value of each element of a pixel beyond a constant border.
     """
 
     source: OnGpu

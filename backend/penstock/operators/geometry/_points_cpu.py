@@ -28,6 +28,6 @@ def transform_points(points: np.ndarray, matrix: np.ndarray, offset: np.ndarray,
         points: an array of any type, of shape (..., n), contiguous.
         matrix: float32 of shape (m, n).
         offset: float32 of m elements.
-        target: of shape (..., m), contiguous; its type decides how results are rounded.
+        target: an array of shape (..., m), contiguous; its type decides how results are rounded.
     """
     _transform(points.reshape(-1), matrix, offset, target.reshape(-1), target.dtype.type(0))

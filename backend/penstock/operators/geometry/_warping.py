@@ -68,7 +68,7 @@ class WarpPlans(PlanColumns[WarpPlan]):
     """How to warp many images; see :class:`WarpPlan`.
 
     Attributes:
-        matrices: of shape (samples, 2, 3) or (samples, 3, 4), or None.
+        matrices: an array of shape (samples, 2, 3) or (samples, 3, 4), or None.
         extents: int64 of shape (samples, 2) or (samples, 3).
     """
 

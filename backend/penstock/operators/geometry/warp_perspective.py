@@ -39,7 +39,7 @@ class PerspectivePlan:
             if it is on the GPU. With OpenCV, as OpenCV takes it.
         taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
         coarse: round subpixel positions to multiples of 1/32.
-        fill: for each channel.
+        fill: the value of each channel outside the image.
     """
 
     matrix: np.ndarray | None

@@ -81,7 +81,7 @@ class _Edges:
 
     Attributes:
         values: one row for each sample, or one row for all; a single column applies to all dimensions.
-        relative: as fractions of the data's extents.
+        relative: whether the values are fractions of the data's extents.
         from_start: ends are relative to the starts.
     """
 

@@ -110,7 +110,7 @@ def _decode_and_resample_columns(
     """Decode a region in strips of rows, and resize each strip's columns before the next one overwrites it.
 
     Args:
-        pixels: of these rows: overwritten.
+        pixels: memory for the pixels of these rows, which is overwritten.
         lines: receives the region with its columns resized.
     """
     width, rows, columns = resizing.width, region[ROWS], region[COLUMNS]

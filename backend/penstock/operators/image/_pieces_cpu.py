@@ -163,7 +163,7 @@ def _write_rows(
         left: their number for each channel.
         done: the next write position of each channel.
         past_cache: whether lines are written past the cache.
-        address: of ``out``, in values.
+        address: the offset in ``out``, in values.
     """
     for c in range(channels):
         rest, place = at(left, c), at(done, c)

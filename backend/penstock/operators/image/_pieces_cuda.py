@@ -24,7 +24,7 @@ class _Patching(NamedTuple):
         elements: number of elements of the target to compute.
         frame: pixels of a frame.
         patches: number of the image's patches; the rest of the target is 0.
-        rows, columns: of patches.
+        rows, columns: the number of rows and columns of patches.
         width: pixels of a row.
         first, total: number of patches before these, and in all, if the patches are side by side.
         several: whether each channel has its own table.
@@ -79,10 +79,10 @@ class Patches:
     """The work for one image.
 
     Attributes:
-        source: of shape (T, H, W, C).
+        source: an array of shape (T, H, W, C).
         target: float32 of shape (patches, values), or (C, patch, columns) where patches lie beside each other.
         region: each frame's region: its origin and its extents.
-        count: of the patches, less padding.
+        count: the number of patches, without padding.
         first, total: number of patches before these, and in all, if the patches are side by side.
     """
 
@@ -99,7 +99,7 @@ class Tiles:
     """The work for one image.
 
     Attributes:
-        source: of shape (H, W, C).
+        source: an array of shape (H, W, C).
         target: float32 of shape (tiles, C, h, w).
         top, left: position of the image on the canvas.
         columns: tiles in a row of the canvas.

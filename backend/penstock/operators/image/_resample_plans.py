@@ -133,7 +133,7 @@ class ResamplePlans(PlanColumns[ResamplePlan]):
     Attributes:
         size_in, size_out: extents, int64.
         start, end: the region of the input that the output covers, float64.
-        filters: as numbers.
+        filters: the filters' numbers.
         antialias: whether filters widen when an axis shrinks.
     """
 

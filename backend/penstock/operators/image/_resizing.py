@@ -26,7 +26,7 @@ class SizeRules(NamedTuple):
     """How all images of all batches are resized, as compiled code takes it.
 
     Attributes:
-        requested, mode, most, region, relative, subpixel, alignment: as in :func:`kernels.resize_shapes.plan_axes`.
+        requested, mode, most, region, relative, subpixel, alignment: as for :func:`kernels.resize_shapes.plan_axes`.
         filters: those of axes that shrink, and of axes that grow, as numbers.
         antialias: whether filters widen when an axis shrinks.
     """

@@ -28,10 +28,10 @@ class CmnPlan:
     Attributes:
         region: the window, in the input's dimensions.
         mirror: whether W is reversed.
-        mean, factor: for each channel, in ``(x - mean) * factor + shift``.
+        mean, factor: the mean and factor of each channel, in ``(x - mean) * factor + shift``.
         shift: added last.
         channels: the output's channels, padding included.
-        fill: for each channel of the output.
+        fill: the value of each channel of the output outside the image.
     """
 
     region: Region
@@ -246,10 +246,10 @@ class StoredValues(NamedTuple):
     """Per-channel values in memory, for the core.
 
     Attributes:
-        values: for the kernel: ``CHANNEL_VALUES``.
-        fills: for each channel, in the output's type.
+        values: the kernel's argument ``CHANNEL_VALUES``.
+        fills: the fill of each channel, in the output's type.
         places: addresses of ``values``, int64.
-        places_of_fills: likewise.
+        places_of_fills: the positions of the fills.
         channels: the output's channels, int64.
     """
 

@@ -36,7 +36,8 @@ class Derivative:
 
     Attributes:
         scale: its factor in the sum.
-        windows: by axis: the derivative's along one, smoothing along the others (absent if of size 1).
+        windows: the windows by axis: the derivative's along one, smoothing windows along the others (absent if of size
+            1).
     """
 
     scale: float

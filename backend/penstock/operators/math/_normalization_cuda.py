@@ -68,7 +68,7 @@ def normalize_batch(
 
     Args:
         sources, targets: arrays of equal shapes.
-        normalization: for all samples.
+        normalization: the normalization of all samples.
         means, deviations: float32 for each sample, broadcastable to it; None: computed.
     """
     mean = _computed(sources, normalization) if means is None else upload(means)

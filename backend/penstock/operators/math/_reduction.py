@@ -119,10 +119,9 @@ class Reduction(Operator[tuple[int, ...]]):
     """The base of operators that reduce dimensions to one number.
 
     Attributes:
-        merge: on the GPU, how two numbers are combined: ``Add``, ``Least`` or ``Greatest``.
-        squares, divides, root: on the GPU, whether elements (minus the mean, if any) are squared first, whether the sum
-            is
-            divided by their count, and whether the square root is taken.
+        merge: how two numbers are combined on the GPU: ``Add``, ``Least`` or ``Greatest``.
+        squares, divides, root: whether elements (minus the mean, if any) are squared first, whether the sum is divided
+            by their count, and whether the square root is taken, on the GPU.
     """
 
     merge: ClassVar[str] = "Add"

@@ -33,7 +33,7 @@ def mark_parts(workspace: Workspace, parts: TensorList, counts: Sequence[int]) -
     Args:
         workspace: the workspace of the operator that made the parts.
         parts: the parts of all samples, in order.
-        counts: of each sample.
+        counts: the number of parts of each sample.
     """
     owners = np.repeat(np.arange(len(counts)), counts).tolist()
     positions = workspace.positions

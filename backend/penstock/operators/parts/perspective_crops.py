@@ -53,7 +53,7 @@ class _Crop(NamedTuple):
     Attributes:
         image: the index of its image.
         corners: the quadrilateral's corners, float64 of shape (4, 2).
-        height, width: before it is turned.
+        height, width: the extents before it is turned.
         turned: whether it is rotated by 90 degrees.
     """
 

@@ -188,9 +188,9 @@ def fill_names(
     """Write the names of the classes found in some samples.
 
     Args:
-        names: as :func:`names_of` returns them.
+        names: the names as :func:`names_of` returns them.
         classes: the classes of all samples, int32 of shape (n,).
-        target: of shape (n * the longest name,); output.
+        target: the output, of shape (n * the longest name,).
         places: see :func:`_places`.
         begin, end: the samples.
         per_row: number of classes found along the dimension.

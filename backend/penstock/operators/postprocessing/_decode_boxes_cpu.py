@@ -35,7 +35,7 @@ def decode_centres(predicted: np.ndarray, firsts: np.ndarray, geometry: np.ndarr
     """Decode centres and extents.
 
     Args:
-        predicted: of all samples, float32 of shape (n, 4).
+        predicted: the predictions of all samples, float32 of shape (n, 4).
         firsts: start of each sample's rows, followed by n.
         geometry: float32, a row for each sample: what is subtracted from x and y, what they are multiplied by, and then their least
             and greatest values.

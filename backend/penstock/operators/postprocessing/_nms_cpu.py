@@ -110,7 +110,7 @@ def suppress(
         labels: int32 of shape (n,), or empty.
         box_firsts, score_firsts: start of each sample's boxes and scores, followed by the end of the last.
         classes: number of scores of a box, for each sample.
-        candidate_firsts: likewise, of the scores above the threshold.
+        candidate_firsts: the index of each sample's first candidate, a score above the threshold.
         score_thresholds, iou_thresholds: float32, one for each sample.
         limits: the most boxes to keep of each sample, int64.
         max_candidates: the largest number of candidates per class, those with the highest scores; 0: all.

@@ -33,7 +33,7 @@ def paste_masks(masks: np.ndarray, boxes: np.ndarray, threshold: float, results:
         masks: float32 of shape (n, height, width).
         boxes: int64 of shape (n, 4): the first and last column and row of each mask with a border of zeros around it.
         threshold: uint8 results are 1 above it; -inf: results are the values themselves.
-        results: of shape (n, height, width); output.
+        results: the output, of shape (n, height, width).
     """
     is_binary = threshold > -np.inf
     limit = np.float32(threshold)

@@ -35,7 +35,7 @@ def find_segments(
         probabilities: the probabilities of all recordings, float32.
         firsts: start of each recording's probabilities, followed by the end of the last.
         lengths: the recordings' lengths, int64.
-        step: from one frame to the next.
+        step: the distance from one frame to the next.
         threshold: frames with at least this probability are speech.
         exit_threshold: below this probability, it is silence.
         min_speech: segments are longer than this.

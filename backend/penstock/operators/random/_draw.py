@@ -80,7 +80,7 @@ class Draw(RandomOperator[Sample | None]):
         Args:
             sample: any of them.
             out: the samples' numbers in rows, contiguous and of the output's type.
-            streams: of the samples.
+            streams: the samples' random streams.
         """
         raise NotImplementedError
 

@@ -221,11 +221,11 @@ def write_preprocessed(files: Files, folder: str, images: Sequence[CocoImage], p
     """Write the annotations as tables, which load faster than the annotations file.
 
     Args:
-        files: where writing is allowed.
+        files: the files, confined to the folders where writing is allowed.
         folder: the tables' folder.
         images: the annotations.
-        polygons: also write the objects' outlines.
-        numbers: also write the images' numbers.
+        polygons: whether to write the objects' outlines, too.
+        numbers: whether to write the images' numbers, too.
     """
     os.makedirs(files.path(folder), exist_ok=True)
     with open(files.path(join(folder, "filenames.dat")), "w", encoding="utf-8") as file:
@@ -263,9 +263,9 @@ def read_preprocessed(files: Files, folder: str, polygons: bool) -> list[CocoIma
     """Return the images of a folder written by :func:`write_preprocessed` or DALI.
 
     Args:
-        files: where reading is allowed.
+        files: the files, confined to the folders where reading is allowed.
         folder: the tables' folder.
-        polygons: also read the objects' outlines.
+        polygons: whether to read the objects' outlines, too.
     """
     names = files.read_text(join(folder, "filenames.dat")).splitlines()
     offsets, counts = _read(files, folder, "offsets", "<i4"), _read(files, folder, "counts", "<i4")

@@ -21,7 +21,7 @@ def pick(
         buffer: int64; positions are taken modulo its size.
         following: the indices to add, one for each picked sample.
         start, end: the span to pick from, without its end.
-        target: where to add them: the span's end, which then advances, or another position.
+        target: the position at which to add them: the span's end, which then advances, or another one.
         state: the random generator's state; negative: the span's first sample is picked.
         picked: receives the indices.
 

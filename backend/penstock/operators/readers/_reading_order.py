@@ -33,8 +33,8 @@ class OrderSettings:
         stick_to_shard: read the same part in each epoch, instead of the next one.
         pad_last_batch: repeat the last sample to fill the last batch.
         shuffle: pick at random from a buffer of ``buffer_size`` samples.
-        shuffle_list: also shuffle the list once, before all epochs.
-        seed: for both of these.
+        shuffle_list: whether to shuffle the list once, too, before all epochs.
+        seed: the seed of both shuffles.
         epoch_shuffle_seed: shuffle the whole list before each epoch, with this seed; None: do not. Sticks to the shard.
         groups: sizes of the groups (files) that the epoch shuffle moves as a whole; None: it moves single samples.
     """

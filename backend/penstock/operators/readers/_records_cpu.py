@@ -217,7 +217,7 @@ def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, i
     Args:
         value: the message, uint8.
         block: receives the data from ``place`` on: uint8.
-        place: in the block, which has room for the message from there on.
+        place: the offset in the block, which has room for the message from there on.
 
     Returns:
         The size of the data and the label; the size is -1 for a message that lacks one, or is unusual.

@@ -59,9 +59,9 @@ class Choices:
     """The results that a reader of videos returns; see the arguments of `experimental.readers.video`.
 
     Attributes:
-        numbers: of :data:`FRAME_NUMBERS`.
+        numbers: the numbers in :data:`FRAME_NUMBERS`.
         span_format: the unit of starts and ends in lists: `timestamps` or `frames`.
-        rounding: of :data:`ROUNDINGS`.
+        rounding: one of :data:`ROUNDINGS`.
         factor: the factor for pixels of type float.
     """
 

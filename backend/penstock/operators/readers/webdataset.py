@@ -351,7 +351,7 @@ class _Spans:
         files: the archive of each sample, as an index of its path: int64.
         starts, sizes: the starts and sizes of the span that holds the sample's files: int64.
         scattered: whether it also holds much unneeded data.
-        offsets, lengths: of the files in the span, int64 of shape (samples, outputs).
+        offsets, lengths: the offset and length of each file in the span, int64 of shape (samples, outputs).
     """
 
     def __init__(self, samples: Sequence[Sample], outputs: int, counts: Sequence[int]) -> None:

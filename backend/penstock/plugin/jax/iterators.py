@@ -133,8 +133,9 @@ def data_iterator(
     iterator's method of that name). ``num_threads`` is 4 by default; ``device_id`` the first GPU, or None.
 
     Args:
-        pipeline_fn: with ``sharding`` or ``devices``: it takes ``shard_id`` and ``num_shards``; one pipeline is made
-            for each device of this process, and ``batch_size`` at the call is that of all devices together.
+        pipeline_fn: a function that returns the pipeline. With ``sharding`` or ``devices`` it takes ``shard_id`` and
+            ``num_shards``; one pipeline is made for each device of this process, and ``batch_size`` at the call is that
+            of all devices together.
         output_map: names for the pipeline's outputs, in order.
         size, reader_name, auto_reset, last_batch_padded, last_batch_policy, prepare_first_batch: see
             :class:`~penstock.plugin.base_iterator.BaseIterator`. ``LastBatchPolicy.PARTIAL`` is not supported.

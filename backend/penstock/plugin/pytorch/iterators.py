@@ -62,9 +62,9 @@ class DALIRaggedIterator(_TorchIterator):
     """A :class:`DALIGenericIterator` for outputs whose samples have different shapes.
 
     Args:
-        output_types: for each output, ``DENSE_TAG``: one tensor of samples with equal shapes; ``SPARSE_LIST_TAG``: a
-            list of the samples; ``SPARSE_COO_TAG``: a sparse tensor in coordinate format, whose rows are
-            one-dimensional samples. None: all are dense.
+        output_types: the type of each output: ``DENSE_TAG``: one tensor of samples with equal shapes;
+            ``SPARSE_LIST_TAG``: a list of the samples; ``SPARSE_COO_TAG``: a sparse tensor in coordinate format, whose
+            rows are one-dimensional samples. None: all are dense.
     """
 
     DENSE_TAG = "dense"

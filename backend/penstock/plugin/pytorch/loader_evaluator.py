@@ -23,7 +23,7 @@ class LoaderEvaluator:
         mode: ``log``: batches are loaded; ``replay``: the last ``num_cached_batches`` are loaded up front and repeated
             up to the loader's length.
         num_cached_batches: the number of batches to keep for ``replay``.
-        metrics_file: where :meth:`save_metrics` writes.
+        metrics_file: the file that :meth:`save_metrics` writes.
 
     >>> loader = LoaderEvaluator(DataLoader(range(8), batch_size=4))
     >>> for batch in loader:

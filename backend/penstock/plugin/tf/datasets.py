@@ -192,8 +192,8 @@ class Copies:
     """Copies of a pipeline, each of which starts from the beginning.
 
     Args:
-        pipeline: what is copied.
-        sources: what feeds the copies.
+        pipeline: the pipeline to copy.
+        sources: the sources that feed the copies.
         batch_size, num_threads, device_id, depth: settings of the copies.
     """
 

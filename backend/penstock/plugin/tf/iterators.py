@@ -42,7 +42,7 @@ def DALIIteratorWrapper(
 
     Args:
         pipeline, serialized_pipeline: one of them.
-        sparse: for each output, whether it is a `tf.SparseTensor` of samples that may differ in shape.
+        sparse: whether each output is a `tf.SparseTensor` of samples that may differ in shape.
         shapes: the shapes of the outputs, with the batch dimension.
         dtypes: the outputs' dtypes.
         batch_size: -1: as the first of the shapes says.

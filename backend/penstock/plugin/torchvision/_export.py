@@ -36,7 +36,7 @@ class _Traced:
     """Images in a pipeline.
 
     Attributes:
-        node: of uint8 (H, W, C), or of float (C, H, W).
+        node: a node of uint8 (H, W, C), or of float (C, H, W).
         stage: `pil`, `tensor` (of uint8) or `float`.
         channels: of the images.
     """

@@ -41,8 +41,8 @@ class Pixels:
         source: (H, W, C), or what is resized to it; None: what ``original`` holds.
         plan: how it is resized, if it is.
         original: the image of PIL, if this is one as it was given.
-        as_array: it came as an array, and not as an image of PIL.
-        flat: it came as an array of two dimensions.
+        as_array: whether it came as an array, and not as a PIL image.
+        flat: whether it came as an array of two dimensions.
     """
 
     def __init__(

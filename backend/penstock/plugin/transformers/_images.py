@@ -29,7 +29,7 @@ class ImageProcessor(Processor):
         configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
         backend: whose arithmetic to follow: `torchvision` or `pil`.
         num_threads: how many images are processed at a time; by default, as many as there are processors.
-        settings: in the place of the configuration's own.
+        settings: settings that override the configuration's.
     """
 
     _input = "images"
@@ -53,7 +53,7 @@ class ImageProcessor(Processor):
             input_data_format: `channels_first` or `channels_last`, of arrays; by default inferred from their shapes.
             data_format: accepted: results are planar, as those of the class, which does not read it, either.
             device: `cpu`; for a GPU there is :func:`penstock.presets.preset`.
-            settings: as in the configuration, for this call: `size`, `do_resize` and others.
+            settings: settings that override the configuration's in this call: `size`, `do_resize` and others.
 
         Raises:
             PresetError: a setting is not followed, or unknown.

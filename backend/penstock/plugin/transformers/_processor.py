@@ -106,8 +106,8 @@ class Processor:
         Args:
             folder: where `preprocessor_config.json` or `processor_config.json` is.
             backend, num_threads: as for the class.
-            settings: in the place of the configuration's own. What tells where to look (`revision`, `cache_dir` and the
-                like) is accepted and has no effect.
+            settings: settings that override the configuration's. Settings of where to look (`revision`, `cache_dir` and
+                the like) are accepted and have no effect.
 
         Raises:
             FileNotFoundError: there is no configuration.

@@ -55,7 +55,8 @@ class FeatureExtractor(Processor):
             padding: how far they are filled: `max_length`, `longest` or True: as far as the longest one of the call, `do_not_pad`
                 or False. By default as the class: Whisper's to `max_length`, codecs' and Gemma 4's as the longest one, others
                 not.
-            max_length: in samples; of Whisper, by default as configured; of Gemma 4, in tokens.
+            max_length: the largest length of a sound, in samples; for Whisper, by default as configured; for Gemma 4,
+                in tokens.
             truncation: whether what is longer is cut off; Whisper's and Gemma 4's are by default.
             pad_to_multiple_of: sounds are padded to multiples of this length in samples; codecs and Gemma 4 have multiples of their own.
             return_attention_mask: whether to return a mask that separates sound from padding; of Whisper, of each
@@ -64,7 +65,7 @@ class FeatureExtractor(Processor):
             do_normalize: whether Whisper's sounds get mean 0 and variance 1 first.
             return_tensors: `np`, `pt` or None, as for images.
             device: `cpu`.
-            settings: as in the configuration, for this call.
+            settings: settings that override the configuration's in this call.
 
         Raises:
             PresetError: a setting is not followed, or unknown.

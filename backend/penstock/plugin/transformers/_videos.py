@@ -39,7 +39,8 @@ class VideoProcessor(Processor):
             video_metadata: of each video, what has `total_num_frames`, `fps` and `duration`, as `VideoMetadata` or a mapping; or a
                 list of such for each conversation.
             return_tensors, input_data_format, data_format, device: as for images.
-            settings: as in the configuration, for this call: `do_sample_frames`, `fps`, `num_frames`, `size` and others.
+            settings: settings that override the configuration's in this call: `do_sample_frames`, `fps`, `num_frames`,
+                `size` and others.
 
         Raises:
             PresetError: a setting is not followed, or unknown.

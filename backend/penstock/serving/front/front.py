@@ -52,7 +52,7 @@ class Front:
     cancellations. A process of these that dies is started again. All end with this process, for whatever reason.
 
     Args:
-        options: where it listens, and who may ask.
+        options: the addresses to listen on, and who may send requests.
         ports: the ports to listen on, by protocol (``HTTP``, ``gRPC``, ``metrics``); None: any that is free.
         report: called with what has died and what is done about it.
     """

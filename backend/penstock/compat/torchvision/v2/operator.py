@@ -54,8 +54,8 @@ class Operator(ABC):
     """A transform that is defined by operators of a pipeline, for `Compose`.
 
     Args:
-        device: where it is computed: `cpu` or `gpu`.
-        kwargs: what `arg_rules` check.
+        device: the device that computes it: `cpu` or `gpu`.
+        kwargs: the keyword arguments that `arg_rules` check.
 
     Attributes:
         arg_rules: checks of the arguments, made when the operator is.

@@ -12,7 +12,7 @@ class Declared(NamedTuple):
 
     Attributes:
         height, width: the height and width in pixels, as stored.
-        channels: as stored.
+        channels: the number of channels, as stored.
         bits: per value, as stored.
         crash_prone: whether its kind is known to crash the format's decoders.
         is_plain: whether nothing else matters: the image is upright, and decodes to values of 8 bits in these channels.
@@ -47,7 +47,7 @@ def check_density(declared: Declared, available: int, ratio: int, kind: str) -> 
     """Raise CorruptImageError if a file cannot hold the image it declares: a few bytes must not allocate gigabytes.
 
     Args:
-        declared: by the header.
+        declared: the shape that the header declares.
         available: the size of the file.
         ratio: the largest number of pixel bytes that one byte of such a file can encode.
         kind: the format's name, for the message.

@@ -17,7 +17,7 @@ class ImageFormat(NamedTuple):
     Attributes:
         title: its common name.
         check: returns what a header declares; raises CorruptImageError for impossible values.
-        cost: what decoding one takes.
+        cost: the estimated cost of decoding an image.
         trusted: its decoders have proven robust against malicious files, so with isolation set to ``auto`` they run in
             this process.
     """

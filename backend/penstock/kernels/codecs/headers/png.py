@@ -86,7 +86,7 @@ def decodes_alike(encoded: np.ndarray, header: ImageHeader, output_type: DALIIma
     Args:
         encoded: a file with a valid header.
         header: the file's header.
-        output_type: what it is decoded to.
+        output_type: the colour space that it is decoded to.
     """
     if not header.by_pillow:
         return True

@@ -34,8 +34,8 @@ class Turns:
 
     Attributes:
         leaves_baseline: baseline JPEGs may be left undecoded that others can decode.
-        streams: on which each decodes: on one, it would wait for the other, and what is done with a batch for the next one's
-            decoding.
+        streams: the stream of each decoder: with a shared one, a decoder would wait for the other, and the work on a
+            batch for the next batch's decoding.
     """
 
     def __init__(self, cupy: ModuleType, num_threads: int, load: float | None, options: str, most: int) -> None:

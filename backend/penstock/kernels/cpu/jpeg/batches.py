@@ -77,8 +77,8 @@ class ScanColumns(NamedTuple):
         parts: the component of each of a unit's blocks, two bits each.
         choices: two bits for each component: which DC table it uses, and which AC table.
         codes: the code tables.
-        begins: where its part of the pinned memory begins; one more for the end of the last.
-        places: where, after that, the restart intervals begin, and the data.
+        begins: the offset at which each image's part of the pinned memory begins; one more for the end of the last.
+        places: the offsets, from there, at which the restart intervals begin, and the data.
         subsequences: how many at most.
     """
 
@@ -159,7 +159,7 @@ class JpegScans:
     """A batch of JPEGs, of which all is known that must be known before they are decoded; see :class:`ScansBeingRead`.
 
     Attributes:
-        memory, count: of the images, of which :func:`columns_of` makes columns.
+        memory, count: the images' memory, from which :func:`columns_of` makes columns, and their number.
         taken_count: how many are of the kind that the GPU decodes.
         size: how many bytes of pinned memory are needed.
     """

@@ -55,7 +55,7 @@ class Coefficients(NamedTuple):
         planes: the planes of each component, in rows; int64. No rows: the image is not progressive.
         values: the AC coefficients as they first became nonzero, in pairs of blocks, as ``PLACES`` tells; int16.
         direct: the DC coefficient of each block; int16.
-        nonzero: which coefficients of each block are not zero; uint64.
+        nonzero: a mask for each block: which coefficients are not zero; uint64.
         corrections: for each level, from the lowest bit on, rows of masks, one per block: which coefficients have that
             bit set; uint64.
     """
@@ -125,7 +125,7 @@ def transform_row(
         row: the row of blocks.
         quantizers: a pointer to int16; the component's quantizer for a pair of blocks, from ``base`` on.
         samples: a pointer to uint8, which receives them from ``place`` on, in rows that are ``stride`` apart.
-        nowhere: where there is room for a block that is not needed.
+        nowhere: scratch memory for a block that is not needed.
         size: the rows and columns of samples for each block.
 
     Returns:

@@ -150,7 +150,7 @@ def convert_doubled_row(
         first: the column of the first pixel, where that of the first chroma is 0.
         even, odd: added to the sums of pixels at even and odd columns, for rounding.
         output: a pointer to uint8, which receives the pixels from ``place`` on.
-        reverse: in BGR order.
+        reverse: whether the pixels are in BGR order.
     """
     for start in range(0, width, LANES):
         # The last vector ends with the row, repeating some pixels.
@@ -177,7 +177,7 @@ def convert_row(
     Args:
         planes: a pointer to uint8, after which the rows of the components begin at ``luma``, ``blue`` and ``red``.
         output: a pointer to uint8, which receives the pixels from ``place`` on.
-        reverse: in BGR order.
+        reverse: whether the pixels are in BGR order.
     """
     for start in range(0, width, LANES):
         x = min(start, width - LANES)

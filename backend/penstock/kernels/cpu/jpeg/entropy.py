@@ -255,7 +255,7 @@ def decode_block(
 
     Args:
         scan, tables, block, order: pointers.
-        bits: at least ``_LOOKUP`` of them, as an earlier block leaves, or :func:`refilled`.
+        bits: the bit buffer, with at least ``_LOOKUP`` bits, from an earlier block or :func:`refilled`.
         tables: those at ``dc`` and ``ac`` are used.
         predicted: the DC coefficient of the component's previous block.
         block: receives the coefficients, from ``start`` on; int16, zeroed.

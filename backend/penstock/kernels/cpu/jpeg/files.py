@@ -96,7 +96,7 @@ def read_scan(
     """Return where a file's image ends, which is 0 if that is not supported, and its scan.
 
     Args:
-        place, size: of the file.
+        place, size: the file's address and size.
         height, width: the height and width from its header.
         scale: decode at one out of this many rows and columns.
         region: top, left, rows and columns, which are to be decoded.
@@ -201,9 +201,9 @@ def decode_file(
 
     Args:
         place, size, height, width, scale: as for :func:`read_scan`.
-        top, left: of the region.
+        top, left: the region's first row and column.
         output: receives it; uint8 of shape (H, W, C), contiguous.
-        reverse: in BGR order.
+        reverse: whether the pixels are in BGR order.
     """
     if output.shape[1] < LANES:
         return False

@@ -76,7 +76,7 @@ def lay_out(
     Args:
         sizes: bytes of the images' coefficients; int64.
         samples: bytes of their samples; int64.
-        parts: where each begins and ends, in rows.
+        parts: the begin and end of each part, in rows.
         most: bytes of samples that are in memory at a time.
         sources, planes: receive where each image's coefficients and samples lie in the memory.
         rooms: receives the bytes that each part needs.
@@ -125,7 +125,7 @@ def plan_parts(
     Args:
         memory: the scans' memory.
         windows, channels, sizes, samples: as for :func:`fill_sizes`.
-        parts: as ``shares`` of :func:`cut`.
+        parts: the ``shares`` of :func:`cut`.
         most_samples, sources, planes, rooms, groups: as for :func:`lay_out`.
 
     Returns:

@@ -79,7 +79,7 @@ class _Pass(NamedTuple):
         first, last: the coefficients that it tells, in zig-zag order.
         level: the number of their lowest bit that it tells.
         refines: whether higher bits were given before.
-        tables: where the code table of each component begins, or, without codes, 0.
+        tables: the offset of each component's code table, or, without codes, 0.
     """
 
     data: np.ndarray
@@ -99,7 +99,8 @@ def read_coefficients(encoded: np.ndarray, segments: Segments, data: np.ndarray,
 
     Args:
         encoded: the file; uint8.
-        segments: as read up to the first scan. Where it starts is then where the image ends: nothing but scans precedes that.
+        segments: the segments up to the first scan. Their start of the scan is then the image's end: nothing but scans
+            precedes that.
         data: scratch memory for a scan.
         coefficients: zeros, to fill.
     """

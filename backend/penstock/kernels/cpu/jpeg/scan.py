@@ -94,7 +94,7 @@ class Scan(NamedTuple):
         data, ends: the data and ends from :func:`copy_scan`.
         interval: units between restarts.
         tables: the code tables, contiguous; uint64.
-        dc_tables, ac_tables: where each component's begin in ``tables``; int64 of shape (components,).
+        dc_tables, ac_tables: the offset of each component's tables in ``tables``; int64 of shape (components,).
         quantizers: each component's quantizers, in rows of 64; int16.
         across, down: the horizontal and vertical subsampling of chroma: 1 or 2, or 4 and 1; 1 for a single component.
         height, width: the height and width of the reduced image.
@@ -126,7 +126,7 @@ class Memory(NamedTuple):
         reader: the state of the bit reader, and its position in the restart intervals.
         predicted: the DC coefficient of each component's last block.
         layout: the layout of the blocks of one unit; see :func:`_lay_out`.
-        coefficients, reached: of the blocks of one unit, from :func:`decode_block`; the coefficients in pairs of blocks.
+        coefficients, reached: the blocks of one unit, from :func:`decode_block`; the coefficients in pairs of blocks.
         quantizers: the quantizers of the blocks of one unit, in the order of the coefficients.
         planes: a strip, and room for a block at the end.
         blue, red: a row of chroma, weighted.
@@ -185,7 +185,7 @@ class _Strip(NamedTuple):
         first, last: its columns of units.
         stride, chroma_stride: the distance from row to row of luma and of chroma, in samples.
         blue, red: the starts of their planes.
-        spare: where there is room for two rows of chroma.
+        spare: scratch memory for two rows of chroma.
         grey: whether there is no chroma.
         unit_height, unit_width: the pixels of a unit.
         chroma_size: the rows and columns of chroma samples of a unit.
@@ -215,7 +215,7 @@ class _Places(NamedTuple):
     """Where arrays begin: counting references to the arrays in each row would take a twelfth of the time.
 
     Attributes:
-        planes, blue, red: of a :class:`Memory`.
+        planes, blue, red: as in :class:`Memory`.
         pixels: the output's pixels.
     """
 
@@ -229,11 +229,11 @@ class Strips(NamedTuple):
     """The state of decoding a region strip by strip.
 
     Attributes:
-        strip: what strips have in common.
-        blocks, used: of a unit, and how many of them the region needs.
+        strip: the values that strips share.
+        blocks, used: the number of blocks of a unit, and how many of them the region needs.
         begin: the row of units to begin with: the last one before the region that begins with a restart.
         first, last: the rows of units that it needs.
-        top, left, rows, columns, channels: of its pixels.
+        top, left, rows, columns, channels: the position and shape of its pixels.
     """
 
     strip: _Strip
@@ -256,10 +256,10 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
     Args:
         scan: a :class:`Scan`.
         memory: the memory for images at least as wide.
-        top, left: of the region.
+        top, left: the region's first row and column.
         output: receives the region; uint8 of shape (H, W, C), contiguous, at least ``LANES`` wide. With one channel for
             three components, only luma is decoded.
-        reverse: in BGR order.
+        reverse: whether the pixels are in BGR order.
     """
     rows, columns, channels = output.shape
     strips, pixels, done = begin_strips(scan, memory, top, left, rows, columns, channels), output.reshape(-1), 0
@@ -275,7 +275,7 @@ def units_of_region(start: int, count: int, size: int, unit: int, sampling: int)
     """Return the first and the last unit that a region needs in one dimension: smooth chroma needs one pixel around it.
 
     Args:
-        start, count: of the region's pixels.
+        start, count: the first of the region's pixels, and their number.
         size: the image's size.
         unit: pixels of a unit.
         sampling: the subsampling of chroma samples.
@@ -348,7 +348,7 @@ def convert_strip(
     Args:
         done: how many were before.
         pixels: receives them; uint8, contiguous, the region's row ``begin`` first.
-        reverse: in BGR order.
+        reverse: whether the pixels are in BGR order.
     """
     if row < strips.first:
         return done

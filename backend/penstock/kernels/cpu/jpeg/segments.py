@@ -28,18 +28,18 @@ class Segments(NamedTuple):
     """The content of a file's segments; see :func:`memory_for_segments`.
 
     Attributes:
-        numbers: at ``HEIGHT``, ``WIDTH``, ``INTERVAL`` (units between restarts, or 0), ``START`` (of the scan's data),
-            ``COMPONENTS``, ``JFIF`` (whether it is one), ``ADOBE`` (the transform in Adobe's marker, or -1), ``PROGRESSIVE``
-            (whether it is) and ``HEADER`` (where the scan's header begins, after its length).
-        components: for each its number, its horizontal and vertical factor, and its quantizer.
-        dc_tables, ac_tables: where each component's code tables begin in ``tables``.
+        numbers: the values at ``HEIGHT``, ``WIDTH``, ``INTERVAL`` (units between restarts, or 0), ``START`` (of the
+            scan's data), ``COMPONENTS``, ``JFIF`` (whether it is one), ``ADOBE`` (the transform in Adobe's marker, or
+            -1), ``PROGRESSIVE`` (whether it is) and ``HEADER`` (the offset of the scan's header, after its length).
+        components: the number, the horizontal and vertical factor, and the quantizer of each component.
+        dc_tables, ac_tables: the offset of each component's code tables in ``tables``.
         codes: the codes by class and number, as in the file: how many codes there are of 1 to 16 bits, and their
             symbols.
         factors: each component's quantizer, in rows.
         quantizers: the quantizers by number.
         tables: the code tables, by class and number, once :func:`build_tables` has made those that the scan needs.
         built: the codes from which they were made.
-        known: which quantizers and code tables the file has.
+        known: flags for the quantizers and code tables that the file has.
     """
 
     numbers: np.ndarray
@@ -268,7 +268,7 @@ def find_table(segments: Segments, number: int, is_dc: bool, largest: int) -> in
     be used.
 
     Args:
-        number: of its class.
+        number: its number within its class.
         is_dc: whether the table is for DC coefficients.
         largest: the bits of the largest value that its symbols may tell.
     """

@@ -325,7 +325,7 @@ class DataLoader(TorchDataLoader[Any]):
 
     Args:
         dali_server: the server whose proxy the data set calls; started with the first batch unless it is running.
-        args, kwargs: as PyTorch's.
+        args, kwargs: PyTorch's arguments.
     """
 
     def __init__(self, dali_server: DALIServer, *args: Any, **kwargs: Any) -> None:

@@ -102,7 +102,7 @@ class _Mixing(OwnTransform):
     """Mixes the images of a batch with their predecessors, and the labels accordingly. Needs PyTorch.
 
     Args:
-        alpha: of the distribution of the shares.
+        alpha: the parameter of the beta distribution of the shares.
         num_classes: the number of classes, for labels that are numbers.
         labels_getter: finds the labels in a sample.
     """
@@ -207,7 +207,7 @@ class JPEG(Applied):
     """Compresses images as JPEG, and decodes them again.
 
     Args:
-        quality: from 1 to 100, or the range that it is drawn from.
+        quality: the JPEG quality from 1 to 100, or the range that it is drawn from.
     """
 
     function = "jpeg"

@@ -85,10 +85,10 @@ class _Range(NamedTuple):
     """Magnitudes, from the first to the last.
 
     Attributes:
-        first, last: of the magnitudes; of translations, in shares of the side if ``by_side`` is given.
+        first, last: the range of the magnitudes; of translations, in shares of the side if ``by_side`` is set.
         signed: half of them are negative.
         by_side: 0: relative to the height; 1: to the width.
-        drops: of `Posterize`: the span of the magnitudes, which are whole numbers of bits.
+        drops: the span of the magnitudes of `Posterize`, which are whole numbers of bits.
     """
 
     first: float
@@ -251,7 +251,7 @@ class AutoAugment(AutomaticAugmentation):
     """Applies a random pair of augmentations from a learned policy.
 
     Args:
-        policy: of `AutoAugmentPolicy`.
+        policy: a member of `AutoAugmentPolicy`.
         interpolation, fill: the interpolation of warps, and the value of pixels from outside.
     """
 
@@ -340,7 +340,7 @@ class AugMix(AutomaticAugmentation):
         severity: the largest number of a magnitude, of 10.
         mixture_width: how many chains.
         chain_depth: how long; negative: 1 to 3, random.
-        alpha: of the distributions of the shares.
+        alpha: the parameter of the distributions of the shares.
         all_ops: include those that change brightness, colours, contrast and sharpness.
         interpolation, fill: the interpolation of warps, and the value of pixels from outside.
     """

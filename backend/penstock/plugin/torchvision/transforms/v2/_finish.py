@@ -31,7 +31,7 @@ class Finish(OwnTransform):
     """Makes a normalized tensor of pixels.
 
     Args:
-        steps: what it stands for, and what is done where a sample holds other things that are transformed.
+        steps: the transforms that it replaces, which run where a sample holds other things to transform.
         reference: the library whose arithmetic to follow, as `fn.rescale_normalize` takes it.
         as_image: the result is a `tv_tensors.Image`.
         normalize: the last of the steps, if it is one.

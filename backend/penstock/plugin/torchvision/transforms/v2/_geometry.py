@@ -133,7 +133,7 @@ class Pad(Applied):
 
     Args:
         padding: one number, two (left and right, top and bottom), or four (left, top, right, bottom).
-        fill: of `constant`: one value, one for each channel, or a dictionary of them by type.
+        fill: the values for `constant`: one, one for each channel, or a dictionary of them by type.
         padding_mode: `constant`, `edge`, `reflect` or `symmetric`.
     """
 
@@ -246,7 +246,7 @@ class RandomResize(ScaleJitter):
     """Resizes the shorter side to a random size from ``min_size`` to below ``max_size``.
 
     Args:
-        min_size, max_size: of the shorter side.
+        min_size, max_size: the range of the length of the shorter side.
         interpolation, antialias: as of `Resize`.
     """
 

@@ -291,7 +291,7 @@ class SanitizeBoundingBoxes(_Sanitizing):
     """Removes boxes that are too small or outside the image, and their labels and masks.
 
     Args:
-        min_size, min_area: of sides and area, at least 1.
+        min_size, min_area: the smallest side and area of a box, at least 1.
         labels_getter: finds the labels, or tensors that belong to the boxes, in a sample; by default the value with that name.
     """
 

@@ -167,10 +167,10 @@ class RandomIoUCrop(Applied):
     """Crops a random region that covers a box by at least a random share, as SSD's training does.
 
     Args:
-        min_scale, max_scale: of the region's sides.
+        min_scale, max_scale: the range of the region's sides, as fractions of the image's.
         min_aspect_ratio, max_aspect_ratio: width over height.
         sampler_options: the shares; from 1 on: the whole image.
-        trials: for each share.
+        trials: the number of trials for each share.
     """
 
     function = "crop"

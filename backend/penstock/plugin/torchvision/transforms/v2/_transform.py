@@ -144,7 +144,7 @@ class RandomlyApplied(Applied):
     """The same, with a probability.
 
     Args:
-        p: of being applied.
+        p: the probability of being applied.
     """
 
     def __init__(self, p: float = 0.5) -> None:
