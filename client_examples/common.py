@@ -16,7 +16,7 @@ def arguments(description: str, port: int) -> argparse.Namespace:
 
     Args:
         description: first lines of its help.
-        port: the server's port, if none is given.
+        port: the server's port; None: the default.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, help="encoded images; all are sent in one request")

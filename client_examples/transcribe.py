@@ -1,4 +1,4 @@
-"""Transcribes recordings: sends each to Triton, and prints what is said, with the seconds when.
+"""Transcribes recordings: sends each to Triton, and prints its text, with the seconds of each sentence.
 
     penstock examples add speech
     penstock serve model_repository

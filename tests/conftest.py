@@ -1,4 +1,4 @@
-"""Selects the tests of the default run; the rest is left to `make test-all`.
+"""Selects the tests of the default run; only `make test-all` runs the others.
 
 By rule: of a test with many cases the default run takes some, evenly spread. `@pytest.mark.cases(n)` takes n of them, or n of
 each group that `by` tells from a case's identifier; `@pytest.mark.every_case` takes all. What takes long, such as a server

@@ -1,4 +1,4 @@
-"""Errors that are kept."""
+"""Errors that are stored."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def initial_state(key: Array) -> State:
 
 
 def logits(weights: Weights, statistics: Weights, images: Array, key: Array | None = None) -> tuple[Array, Weights]:
-    """(n, 1, 32, 32) to (n, 10), and the new statistics; a key for what is dropped means training."""
+    """Return logits from (n, 1, 32, 32) to (n, 10), and the new statistics; a key for dropout means training."""
     values, updated = jnp.moveaxis(images, 1, 3), dict(statistics)
     for number in range(len(_CHANNELS) - 1):
         values = jax.lax.conv_general_dilated(

@@ -1,6 +1,6 @@
 """What the package's metadata says: its name, the versions of Python that it runs on, and which libraries new ones lack.
 
-``requires-python`` in ``pyproject.toml`` is the only place that says which versions those are.
+``requires-python`` in ``pyproject.toml`` is the only definition of the supported versions.
 """
 
 from __future__ import annotations

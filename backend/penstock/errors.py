@@ -262,14 +262,14 @@ def traceback_text(error: BaseException) -> str:
 
 
 class RaisedAt(Exception):
-    """The cause of an error that is kept: the traceback with which that was raised, as text."""
+    """Stands for the cause of a stored error: the traceback with which that was raised, as text."""
 
     def __str__(self) -> str:
         return f"\n{super().__str__()}"
 
 
 def without_frames(error: _AnyError) -> _AnyError:
-    """An error to be kept, in a list or beside results: its traceback becomes text, a :class:`RaisedAt`.
+    """Return an error that can be stored, in a list or beside results: its traceback becomes text, a :class:`RaisedAt`.
 
     A traceback refers to frames, these to their variables and to the frames that called them: so to the batch, and, as soon as
     one of them refers to the error, to themselves. Memory, a GPU's too, would be in use until the next garbage collection.

@@ -69,7 +69,7 @@ def external_source(
         batch_info: pass a BatchInfo to a batch callback instead of the iteration's number.
 
     Returns:
-        The node, or a list of nodes if ``num_outputs`` is given.
+        Return the node, or a list of nodes with ``num_outputs``.
 
     >>> images = external_source(lambda: [np.zeros((4, 6, 3), np.uint8)] * 2, layout="HWC")  # doctest: +SKIP
     """
@@ -123,7 +123,7 @@ def external_source(
 
 
 def _known_arguments() -> Collection[str]:
-    """The operator's own arguments, apart from those of the source."""
+    """Return the operator's arguments, without those of the source."""
     return find_schema("ExternalSource").all_arguments
 
 
@@ -220,7 +220,7 @@ _ONCE_VALUES = ("batch_info", "parallel", "batch", "prefetch_queue_depth", "byte
 
 @written_out("ops.ExternalSource")
 class ExternalSource(Described):
-    """:func:`external_source` as a class: each argument is given either at construction or at the call."""
+    """:func:`external_source` as a class: each argument is passed either at construction or at the call."""
 
     schema_name = "ExternalSource"
 

@@ -37,12 +37,12 @@ __all__ = [
 
 
 class OperatorWrapper(Described):
-    """An operator with arguments given at construction, which can be called on inputs any number of times.
+    """An operator with arguments set at construction, which can be called on inputs any number of times.
 
     Args:
         device: ``cpu``, ``gpu`` or ``mixed``.
         name: the instance's name.
-        arguments: the operator's arguments; more can be given at the call.
+        arguments: the operator's arguments; the call can add more.
     """
 
     _declared: Schema
@@ -79,7 +79,7 @@ class OperatorWrapper(Described):
         """The operator's outputs for ``inputs``.
 
         Raises:
-            ValueError: an argument was given at construction already; RuntimeError for one computed in the graph.
+            ValueError: an argument was set at construction already; RuntimeError for one computed in the graph.
         """
         name = arguments.pop("name", None)
         given = {key: value for key, value in arguments.items() if value is not None}
@@ -113,7 +113,7 @@ def _method(inherited: Any, signature: inspect.Signature) -> Callable[..., objec
 
 
 def _make_class(schema: Schema, name: str) -> Any:
-    """The class of an operator."""
+    """Return the class in ``ops`` for an operator."""
     module = submodule(__name__, ".".join(schema.module))
     return type(
         name,

@@ -38,13 +38,13 @@ def dumps(callback: object, protocol: int | None = None) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """The callback from :func:`dumps`. Only for this program's own bytes: they may execute anything."""
+    """Return the callback from :func:`dumps`. Only for bytes that this program made: they may execute anything."""
     return pickle.loads(data)
 
 
 @cache
 def pickler_class() -> type[cloudpickle.Pickler]:
-    """The class of picklers that send functions as code."""
+    """Return the class of picklers that send functions as code."""
     import cloudpickle
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types

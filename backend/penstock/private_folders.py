@@ -1,4 +1,4 @@
-"""Folders of this user's in the temporary folder, for what is executed: where no cache can be written."""
+"""Private folders of this user in the temporary folder, for executable files: where no cache can be written."""
 
 from __future__ import annotations
 

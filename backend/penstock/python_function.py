@@ -141,7 +141,7 @@ def torch_python_function(
 
 
 class _Wrapper(Described):
-    """A function's operator class: arguments are given at construction or at the call."""
+    """A function's operator class: arguments are set at construction or at the call."""
 
     _call: Callable[..., Any]
 

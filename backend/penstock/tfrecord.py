@@ -102,7 +102,7 @@ def tfrecord_reader(
 def _read(
     operator: str, unnamed: str, display: str, inputs: Sequence[object], arguments: dict[str, Any]
 ) -> dict[str, Any]:
-    """The nodes of the private operator, which takes features and their names apart."""
+    """Return the nodes of the private operator, which takes features and their names separately."""
     features, device, name = (arguments.pop(word, None) for word in ("features", "device", "name"))
     for name_of_feature, feature in features.items():
         if not isinstance(feature, Feature):
@@ -152,7 +152,7 @@ class TFRecord(Described):
         """A node for each feature, by name.
 
         Raises:
-            ValueError: an argument was given at construction already.
+            ValueError: an argument was set at construction already.
         """
         given = {key: value for key, value in kwargs.items() if value is not None}
         for key in given:

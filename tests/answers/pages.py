@@ -1,4 +1,6 @@
-"""Lines of text, rendered and photographed, read by the served pipeline's networks: ours beside PaddleOCR's own steps in OpenCV."""
+"""Lines of text, rendered and photographed, read by the served pipeline's networks: ours beside PaddleOCR's steps in
+OpenCV.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,7 @@ class Page:
     Attributes:
         name: the page's name.
         content: its file.
-        lines: what is written on it.
+        lines: the lines of text on it.
     """
 
     name: str
@@ -214,10 +216,10 @@ class Comparison:
     Attributes:
         lines: how many there are.
         changed: the pages that our pipeline reads differently from the reference.
-        errors, reference_errors: characters that are wrong, of ours and of the reference.
+        errors, reference_errors: the number of wrong characters, of ours and of the reference.
         characters: the characters of all lines.
         ours_ms, reference_ms: medians of a page's processor time.
-        networks: the fraction of the reference's time that is the networks'.
+        networks: the share of the reference's time that its networks take.
     """
 
     lines: int

@@ -1,7 +1,8 @@
 """Answers of a classifier to photographs after each library's resizing: how many change.
 
-The network is MobileNetV2, as `penstock examples add imagenet` writes it. Its own preprocessing is torchvision's: the shorter side
-becomes 256 pixels, with antialiasing, and the middle is cut out. Pictures are photographs, and the quarters of each.
+The network is MobileNetV2, as `penstock examples add imagenet` writes it. Its preprocessing is torchvision's: the
+shorter side becomes 256 pixels, with antialiasing, and the middle is cut out. Pictures are photographs, and the
+quarters of each.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Outcome:
     Attributes:
         best: each picture's class, int64 of shape (pictures,).
         right: how many of the labelled photographs got their label.
-        pixels: how many values of pixels differ from the reference's, of all.
+        pixels: the fraction of pixel values that differ from the reference's.
         top5: each picture's five best classes, in order.
     """
 
@@ -127,7 +128,7 @@ def ours(given: Sequence[np.ndarray], reference: str | None) -> list[np.ndarray]
 
 
 def dali(given: Sequence[np.ndarray], folder: Path, antialias: bool) -> list[np.ndarray] | None:
-    """Return the pictures resized by DALI on the CPU, in its own environment; None if there is none."""
+    """Return the pictures resized by DALI on the CPU, in a separate environment; None if there is none."""
     if not DALI_PYTHON.exists():
         return None
     np.savez(folder / "pictures.npz", *given)
@@ -138,7 +139,7 @@ def dali(given: Sequence[np.ndarray], folder: Path, antialias: bool) -> list[np.
 
 
 def crop(resized: np.ndarray) -> np.ndarray:
-    """Return the middle, as torchvision rounds its place."""
+    """Return the middle, at the position that torchvision rounds."""
     top, left = (round((extent - SIDE) / 2) for extent in resized.shape[:2])
     return resized[top : top + SIDE, left : left + SIDE]
 
@@ -169,7 +170,7 @@ class Classifier:
 
 
 def compare(classifier: Classifier, given: Mapping[str, np.ndarray], folder: Path) -> dict[str, Outcome]:
-    """Return what the network answers after each library's resizing, by the library; the reference is first."""
+    """Return the network's answers after each library's resizing, by the library; the reference is first."""
     arrays = list(given.values())
     resized: dict[str, list[np.ndarray] | None] = {
         name: [resize(array) for array in arrays] for name, resize in LIBRARIES.items()

@@ -1,4 +1,6 @@
-"""Sentences transcribed by the served pipeline's networks: ours beside Silero's own function and Whisper's own log-mel in PyTorch."""
+"""Sentences transcribed by the served pipeline's networks: ours beside Silero's function and Whisper's log-mel in
+PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +117,7 @@ class Ours:
 
 
 class Reference:
-    """A client that calls both networks: by Silero's own function with its network, and Whisper's features in PyTorch.
+    """A client that calls both networks: with Silero's function, and Whisper's features in PyTorch.
 
     Args:
         folder: the folder of the model `speech`, for Whisper.
@@ -156,7 +158,7 @@ class Reference:
 
 
 def silero(temporary: Path) -> ModuleType:
-    """Return Silero's own module, whose network is put into a folder."""
+    """Return Silero's module, whose network is put into a folder."""
     (package,) = [own for own in load_example("speech").packages if own.name == "silero-vad"]
     module = ModuleType("silero_utils")
     with package.download(temporary) as wheel:
@@ -168,8 +170,7 @@ def silero(temporary: Path) -> ModuleType:
 
 
 def log_mel(signal: torch.Tensor) -> torch.Tensor:
-    """Return Whisper's features of up to 30 seconds, in its own steps and PyTorch's Fourier transform in single
-    precision.
+    """Return Whisper's features of up to 30 seconds, in its steps and PyTorch's Fourier transform in single precision.
     """
     filled = torch.nn.functional.pad(signal[:_MAX_SAMPLES], (0, max(_MAX_SAMPLES - len(signal), 0)))
     spectrum = torch.stft(filled, 400, 160, window=torch.hann_window(400), return_complex=True)
@@ -204,10 +205,10 @@ class Comparison:
     Attributes:
         recordings: how many there are.
         changed: the recordings that our pipeline transcribes differently from the reference.
-        errors, reference_errors: words that are wrong, of ours and of the reference.
+        errors, reference_errors: the number of wrong words, of ours and of the reference.
         words: the number of words in all recordings.
         ours_ms, reference_ms: medians of a recording's processor time.
-        networks: the fraction of the reference's time that is Whisper's network.
+        networks: the share of the reference's time that Whisper's network takes.
     """
 
     recordings: int
@@ -221,7 +222,7 @@ class Comparison:
 
 
 def compare(given: Sequence[Recording], folder: Path, temporary: Path) -> Comparison:
-    """Return transcribe recordings with our pipeline and with the reference, in turn."""
+    """Transcribe recordings with our pipeline and with the reference, in turn."""
     ours, reference = Ours(folder), Reference(folder, temporary)
     both: tuple[Any, Any] = ours, reference
     times: tuple[list[float], list[float]] = [], []

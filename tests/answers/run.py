@@ -1,4 +1,4 @@
-"""Whether answers change: whole pipelines beside the networks' own preprocessing, and beside other libraries' resizing.
+"""Compares answers: of whole pipelines and the networks' original preprocessing, and of resizing by several libraries.
 
 make answers
 make answers ARGS="--photographs ~/photographs --pages 40"

@@ -1,4 +1,4 @@
-"""Answers do not change between our pipelines and the networks' own preprocessing: a sample of `make answers`."""
+"""Answers of our pipelines equal those of the networks' original preprocessing: a sample of `make answers`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time that Python takes for a batch on a GPU, without a GPU: its memory has addresses only, and what it is told does nothing.
+"""The time that Python takes for a batch on a GPU, without a GPU: its memory has addresses only, and calls do nothing.
 
     PYTHONPATH=backend .venv-conformance/bin/python tests/benchmarks/host_time.py [--filter A] [--json FILE]
 
@@ -133,7 +133,7 @@ def without_gpu() -> Iterator[None]:
 
 
 def rows(folder: Path) -> list[Pipeline]:
-    """Return the pipelines of which Python takes most."""
+    """Return the pipelines with the longest time in Python."""
     big = photographs(folder, BATCH)
     pixels: list[Any] = [Array(IMAGE, np.uint8) for _ in range(BATCH)]
     return [

@@ -88,7 +88,7 @@ class Case:
 
     Attributes:
         operator: its name in `fn`, or "pipeline" for several.
-        title: what is called, and on what.
+        title: the call, and its input.
         sources: its inputs' sources.
         work: its call.
         peers: the same work in other libraries, by their names.
@@ -300,7 +300,7 @@ def _wav(sound: np.ndarray) -> bytes:
 
 
 def _random(*shape: int, layout: str = "", scale: float = 1) -> Source:
-    """Return random floats; the last dimension is about as long as given."""
+    """Return random floats; the last dimension is about this long."""
 
     def make(rng: np.random.Generator, number: int) -> np.ndarray:
         return rng.random((*shape[:-1], _about(rng, shape[-1])), np.float32) * np.float32(scale)
@@ -1634,7 +1634,7 @@ def _work_of(schema: Schema, call: Call) -> Work:
 
 
 def _of_module(module: Any, value: object) -> Any:
-    """Return an argument with the module's enumerations in place of Penstock's."""
+    """Return an argument with the module's enumerations instead of Penstock's."""
     if isinstance(value, enum.IntEnum):
         return getattr(module.types, type(value).__name__)(int(value))
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""WebDataset's and LitData's own loaders, where these are installed, over the samples that `readers.py` reads."""
+"""WebDataset's and LitData's loaders, where these are installed, over the samples that `readers.py` reads."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ CONSUMER_MS = 10
 
 @dataclass
 class Pipeline:
-    """One row: what is run on which batches.
+    """One row: the work, and its batches.
 
     Attributes:
         name: the row's name.
@@ -211,7 +211,7 @@ def rows(folder: Path, threads: int, gpu: bool) -> list[Pipeline]:
 
 
 def by_engine(batch: list[np.ndarray], threads: int) -> dict[str, Callable[[], Run]]:
-    """Return decoding by nothing but the GPU's JPEG engine, which our own kernels otherwise replace."""
+    """Return decoding by nothing but the GPU's JPEG engine, which our kernels otherwise replace."""
 
     def make() -> Run:
         return prepared(MODULES["Penstock"], lambda m, data: decoded(m, data, True, 1.0), [batch], threads, gpu=True)

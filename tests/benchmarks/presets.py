@@ -74,7 +74,7 @@ def _made_up() -> list[bytes]:
 
 
 def candidates(name: str, files: list[bytes]) -> dict[str, Run]:
-    """Return ours, and the class by its libraries."""
+    """Return our processor, and transformers' by its libraries."""
     configuration = CONFIGURATIONS[name]
     pipeline = preset(configuration, batch_size=COUNT)
     arrays = [np.frombuffer(file, np.uint8) for file in files]
@@ -107,7 +107,7 @@ def _decoded(file: bytes) -> Image.Image:
 
 
 def candidates_on_gpu(name: str, files: list[bytes], processes: Pool) -> dict[str, Run]:
-    """Return ours on the GPU, of which a batch is decoded while the one before is computed, and the class in its three
+    """Return ours on the GPU, which decodes a batch while it computes the one before, and transformers' in its three
     ways.
     """
     import torch
@@ -196,8 +196,7 @@ def main() -> None:
 
 
 def page_table() -> str:
-    """Return the table of the page: what was compared (`make parity`), and what the runs took that are kept in
-    `results`.
+    """Return the table of the page: what was compared (`make parity`), and the recorded times in `results`.
     """
     runs = {machine: _kept(machine) for machine in ("cpu", "gpu")}
     told = "; ".join(f"{run['date']}, {run['gpu'] or run['processor']}" for run in runs.values() if run)
@@ -234,7 +233,7 @@ def page_table() -> str:
 
 
 def _ratios(ms: Mapping[str, float]) -> list[str]:
-    """Return how many times faster ours is on a GPU than the class on all cores, in the quicker way, and on the GPU."""
+    """Return how many times faster ours is on a GPU than transformers' on all cores, in the faster way, and on the GPU."""
     all_cores = min(ms["one process"], ms["processes"])
     return [f"{theirs / ms['Penstock']:.1f}" for theirs in (all_cores, ms["its GPU path"])]
 

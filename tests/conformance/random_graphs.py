@@ -154,7 +154,7 @@ class Node:
 
 
 class Graph:
-    """A graph that grows node by node, each of which runs in Penstock."""
+    """A graph that grows node by node; each node runs in Penstock."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []

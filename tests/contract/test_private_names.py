@@ -29,7 +29,7 @@ def is_private(name: str) -> bool:
 
 
 def defined_in(tree: ast.Module) -> set[str]:
-    """Return the names that a module gives: to functions, classes, variables, and attributes of its own objects."""
+    """Return the names that a module defines: functions, classes, variables, and attributes of its objects."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):

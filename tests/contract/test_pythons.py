@@ -1,4 +1,4 @@
-"""`requires-python` is the one place that says which Pythons are supported; all others follow it."""
+"""`requires-python` is the only definition of the supported Pythons; everything else follows it."""
 
 from __future__ import annotations
 

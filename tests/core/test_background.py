@@ -29,7 +29,7 @@ def note(place: Any) -> Any:
 
 @cfunc("int64", "int32")
 def spin(place: Any) -> Any:
-    """Run until somebody writes to the place."""
+    """Run until somebody writes to the array."""
     while word_at(place) == 0:
         set_int(place + 8, word_at(place + 8) + 1)
         call(_SLEEP, (1000,))

@@ -20,7 +20,7 @@ from dockerfile import ROOT, instructions, run_commands
 
 
 def main() -> None:
-    """Build the environment, then do in it what the image does after installing."""
+    """Build the environment, then run the image's installation steps in it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable, help="to make the environment from (default: this one)")
     parser.add_argument("--extras", help="instead of the Dockerfile's default")

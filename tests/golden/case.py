@@ -56,7 +56,7 @@ class Family:
     def each(
         self, operator: str, inputs: dict[str, Define], arguments: Sequence[dict[str, Any]], **settings: Any
     ) -> None:
-        """Add a case for each input with each set of arguments; enumeration values are given as ``"types.NAME"``."""
+        """Add a case for each input with each set of arguments; enumeration values are written as ``"types.NAME"``."""
         for input_name, source in inputs.items():
             for given in arguments:
                 text = ", ".join(

@@ -11,6 +11,6 @@ from case import Family
 
 
 def families() -> Iterator[Family]:
-    """Yield the families, in order of name; no list is kept by hand."""
+    """Yield the families, in order of name, from the folder."""
     for module in sorted(pkgutil.iter_modules(cases.__path__), key=lambda m: m.name):
         yield importlib.import_module(f"cases.{module.name}").FAMILY

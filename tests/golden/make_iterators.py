@@ -1,4 +1,4 @@
-"""Records the batches of DALI's own iterators; to be run in an environment with DALI, from the repository's root.
+"""Records the batches of DALI's iterators; to be run in an environment with DALI, from the repository's root.
 
 python tests/golden/make_iterators.py
 """

@@ -26,7 +26,7 @@ def keep_busy() -> None:
 
 
 def filled(value: int, size: int) -> np.ndarray:
-    """Return bytes of which each depends on its place, and on a number."""
+    """Return bytes, each of which depends on its position, and on a number."""
     return (np.arange(size, dtype=np.uint32) * 7 + value).astype(np.uint8)
 
 

@@ -15,7 +15,7 @@ SOURCE = RNG.integers(0, 256, (64, 64, 3), np.uint8)
 
 
 def launched_after_other_work(rounds: int) -> list[tuple[tuple[int, int, int], cupy.ndarray]]:
-    """Crop at different places, all launched while the stream is still busy with something else."""
+    """Crop at different positions, all launched while the stream is still busy with something else."""
     source = cupy.asarray(SOURCE)
     busy = cupy.ones((4096, 4096), cupy.float32)
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""CUDA kernels that are compiled when the package is built: which of them a device gets, and what is not taken."""
+"""CUDA kernels that are compiled when the package is built: which of them a device gets, and which are not used."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def sound(kind: str, length: int, channels: int) -> np.ndarray:
 
 @pytest.fixture
 def ours(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Make our decoder the one to decode; one entry for each time that it left a recording to libsndfile."""
+    """Use our decoder; return one entry for each time that it left a recording to libsndfile."""
     left, kind = [], audio._InProcess
     monkeypatch.setattr(audio, "_InProcess", lambda data: left.append(1) or kind(data))
     return left

@@ -1,4 +1,4 @@
-"""Philox in integers of Python, from the paper's definition, and what is drawn with it."""
+"""Philox in Python integers, from the paper's definition, and the numbers drawn with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passes of a resize: their order, their windows and weights, and what is rounded away from zero."""
+"""The passes of a resize: their order, their windows and weights, and the values rounded away from zero."""
 
 from __future__ import annotations
 

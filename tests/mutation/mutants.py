@@ -98,7 +98,7 @@ def count_mutants(function: Function) -> int:
 
 
 def describe(function: Function, number: int) -> Mutant:
-    """One change of a function, which is left as it is."""
+    """Return one change of a function, which itself stays unchanged."""
     node, change = list(_changes(copy.deepcopy(function)))[number]
     line, before = getattr(node, "lineno", function.lineno), ast.unparse(node)
     return Mutant(line, before, ast.unparse(change()))
@@ -130,7 +130,7 @@ def _decorators(function: Function) -> set[str]:
 
 
 def _changes(function: Function) -> Iterator[tuple[ast.AST, Callable[[], ast.AST]]]:
-    """The nodes that can be changed, each with what changes it and returns what is there then."""
+    """Yield the nodes that can be changed, each with a function that changes it and returns the new node."""
     for node in _of_body(function):
         if isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARISONS:
             yield node, _setter(node, "ops", [_COMPARISONS[type(node.ops[0])](), *node.ops[1:]])

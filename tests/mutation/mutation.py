@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def sample(count: int, seed: int, only: str = "") -> list[Case]:
-    """A mutant of each of ``count`` functions; of all whose modules' names begin with ``only``, if that is given."""
+    """Return a mutant of each of ``count`` functions, or of all in modules whose names begin with ``only``."""
     found = [
         (module, name, function)
         for module in package_modules()

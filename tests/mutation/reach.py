@@ -132,7 +132,7 @@ def package_modules() -> dict[str, Path]:
 
 @functools.cache
 def module_functions(module: str) -> list[tuple[str, Function]]:
-    """The functions of a module, by name, of which one that is defined twice, under a condition, has two."""
+    """Return the functions of a module, by name; one that is defined twice, under a condition, has two entries."""
     return list(functions(ast.parse(package_modules()[module].read_bytes())))
 
 

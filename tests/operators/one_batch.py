@@ -25,7 +25,7 @@ def _built(define: Define, batch_size: int, device_id: int | None) -> Pipeline:
 
 
 def outputs(define: Define, device_id: int | None = None, **inputs: Sequence[np.ndarray]) -> Batches:
-    """Return the samples of each output, of a batch of the samples given for each input."""
+    """Return the samples of each output of one batch, from the samples for each input."""
     pipeline = _built(define, len(next(iter(inputs.values()))), device_id)
     try:
         return [[np.array(sample) for sample in batch.as_cpu()] for batch in pipeline.run(**inputs)]

@@ -1,4 +1,4 @@
-"""Results where DALI's own depend on memory that it does not mean to read."""
+"""Results where DALI's depend on memory outside of its data."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _COUNT, _MOST, _SHAPE = 3, 90, (50, 60)
 
 
 def forms(tensor: Callable[[np.ndarray], Any]) -> dict[str, Any]:
-    """Return images as they are given, by a word for each form; `tensor` makes a tensor of an array, or leaves it."""
+    """Return images in the forms that words name; `tensor` makes a tensor of an array, or leaves it."""
     images = [picture.image for picture in pictures(_COUNT, _MOST)]
     arrays = [np.asarray(image) for image in images]
     batch = np.stack([np.asarray(image.resize(_SHAPE)) for image in images])
@@ -87,7 +87,7 @@ def _calls(tensor: Callable[[np.ndarray], Any]) -> list[tuple[str, Any, Mapping[
 
 
 def recorded_calls(name: str, backend: str) -> str:
-    """Return what the class gives for each call, in their order."""
+    """Return the results of transformers' processor for each call, in their order."""
     import torch
 
     def result(images: Any, arguments: Mapping[str, object], assigned: Mapping[str, object]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def recorded_calls(name: str, backend: str) -> str:
 
 
 def _picture() -> np.ndarray:
-    """Return the image that is given to processors with assigned attributes."""
+    """Return the image for processors with assigned attributes."""
     return np.asarray(next(iter(pictures(1, _MOST))).image)
 
 
@@ -115,8 +115,7 @@ def _without_types(configuration: Mapping[str, object]) -> dict[str, object]:
 
 
 def wrong_calls(name: str, backend: str, recorded: str) -> list[str]:
-    """Return the calls for which the processor in the class's place gives something else, or something where the class
-    fails.
+    """Return the calls for which our processor gives something else than transformers', or something where that fails.
     """
     processor = ImageProcessor(CONFIGURATIONS[name], backend=backend)
 

@@ -2,9 +2,9 @@
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/classes.py [--write] [--only NAME]
 
-Each class is made with its own settings, and what it writes by `save_pretrained` is read. It is given pictures (tiny, odd and
-slender ones, of RGB, grey and with alpha), videos or sounds; the processor of `penstock.plugin.transformers` is given the same.
-It is also told which classes were not there when the table was last written.
+Each processor of transformers is made with its default settings, and the output of its `save_pretrained` is read. It
+processes pictures (tiny, odd and slender ones, of RGB, grey and with alpha), videos or sounds, and so does the
+processor of `penstock.plugin.transformers`. The table also lists the classes that are new since it was last written.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _model_types() -> Mapping[str, set[str]]:
 
 
 def is_followed(name: str, key: str) -> bool:
-    """Return whether there is a family for a class, perhaps with other settings than its own."""
+    """Return whether there is a family for a class of transformers, perhaps with other settings than its defaults."""
     try:
         read_configuration({key: name})
     except PresetError as error:
@@ -162,13 +162,13 @@ def is_followed(name: str, key: str) -> bool:
 
 
 def compared(each: Class) -> Row:
-    """Return what is found of a class."""
+    """Return the findings about a class of transformers."""
     verdict, why = _verdict(each)
     return Row(each.name, each.kind, len(each.types), verdict, why)
 
 
 def saved_configuration(processor: Any, key: str) -> dict[str, Any]:
-    """Return what the class writes by `save_pretrained`; of timm's wrapper, which writes nothing, what it is made with."""
+    """Return the output of a processor's `save_pretrained`; for timm's wrapper, which writes nothing, its arguments."""
     name = type(processor).__name__
     with tempfile.TemporaryDirectory() as folder:
         processor.save_pretrained(folder)
@@ -177,14 +177,14 @@ def saved_configuration(processor: Any, key: str) -> dict[str, Any]:
 
 
 def made(each: Class) -> Any:
-    """Return a processor of a class, with its own settings or those that are needed."""
+    """Return a processor of a class of transformers, with its default settings or those that are needed."""
     import transformers
 
     return getattr(transformers, each.name)(**NEEDED.get(each.name, {}))
 
 
 def preset_of(each: Class, theirs: Any) -> Any:
-    """Return the processor of `penstock.plugin.transformers` in place of one of a class."""
+    """Return the processor of `penstock.plugin.transformers` that replaces one of transformers."""
     processor = next(kind for what, _, kind in _KINDS.values() if what == each.kind)
     return processor(saved_configuration(theirs, each.key))
 
@@ -214,7 +214,7 @@ def _verdict(each: Class) -> tuple[str, str]:
 
 
 def results_of_cases(processor: Any, kind: str, tensors: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what a processor gives in each case; what it refuses is left out."""
+    """Yield a processor's result in each case, without cases that it refuses."""
     for what, given, call in CASES[kind](processor):
         np.random.seed(0)
         try:
@@ -234,7 +234,7 @@ def arguments_of(processor: Any, call: Mapping[str, object]) -> dict[str, object
 
 
 def _of_case(theirs: Any, ours: Any, given: Any, call: Mapping[str, object]) -> tuple[str, str]:
-    """Return the verdict about one call; what the class fails at says nothing."""
+    """Return the verdict about one call; a failure of transformers' processor decides nothing."""
     # A class's random choice is the first one after this seed.
     np.random.seed(0)
     try:

@@ -1,6 +1,6 @@
 """`make parity`: random cases against the real libraries, and a table of what was found.
 
-The table is what `penstock.parity` tells, if --write is given.
+The table becomes the data of `penstock.parity` with --write.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Distances of features of sound from their definition: the class's, in single precision, and a preset's.
+"""Distances of features of sound from their definition: those of transformers, in single precision, and of presets.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/definitions.py [--write] [--only NAME]
 
@@ -43,12 +43,12 @@ class Distances(NamedTuple):
 
     @property
     def is_as_exact(self) -> bool:
-        """Whether the preset is no farther from the definition than the class."""
+        """Return whether the preset is no farther from the definition than the class in transformers."""
         return self.of_preset <= self.of_class
 
 
 def results(processor: Any, tensors: str) -> dict[str, dict[str, Any]]:
-    """Return what a processor gives in each case; what it refuses is left out."""
+    """Return a processor's result in each case, without cases that it refuses."""
     from classes import results_of_cases
 
     return dict(results_of_cases(processor, "sounds", tensors))
@@ -85,8 +85,8 @@ def _difference(one: Any, other: np.ndarray) -> float:
 
 
 def _of_older_processors(names: Sequence[str]) -> dict[str, Results]:
-    """Return what classes give with the instructions of older processors, which PyTorch and MKL are told when they are
-    loaded.
+    """Return the results of transformers' classes with the instructions of older processors, which PyTorch and MKL
+    select when they are loaded.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "results"

@@ -14,7 +14,7 @@ _WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 
 
 class _InDouble(TorchFunctionMode):
-    """Widens all tensors that functions of PyTorch are given or return, and the types that they are asked for."""
+    """Widens all tensors that functions of PyTorch take or return, and the types that are requested of them."""
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         keywords = tree_map(_wider, kwargs or {})

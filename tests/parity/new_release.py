@@ -33,7 +33,7 @@ def release(found: Mapping[str, Class]) -> dict[str, dict[str, list[str]]]:
 
 
 def settings_of(each: Class) -> list[str]:
-    """Return the settings that a class takes, by its own account; none of one that needs a library that is not
+    """Return the settings that a class of transformers declares; none for one that needs a library that is not
     installed.
     """
     import transformers

@@ -33,7 +33,7 @@ def configurations() -> Iterator[dict[str, Any]]:
 
 
 def images() -> list[Any]:
-    """Return pictures, of which some are slender, and one is grey."""
+    """Return pictures, some of which are slender, and one is grey."""
     return [picture.image for picture in pictures(10, 120, 3, slender=True)]
 
 

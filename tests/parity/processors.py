@@ -1,4 +1,4 @@
-"""Results of the image processors of `transformers`, and of presets in their place."""
+"""Results of the image processors of `transformers`, and of the presets that replace them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ BACKENDS = ("torchvision", "pil")
 
 
 def backends_of(name: str) -> tuple[str, ...]:
-    """Return the backends for which a configuration is followed: all that have a class, except for Chameleon's factor."""
+    """Return the backends for which a configuration is supported: all that have a class in transformers, except for
+    Chameleon's factor.
+    """
     family = read_configuration(CONFIGURATIONS[name])
     return tuple(backend for backend in BACKENDS if _is_followed(family, backend))
 
@@ -41,7 +43,7 @@ def videos() -> list[np.ndarray]:
 
 
 def by_video_processor(configuration: Mapping[str, object], given: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """Return what the class gives of videos in one call."""
+    """Return the result of transformers' video processor for videos in one call."""
     from libraries import torchvision_functional
 
     torchvision_functional()
@@ -75,7 +77,7 @@ SOUND_CALLS: tuple[dict[str, Any], ...] = (
 def by_feature_extractor(
     configuration: Mapping[str, object], given: list[np.ndarray], **call: Any
 ) -> dict[str, np.ndarray]:
-    """Return what the class gives of sounds in one call.
+    """Return the result of transformers' feature extractor for sounds in one call.
 
     Raises:
         ValueError: they do not fit into one tensor, or are refused.
@@ -111,7 +113,7 @@ def frame_cases() -> Iterator[tuple[dict[str, object], int, float | None, float 
 
 
 def frames_by_class(configuration: Mapping[str, object]) -> list[str]:
-    """Return a digest of the frames that the class takes in each case."""
+    """Return a digest of the frames that transformers' video processor selects in each case."""
     from libraries import torchvision_functional
 
     torchvision_functional()
@@ -173,7 +175,7 @@ def picture_of(data: bytes) -> Picture:
 
 
 def strange_files() -> dict[str, bytes]:
-    """Return files of which little is left, or whose colours are stored otherwise, all without transparency."""
+    """Return truncated files, and files with unusual colour spaces, all without transparency."""
     import cv2
 
     rng = np.random.default_rng(9)
@@ -306,7 +308,7 @@ def class_of(configuration: Mapping[str, object], backend: str) -> Any:
 
 
 def by_transformers(configuration: Mapping[str, object], backend: str, images: list[Any]) -> dict[str, Any]:
-    """Return what the class gives of images in one call; bfloat16 as float32."""
+    """Return the result of transformers' image processor for images in one call; bfloat16 as float32."""
     # Some classes change what they are given.
     held = copy.deepcopy({key: value for key, value in configuration.items() if not key.endswith("_type")})
     return as_arrays(class_of(configuration, backend).from_dict(held)(images, return_tensors="pt"))

@@ -46,7 +46,7 @@ PICTURES, PICTURE_MOST = 4, 90
 
 
 def main() -> None:
-    """Write the files again, or add to them what is missing."""
+    """Write the files again, or add the missing entries."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--missing", action="store_true", help="keep what is recorded, and record configurations that are new"
@@ -95,7 +95,7 @@ def _digests(compute: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def by_line(told: Mapping[str, Any]) -> str:
-    """Return a JSON object with a line for each key, so that what is added to it is added to the file by lines."""
+    """Return a JSON object with a line for each key, so that additions to it are additions of lines to the file."""
     return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in told.items()) + "\n}\n"
 
 
@@ -107,7 +107,9 @@ def _of_each(record: Callable[[str, str], Any], held: Mapping[str, Any]) -> dict
 
 
 def _families(held: Mapping[str, Any]) -> dict[str, Any]:
-    """Return, for each configuration and library, the class's outputs for all pictures in one call, or for each."""
+    """Return, for each configuration and library, the outputs of transformers' processor for all pictures in one call,
+    or for each.
+    """
     told: dict[str, Any] = {"versions": versions("transformers")}
 
     def record(key: str, compute: Callable[[], Any]) -> None:
@@ -130,10 +132,10 @@ def _families(held: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _saved(held: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what each class writes by `save_pretrained`, made with its own settings and those that it needs, and what
-    it gives.
+    """Return the output of `save_pretrained` of each class of transformers, made with its default settings and those
+    that it needs, and its results.
 
-    Of classes that need a library that is not installed, it is what is held.
+    For classes that need a library that is not installed, it is the recorded output.
     """
     torchvision_functional()
     import transformers

@@ -30,7 +30,7 @@ class Case:
         library: the library whose function is called.
         reference, interpolation: the library and interpolation whose arithmetic to follow.
         shape: the image's shape, (H, W, C).
-        planar: the image is given to us as planes.
+        planar: whether our function gets the image as planes.
         floats: whether it is of float32, between 0 and 1, and not of uint8.
         asked: arguments of ours; those of the library follow from them.
     """

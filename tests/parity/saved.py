@@ -29,7 +29,7 @@ FAILED = "failed"
 
 
 def results_of_class(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the class gives in each case."""
+    """Return the results of transformers' class in each case."""
     held = {key: value for key, value in configuration.items() if not key.endswith("_type")}
     return _results(configuration, _class_of(configuration).from_dict(copy.deepcopy(held)), "pt")
 
@@ -72,7 +72,7 @@ def _converted(image: Any) -> Any:
 
 
 def _result(processor: Any, given: Any, call: Mapping[str, Any], exact: bool) -> Any:
-    """Return a digest of all that is given, or, of sounds, a few values; or that it failed."""
+    """Return a digest of all outputs, or, for sounds, a few values; or that it failed."""
     try:
         values = processor(given, **arguments_of(processor, call))
         values = as_arrays(dict(values)) if call["return_tensors"] == "pt" else values
@@ -91,7 +91,7 @@ def _summary(array: np.ndarray) -> dict[str, Any]:
 
 
 def unequal(expected: Mapping[str, Any], given: Mapping[str, Any], tolerance: float) -> list[str]:
-    """Return the cases in which a preset gives something else than the class, where that gives anything."""
+    """Return the cases in which a preset differs from transformers' class, where that has a result."""
     return [
         f"{what}: expected {wanted}, got {given[what]}"
         for what, wanted in expected.items()

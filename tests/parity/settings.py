@@ -43,7 +43,7 @@ _BEYOND = ({"do_pan_and_scan": True},)
 
 
 def settings_of(name: str, backend: str) -> dict[str, Any]:
-    """Return the settings that a configuration's class takes, by its own account, and their values."""
+    """Return the settings that a configuration's class in transformers declares, and their values."""
     kind = class_of(CONFIGURATIONS[name], backend)
     held = {key: CONFIGURATIONS[name].get(key, getattr(kind, key, None)) for key in kind.valid_kwargs.__annotations__}
     return json.loads(json.dumps(held, default=_plain))
@@ -86,8 +86,8 @@ def picture() -> Any:
 
 
 def recorded(name: str, backend: str) -> dict[str, Any]:
-    """Return the class's settings, and the outcome of a picture with each variation, in their order: a digest, that
-    nothing changed, or that it was refused.
+    """Return the settings of transformers' class, and the outcome of a picture with each variation, in their order: a
+    digest, that nothing changed, or that it was refused.
     """
     settings, image = settings_of(name, backend), picture().image
 
@@ -114,7 +114,7 @@ def digest(compute: Callable[[], Mapping[str, Any]]) -> str:
 
 
 def wrong(name: str, backend: str, held: Mapping[str, Any]) -> list[str]:
-    """Return where a preset gives something else than the class did: settings that it ignores, or follows otherwise."""
+    """Return where a preset differs from transformers' class: settings that it ignores, or follows differently."""
     file = np.array(picture().file)
     told = []
     for changed, result in zip(variations(held["settings"]), held["results"].split(" "), strict=True):

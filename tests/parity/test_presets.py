@@ -99,7 +99,7 @@ def test_families_equal_what_transformers_gave(name: str) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", [*SMALL, *FAMILIES])
 def test_settings_are_followed_or_refused(name: str) -> None:
-    """Try each setting that the class declares, with values other than its own."""
+    """Try each setting that transformers' class declares, with values other than its default."""
     recorded = json.loads(SETTINGS_RECORDED.read_text())
     for backend in backends_of(name):
         assert not wrong(name, backend, recorded[f"{name} {backend}"])

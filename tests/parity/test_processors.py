@@ -672,7 +672,9 @@ def test_files_that_hold_the_settings_of_several_classes_are_split() -> None:
 
 
 def test_attributes_are_followed_or_refused() -> None:
-    """Set after construction, changed in place, or back to what they were; a refused one leaves the processor as it was."""
+    """Set attributes after construction, in place, or back to their first values; a refused one leaves the processor
+    unchanged.
+    """
     image = np.random.default_rng(3).integers(0, 256, (70, 90, 3), np.uint8)
     processor, size = ImageProcessor(QWEN), {"shortest_edge": 784, "longest_edge": 4000}
 

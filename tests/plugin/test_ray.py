@@ -87,7 +87,7 @@ def test_bad_rows(tmp_path: Path) -> None:
 
 
 class DyingOnce:
-    """Makes the pipeline, in actors of which the first one dies at its third batch."""
+    """Makes the pipeline in actors, the first of which dies at its third batch."""
 
     def __init__(self, mark: Path) -> None:
         self._mark = mark

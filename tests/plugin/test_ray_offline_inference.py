@@ -30,7 +30,7 @@ BROKEN = 7
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Yield images of digits in S3, of which one is broken."""
+    """Yield images of digits in S3, one of which is broken."""
     import fsspec
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)

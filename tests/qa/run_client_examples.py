@@ -1,4 +1,5 @@
-"""Runs Triton's own client examples and perf_analyzer against our models: ``python tests/qa/run_client_examples.py CHECKOUT [NAME ...]``.
+"""Runs Triton's client examples and perf_analyzer against our models: ``python tests/qa/run_client_examples.py CHECKOUT
+[NAME ...]``.
 
 CHECKOUT is one of https://github.com/triton-inference-server/client. Its examples in ``src/python/examples`` are run as they are,
 each against a model folder of ours with the name, inputs and outputs of the model that it was written for. With
@@ -401,7 +402,7 @@ class Runner:
 
 
 def _reason(output: str) -> str:
-    """Return the line of an output that says what is wrong, without what differs from run to run."""
+    """Return the line of an output that states the error, without the parts that differ from run to run."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     telling = [line for line in lines if re.search(r"error|fail|exception|expect", line, re.IGNORECASE)]
     return re.sub(r"/tmp/\S+/", "", (telling or lines or ["no output"])[-1])[:200]
@@ -451,7 +452,7 @@ def _asked(name: str, parts: Sequence[str]) -> bool:
 
 
 def _replace_table(path: Path, text: str) -> None:
-    """Put a table in the place of the one in a page."""
+    """Replace the table in a page."""
     lines = path.read_text().splitlines()
     first = next(number for number, line in enumerate(lines) if line.startswith("| example "))
     last = next((number for number in range(first, len(lines)) if not lines[number].startswith("|")), len(lines))

@@ -1,4 +1,4 @@
-"""Runs the DALI backend's own QA suites and examples on Penstock: ``python tests/qa/run_qa.py CHECKOUT [SUITE ...]``.
+"""Runs the DALI backend's QA suites and examples on Penstock: ``python tests/qa/run_qa.py CHECKOUT [SUITE ...]``.
 
 CHECKOUT is one of https://github.com/triton-inference-server/dali_backend. Each suite is copied into a temporary folder, set
 up by its own ``setup.sh``, served by ``penstock serve --as dali --device cpu``, and tested by its own ``test.sh``: as they are,
@@ -179,7 +179,7 @@ class Runner:
     Attributes:
         checkout: the checkout of the DALI backend.
         server_python: the serving environment.
-        client_python: the interpreter that has DALI, for clients; None: this one, with Penstock in DALI's place.
+        client_python: the interpreter that has DALI, for clients; None: this one, with Penstock instead of DALI.
         device: the argument of ``penstock serve --device``.
         keep: leave the folders behind.
     """
@@ -251,7 +251,7 @@ class Runner:
             raise _FailedError(f"`{command}` ended with {done.returncode}:\n{tail}")
 
     def _programs(self, python: str | None) -> Path:
-        """Return a folder with the programs ``python`` and ``python3``: that interpreter, or Penstock in DALI's place."""
+        """Return a folder with the programs ``python`` and ``python3``: that interpreter, or Penstock instead of DALI."""
         folder = self.folder / ("penstock" if python is None else "dali")
         if not folder.is_dir():
             folder.mkdir()

@@ -39,7 +39,7 @@ def pipeline(seen: list[float]) -> Iterator[Pipeline]:
 
 
 class Watched:
-    """Notes which operators ran; calls those samples cancelled that it was given for each."""
+    """Records which operators ran; reports the listed samples of each as cancelled."""
 
     def __init__(self, *cancelled: tuple[int, ...]) -> None:
         self.ran: list[tuple[str, float]] = []

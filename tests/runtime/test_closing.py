@@ -17,7 +17,9 @@ _PATIENCE = 20
 
 
 def _in_a_cycle(ahead: Callable[[], Any]) -> Executor:
-    """Return what runs a pipeline, now garbage, of which all batches but the first do this on the prefetching thread."""
+    """Return a function that runs a pipeline, now garbage, all of whose batches but the first do this on the
+    prefetching thread.
+    """
     iterations = 0
 
     def function() -> np.ndarray:

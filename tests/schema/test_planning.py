@@ -31,7 +31,7 @@ class Starts(PlanColumns[int]):
 
 
 class Tail(Operator[str, int, Starts]):
-    """Drops the first elements of vectors; their number comes from the first of several arguments that is given."""
+    """Drops the first elements of vectors; their number comes from the first of several arguments that is set."""
 
     schema = Schema(
         name="Tail", inputs=(Input("input"),), arguments=(Argument("after", "float[]", [1.0], "", tensor=True),)
@@ -147,7 +147,7 @@ def test_rows_count_from_both_ends() -> None:
 
 
 class KeptTail(Tail):
-    """A tail whose plans are kept by shape."""
+    """A tail whose plans are cached by shape."""
 
     plans_by_shape = True
 
@@ -210,7 +210,7 @@ def test_samples_that_fail_fail_alone(samples: list[tuple[int, int]]) -> None:
 
 
 class Halves(Operator):
-    """Images of which only the upper half is returned; those of one row have none."""
+    """Images of which only the upper half is returned; none of those with one row."""
 
     schema = Schema(name="Halves", inputs=(Input("input", ("HWC",)),), sequences=True)
 
@@ -230,7 +230,7 @@ class Halves(Operator):
 
 
 def sequences(bright: int | None = None, low: int | None = None) -> list[Any]:
-    """Return three sequences of two frames each, in one of which the second is bright, and one that is low."""
+    """Return three sequences of two frames each, one with a bright second frame, and one with low frames."""
     data = [np.zeros((2, 1 if index == low else 4, 3, 3), np.uint8) for index in range(3)]
     if bright is not None:
         data[bright][1] = 255

@@ -30,7 +30,9 @@ MODELS = ("fingerprint", "crossing", "twins")
 ISOLATED = "crossing"
 REQUESTS = 20
 SEED = 5
-"""Of requests that use most of the code: images of all formats, two of which are decoded in worker processes, and bad files."""
+"""The seed of requests that use most of the code: images of all formats, two of which are decoded in worker processes,
+and bad files.
+"""
 
 PATIENCE = 90.0
 """Seconds for what takes one or two on a machine with nothing else to do."""

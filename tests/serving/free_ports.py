@@ -1,4 +1,4 @@
-"""Ports for programs that tests start and that do not choose their own."""
+"""Ports for programs that tests start and that do not choose a port."""
 
 from __future__ import annotations
 

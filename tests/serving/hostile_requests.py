@@ -114,7 +114,7 @@ CRASHES: dict[str, Callable[[Target], int]] = {
     "huge shape": huge_shape,
     "chunks": many_chunks,
 }
-"""Over HTTP, each of which ends Triton 2.51; what they return is the status of the answer."""
+"""Requests over HTTP, each of which ends Triton 2.51; they return the status of the answer."""
 
 
 def grpc_request(model: str, elements: int = 3) -> bytes:

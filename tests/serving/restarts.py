@@ -45,8 +45,8 @@ class Findings:
         availability: the share of time in which each model answered.
         right, failed, wrong: numbers of requests; a wrong answer is one with another request's data.
         descriptors: files open in the supervisor, after the first start and at the end.
-        threads: of the supervisor, likewise.
-        resident_mib: of the supervisor, likewise.
+        threads: the number of the supervisor's threads.
+        resident_mib: the supervisor's resident memory, in MiB.
         exit_status: the command's exit status, after SIGTERM.
         left: the processes and files that were left behind.
     """
@@ -125,7 +125,7 @@ class Command:
         return files, threads, pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
     def left(self) -> list[str]:
-        """Return what the command left behind."""
+        """Return the processes and files that the command left behind."""
         deadline = time.monotonic() + 20
         while (found := self._left()) and time.monotonic() < deadline:
             time.sleep(0.2)

@@ -59,7 +59,7 @@ def ask(client: Any, model: str, request_id: str = "", parameters: Any = None, *
 
 
 def until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait for what is to come about."""
+    """Wait for a condition to become true."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited for {seconds:.0f} s in vain"

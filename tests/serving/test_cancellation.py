@@ -172,7 +172,7 @@ class Clock:
 
 
 class Costly:
-    """A cancelled request, of which it takes this many seconds to learn that."""
+    """A request whose cancellation takes this many seconds to be noticed."""
 
     def __init__(self, clock: Clock) -> None:
         self.seconds, self.asked, self._clock = 0.001, 0, clock

@@ -32,9 +32,9 @@ from served import HEADER, add_model, until
 
 NAP_SECONDS = 0.5
 TIRED = 7.5
-"""What is sent, and no trial run in which a model is loaded: that one would nap as well."""
+"""A value that makes requests nap, unlike a trial run while a model is loaded, which would nap as well."""
 CLOSED = 0
-"""In place of a status: the server has closed the connection."""
+"""Stands for a status: the server has closed the connection."""
 
 TENSORS = """
 max_batch_size: 1

@@ -33,7 +33,7 @@ WHILE_SERVING = [
     (Program.COMMAND, Kind.WRITE),
     (Program.COMMAND, Kind.DESCRIPTOR),
 ]
-"""What is called while requests are answered, the first of which starts a process to decode in."""
+"""System calls while requests are answered, the first of which starts a process to decode in."""
 
 WHILE_LOADING = [
     (Program.TRITON, Kind.OPEN),
@@ -45,7 +45,7 @@ WHILE_LOADING = [
     (Program.LAUNCHER, Kind.OPEN),
     (Program.LAUNCHER, Kind.CREATE),
 ]
-"""What is called while a model is loaded whose instances are processes of their own."""
+"""System calls while a model is loaded whose instances are separate processes."""
 
 WHILE_STARTING = [
     (Program.COMMAND, Kind.OPEN),
@@ -59,7 +59,7 @@ WHILE_STARTING = [
     (Program.TRITON, Kind.THREAD),
     (Program.TRITON, Kind.DESCRIPTOR),
 ]
-"""What is called before a server is ready."""
+"""System calls before a server is ready."""
 
 WHILE_STOPPING = [
     (Program.COMMAND, Kind.OPEN),
@@ -69,7 +69,7 @@ WHILE_STOPPING = [
     (Program.TRITON, Kind.THREAD),
     (Program.TRITON, Kind.DESCRIPTOR),
 ]
-"""What is called between SIGTERM and the end."""
+"""System calls between SIGTERM and the end."""
 
 TRITONS_OWN = ("tritonserver", "libstdc++", "libtritonserver", "libevent", "libtriton_python")
 """Parts of the libraries' names from which Triton may die of a call that fails, which is then restarted."""
@@ -220,7 +220,7 @@ def calls_at_both_ends(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
 
 @pytest.fixture
 def fresh(calls_at_both_ends: tuple[FaultyServer, Calls, Calls]) -> Iterator[FaultyServer]:
-    """Yield a server that is not running, with nothing left of its last run."""
+    """Yield a server that is not running, with nothing of its last run."""
     server, _, _ = calls_at_both_ends
     yield server
     server.kill()

@@ -1,4 +1,4 @@
-"""Triton's flags, as given by the user and as passed to Triton."""
+"""Triton's flags, as the user sets them and as Triton gets them."""
 
 from __future__ import annotations
 

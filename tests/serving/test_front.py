@@ -360,7 +360,7 @@ def test_keys_are_in_no_command_line(server: LocalServer) -> None:
 
 
 def processes_of(folder: Path | str, word: bytes) -> list[int]:
-    """Return the processes of a front of which the command line has a word."""
+    """Return the processes of a front whose command line contains a word."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -483,7 +483,7 @@ def test_front_ends_with_its_server(repository: Path) -> None:
 
 
 def certificate(folder: Path, name: str, authority: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
-    """Write NAME.pem and NAME.key; without an authority, one of its own."""
+    """Write NAME.pem and NAME.key; without an authority, self-signed."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)

@@ -1,4 +1,4 @@
-"""Malicious files in a real Triton: each fails alone, with its own error, and the server continues."""
+"""Malicious files in a real Triton: each fails alone, with a specific error, and the server continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models inside Triton's own process: memory is right whoever keeps it, and processes and failures are what they should be."""
+"""Models inside Triton's process: memory is right whoever holds it, and processes and failures are as expected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Crashes: of a model in its own process, which affects no other, and in the server, which is restarted."""
+"""Crashes: of a model in a separate process, which affects no other, and in the server, which is restarted."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_crash_in_the_server_costs_the_requests_in_flight_and_a_moment(served:
 
 
 def running(server: LocalServer, model: str) -> bool:
-    """Return whether a model has taken a request that it has not answered: it has left the queue."""
+    """Return whether a model has taken a request that it has not answered: the queue no longer holds it."""
     with urllib.request.urlopen(server.metrics_url, timeout=30) as page:
         text = page.read().decode()
     waiting = re.search(rf'nv_inference_pending_request_count{{model="{model}",version="1"}} (\d)', text)

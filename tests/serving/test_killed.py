@@ -1,4 +1,4 @@
-"""Processes killed under load: others are not affected, the killed ones are restarted, nothing is left behind."""
+"""Processes killed under load: others are not affected, the killed ones are restarted, nothing remains."""
 
 from __future__ import annotations
 

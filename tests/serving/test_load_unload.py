@@ -1,4 +1,4 @@
-"""Loading and unloading models: nothing is left behind, and other models are not affected."""
+"""Loading and unloading models: nothing remains, and other models are not affected."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from traffic_models import write_model
 from traffic_process import Counts
 
 GONE = {"UNAVAILABLE", "NOT_FOUND"}
-"""What a request to a model that is not there may be told; over HTTP the same."""
+"""The possible errors of a request to a model that is not there; over HTTP the same."""
 
 pytestmark = pytest.mark.exhaustive
 

@@ -1,4 +1,4 @@
-"""Models' Python files import modules from their own folders."""
+"""Models' Python files import modules from their folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presets through Triton: what a request gets is what the processor gives of its images, in one call."""
+"""Presets through Triton: a request gets the result of the processor for its images, in one call."""
 
 from __future__ import annotations
 

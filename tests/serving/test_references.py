@@ -1,4 +1,6 @@
-"""Requests that name files by addresses or bring base64: what is fetched, and what is refused; against a real web server."""
+"""Requests that name files by addresses or contain base64: which are fetched, and which are refused; against a real web
+server.
+"""
 
 from __future__ import annotations
 

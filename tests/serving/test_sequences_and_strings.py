@@ -1,4 +1,4 @@
-"""Sequences and tensors of strings, as Triton's own client examples send them to Python models."""
+"""Sequences and tensors of strings, as Triton's client examples send them to Python models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Precedence of settings: a model's own, the server's, the defaults."""
+"""Precedence of settings: a model's, the server's, the defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recovery: a real Triton whose models, and whose own process, are killed."""
+"""Recovery: a real Triton whose models, and whose process, are killed."""
 
 from __future__ import annotations
 

@@ -360,7 +360,7 @@ HOSTILE: dict[Author, str] = {
     ),
     _OUTSIDE,
 )
-"""Model folders, each of which asks for something that no server grants by default."""
+"""Model folders, each of which requires something that no server allows by default."""
 
 
 @pytest.mark.parametrize(("author", "reason"), HOSTILE.items(), ids=[each.__name__.lstrip("_") for each in HOSTILE])

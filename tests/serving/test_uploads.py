@@ -60,7 +60,7 @@ def marker(tmp_path: Path) -> Path:
 def load(
     server: LocalServer, model: str, config: dict[str, Any] | None = None, files: dict[str, bytes] | None = None
 ) -> tuple[int, str]:
-    """Return the answer to a request to load a model, with a configuration and files in place of its folder's."""
+    """Return the answer to a request to load a model, with an uploaded configuration and files instead of its folder's."""
     parameters = {} if config is None else {"config": json.dumps(config)}
     parameters |= {f"file:{path}": base64.b64encode(content).decode() for path, content in (files or {}).items()}
     connection = http.client.HTTPConnection(server.http_url, timeout=60)

@@ -166,8 +166,8 @@ class Traffic:
 def one_by_one(http_url: str, grpc_url: str, models: tuple[str, ...] = ASKED, rounds: int = 6, seed: int = 0) -> Counts:
     """Ask each model a few times, one request of one sample after the other.
 
-    This is what shows an answer that comes a request too late: in batches of several requests the numbers of samples
-    differ, so that it is noticed and mended.
+    This detects an answer that comes a request too late: in batches of several requests the numbers of samples differ,
+    so that the mismatch is noticed.
     """
     with Traffic(
         http_url,

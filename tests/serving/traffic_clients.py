@@ -69,7 +69,7 @@ def array_of(datatype: str, shape: Iterable[int], data: bytes) -> np.ndarray:
 
 
 class HttpClient:
-    """Speaks HTTP over one connection that is kept."""
+    """Speaks HTTP over one persistent connection."""
 
     def __init__(self, url: str) -> None:
         self._host, _, port = url.rpartition(":")

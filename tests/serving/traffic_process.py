@@ -43,7 +43,8 @@ class Settings:
         abandoned: share of the good ones over HTTP whose connection is closed before the answer.
         cancelled: share of the good ones over gRPC that are cancelled. Up to 25.01 Triton may die of one that ends just then
             (triton-inference-server/server#7368).
-        deadlines: share of the good ones over gRPC that have a deadline of a few milliseconds, of which Triton may die, too.
+        deadlines: the share of good requests over gRPC that have a deadline of a few milliseconds, which may kill
+            Triton, too.
         models: asked in turn.
         pause: seconds between a client's requests.
         single: the good requests hold one sample each.
@@ -80,7 +81,8 @@ class Counts:
         refused: bad requests, by kind, with the error that they deserve.
         misjudged: bad requests, by model and kind, with another error.
         accepted: bad requests, by model and kind, with an answer.
-        abandoned: good requests, by model, given up by their client: closed, cancelled, or past their deadline.
+        abandoned: the number of good requests, by model, that their client gave up: closed, cancelled, or past their
+            deadline.
         mistakes: the first of each kind of what should not be, in words.
         waited: right answers by the time that they took: a bin for each fourth of a doubling of a millisecond.
         timeline: the number of right answers, and of all others, for each bin of time and model.

@@ -67,7 +67,7 @@ class Request:
     """One request.
 
     Attributes:
-        kind: ``good``, or what is bad about it.
+        kind: ``good``, or the kind of fault.
         model: whom it asks.
         identity: the number that is in everything that it sends.
         tensors: its inputs.
@@ -143,7 +143,7 @@ _FORMATS = ("JPEG", "JPEG", "PNG", "PNG", "PNG", "PPM", "PPM", "BMP", "TIFF", "J
 
 
 class RequestMaker:
-    """Makes requests, each with an identity of its own.
+    """Makes requests, each with a separate identity.
 
     Args:
         seed: the seed of the random numbers; other seeds make other identities too.

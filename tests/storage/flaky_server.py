@@ -51,7 +51,7 @@ class FlakyServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/{name}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore errors: clients that go away are what is tested."""
+        """Ignore errors: the tests are about clients that disconnect."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Pieces of remote objects are kept on local disk: once fetched, never partial, never stale, never too many."""
+"""Pieces of remote objects are cached on local disk: once fetched, never partial, never stale, never too many."""
 
 from __future__ import annotations
 

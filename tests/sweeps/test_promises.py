@@ -88,7 +88,7 @@ def each_tensor_argument() -> list[Any]:
 
 
 def differences(expected: Outcome, received: Outcome, samples: list[tuple[int, int]]) -> Iterator[str]:
-    """Yield which of the samples, given by their places in both outcomes, differ."""
+    """Yield which of the samples, by their positions in both outcomes, differ."""
     assert len(expected.outputs) == len(received.outputs)
     for output, (a, b) in enumerate(zip(expected.outputs, received.outputs)):
         assert (a.dtype, a.layout) == (b.dtype, b.layout), f"output {output}"

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("with_gpu")
 
 @pytest.fixture(autouse=True)
 def _alone(with_gpu: None) -> None:
-    """Release the memory that earlier tests left."""
+    """Release the memory that earlier tests retained."""
     gc.collect()
     copies_in_flight.wait()
     transfers.release_unused(0)

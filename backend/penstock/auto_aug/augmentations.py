@@ -49,7 +49,7 @@ def translate_x(
     fill_value: float | None = 128,
     interp_type: types.DALIInterpType | None = None,
 ) -> DataNode:
-    """Translate along x by a fraction of the width, given in ``shape`` (height, width)."""
+    """Translate along x by a fraction of the width of ``shape`` (height, width)."""
     return _warped(data, fn.transforms.translation(offset=rel_offset * shape[1]), fill_value, interp_type)
 
 
@@ -69,7 +69,7 @@ def translate_y(
     fill_value: float | None = 128,
     interp_type: types.DALIInterpType | None = None,
 ) -> DataNode:
-    """Translate along y by a fraction of the height, given in ``shape`` (height, width)."""
+    """Translate along y by a fraction of the height of ``shape`` (height, width)."""
     return _warped(data, fn.transforms.translation(offset=rel_offset * shape[0]), fill_value, interp_type)
 
 

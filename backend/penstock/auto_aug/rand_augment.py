@@ -64,7 +64,7 @@ def apply_rand_augment(
     seed: int | None = None,
     **kwargs: object,
 ) -> DataNode:
-    """Return the same with augmentations of one's own; ``kwargs`` are for them.
+    """Apply RandAugment with a custom list of augmentations; ``kwargs`` are passed to them.
 
     Raises:
         ValueError: there are no augmentations, or ``n`` or ``m`` is out of range.

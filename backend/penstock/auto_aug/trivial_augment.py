@@ -49,7 +49,7 @@ def apply_trivial_augment(
     seed: int | None = None,
     **kwargs: object,
 ) -> DataNode:
-    """Return the same with augmentations of one's own; ``kwargs`` are for them.
+    """Apply TrivialAugment with a custom list of augmentations; ``kwargs`` are passed to them.
 
     Raises:
         ValueError: there are no augmentations, or ``num_magnitude_bins`` is not positive.

@@ -31,7 +31,7 @@ def report(heading: str, graph: Graph, applied: Sequence[Applied], trial: Trial 
         heading: what was inspected.
         graph: the graph as written.
         applied: the effect of each pass.
-        trial: the results of a run, if data was given.
+        trial: the results of a run, if there was one.
     """
     links = {op.name: f"#{_anchor(op)}" for op in graph.operators} if trial else {}
     parts = [

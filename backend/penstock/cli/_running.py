@@ -1,4 +1,4 @@
-"""Runs a pipeline on given data for some time, and measures it."""
+"""Runs a pipeline on the user's data for some time, and measures it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Measurement:
 
 
 def opened(file: Path, batch_size: int | None, num_threads: int | None, trace: bool = False) -> Pipeline:
-    """Return the pipeline in a file, with settings overridden if given; threads default to all cores."""
+    """Return the pipeline in a file, with its settings overridden by the command's; threads default to all cores."""
     pipeline = load_pipeline(file)
     settings = pipeline.settings
     settings.batch_size = batch_size or settings.batch_size

@@ -1,4 +1,4 @@
-"""Runs a pipeline on given files, recording each operator's outputs and how fused operators ran."""
+"""Runs a pipeline on the user's files, recording each operator's outputs and how fused operators ran."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``penstock bench``: how fast a pipeline is on given data."""
+"""``penstock bench``: measures how fast a pipeline is on the user's data."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def absent_operators() -> Iterator[tuple[str, str]]:
 
 
 def absent_arguments() -> Iterator[tuple[str, list[str]]]:
-    """DALI's operators that lack some of its arguments or devices: the name, and what is missing."""
+    """List DALI's operators that lack some of its arguments or devices: each name, and what is missing."""
     from penstock.schema.registry import all_schemas
 
     here = {schema.name: schema for schema in all_schemas()}

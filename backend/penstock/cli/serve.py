@@ -150,7 +150,7 @@ def command(
 
 
 class _Progress:
-    """Shows what is done while the server starts: in one changing line on a terminal, otherwise in a line each."""
+    """Shows the steps of starting a server: in one changing line on a terminal, otherwise in a line each."""
 
     def __init__(self) -> None:
         self._status = _console.status("starting ...") if _console.is_terminal else None
@@ -218,7 +218,8 @@ def _report(line: str) -> None:
 def _stopped_by_signals() -> Iterator[None]:
     """Make the signals that end a program stop the server as Ctrl-C does; what they did before, they do again afterwards.
 
-    Left ignored, they would be in all programs that this one starts: processes of a later server's models could not be ended.
+    If they stayed ignored, all programs that this one starts would ignore them: processes of a later server's models
+    could not be ended.
     """
     before = {number: signal.getsignal(number) for number in _STOPPING}
     for number, action in before.items():

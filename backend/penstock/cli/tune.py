@@ -63,7 +63,8 @@ def command(
 
     Clients run on this machine, too: on a machine with few cores, settings are found for what clients leave.
 
-    MODEL is a model's folder in a repository. The server's own options, such as --allow-path, are as in `penstock serve`.
+    MODEL is a model's folder in a repository. The options of the server, such as --allow-path, are as in `penstock
+    serve`.
 
     \b
     Examples:

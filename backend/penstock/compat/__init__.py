@@ -6,8 +6,8 @@ Either ``python -m penstock.compat script.py args...``, or, before anything of D
 >>> penstock.compat.install()
 >>> from nvidia.dali import fn, pipeline_def, types
 
-Programs see Penstock's own modules, so objects of both spellings are the same. DALI's compiled parts (C++ plugins) have
-no counterpart.
+Programs see Penstock's modules, so objects of both spellings are the same. DALI's compiled parts (C++ plugins) have no
+counterpart.
 """
 
 from penstock.compat.finder import install, uninstall

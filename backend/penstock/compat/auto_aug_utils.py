@@ -1,4 +1,4 @@
-"""The module ``nvidia.dali.auto_aug.core._utils``, which programs with their own policies import."""
+"""The module ``nvidia.dali.auto_aug.core._utils``, which programs that define policies import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DALI's environment variables: those that have no effect here, of which a program hears once."""
+"""DALI's environment variables that have no effect here; a program that sets one gets one warning."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WITHOUT_EFFECT = {
     "DALI_USE_PINNED_MEM_POOL": _MEMORY,
     "DALI_USE_VMM": _MEMORY,
 }
-"""Each with the reason. DALI_AFFINITY_MASK is followed."""
+"""The reason for each variable. DALI_AFFINITY_MASK has an effect, and is not listed."""
 
 
 def warn_of_variables(environment: Mapping[str, str] = os.environ) -> None:

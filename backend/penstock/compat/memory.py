@@ -1,4 +1,6 @@
-"""The settings of DALI's memory pools. numpy and CuPy allocate here, so growth and shrinking are kept but change nothing."""
+"""The settings of DALI's memory pools. numpy and CuPy allocate here, so growth and shrinking can be set but change
+nothing.
+"""
 
 from __future__ import annotations
 

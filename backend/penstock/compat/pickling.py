@@ -1,4 +1,6 @@
-"""The module ``nvidia.dali.pickling``: :mod:`penstock.pickling`, and the class by which DALI's programs call its functions."""
+"""The module ``nvidia.dali.pickling``: :mod:`penstock.pickling`, and the class through which programs call its
+functions.
+"""
 
 from __future__ import annotations
 

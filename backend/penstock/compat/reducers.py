@@ -1,4 +1,4 @@
-"""The module ``nvidia.dali.reducers``: the class by which programs send functions to other processes as code."""
+"""The module ``nvidia.dali.reducers``: the class with which programs send functions to other processes as code."""
 
 from __future__ import annotations
 

@@ -48,7 +48,9 @@ def described(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def address(array: np.ndarray) -> int:
-    """Return the address of an array's first element. Something else must keep it; raise TypeError likewise."""
+    """Return the address of an array's first element. The caller must keep the array alive. Raise TypeError as
+    :func:`addresses` does.
+    """
     pointer: int = brief_core().penstock_address(_python(), array)
     return pointer
 

@@ -48,7 +48,9 @@ IMAGE = np.dtype(
 STORE = np.dtype(
     [("placement", PLACEMENT), ("permutation", *_EXTENTS), ("image_axes", np.int64, 3), ("values", np.int64)]
 )
-"""``PenstockStore``: a placement whose output has another order of dimensions and, but for what is filled, is computed by a kernel."""
+"""``PenstockStore``: a placement whose output has another order of dimensions. A kernel computes all of it but the
+filled part.
+"""
 # ``PenstockStage``, ``PenstockChain`` and ``PenstockCrew``, whose fields all are words.
 _STAGE, _CHAIN, _CREW = struct.Struct("13q"), struct.Struct("8q"), struct.Struct("3q")
 # The core's status if something is empty.
@@ -117,7 +119,7 @@ def placements(
         mirrored: whether each dimension of each sample is mirrored; None: none is.
         fill: the values outside the input, in the outputs' type: an element for all samples, or one for each, in rows;
             with ``channel_axis``, one for each channel. The caller must keep it alive. None: nothing lies outside.
-        channel_axis: the dimension of channels, if each has its own element.
+        channel_axis: the dimension of channels, if each has a separate fill value.
         records: the records to fill in, if there are any.
     """
     count, rank = shapes.shape

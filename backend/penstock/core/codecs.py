@@ -1,6 +1,6 @@
 """Headers of images and recordings, and nvImageCodec's decoders, as the core has them: see `backend/core/core.h`, whose structs these are.
 
-Headers of a batch take some microseconds to read, for which the GIL is kept.
+Reading the headers of a batch takes some microseconds, and holds the GIL.
 """
 
 from __future__ import annotations
@@ -283,7 +283,7 @@ class ImageDecoder:
         threads: CPU threads that the library may use.
         first, second: the backends of the decoders, in order of preference; the second may be empty.
         options: the options for the backends, in the library's syntax.
-        spares_baseline: baseline JPEGs that the first rejects are left alone.
+        spares_baseline: whether to leave baseline JPEGs undecoded that the first decoder rejects.
 
     Attributes:
         address: the decoder's address.

@@ -41,7 +41,7 @@ def room_for_arguments(launches: int) -> np.ndarray:
 def list_launches(
     stream: np.ndarray, kernels: np.ndarray, steps: np.ndarray, calls: np.ndarray, arguments: np.ndarray
 ) -> int:
-    """Fill in calls that launch kernels; return how many there are, as those without blocks are left out.
+    """Fill in calls that launch kernels; return their number, without launches that have no blocks.
 
     Args:
         stream: one :data:`GPU_STREAM`.

@@ -18,7 +18,7 @@ import numpy as np
 from penstock.core.loading import brief_core, core
 
 CALL_WORDS = 12
-"""Of a ``PenstockCall``: a function's address and its arguments, of which it may take fewer."""
+"""The size of a ``PenstockCall`` in words: a function's address and its arguments, of which it may take fewer."""
 NO_CALLS = np.zeros((0, CALL_WORDS), np.int64)
 """A list of nothing, for :meth:`SharedWork.follow`."""
 # One element for each fork between the first process and this one, counted without a system call.

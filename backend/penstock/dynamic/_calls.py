@@ -154,8 +154,8 @@ def call(
 
     Args:
         face: of the operator.
-        inputs: tensors and batches, or what can be made one; None counts as not given.
-        arguments: the arguments, by name; None counts as not given. ``rng``: the generator for a random operator.
+        inputs: tensors and batches, or values that can be converted to one; None counts as absent.
+        arguments: the arguments by name; None counts as absent. ``rng``: the generator for a random operator.
         batch_size: the results' batch size; by default that of the batches among inputs and arguments. None: tensors.
         device: the device to run on; by default the inputs'.
 
@@ -225,7 +225,7 @@ def _gpu_of(device: Device | None, inputs: Sequence[object]) -> int | None:
 
 
 def _check_gpus(inputs: Sequence[object], display: str) -> None:
-    """Raise ValueError for inputs on several GPUs: a kernel reads the memory of its own alone."""
+    """Raise ValueError for inputs on several GPUs: a kernel reads the memory of one GPU alone."""
     found = sorted({str(item.device) for item in inputs if isinstance(item, Value) and item.device_type() == "gpu"})
     if len(found) > 1:
         raise ValueError(

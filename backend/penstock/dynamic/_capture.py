@@ -1,8 +1,8 @@
 """Loops whose first step is traced into a pipeline, which computes the later ones ahead.
 
-A call is recognized by what determines its result: its operator, its inputs and its arguments. In later steps, a call with the
-same operator and arguments, on results of the same calls, gets the pipeline's result; all others run on their own. So a loop's
-results are the same whether it is captured or not, whatever its body does.
+A call is recognized by what determines its result: its operator, its inputs and its arguments. In later steps, a call
+with the same operator and arguments, on results of the same calls, gets the pipeline's result; all others run
+separately. So a loop's results are the same whether it is captured or not, whatever its body does.
 """
 
 from __future__ import annotations

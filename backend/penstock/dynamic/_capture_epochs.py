@@ -29,7 +29,7 @@ class LoopRoot(Root, Protocol):
         """Return the outputs of a step without a pipeline; raise StopIteration at the end."""
 
     def left(self, loop: Loop) -> None:
-        """Called when the body was left before the end of the epoch."""
+        """Note that the body was left before the end of the epoch."""
 
 
 def epoch_of(loop: Loop, root: LoopRoot) -> Iterator[Outcome]:

@@ -67,7 +67,7 @@ class CallNode:
         face: of the operator.
         device: the device on which it runs, as the caller passed it.
         inputs: results of other nodes, or constants.
-        arguments: the arguments by name, as given.
+        arguments: the arguments by name, as the caller passed them.
         count: the number of results; None: one, not in a tuple.
         state: the outputs of a generator's schedule that hold the states of a random operator.
         wanted: the results that the program looks at, and not only other calls.

@@ -61,7 +61,7 @@ class Schedule:
         return states
 
     def begin_step(self) -> None:
-        """Called when a step begins; raises RuntimeError if the generator is not where it was left."""
+        """Begin a step; raise RuntimeError if the generator's state differs from that at the end of the last step."""
         if self.offset or self.rng.version != self._version or not self._waiting:
             _used_unexpectedly()
         self._waiting -= 1

@@ -1,4 +1,4 @@
-"""The states of readers and random generators, kept together: ``Checkpoint``."""
+"""``Checkpoint``: the states of readers and random generators in one object."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Stateful(Protocol):
 
 
 class _Entry(NamedTuple):
-    """A state, and the name of the class that it belongs to, if that is known."""
+    """A state, and the name of its class, if that is known."""
 
     state: object
     type_name: str | None = None
@@ -91,8 +91,8 @@ class Checkpoint:
 
         Args:
             op: the object.
-            name: under which its state is kept; an object there of the same type is replaced. By default objects are
-                numbered in the order in which they are registered.
+            name: the name under which its state is stored; it replaces an object there of the same type. By default
+                objects are numbered in the order in which they are registered.
 
         Returns:
             The name.

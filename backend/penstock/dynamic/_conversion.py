@@ -126,7 +126,7 @@ def copied(storage: Tensor) -> Tensor:
 
 
 def gathered(samples: Sequence[Tensor]) -> TensorList:
-    """Return the batch of these tensors, of which there is at least one."""
+    """Return the batch of one or more tensors."""
     kind = TensorListCPU if isinstance(samples[0], TensorCPU) else TensorListGPU
     infos = [sample.source_info() for sample in samples]
     arrays: list[Array] = [sample.array for sample in samples]

@@ -1,4 +1,4 @@
-"""Types of elements: ``DType``, its instances, and what can be given in place of one."""
+"""Types of elements: ``DType``, its instances, and the values that stand for them."""
 
 from __future__ import annotations
 

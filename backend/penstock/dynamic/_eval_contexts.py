@@ -37,7 +37,7 @@ _entered = _Entered()
 class EvalContext:
     """The context in which operators run: a device, threads and a stream. As a context manager it is the thread's current one.
 
-    Each thread has a default context, so that programs need none of their own.
+    Each thread has a default context, so programs need not create one.
 
     Args:
         num_threads: the number of threads of a separate pool; by default, pools are shared (:func:`set_num_threads`).
@@ -142,7 +142,7 @@ class EvalContext:
         """For DALI's programs; does nothing, as only users keep results."""
 
     def defer(self, call: Runnable, weak: bool = True) -> None:
-        """Run a call when the context is left, at the latest; ``weak``: only if its result is still needed."""
+        """Run a call when the context is left, or earlier; ``weak``: only if its result is still needed."""
         self._pending.append(weakref.ref(call) if weak else lambda: call)
         if len(self._pending) > 4096:
             self._pending = [known for known in self._pending if known() is not None]

@@ -198,7 +198,7 @@ class ExternalSource:
         return values[0] if self._num_outputs == 1 else tuple(values)
 
     def left(self, loop: Loop) -> None:
-        """Called when the body was left before the end."""
+        """Note that the body was left before the end."""
         loop.end()
 
     def released(self) -> None:

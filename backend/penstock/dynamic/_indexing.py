@@ -67,7 +67,7 @@ def _position(item: Given) -> Outcome:
 
 
 def _remaining_layout(layout: str, indices: Sequence[object]) -> str:
-    """Return the names of the dimensions that are left after indexing."""
+    """Return the names of the dimensions that remain after indexing."""
     if not layout:
         return ""
     around = list(indices)

@@ -58,8 +58,8 @@ _kinds: dict[type, type[Invariant]] = {}
 def invariant(value: _Value) -> _Value:
     """Mark a value as the same in each step of a captured loop.
 
-    An argument that is marked when the loop is captured is not compared in later steps, but must be marked there, too. The
-    result behaves like the value; what is computed from it is not marked, its attributes are.
+    An argument that is marked when the loop is captured is not compared in later steps, but must be marked there, too.
+    The result behaves like the value; values computed from it are not marked, its attributes are.
 
     >>> invariant(3) + 1
     4
@@ -100,7 +100,9 @@ def all_unmarked(value: Any) -> Any:
 
 
 def _wrapper(kind: type) -> type[Invariant]:
-    """Return the class of marked values of one type: special methods are looked up there."""
+    """Return the class of marked values of one type. It defines the special methods, which Python looks up in the
+    class.
+    """
     members: dict[str, object] = {"__slots__": (), "_kind": kind}
     for base in kind.__mro__:
         for name, member in vars(base).items():

@@ -30,14 +30,14 @@ _all_functions: list[Callable[..., Outcome]] = []
 
 
 class Operator:
-    """An operator with arguments given at construction, which can be called any number of times.
+    """An operator with arguments set at construction, which can be called any number of times.
 
     Args:
         max_batch_size: accepted for DALI's programs.
         name: the instance's name.
         device: the device on which it runs.
         num_inputs: accepted for DALI's programs.
-        arguments: the operator's arguments; more can be given at the call.
+        arguments: the operator's arguments; the call can add more.
     """
 
     _face: ClassVar[Face]

@@ -32,7 +32,7 @@ class RNGState(str):
 
 @final
 class RNG:
-    """A generator of random numbers. Random operators take it as ``rng`` and draw from it what they need for a batch.
+    """A generator of random numbers. Random operators take it as ``rng``, and draw from it the numbers for a batch.
 
     The numbers are those of Philox4x32-10, as in DALI.
 
@@ -160,7 +160,7 @@ def set_seed(seed: int) -> None:
 
 
 def chosen_rng(rng: object) -> RNG:
-    """Return the generator that was given, or the thread's; raise ValueError for anything else."""
+    """Return the generator that was passed, or the thread's; raise ValueError for anything else."""
     if rng is None:
         return _default.rng
     if not isinstance(rng, RNG):

@@ -64,7 +64,7 @@ def signature_of(schema: Schema) -> inspect.Signature:
 
 
 def _keywords(schema: Schema) -> list[inspect.Parameter]:
-    """Return the operator's own arguments, in order of name."""
+    """Return the operator's specific arguments, in order of name."""
     return [
         inspect.Parameter(parameter.name, _KEYWORD, default=inspect.Parameter.empty if parameter.required else None)
         for parameter in sorted(shown_arguments(schema), key=lambda parameter: parameter.name)
@@ -73,7 +73,7 @@ def _keywords(schema: Schema) -> list[inspect.Parameter]:
 
 
 def reader_signature(base: type, schema: Schema) -> inspect.Signature:
-    """Return the signature of the base's constructor, with the schema's arguments in place of ``**arguments``."""
+    """Return the signature of the base's constructor, with the schema's arguments instead of ``**arguments``."""
     named = dict(inspect.signature(base).parameters)
     del named["arguments"]
     checkpoints = named.pop("enable_checkpointing")
@@ -85,6 +85,6 @@ def reader_signature(base: type, schema: Schema) -> inspect.Signature:
 
 
 def imread_signature(function: Callable[..., object], decoder: Schema) -> inspect.Signature:
-    """Return the function's signature, with the decoder's arguments in place of ``**arguments``."""
+    """Return the function's signature, with the decoder's arguments instead of ``**arguments``."""
     named = list(inspect.signature(function).parameters.values())[:-1]
     return inspect.Signature([*named, *_keywords(decoder)])

@@ -72,8 +72,8 @@ class Stream:
 def in_order(stream: Stream, device_ids: Iterable[int]) -> Iterator[None]:
     """Order a stream's work after the work queued so far on CuPy's current streams of some GPUs, and before their later work.
 
-    So results are used like those of CuPy's own functions: by these, by copies, and by libraries that take data over from CuPy,
-    as all of them keep to its current stream. And inputs that any of them made are complete.
+    So these functions, copies, and libraries that take data over from CuPy can use the results like those of CuPy, as
+    all of them use its current stream. And inputs that any of them made are complete.
     """
     cupy = cuda.require_cupy("a CUDA stream")
     cupy_stream, others = stream.cupy_stream, []
@@ -131,7 +131,7 @@ def _set(streams: dict[int, Stream], requested: object, device_id: int | None) -
 
 
 def set_default_stream(cuda_stream: object, /, device_id: int | None = None) -> None:
-    """Set the stream of all threads, for its device; None: none, for the given device or any."""
+    """Set the stream of all threads, for its device; None: none, for this device or any."""
     _set(_defaults, cuda_stream, device_id)
 
 

@@ -42,7 +42,7 @@ class ThreadPool:
 
 
 class _Default:
-    """The pool of those contexts that have none of their own."""
+    """The pool of those contexts that have no separate one."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -54,7 +54,7 @@ _default = _Default()
 
 
 def _positive(num_threads: int) -> int:
-    """Return the number as Python's own; raise TypeError unless it is whole, ValueError unless it is positive."""
+    """Return the number as a Python int; raise TypeError unless it is whole, ValueError unless it is positive."""
     try:
         number = operator.index(num_threads)
     except TypeError:

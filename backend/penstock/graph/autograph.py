@@ -1,7 +1,7 @@
 """Rewrites graph-defining functions so that `if`, `and`, `or`, `not` and ternaries work on nodes.
 
 The source of a function is parsed, each such construct replaced by a call of :mod:`penstock.graph.branching`, and the
-result compiled with the original's file name and line numbers, so that errors point to the user's lines.
+result compiled with the file name and line numbers of the function, so that errors point to the user's lines.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Tools:
 
     @staticmethod
     def callee(function: Any) -> Any:
-        """Return a function about to be called; rewritten if it is the user's own."""
+        """Return a function about to be called; rewritten if it is the user's."""
         if isinstance(function, functools.partial):
             return functools.partial(Tools.callee(function.func), *function.args, **function.keywords)
         if not isinstance(function, (FunctionType, MethodType, type)):

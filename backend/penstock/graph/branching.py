@@ -1,4 +1,4 @@
-"""`if`, `and`, `or`, `not` and ternaries on nodes: both sides are traced, and each sample takes its own.
+"""`if`, `and`, `or`, `not` and ternaries on nodes: both sides are traced, and each sample runs one of them.
 
 :mod:`penstock.graph.autograph` rewrites functions to call these.
 """

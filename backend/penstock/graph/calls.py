@@ -35,7 +35,7 @@ def call_operator(
     Args:
         operator: its schema, or the schema's name.
         inputs: nodes, values that become constants, or lists of nodes (multiple input sets).
-        arguments: the arguments, by name; None counts as not given.
+        arguments: the arguments by name; None counts as absent.
         device: the device; by default ``gpu`` if an input is on the GPU, otherwise ``cpu``, also where only the CPU
             computes from inputs on either device.
         name: the instance's name.
@@ -229,7 +229,7 @@ def _check_input_devices(schema: Schema, device: str, inputs: Sequence[DataNode]
 def split_arguments(
     schema: Schema, arguments: dict[str, object], display: str
 ) -> tuple[dict[str, DataNode], dict[str, Any]]:
-    """Return the given arguments as nodes (computed in the graph) and converted constants."""
+    """Split the arguments that are present into nodes (computed in the graph) and converted constants."""
     nodes: dict[str, DataNode] = {}
     constants: dict[str, Any] = {}
     for argument, value in current_arguments(schema, arguments, display):
@@ -262,7 +262,7 @@ def split_arguments(
 def current_arguments(
     schema: Schema, arguments: dict[str, object], display: str, stacklevel: int = 5
 ) -> Iterable[tuple[Argument, object]]:
-    """Return the given arguments, with deprecated names replaced; warnings are of the user's line, ``stacklevel`` calls away."""
+    """Return the arguments with deprecated names replaced; warnings name the user's line, ``stacklevel`` calls away."""
     for key, value in arguments.items():
         if value is None:
             continue

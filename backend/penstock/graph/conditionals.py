@@ -46,7 +46,7 @@ class ConditionStack:
         return node
 
     def branch_batch(self) -> DataNode | None:
-        """Return the innermost open branch's part of its own predicate; None outside branches."""
+        """Return the innermost open branch's part of its predicate; None outside branches."""
         open_branches = [branch for branch in self.branches if branch.side is not None]
         return self.enter_branch(open_branches[-1].predicate) if open_branches else None
 

@@ -81,7 +81,7 @@ def in_order(wanted: Iterable[DataNode], instead: Callable[[DataNode], DataNode]
 
     Args:
         wanted: the nodes.
-        instead: the node to look at in place of each one.
+        instead: the node that replaces each one.
     """
     order: list[OpNode] = []
     done: set[OpNode] = set()

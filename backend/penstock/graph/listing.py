@@ -45,7 +45,7 @@ def title(op: OpNode) -> str:
 
 
 def arguments(op: OpNode) -> Iterator[tuple[str, str]]:
-    """Return the constant arguments that were given, as text."""
+    """Return the constant arguments that were passed, as text."""
     return ((name, _value(value)) for name, value in op.arguments.items() if name not in _EXPRESSION)
 
 

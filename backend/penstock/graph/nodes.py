@@ -14,7 +14,7 @@ from penstock.schema import Schema
 
 
 class SupportsArray(Protocol):
-    """Anything that numpy can convert: its own arrays, PyTorch's, JAX's."""
+    """Anything that numpy can convert: its arrays, PyTorch's, JAX's."""
 
     def __array__(self) -> Any:
         """Return the data as an array."""

@@ -81,7 +81,7 @@ _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
 def _walk_statements(statements: Iterable[ast.AST], stop: tuple[type, ...] = _OWN_SCOPE) -> Iterable[ast.AST]:
-    """Return all nodes below, except those in a scope of their own (or of the types in ``stop``)."""
+    """Return all nodes below, except those in an inner scope (or of the types in ``stop``)."""
     for statement in statements:
         yield statement
         if not isinstance(statement, stop):

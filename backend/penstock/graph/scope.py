@@ -30,7 +30,7 @@ class Scope:
     Attributes:
         tracer: the code that calls the user's graph-defining function; frames above it are not the user's.
         conditions: the open branches, if conditionals are enabled.
-        sinks: operators kept although no output depends on them.
+        sinks: operators that stay although no output depends on them.
         debug: evaluates operators as they are called, in debug mode.
         detached: operators are called outside any pipeline, and may become part of several.
     """

@@ -36,7 +36,7 @@ def is_constant(value: object) -> bool:
 
 
 def _is_array(value: object) -> bool:
-    """Return whether this is an array of numpy's own class or one of PyTorch."""
+    """Return whether this is a plain numpy array or a PyTorch tensor."""
     return type(value) is np.ndarray or _is_of_torch(value)
 
 

@@ -9,19 +9,19 @@ from collections.abc import Sequence
 def resolve_axes(
     axes: Sequence[int] | None, axis_names: str | None, layout: str, ndim: int, repeated: bool = False
 ) -> list[int] | None:
-    """Return the indices of the given dimensions; None if none is given.
+    """Return the indices of these dimensions; None if there are none.
 
     Args:
         axes: indices; negative ones count from the end.
         axis_names: letters of the layout; they take precedence over ``axes``.
         layout: the data's layout.
         ndim: the data's number of dimensions.
-        repeated: allow a dimension to be given more than once.
+        repeated: whether a dimension may occur more than once.
 
     Raises:
         RuntimeError: the layout has no such letter.
         IndexError: there is no such dimension.
-        ValueError: a dimension is given twice.
+        ValueError: a dimension occurs twice.
     """
     if axis_names:
         missing = [name for name in axis_names if name not in layout]

@@ -1,4 +1,4 @@
-"""The sizes to which models want images resized, as rules that depend on an image's own size, one function each.
+"""The sizes to which models want images resized, as rules that depend on an image's size, one function each.
 
 They were found by probing the image processors of `transformers` 5.23 and, for `letterbox`, Ultralytics 8.4, and follow their
 roundings.
@@ -118,7 +118,7 @@ def _glm4v(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _qwen3_vl_video(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return multiples of `factor`, with from `least` to `most` pixels in all frames, of which there are at least two."""
+    """Return multiples of `factor` with at least `least` and at most `most` pixels in all frames, at least two of them."""
     if arguments.frames < 2:
         raise ValueError("A video of one frame is too short: at least two are taken")
     return _at_least_one(height, width, arguments, round(arguments.frames / 2) * 2)
@@ -564,7 +564,7 @@ def _ppocr(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def line_width(height: int, width: int, size: tuple[int, int], most: int) -> int:
-    """Return the width of PP-OCR's lines of text, the widest of which has this size; at most `most`."""
+    """Return the width of PP-OCR's lines of text: the widest line has this size; at most `most`."""
     high, wide = size
     target = int(high * max(width / height, wide / high))
     return most if target > most else min(target, math.ceil(high * (width / height)))
@@ -1067,7 +1067,7 @@ def _janus(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _letterbox(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Fit the first canvas, enlarging at most `most` times if that is given; sides are rounded.
+    """Fit the first canvas, enlarging at most `most` times if there is a limit; sides are rounded.
 
     The canvas loses whole multiples of `factor`, if that is more than 1, where the image does not need them.
     """

@@ -120,8 +120,7 @@ def affine(linear: np.ndarray, centre: Sequence[float] | np.ndarray | None = Non
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the product of matrices, or of stacks of them, summed from the first term to the last in their own
-    precision.
+    """Return the product of matrices, or of stacks of them, summed from the first term to the last in their precision.
 
     Unlike that of ``a @ b``, the order is DALI's, so that results are equal to the bit.
     """

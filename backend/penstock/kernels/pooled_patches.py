@@ -1,4 +1,6 @@
-"""The patches of overlapping crops that Molmo 2 pools to one token; found by probing the class of `transformers` 5.23."""
+"""The patches of overlapping crops that Molmo 2 pools to one token; found by probing transformers'
+`Molmo2ImageProcessor`, release 5.23.
+"""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 The rules are DALI's (and, below them, the GNU C++ library's), so that a seeded pipeline draws the same numbers:
 
-- the pipeline's seed is spread by ``std::seed_seq``; each random operator without a seed takes the next word;
-- an operator's seed is the key of its Philox generator; each sample of each batch has a stream of its own;
-- file readers shuffle with ``std::shuffle`` and pick from their buffer with ``std::minstd_rand0``.
+- the pipeline's seed is spread by ``std::seed_seq``; each random operator without a seed takes the next word; - an
+operator's seed is the key of its Philox generator; each sample of each batch has a separate stream; - file readers
+shuffle with ``std::shuffle`` and pick from their buffer with ``std::minstd_rand0``.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _mixed(word: int) -> int:
 
 
 def seed_slots(pipeline_seed: int) -> list[int]:
-    """Return the seeds that random operators without their own take, in graph order, from a pipeline's seed.
+    """Return the seeds for random operators without a seed, in graph order, from a pipeline's seed.
 
     Readers count; operators with a seed do not; instances of one call on several input sets share the first one's seed
     but take a slot each.

@@ -86,8 +86,8 @@ def plan_axes(
         most: the maximum extent of each axis, or empty.
         region: start and end of the region to resize, one row for each image, or one for all; None: the whole images.
             An axis whose start is greater than its end is mirrored, unless ``mode`` is ``default`` or ``stretch`` and
-            its extent is not given.
-        relative: the region is given as fractions of the extents, not in pixels.
+            its extent is not requested.
+        relative: whether the region is in fractions of the extents, not in pixels.
         subpixel_scale: adjust the region to keep the true scale when an extent is rounded.
         rounding: how real-valued extents are rounded: one of :data:`ROUNDINGS`.
         alignment: the point of each region that stays fixed when it is adjusted: 0 for its start, 1 for its end; None:
@@ -129,7 +129,7 @@ def torchvision_sizes(extents: np.ndarray, requested: np.ndarray, mode: str, mos
     Args:
         extents: the images' extents, float64, one row for each.
         requested: the requested length, twice in each row; one row for each image, or one for all.
-        mode: `not_smaller`, the shorter side is given; `not_larger`, the longer one.
+        mode: `not_smaller`: the size is that of the shorter side; `not_larger`: of the longer one.
         most: the maximum length of the longer side, or empty.
     """
     short, long = np.maximum(extents.min(axis=1), 1), np.maximum(extents.max(axis=1), 1)

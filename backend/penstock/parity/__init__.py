@@ -1,4 +1,4 @@
-"""Which results equal those of which release of which library, to the bit: the outcome of `make parity`.
+"""Which results equal those of which release of which library, to the bit: the results of `make parity`.
 
 >>> [row.different for row in measured() if row.library == "pil"]
 [0, 0, 0, 0, 0, 0]

@@ -35,7 +35,7 @@ class SettingsAttributes:
 
     @property
     def seed(self) -> int | None:
-        """The seed given by the user, or None."""
+        """Return the seed that the user set, or None."""
         return self.settings.seed
 
     @property
@@ -55,7 +55,7 @@ class SettingsAttributes:
 
     @property
     def exec_separated(self) -> bool:
-        """Whether separate queue depths were given for CPU and GPU."""
+        """Return whether the user set separate queue depths for CPU and GPU."""
         return self.settings.exec_separated
 
     @property
@@ -105,7 +105,7 @@ class SettingsAttributes:
 
     @property
     def prefetch_queue_depth(self) -> int | dict[str, int]:
-        """The prefetch queue depth, as given."""
+        """Return the prefetch queue depth that the user set."""
         return self.settings.prefetch_queue_depth
 
     @property

@@ -20,7 +20,7 @@ def pipeline_def(
     debug: bool = False,
     **pipeline_kwargs: Any,
 ) -> Any:
-    """Decorator like :func:`penstock.pipeline_def`, with one more argument, which can also be given at the call.
+    """Decorate like :func:`penstock.pipeline_def`, with one more argument, which the call can set, too.
 
     Args:
         fn: the graph-defining function.

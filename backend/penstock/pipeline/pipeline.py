@@ -262,7 +262,7 @@ class Pipeline(SettingsAttributes):
     def move_to_cpu(self) -> None:
         """Moves all operators to the CPU, including ``mixed`` ones; before the pipeline is built.
 
-        Results may differ by as much as the kernels of the two devices differ.
+        Results may differ where the kernels of the two devices differ.
 
         Raises:
             DeviceError: some operators run on the GPU only.
@@ -339,7 +339,7 @@ class Pipeline(SettingsAttributes):
             self.settings.device_id = int(cupy.cuda.Device().id)
 
     def start_py_workers(self) -> None:
-        """Starts the worker processes of parallel external sources, unless left to :meth:`build`."""
+        """Start the worker processes of parallel external sources, unless :meth:`build` is to start them."""
         sources = self._session.sources if self._session.executor is not None else sources_of(self.graph)
         check_workers(sources, self.settings.py_num_workers)
         for source in sources:
@@ -489,7 +489,9 @@ class Pipeline(SettingsAttributes):
         self._session.reset()
 
     def end_epoch(self) -> None:
-        """Gives up what is left of the epoch, also what is prefetched; :meth:`reset` starts the next one from its beginning."""
+        """Discard the rest of the epoch, prefetched batches included; :meth:`reset` starts the next one from its
+        beginning.
+        """
         self._session.end_epoch()
 
     @property
@@ -603,7 +605,7 @@ class Pipeline(SettingsAttributes):
     # -- saving ----------------------------------------------------------------------------------------------------
 
     def serialize(self, define_graph: object = None, filename: str | None = None) -> bytes:
-        """The pipeline in DALI's wire format; also written to ``filename`` if given."""
+        """Return the pipeline in DALI's wire format; also write it to ``filename``, if that is set."""
         from penstock.serialize.dali_format import to_wire
 
         if define_graph is not None:
@@ -629,7 +631,7 @@ class Pipeline(SettingsAttributes):
         """The pipeline saved in DALI's wire format; keyword arguments override its settings.
 
         Execution settings are not taken from the file: batches are computed on request, unless ``exec_pipelined`` or
-        ``exec_async`` is given. Unknown keyword arguments are ignored.
+        ``exec_async`` is set. Unknown keyword arguments are ignored.
         """
         from penstock.serialize.dali_format import from_wire
 
@@ -646,7 +648,7 @@ class Pipeline(SettingsAttributes):
         return pipeline
 
     def deserialize_and_build(self, serialized_pipeline: bytes) -> None:
-        """Makes this pipeline the saved one, and builds it; settings not given here are taken from the file."""
+        """Make this pipeline the saved one, and build it; settings that are not set here come from the file."""
         from penstock.serialize.dali_format import load_graph
 
         saved = load_graph(serialized_pipeline, self)
@@ -753,7 +755,7 @@ Setting = TypeVar("Setting")
 
 
 def _plain(value: Setting) -> Setting:
-    """A setting, with Python's numbers in the place of NumPy's, of which only the first are saved, and counted on."""
+    """Return a setting with Python's numbers instead of NumPy's, which cannot be saved or counted on."""
     plain: object = value
     if isinstance(value, np.generic):
         plain = value.item()

@@ -213,7 +213,7 @@ class Session:
 
     @staticmethod
     def _wait_for(result: Result, executor: Executor, cuda_stream: object) -> None:
-        """Has the caller, or a stream of its own, wait for the outputs on the GPU."""
+        """Make the caller, or its stream, wait for the outputs on the GPU."""
         if result.ready is None:
             return
         if cuda_stream is None:
@@ -270,7 +270,7 @@ class Session:
         return checked
 
     def end_epoch(self) -> None:
-        """Gives up what is left of the epoch, in flight and to be read."""
+        """Discard the rest of the epoch, in flight and to be read."""
         queue = self.queue
         while self._to_consume and queue is not None:
             self._to_consume -= 1
@@ -387,7 +387,7 @@ def memory_statistics(executor: Executor) -> dict[str, dict[str, list[int]]]:
 
 
 def check_checkpointing(graph: Graph) -> None:
-    """Raises RuntimeError for operators with state outside the pipeline; warns of sources whose state is not kept."""
+    """Raise RuntimeError for operators with state outside the pipeline; warn of sources whose state is not saved."""
     detached = [op.name for op in graph.operators if op.detached]
     if detached:
         raise RuntimeError(

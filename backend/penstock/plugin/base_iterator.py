@@ -192,7 +192,9 @@ class BaseIterator(DaliMembers):
             self._end_iteration()
 
     def _remove_padded(self) -> tuple[object, object]:
-        """For each pipeline whether its last batch is cut, and the number of samples left; (False, -1): none is."""
+        """Return for each pipeline whether its last batch is cut, and the number of remaining samples; (False, -1):
+        none is.
+        """
         kept = self._epoch.kept()
         if kept is None:
             return False, -1

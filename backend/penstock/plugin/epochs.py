@@ -106,7 +106,7 @@ class Epoch:
 
 
 class SizedEpoch(Epoch):
-    """An epoch with a number of samples given by the user, over all pipelines together."""
+    """An epoch whose number of samples, over all pipelines together, the user sets."""
 
     def __init__(self, size: int, batch_size: int, pipelines: int, policy: LastBatchPolicy, padded: bool) -> None:
         super().__init__()

@@ -47,8 +47,8 @@ def map_pipeline(
 
     Args:
         dataset: the dataset to process.
-        pipeline: a function decorated with ``@pipeline_def``; a pipeline, or the path of one saved with ``Pipeline.save`` or
-            ``serialize``. Each actor makes its own.
+        pipeline: a function decorated with ``@pipeline_def``; a pipeline, or the path of one saved with
+            ``Pipeline.save`` or ``serialize``. Each actor makes a separate one.
         inputs: the column that feeds each external source of the pipeline, by the source's name. It has bytes, or
             arrays, which may differ in shape from row to row.
         outputs: names of the columns for the pipeline's outputs, in order. If samples differ in shape, a column holds

@@ -353,7 +353,7 @@ class JanusFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class HybridFamily(JanusFamily):
-    """DeepSeek-VL with two encoders, of which the second sees a larger picture.
+    """DeepSeek-VL with two encoders, the second of which sees a larger picture.
 
     Attributes:
         high_res_size, high_res_resample, high_res_image_mean, high_res_image_std: like `size` and the others, for the larger

@@ -22,7 +22,7 @@ class NeuCodecFamily(RowFamily):
     """NeuCodec.
 
     Attributes:
-        feature_size: 80; the class always uses 80 bands.
+        feature_size: 80; the feature extractor in transformers always uses 80 bands.
         padding_value: the value with which bands are padded; sounds are padded with zeros.
         hop_length: one zero is appended to sounds, which are then padded to a multiple of this many samples.
         silence_beside: zeros before and after a sound when bands are computed.

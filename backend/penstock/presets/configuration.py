@@ -1,4 +1,4 @@
-"""The contents of a `preprocessor_config.json`: the class of a processor, and its settings."""
+"""The contents of a `preprocessor_config.json`: the class name of a processor in transformers, and its settings."""
 
 from __future__ import annotations
 
@@ -521,7 +521,7 @@ def _vocabulary() -> frozenset[str]:
 
 
 def class_name(configuration: Mapping[str, object]) -> str:
-    """Return the class that a configuration names, or an empty string."""
+    """Return the class name in a configuration, or an empty string."""
     by_settings = next((name for key, name in _TELLING.items() if key in configuration), "")
     return str(next(filter(None, map(configuration.get, _TYPES)), by_settings))
 
@@ -541,7 +541,8 @@ def part_of(configuration: Mapping[str, object], kind: str | None = None) -> Map
     """Return the settings of one class, of a configuration that holds those of several, as Qwen2.5-Omni's.
 
     Args:
-        kind: the class's input: `images`, `audio` or `videos`; by default, the first of these that the configuration has.
+        kind: the kind of input: `images`, `audio` or `videos`; by default, the first of these that the configuration
+            has.
     """
     named = [key for key in _TYPES if configuration.get(key)]
     wanted = _TYPE_OF_KIND[kind] if kind else named[0] if named else ""
@@ -553,7 +554,7 @@ def part_of(configuration: Mapping[str, object], kind: str | None = None) -> Map
 
 
 def _family_named(name: str) -> Family | None:
-    """Return the family of a class with the class's default settings, if there is one."""
+    """Return the family that follows a class in transformers, with that class's default settings, if there is one."""
     if name.removesuffix("Fast") in _UNFOLLOWED:
         return None
     family_name = next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)

@@ -30,7 +30,7 @@ class DetectionFamily(FixedFamily):
 
     Attributes:
         max_size: the longest edge, as older configurations have it.
-        longest: the default of the longest edge if only a shortest edge is given; 0: not supported.
+        longest: the default of the longest edge if only a shortest edge is set; 0: not supported.
         multiple: sides of images that keep their aspect ratio are multiples of it.
     """
 

@@ -16,7 +16,7 @@ class LayoutFamily(FixedFamily):
     """LayoutLM v3, whose tokenizer receives the words and boxes.
 
     Attributes:
-        apply_ocr: whether the class has Tesseract find these; must be false.
+        apply_ocr: whether transformers' processor runs Tesseract to find these; must be false.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})

@@ -80,19 +80,21 @@ class Family:
     hidden: ClassVar[frozenset[str]] = frozenset()
     """Attributes in which a family's classes differ, and that configurations cannot set."""
     unchanged: ClassVar[frozenset[str]] = frozenset()
-    """Settings that the class reads once, so that a call of its processor cannot change them."""
+    """Settings that transformers' processor reads once, so that a call cannot change them."""
     none_is_own: ClassVar[bool] = False
-    """Whether the class is of the older kind: None in a call means its default, and results may be interleaved."""
+    """Whether transformers' processor is of the older kind: None in a call means its default, and results may be
+    interleaved.
+    """
     unstacked: ClassVar[tuple[str, ...]] = ()
     """Outputs that a call always returns as lists, with one item for each image."""
     prompts_apart: ClassVar[bool] = False
     """Whether each image of a list belongs to a separate prompt."""
     older_settings: ClassVar[Mapping[str, str]] = {}
-    """Other names that the class takes for its settings."""
+    """Older names of settings that transformers' processor accepts."""
     ignores_unknown: ClassVar[bool] = True
-    """Whether the class keeps settings that it does not have, and ignores them, as those of `transformers` do."""
+    """Whether transformers' processor stores settings that it does not have, and ignores them, as most do."""
     bfloat16: ClassVar[bool] = False
-    """Whether the class returns bfloat16, which presets return as float32 of the same precision."""
+    """Whether transformers' processor returns bfloat16, which presets return as float32 of the same precision."""
     kind: ClassVar[str] = "images"
     """Kind and name of the input: `images`, `videos` or `audio`."""
 
@@ -116,7 +118,7 @@ class Family:
         """Return the settings as this family holds them, from those of a configuration over its defaults.
 
         Raises:
-            PresetError: one has a value that is not followed.
+            PresetError: a setting has a value that is not supported.
         """
         return values
 
@@ -166,7 +168,7 @@ class ImageFamily(Family):
         rescale_factor: factor of the values.
         image_mean, image_std: the mean and standard deviation of each channel.
         torchvision_only: whether there is no variant for PIL.
-        ignored: settings that the class accepts without effect.
+        ignored: settings that transformers' processor accepts without effect.
     """
 
     image_mean: tuple[float, ...] = (0.5, 0.5, 0.5)
@@ -250,7 +252,7 @@ class ImageFamily(Family):
             )
 
     def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
-        """Return images of another size: height and width, given or computed."""
+        """Return images resized to a height and width, constant or computed."""
         return fn.resize(images, size=size, reference=backend, interpolation=self.filter_of(backend))
 
     def normalized(self, images: DataNode, backend: str, name: str | None = PIXELS) -> DataNode:
@@ -280,16 +282,16 @@ AnyFamily = TypeVar("AnyFamily", bound=Family)
 def settings_from(
     defaults: AnyFamily, given: Mapping[str, object], name: str, vocabulary: frozenset[str] = frozenset()
 ) -> AnyFamily:
-    """Return the settings of a configuration, completed by the class's defaults.
+    """Return the settings of a configuration, completed by the defaults of transformers' processor.
 
     Args:
-        defaults: the class's default settings.
+        defaults: the default settings of transformers' processor.
         given: the configuration.
-        name: the class's name.
+        name: the name of its class in transformers.
         vocabulary: settings of all classes, which are not taken for misspelled ones.
 
     Raises:
-        PresetError: one is unknown, or has a value that is not followed.
+        PresetError: a setting is unknown, or has a value that is not supported.
     """
     defaults_by_name = {each.name: getattr(defaults, each.name) for each in fields(defaults)}
     ignored = defaults_by_name.get("ignored", frozenset())
@@ -312,7 +314,7 @@ def settings_from(
 
 
 def check_known(defaults: Family, settings: Mapping[str, object], name: str) -> None:
-    """Raise PresetError for a setting that a program gives, and that the class does not have."""
+    """Raise PresetError for a setting that transformers' processor does not have."""
     for key, value in settings.items():
         if not (value is None or key in known_settings(defaults) or _has_no_effect(key, value, settings)):
             raise _unknown_setting(defaults, key, value, name)
@@ -339,7 +341,7 @@ def _ignore(defaults: Family, key: str, value: object, name: str, vocabulary: fr
     """Log that a setting of a configuration is ignored.
 
     Raises:
-        PresetError: the key resembles a setting of the class, or requests a step that the class does not have.
+        PresetError: the key resembles a setting of transformers' processor, or requests a step that it does not have.
     """
     if not value:
         return
@@ -474,7 +476,7 @@ def stacked(arrays: Sequence[np.ndarray]) -> object:
 
 
 def extended(arrays: Sequence[np.ndarray], axes: Sequence[int]) -> np.ndarray:
-    """Return the arrays as one, each followed by zeros along some axes, up to the largest extent."""
+    """Return the arrays as one, each padded with zeros along some axes, up to the largest extent."""
     extents = [max(array.shape[axis] for array in arrays) for axis in axes]
 
     def padded(array: np.ndarray) -> np.ndarray:

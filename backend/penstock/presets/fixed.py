@@ -54,7 +54,7 @@ class FixedFamily(ImageFamily):
         pad_size: `height` and `width` to which they are padded instead.
         antialias: whether torchvision widens filters when an image shrinks.
         tells_sizes: whether there is an output `original_sizes`.
-        tells_masks: images that are padded have a mask of their own pixels.
+        tells_masks: whether padded images have a mask of the pixels that are not padding.
     """
 
     size: Mapping[str, int]
@@ -217,7 +217,7 @@ class SquareClipFamily(FixedFamily):
     """CLIP, whose class also accepts KOSMOS-2's setting.
 
     Attributes:
-        use_square_size: resize images to a square of the class's default size, whatever `size` says.
+        use_square_size: whether to resize images to a square of the processor's default size, whatever `size` says.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: dict(CLIP.size))

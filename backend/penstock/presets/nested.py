@@ -89,7 +89,7 @@ class TvpFamily(FramesFamily):
         size: `longest_edge`, or `height` and `width`.
         do_flip_channel_order: whether blue is first.
         constant_values: must be 0.
-        pad_mode: accepted without effect: the class always pads with a constant.
+        pad_mode: accepted without effect: the processor in transformers always pads with a constant.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"longest_edge": 448})
@@ -138,7 +138,7 @@ class IdeficsFamily(FixedFamily):
 
     Attributes:
         image_size: height and width, instead of `size`.
-        image_num_channels: accepted without effect: the class does not read it.
+        image_num_channels: accepted without effect: the processor in transformers does not read it.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: dict(_SIDES_224))
@@ -194,7 +194,7 @@ class VideoLlavaFamily(FixedFamily):
 class FuyuFamily(FixedFamily):
     """Fuyu: never enlarged, in the corner of a canvas. Sizes are returned only for the first image of a prompt.
 
-    The output `images` of the class is `pixel_values` in a pipeline, whose input has that name.
+    The output `images` of transformers' processor is `pixel_values` in a pipeline, whose input has that name.
 
     Attributes:
         size: `height` and `width` of the canvas.
@@ -314,7 +314,8 @@ class Emu3Family(AreaFamily):
     """Emu3, whose class computes as PIL and numpy do.
 
     Attributes:
-        min_pixels, max_pixels: the range of an image's number of pixels; the class does not read `size`.
+        min_pixels, max_pixels: the range of an image's number of pixels; the processor in transformers does not read
+            `size`.
     """
 
     image_mean: tuple[float, ...] = OPENAI["image_mean"]

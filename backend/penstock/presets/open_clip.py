@@ -25,7 +25,7 @@ class OpenClipFamily(Family):
     Attributes:
         preprocess_cfg: `mean`, `std`, `interpolation`, `fill_color`, and `resize_mode`: `shortest` (the shorter side fits, and
             the middle is taken), `longest` (the longer side fits, and the rest has the colour) or `squash`.
-        model_cfg: its `vision_cfg` has the `image_size`, which takes the place of the `size` of `preprocess_cfg`.
+        model_cfg: its `vision_cfg` has the `image_size`, which overrides the `size` of `preprocess_cfg`.
     """
 
     preprocess_cfg: Values = field(default_factory=dict)

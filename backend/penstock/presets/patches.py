@@ -483,7 +483,7 @@ class NemotronOmniFamily(FloatFamily):
         patch_size: extent of a patch.
         downsample_ratio: tokens per patch along a side.
         min_num_patches, max_num_patches: limits of an image's patches.
-        max_model_len: context length of the model in tokens, four of which are not for images.
+        max_model_len: the context length of the model in tokens, four of which are not for images.
         norm_mean, norm_std: older names of `image_mean` and `image_std`.
     """
 

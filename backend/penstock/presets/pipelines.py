@@ -46,16 +46,16 @@ def preset(
             decodes baseline JPEGs; the CPU decodes other files, and computes everything for sounds and for YOLO's
             letterbox.
         device_id: the number of the GPU; by default, the current one.
-        encoded: the input is files (JPEG, PNG and so on; sounds as WAV, FLAC or OGG); else images of uint8, of layout
-            HWC, in RGB, or signals of float32 at the model's sampling rate. Videos are always given as frames of uint8, of
-            layout FHWC: those that :func:`sampled_frames` returns.
+        encoded: whether the input is files (JPEG, PNG and so on; sounds as WAV, FLAC or OGG); else images of uint8, of
+            layout HWC, in RGB, or signals of float32 at the model's sampling rate. Videos are always frames of uint8,
+            of layout FHWC: those that :func:`sampled_frames` returns.
         drop_alpha: transparent pixels of files become the colours stored for them, as where the processor is called with
             images from transformers' `load_image`, which chat templates do; by default, they are put on white, as
             where it is called with `PIL.Image.open(file)`.
         num_threads, prefetch_queue_depth: the pipeline's number of threads and prefetch queue depth.
 
     Raises:
-        PresetError: no preset follows the class that is named, or one of its settings.
+        PresetError: no preset follows the class named in the configuration, or one of its settings.
         ValueError: the device is neither `cpu` nor `gpu`.
 
     Example:
@@ -157,8 +157,8 @@ def sampled_frames(
         configuration: as for :func:`preset`; its `fps`, `num_frames` and others select the frames.
         frames: the number of the video's frames.
         rate: its frames per second, if known.
-        duration: its seconds as its decoder reports them, which SmolVLM and the classes of GLM go by. By default
-            `frames / rate`, as transformers' own decoders compute it; 0: the decoder reports none.
+        duration: its seconds as its decoder reports them, which SmolVLM and the GLM models use. By default `frames /
+            rate`, as transformers' decoders compute it; 0: the decoder reports none.
 
     Returns:
         All of them if the configuration says `do_sample_frames: false`.

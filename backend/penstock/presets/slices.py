@@ -150,7 +150,7 @@ class Step3Family(_SliceFamily):
     """Step 3.7: the whole image, and enlarged windows of it.
 
     Attributes:
-        size: `height` and `width` of the whole, of which the first counts.
+        size: the `height` and `width` of the whole image; only the height counts.
         patch_size: side of a window.
         max_image_size: the largest length of an image's longer side.
     """

@@ -69,7 +69,7 @@ class SpectralFamily(SoundFamily):
 
     @property
     def default_multiple(self) -> int:
-        """The number of samples, or rows, to a multiple of which a call pads sounds by default."""
+        """Return the multiple, in samples or rows, to which a call pads sounds by default."""
         return 1
 
     def check_positive(self, *names: str) -> None:
@@ -141,15 +141,15 @@ _TRUNCATIONS, _REPETITIONS = ("rand_trunc", "fusion"), ("repeatpad", "repeat", "
 
 @dataclass(frozen=True, kw_only=True)
 class ClapFamily(ClipSoundFamily):
-    """CLAP. Of sounds that are longer than it takes, the class draws parts; here, they are refused.
+    """CLAP. The feature extractor in transformers crops longer sounds at random; here, they are refused.
 
     Attributes:
         hop_length, fft_window_size: the hop length and window size of the transform, in samples.
         max_length_s: the length of a sound in seconds.
         frequency_min, frequency_max: the range of the bands, in Hz.
         truncation: `fusion`: the same picture four times; `rand_trunc`: one, of other bands.
-        padding: `repeatpad`: repeated as often as fits; `repeat`; `pad`: neither. What is left is silence.
-        top_db: ignored, as by the class.
+        padding: `repeatpad`: repeated as often as fits; `repeat`; `pad`: neither. The remainder is silence.
+        top_db: ignored, as by transformers.
     """
 
     feature_size: int = 64
@@ -230,7 +230,7 @@ class RowFamily(SpectralFamily):
     masks_unfilled: ClassVar[bool] = True
     """Whether there are masks where a call fills nothing."""
     fills_to_longest_only: ClassVar[bool] = False
-    """Whether a call is followed only where it fills sounds as far as the longest one, and cuts none off."""
+    """Whether a call is supported only where it pads sounds to the longest one, and cuts none off."""
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -359,7 +359,7 @@ class SeamlessFamily(RowFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class FunAsrFamily(RowFamily):
-    """Fun-ASR-Nano: several windows in a row, of which neighbours share some.
+    """Fun-ASR-Nano: features of several windows in a row; neighbouring rows share some.
 
     Attributes:
         frame_length, frame_shift: the length of windows and the distance between their starts, in milliseconds.
@@ -465,7 +465,7 @@ class ParakeetFamily(RowFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class CohereFamily(ParakeetFamily):
-    """Cohere's speech recognition, of sounds that the class does not cut into several.
+    """Cohere's speech recognition, for sounds that its feature extractor in transformers does not cut into several.
 
     Attributes:
         dither: the deviation of the noise that is added, which is the same for all sounds of a length.
@@ -531,7 +531,7 @@ class SampleFamily(RowFamily):
 
     @property
     def block(self) -> int:
-        """The number of samples to a multiple of which sounds are padded."""
+        """Return the multiple, in samples, to which sounds are padded."""
         return 1
 
     @property
@@ -710,7 +710,7 @@ class FilledFamily(SpectralFamily):
     """Sounds that a call cuts off and pads before their bands are computed.
 
     Attributes:
-        max_length: the length in samples to which sounds are cut off or padded by default, as by the class.
+        max_length: the length in samples to which sounds are cut off or padded by default, as in transformers.
         pad_to_multiple_of: sounds are padded to a multiple of this many samples.
     """
 
@@ -974,7 +974,7 @@ class GraniteFamily(DecimalFamily):
     """Granite Speech: rows of two windows each, and their number of tokens.
 
     Attributes:
-        n_mels: bands; the class does not read `feature_size`.
+        n_mels: the number of bands; the feature extractor in transformers does not read `feature_size`.
         win_length: length of the window, which is centred in the transform.
         projector_window_size, projector_downsample_rate: rows of a window, and rows that become one token.
     """
@@ -1045,7 +1045,7 @@ class Granite5Family(DecimalFamily):
     """Granite Speech 5: rows of two windows each, with the differences of the windows beside them.
 
     Attributes:
-        num_mel_bins: bands; the class does not read `feature_size`.
+        num_mel_bins: the number of bands; the feature extractor in transformers does not read `feature_size`.
         win_length: length of the window, which is centred in the transform.
         delta_win_length: must be 3.
         logmel_floor_db: the dynamic range below the highest logarithm, at which others are clipped.
@@ -1157,7 +1157,7 @@ class SecondsFamily(DecimalFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkFamily(SecondsFamily):
-    """Sounds of at most the length to which they are padded; the class splits longer ones."""
+    """Sounds of at most the length to which they are padded; the feature extractor in transformers splits longer ones."""
 
     def lengthened(self, sound: np.ndarray) -> np.ndarray:
         if len(sound) > self.most:
@@ -1285,7 +1285,8 @@ class ClvpFamily(FilledFamily):
         default_audio_length: the length in seconds to which sounds are cut off or padded.
         hop_length, n_fft: the hop length and FFT size of the transform, in samples.
         mel_norms: must be none.
-        chunk_length, n_samples, nb_max_frames: accepted without effect: the class does not read them.
+        chunk_length, n_samples, nb_max_frames: accepted without effect: the feature extractor in transformers does not
+            read them.
     """
 
     sampling_rate: int = 22050

@@ -209,7 +209,7 @@ class CodecFamily(SoundFamily):
 
     @property
     def multiple(self) -> int:
-        """The number of samples to a multiple of which lengths are padded."""
+        """Return the multiple, in samples, to which lengths are padded."""
         return 1
 
     @property

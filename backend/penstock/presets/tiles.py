@@ -707,7 +707,7 @@ class MllamaFamily(_TileFamily):
 
     Attributes:
         max_image_tiles: the number.
-        do_pad: must be set, as for the class.
+        do_pad: must be set, as for transformers' processor.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})

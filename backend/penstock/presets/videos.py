@@ -684,7 +684,7 @@ class VJepaFamily(FrameFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Sam2VideoFamily(FrameFamily):
-    """SAM 2, which returns the original and the resized size of frames."""
+    """SAM 2, whose processor returns the original and the resized size of frames."""
 
     image_mean: tuple[float, ...] = IMAGENET["image_mean"]
     image_std: tuple[float, ...] = IMAGENET["image_std"]
@@ -899,7 +899,7 @@ class Glm5VideoFamily(SampledFamily, Glm5Family):
 
     Attributes:
         min_image_tokens, max_image_tokens: the range of a video's number of tokens.
-        max_image_size: accepted without effect: the class does not read it.
+        max_image_size: accepted without effect: the processor in transformers does not read it.
     """
 
     rule: str = "glm5-video"

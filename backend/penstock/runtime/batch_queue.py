@@ -11,10 +11,11 @@ from penstock.runtime.prefetch_queue import PrefetchQueue
 
 
 class BatchQueue:
-    """Runs scheduled batches on the caller's thread (:class:`InlineQueue`) or ahead of it, on one of its own (:class:`PrefetchQueue`).
+    """Runs scheduled batches on the caller's thread (:class:`InlineQueue`) or ahead of it, on a separate one
+    (:class:`PrefetchQueue`).
 
-    A plan that runs entirely on the GPU needs no thread, as its work is asynchronous. Where the first batches show that work is left
-    to the host after all, the thread takes over what the caller has started.
+    A plan that runs entirely on the GPU needs no thread, as its work is asynchronous. Where the first batches turn out
+    to need the host, the thread takes over the batches that the caller has started.
 
     Args:
         executor: runs the batches.

@@ -106,7 +106,7 @@ def kept_of(batch: TensorList, positions: Sequence[int]) -> TensorList:
 
 
 def nothing_left(failures: dict[int, PenstockError], cancelled: Collection[int], batch_size: int) -> bool:
-    """Record cancelled samples as failures; return whether no other samples are left."""
+    """Record cancelled samples as failures; return whether no other samples remain."""
     for index in cancelled:
         failures.setdefault(index, CancelledError())
     return bool(cancelled) and len(failures) == batch_size

@@ -56,7 +56,7 @@ def save_checkpoint(plan: Plan, position: Position, iterator: object = None) -> 
 
 
 def checkpoint_seed(checkpoint: str | bytes, seed: int | None) -> int:
-    """Return the seed of a pipeline that continues from a checkpoint; its own if it has one."""
+    """Return the seed of a pipeline that continues from a checkpoint, unless it has a seed."""
     return _parsed(checkpoint)["seed"] if seed is None else seed
 
 

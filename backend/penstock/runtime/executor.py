@@ -74,7 +74,7 @@ class Executor:
         num_threads: CPU threads.
         device_id: the GPU to use, or None.
         affinity: CPU cores to bind threads to.
-        on_error: the policy for samples that fail in readers and decoders without a policy of their own.
+        on_error: the policy for samples that fail in readers and decoders without a separate policy.
         skipped: the list of skipped samples.
 
     Attributes:
@@ -191,8 +191,8 @@ class Executor:
 
         Args:
             isolate: record the error of a failing sample and continue with the others.
-            watch: notified of each operator. Samples it reports as cancelled fail with ``CancelledError``; if none is
-                left, the run stops, and sources that have not run yet keep their data.
+            watch: notified of each operator. Samples it reports as cancelled fail with ``CancelledError``; if all are
+                cancelled, the run stops, and sources that have not run yet keep their data.
             destinations: buffers for outputs on the CPU, by number, into which they are written if their operators
                 allow it.
             allowance: the memory limit of the batch; None: no limit.

@@ -84,7 +84,7 @@ class Reservation:
     """Memory that one batch has reserved from budgets.
 
     Args:
-        budgets: all of which have to have room.
+        budgets: all of these must have room.
     """
 
     def __init__(self, budgets: Sequence[MemoryBudget]) -> None:

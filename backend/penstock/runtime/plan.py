@@ -234,7 +234,9 @@ def construct(
 
 
 def _seeds_by_name(graph: Graph, written: Graph, seed: int) -> dict[str, int]:
-    """Return the seeds of the random operators of ``graph``, and of those fused in it, in the order of the original graph."""
+    """Return the seeds of the random operators of ``graph``, and of those fused in it, in the order of the original
+    graph.
+    """
     left = {op.name for fused in graph.operators for op in (fused, *fused.steps)}
     seeds = operator_seeds([op for op in written.operators if op.name in left], seed)
     return {op.name: value for op, value in seeds.items()}

@@ -1,4 +1,4 @@
-"""Batches that a thread of their own runs ahead of the consumer."""
+"""Batches that a separate thread runs ahead of the consumer."""
 
 from __future__ import annotations
 

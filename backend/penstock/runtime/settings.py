@@ -99,7 +99,7 @@ class PipelineSettings:
 
     @property
     def exec_separated(self) -> bool:
-        """Whether separate queue depths were given for CPU and GPU."""
+        """Return whether the user set separate queue depths for CPU and GPU."""
         return isinstance(self.prefetch_queue_depth, dict)
 
     @property

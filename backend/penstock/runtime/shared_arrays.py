@@ -1,6 +1,6 @@
 """Arrays in anonymous memory (``memfd``) that processes share.
 
-Such memory has no name that could be left behind when a process dies.
+Such memory has no name, so it disappears with the processes that use it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class SharedArray:
 
 
 class Arrays:
-    """Gives arrays in nested data their places in shared memory."""
+    """Assigns the arrays in nested data to positions in shared memory."""
 
     def __init__(self) -> None:
         self.size = 0
         self._arrays: list[tuple[int, np.ndarray]] = []
 
     def place(self, data: object) -> Any:
-        """Return the same lists and tuples, with places instead of arrays; raise TypeError for other data."""
+        """Return the same lists and tuples, with positions instead of arrays; raise TypeError for other data."""
         if isinstance(data, (list, tuple)):
             return type(data)(self.place(item) for item in data)
         view = _checked_view(data)
@@ -46,7 +46,7 @@ class Arrays:
         return placed
 
     def write(self, memory: SharedMemory) -> bool:
-        """Copy the arrays to their places, from the memory's beginning; returns whether it had to grow."""
+        """Copy the arrays to their positions, from the memory's beginning; return whether it had to grow."""
         grown = memory.reserve(self.size)
         for offset, array in self._arrays:
             memory.bytes[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)

@@ -102,7 +102,7 @@ class Source:
         batch_info: the callback takes a BatchInfo rather than the iteration's number.
         num_outputs: number of outputs; None: one, not wrapped in a sequence.
         layouts: each output's layouts.
-        no_copy: use the data in place.
+        no_copy: whether to use the data in place.
         names: the names of the operators to feed, in order of outputs.
     """
 

@@ -19,7 +19,7 @@ _MAX_LISTED_SAMPLES: Final = 1000
 
 @dataclass(frozen=True)
 class SkippedSample:
-    """A sample that was left out of its batch, or replaced.
+    """A sample that its batch lacks, or that was replaced.
 
     Attributes:
         source: the file, with the position in it if it holds several samples; empty if unknown.
@@ -27,7 +27,7 @@ class SkippedSample:
         operator: the operator that could not read it, e.g. ``penstock.fn.decoders.image``.
         iteration: index of the batch, since the pipeline was built.
         sample: its position in the batch.
-        replaced: whether another sample takes its place.
+        replaced: whether another sample replaces it.
     """
 
     source: str

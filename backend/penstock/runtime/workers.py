@@ -64,7 +64,7 @@ class _Job:
         self._errors: list[tuple[int, BaseException]] = []
 
     def work(self) -> None:
-        """Process indices until none is left."""
+        """Process indices until there are none."""
         while (turn := next(self._taken)) < self._count:
             index = self._order[turn]
             try:
@@ -79,8 +79,9 @@ class _Job:
         return self._done.is_set()
 
     def wait(self) -> None:
-        """Work as long as there is an index left, and return when all are processed; raise the error of the first one
-        that failed."""
+        """Work as long as there are indices, and return when all are processed; raise the error of the first one that
+        failed.
+        """
         self.work()
         self._done.wait()
         # Other threads may refer to this job a little longer; that must not keep its data alive.

@@ -128,13 +128,14 @@ class Argument:
         name: the name that users write.
         type: ``bool``, ``int32``, ``uint32``, ``int64``, ``float``, ``string``, ``layout``, ``DALIDataType``,
             ``DALIImageType``, ``DALIInterpType``, ``object``; followed by ``[]``, a list of those.
-        default: the value if none is given; ``None``: absent unless given.
+        default: the default value; ``None``: absent unless set.
         required: whether it must be passed.
         tensor: whether it may be computed in the graph, per sample.
         per_frame: a tensor with a leading F dimension has one value for each frame of a sequence.
         deprecated: if so, how.
         hidden: not shown in signatures.
-        apart: stored separately from the arguments: the user's function, which cannot be saved. Signatures show it.
+        apart: whether it is stored separately from the arguments: the user's function, which cannot be saved.
+            Signatures show it.
         zero_dimensional: tensors must have no dimensions; otherwise one element in any shape is accepted.
         matrix: tensors for a list may have more than one dimension.
         uniform: tensors for a list must have the same number of values in every sample of a batch.
@@ -267,7 +268,7 @@ class Argument:
 
 
 def common_arguments(seedable: bool) -> tuple[Argument, ...]:
-    """Return the arguments that every operator accepts in addition to its own."""
+    """Return the arguments that every operator accepts."""
     deprecated_seed = Deprecation("1.46", removed=True)
     return (
         Argument("bytes_per_sample_hint", "int32[]", [0], "Accepted for compatibility; buffers grow as needed."),

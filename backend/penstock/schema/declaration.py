@@ -22,8 +22,8 @@ class Input:
     Args:
         name: the name in the documentation.
         layouts: the layouts it accepts; empty: any. Data without a layout takes the first of matching rank.
-        device: ``""``: the operator's own; ``"cpu"``: always on the CPU; ``"any"``: on either device;
-            ``"match_or_cpu"``: a GPU operator also takes a CPU input.
+        device: ``""``: the operator's; ``"cpu"``: always on the CPU; ``"any"``: on either device; ``"match_or_cpu"``: a
+            GPU operator also takes a CPU input.
         doc: the description, with shape and dtype.
         path: whether it names files or folders.
         example: makes samples for sweeps and documentation.
@@ -83,7 +83,7 @@ class Schema:
         min_inputs: default: all of ``inputs``.
         variadic: accepts further inputs like the last one.
         max_inputs: the largest number of inputs, if it is variadic.
-        arguments: its own; those that every operator accepts are added.
+        arguments: its specific arguments; those that every operator accepts are added.
         outputs: the number of outputs, or a function from the operator's arguments to it.
         output_per_input: whether it has an output for each input, in addition to those that ``outputs`` counts.
         host_outputs: the outputs, by number, that lie on the CPU wherever the operator runs: numbers that are known there, and
@@ -112,9 +112,9 @@ class Schema:
             CUDA.
         equivalents: equivalent functions in other libraries.
         examples: calls for sweeps and documentation, the simplest first; by default one with the required arguments.
-        shown: calls that the reference draws, large enough to see something; by default the first of the examples.
+        shown: calls that the documentation draws, large enough to see something; by default the first of the examples.
         exempt: the guarantees that it does not give, each with the reason.
-        unswept: why its calls cannot be generated: sweeps leave it to its own tests.
+        unswept: why its calls cannot be generated: sweeps skip it, and separate tests cover it.
     """
 
     name: str
@@ -192,7 +192,7 @@ class Schema:
 
     @cached_property
     def class_name(self) -> str:
-        """The name of the class in ``ops``."""
+        """Return the name of the class in ``ops``."""
         if self.name.startswith("_"):
             head, _, tail = self.name[1:].rpartition("__")
             return tail if head else self.name

@@ -10,7 +10,8 @@ class EarlyStart(NamedTuple):
 
     Attributes:
         batches_ahead: how many batches beyond the prefetch depth are worth starting early.
-        occupies_host: whether completing batches like this one takes host time, which a thread of its own would spend meanwhile.
+        occupies_host: whether completing batches like this one takes host time, which a separate thread would spend
+            meanwhile.
     """
 
     batches_ahead: int = 0

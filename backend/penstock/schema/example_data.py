@@ -99,7 +99,7 @@ def random_arrays(
 
 
 def fixed_arrays(*samples: object, dtype: type[np.generic] = np.float32, layout: str = "") -> MakeSamples:
-    """Return the given arrays, through which the samples cycle."""
+    """Return an example that cycles through these arrays."""
     arrays = [np.array(sample, dtype) for sample in samples]
     return lambda _: ExampleSamples(lambda index: arrays[index % len(arrays)].copy(), layout)
 
@@ -128,7 +128,7 @@ def boxes(layout: str = "") -> ExampleSamples:
 
 
 def photos(layout: str = "") -> ExampleSamples:
-    """RGB pictures, 160x240; the reference replaces them with real photographs."""
+    """RGB pictures, 160x240; the documentation shows real photographs instead."""
     return ExampleSamples(_photo, "HWC")
 
 
@@ -218,5 +218,5 @@ class Example:
 
 
 def on_photo(title: str = "", /, **arguments: object) -> Example:
-    """Return a call on a photograph, for the reference."""
+    """Return a call on a photograph, for the documentation."""
     return Example(arguments, (photos,), title=title)

@@ -91,7 +91,8 @@ def examples(schema: Schema) -> Iterator[Call]:
 
 
 def shown_calls(schema: Schema) -> list[Call]:
-    """Return the calls that the reference shows: those declared for it, or the simplest call, on a photograph if possible.
+    """Return the calls that the documentation shows: those declared for it, or the simplest call, on a photograph if
+    possible.
 
     Raises:
         NoExampleError: the schema declares none, and none can be generated.
@@ -122,7 +123,7 @@ def _call(schema: Schema, example: Example, name: str, layout: str = "") -> Call
 
 
 def settable_arguments(schema: Schema) -> list[Argument]:
-    """Return the operator's own, documented arguments that calls may set."""
+    """Return the operator's documented arguments that calls may set."""
     return [a for a in schema.arguments if not (a.hidden or a.deprecated or a.exempt)]
 
 

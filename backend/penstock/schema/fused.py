@@ -81,7 +81,7 @@ class _Route(NamedTuple):
     """The sources of a step's arguments and further inputs: names of arguments of the fused operator.
 
     Attributes:
-        arguments: its own arguments' names, each with that of its source.
+        arguments: the names of its arguments, each with the name in its source.
         further: the sources of its further inputs, in order.
     """
 
@@ -98,8 +98,8 @@ class FirstStepFailed(Exception):
 
 
 class ArrayOperator(Operator[State, Plan, Plans]):
-    """An operator with one input and output that, on CPU, computes from a sample's arguments and a given array: a step
-    that a fused operator can run on intermediate arrays.
+    """An operator with one input and output that, on CPU, computes from a sample's arguments and an array: a step that
+    a fused operator can run on intermediate arrays.
     """
 
     def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
@@ -163,7 +163,7 @@ class FusedOperator(Operator):
     def compute_together(self, steps: Sequence[Workspace]) -> tuple[Sequence[int], ComputeSample]:
         """Compute those samples of a batch on the CPU that compiled code supports.
 
-        Nothing fails here: samples that would are left to be computed one by one.
+        Nothing fails here: samples that would fail are computed one by one.
 
         Returns:
             The positions of the other samples, and what computes one of them, as :meth:`compute_fused` does.
@@ -186,7 +186,7 @@ class FusedOperator(Operator):
     def run_planned(self, workspace: Workspace) -> bool:
         """Compute a batch on the GPU as a whole, if its steps allow that; return whether they do.
 
-        Nothing has failed so far, and nothing may fail here: what is out of range is left to the steps.
+        Nothing has failed so far, and nothing may fail here: the steps handle values out of range.
         """
         return False
 

@@ -85,7 +85,7 @@ class Stage:
         return window
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
-        """Compute a part of the output on the CPU, equal to the result of the operator's own ``compute``.
+        """Compute a part of the output on the CPU, equal to the result of the operator's ``compute``.
 
         Args:
             sample: the sample in this step; its data may be absent.

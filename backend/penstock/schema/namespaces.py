@@ -39,7 +39,7 @@ def find_written_out(path: str) -> object:
 
 
 class Namespace:
-    """The operators in `fn` or `ops`, each of which is made when it is first asked for.
+    """The operators in `fn` or `ops`, each of which is made when it is first used.
 
     Args:
         root: the name of the module.

@@ -250,11 +250,11 @@ class OpSchema:
         return ""
 
     def AppendKwargsSection(self) -> bool:
-        """Return whether the documentation of its arguments follows one of its own: never the case here."""
+        """Return whether the documentation of its arguments follows a separate text: never the case here."""
         return False
 
     def HasCallDox(self) -> bool:
-        """Return whether calls have documentation of their own: never the case here."""
+        """Return whether calls have separate documentation: never the case here."""
         return False
 
     def GetCallDox(self) -> str:
@@ -331,7 +331,7 @@ class _Edge:
 
     Attributes:
         name, device: the name and device of the data.
-        argument: the argument that it is given as; none: it is an input, or output.
+        argument: the argument that holds it; none: it is an input, or output.
         ndim, dtype, layout: the number of dimensions, dtype and layout of its samples, where they are known.
     """
 
@@ -371,7 +371,7 @@ class OpSpec:
         self._outputs: list[_Edge] = []
 
     def copy(self) -> OpSpec:
-        """Return the same, to be changed on its own."""
+        """Return an independent copy."""
         twin = OpSpec(self._schema, self._shown.get("device"), dict(self._arguments))
         twin._inputs, twin._outputs = [*self._inputs], [*self._outputs]
         return twin
@@ -402,7 +402,7 @@ class OpSpec:
         """Give the operator an input, before all arguments that are computed.
 
         Raises:
-            RuntimeError: one of these is given already.
+            RuntimeError: one of these is set already.
         """
         if self.NumRegularInput() < self.NumInput():
             raise RuntimeError("All inputs must be given before arguments that are computed")
@@ -500,7 +500,7 @@ class Described:
 
     @property
     def spec(self) -> OpSpec:
-        """The operator's name and the arguments given at construction."""
+        """Return the operator's name and the arguments set at construction."""
         return OpSpec(self.schema_name, self.device, self._arguments)
 
 
@@ -526,6 +526,6 @@ def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
 
 
 def GetSchemaAndTarget(name: str) -> tuple[OpSchema, OpSchema]:
-    """Return the schema of the operator ``name``, and the one it stands for: an old name has a schema of its own."""
+    """Return the schema of the operator ``name``, and of the operator it stands for: an old name has a separate schema."""
     schema = GetSchema(name)
     return schema, schema

@@ -227,7 +227,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
 def plan_within_allowance(
     operator: Planned, workspace: Workspace[State, Plan, Plans], specs: Sequence[OutputSpec]
 ) -> list[list[Shape]]:
-    """Plan a batch, of which samples fail that would take too much memory.
+    """Plan a batch; samples that would take too much memory fail.
 
     Args:
         operator: the operator that runs the batch.

@@ -1,4 +1,4 @@
-"""The base of operators that draw random numbers: each sample of each batch has its own random stream."""
+"""The base of operators that draw random numbers: each sample of each batch has a separate random stream."""
 
 from __future__ import annotations
 

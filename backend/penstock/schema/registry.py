@@ -52,7 +52,7 @@ def register_operator(cls: T) -> T:
 
 
 def _with_numbered_names(inputs: tuple[Input, ...]) -> tuple[Input, ...]:
-    """Return the inputs of an old name, which has numbers in place of their names if there are several, as in DALI."""
+    """Return the inputs of an old name, which are numbered instead of named if there are several, as in DALI."""
     return tuple(replace(one, name=f"input_{index}") for index, one in enumerate(inputs)) if len(inputs) > 1 else inputs
 
 

@@ -56,7 +56,7 @@ class Samples(Generic[State, Plan, Plans]):
 
     @property
     def state(self) -> State:
-        """The state that ``describe`` left for the batch."""
+        """Return the state that ``describe`` stored for the batch."""
         return self.workspace.state
 
     @property

@@ -1,7 +1,7 @@
 """Runs an operator for images on sequences: the leading F dimension is unfolded and folded back.
 
 An argument computed in the graph applies to the whole sequence, unless it has a leading F dimension itself (from
-``fn.per_frame``): then each frame has its own value.
+``fn.per_frame``): then each frame has a separate value.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 def run_in_order(task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
-    """Run ``task`` for each index on the calling thread, in place of a pool."""
+    """Run ``task`` for each index on the calling thread, like a pool of one."""
     for index in range(count):
         task(index)
 
@@ -19,11 +19,11 @@ class Started(Protocol):
         """Return whether there is nothing to wait for."""
 
     def wait(self) -> None:
-        """Work on tasks until none is left to start, then wait for the others; raise the first error."""
+        """Work on tasks until all are started, then wait for the others; raise the first error."""
 
 
 class Postponed:
-    """Work that is done when it is waited for, in place of a pool's."""
+    """Work that is done when its result is waited for, like a pool's."""
 
     def __init__(self, task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
         self._task, self._count = task, count

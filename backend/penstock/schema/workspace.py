@@ -73,10 +73,10 @@ class Workspace(Generic[State, Plan, Plans]):
         positions: the positions of the samples in the pipeline's batch, if conditionals have split it; else None.
         kind: key shared by batches with the same launches; None: unknown.
         owners: the index of each frame's sequence in its batch, for a batch of frames; else None.
-        state: left by ``describe`` for the later steps.
+        state: stored by ``describe`` for the later steps.
         plans: returned by ``infer_batch``, with a row for each :attr:`live` sample; with ``plans_by_shape``, only the
             samples have their plans.
-        begun: left by ``Operator.begin`` for the run; None if nothing was begun.
+        begun: stored by ``Operator.begin`` for the run; None if nothing was begun.
         decoding: limits for decoding encoded data, and where to decode.
         destinations: the buffers for outputs on the CPU, by number.
         sequences: the workspace of the sequences, for a batch of their frames; else None.
@@ -228,7 +228,7 @@ class Sample(Generic[State, Plan, Plans]):
 
     @property
     def plan(self) -> Plan:
-        """The plan that ``infer`` or ``infer_batch`` left for ``compute``."""
+        """Return the plan that ``infer`` or ``infer_batch`` stored for ``compute``."""
         return _NOTHING if self.held is None else self.held.plan
 
     @plan.setter
@@ -250,7 +250,7 @@ class Sample(Generic[State, Plan, Plans]):
         return self._operator.schema.all_arguments[name].from_tensor(batch.samples[self.index], batch.dtype)
 
     def tensor_argument(self, name: str) -> np.ndarray | None:
-        """Return a tensor argument's array for this sample, in its own shape; None if the argument is constant or absent."""
+        """Return a tensor argument's array for this sample, unreshaped; None if the argument is constant or absent."""
         batch = self._workspace.arguments.get(name)
         return None if batch is None else batch.samples[self.index]
 
@@ -293,7 +293,7 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
         self._shared: OwnPlan[Plan] | PlanRow[Plan] | None = None
 
     def share(self, held: OwnPlan[Plan] | PlanRow[Plan] | None) -> None:
-        """Give all samples, none of which is made yet, the same plan."""
+        """Assign one plan to all samples, none of which has a plan yet."""
         self._shared = held
 
     def hold(self, indices: Sequence[int], plans: Plans) -> None:

@@ -36,7 +36,7 @@ class SavedOperator:
         argument_inputs: name and device of each argument computed in the graph.
         arguments: values of the constant arguments, as saved.
         outputs: names of the outputs; empty: the default names.
-        group: shared by the instances of one call; None: a call of its own.
+        group: shared by the instances of one call; None: a separate call.
         payload: see :class:`~penstock.graph.OpNode`.
     """
 

@@ -94,7 +94,7 @@ class OpDef:
     logical_id: int | None = None
 
     def argument(self, name: str, default: object = None) -> Any:
-        """Return the value of the constant argument ``name``, or ``default`` if it is not given."""
+        """Return the value of the constant argument ``name``, or ``default`` if it is absent."""
         return next((a.value for a in self.arguments if a.name == name), default)
 
 

@@ -1,4 +1,4 @@
-"""The backend `penstock` in a process of its own: Triton's Python backend instantiates it for each model instance."""
+"""The backend `penstock` in a separate process: Triton's Python backend instantiates it for each model instance."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class TritonPythonModel:
 
     @guarded
     def execute(self, requests: list[object]) -> list[Any] | None:
-        """Answer each request; for a decoupled model, through the requests' own senders."""
+        """Answer each request; for a decoupled model, through the requests' senders."""
         stub_requests = [_StubRequest(request, self._device_id) for request in requests]
         self._instance.execute(stub_requests)
         return None if self._instance.decoupled else [request.response for request in stub_requests]
@@ -137,7 +137,7 @@ class _StubRequest:
 
 
 def _copied_to_device(tensor: Any, device_id: int | None) -> Any:
-    """Return a tensor on a GPU as an array on the model's own, or on the host.
+    """Return a tensor on a GPU as an array on the model's GPU, or on the host.
 
     The stub opens memory on the GPU where it lies, which is another one's if the model before ran there: a kernel may not
     read that.

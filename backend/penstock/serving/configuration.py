@@ -219,7 +219,7 @@ def _other_number(entries: Sequence[object], outputs: Sequence[TensorInfo]) -> C
 
 
 def _check_entry(entry: Mapping[str, object], info: TensorInfo, batched: bool) -> None:
-    """Raise ConfigurationError if an entry contradicts what is known about its tensor."""
+    """Raise ConfigurationError if an entry contradicts the known properties of its tensor."""
     name, data_type = entry["name"], data_type_of(entry)
     if data_type == BYTES and info.dtype in (None, UINT8):
         _check_strings(entry, info, batched)

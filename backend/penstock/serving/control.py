@@ -88,7 +88,7 @@ class Control:
         ]
 
     def loaded(self) -> list[str]:
-        """Return the names of all models that are ready, including those that clients loaded with their own files.
+        """Return the names of all models that are ready, including those that clients loaded with uploaded files.
 
         Raises:
             ServerError: the server does not answer.

@@ -130,7 +130,7 @@ def _unload(
 
     Args:
         control: the server's control.
-        hosted: the backends whose models are left out.
+        hosted: backends whose models do not count.
         patient: whether to wait further.
         patience: seconds to wait for an answer of the server, from now.
 

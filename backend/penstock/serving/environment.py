@@ -47,7 +47,7 @@ class ServingEnvironmentError(PenstockError):
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python environment, as described by its own interpreter.
+    """A Python environment, as described by its interpreter.
 
     Attributes:
         python: its interpreter.
@@ -352,7 +352,7 @@ def suitable_python(report: Report = print) -> Environment:
 
 
 def installed_triton() -> bool:
-    """Return whether this machine has its own Triton, as NVIDIA's images do, which is preferred to the wheel's."""
+    """Return whether Triton is installed on this machine, as in NVIDIA's images; it is preferred to the wheel's."""
     return shutil.which("tritonserver") is not None or Path("/opt/tritonserver/bin/tritonserver").is_file()
 
 

@@ -48,7 +48,7 @@ def export_model(
         form: ``json``, ``dali`` or ``python`` (a copy of the source). By default a definition with an argument
             ``device`` is copied, so that the server's device decides, and anything else becomes json.
         device: the device for such a definition if it is not copied.
-        batch_size: the model's largest batch; by default the pipeline's own.
+        batch_size: the model's largest batch; by default the pipeline's.
         version: the model's version.
         as_bytes: encoded data, that is 1-D UINT8 of any length, is declared as BYTES, so that one request can hold
             several of different lengths.
@@ -125,7 +125,7 @@ def export_preset(
     as_bytes: bool = True,
     drop_alpha: bool = False,
 ) -> list[Path]:
-    """Write a model folder from a model's own `preprocessor_config.json`; arguments and results as for
+    """Write a model folder from a model's `preprocessor_config.json`; arguments and results as for
     :func:`export_model`.
 
     Args:
@@ -171,7 +171,8 @@ def _with_dims(configuration: ModelConfiguration, dims: Mapping[str, tuple[int, 
 
 
 def model_file(path: str | Path) -> Path:
-    """Return the pipeline's file, given the file itself, a version folder, or a model folder (using its latest version).
+    """Return the pipeline's file from a path of the file, a version folder, or a model folder (using its latest
+    version).
 
     Raises:
         FileNotFoundError: the folder holds none.

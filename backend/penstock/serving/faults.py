@@ -38,7 +38,7 @@ _RESOURCE_ERRORS = frozenset(
 """Errors of the system that no request can avoid: permission, space, descriptors, memory, a broken device."""
 
 _LIBRARIES = frozenset({"numba", "llvmlite", "cupy", "cupy_backends"})
-"""Those that compile and start kernels: an error of their own types is not about a sample."""
+"""Libraries that compile and start kernels: an error type of theirs is not about a sample."""
 
 _BUGS = (ImportError, AttributeError, NameError, AssertionError, SystemError, RecursionError, DeviceError)
 """A missing library, a broken one, a lost GPU, or a mistake in Penstock: raised for any sample."""

@@ -1,4 +1,4 @@
-"""Fetch files from web servers that the operator allows, for requests that name an address in place of a file.
+"""Fetch files from web servers that the operator allows, for requests that contain an address instead of a file.
 
 Whoever sends a request chooses the address, so it must not lead into the network that the server is in: the host has to be allowed,
 every address that it resolves to has to be public, the connection goes to the address that was checked, and each redirect is checked
@@ -160,7 +160,9 @@ class Fetcher:
         return self._read(target, response)
 
     def _connected(self, target: SplitResult, host: str, port: int, end: float | None) -> socket.socket:
-        """A connection to an address of the host, all of which are public: what a name means may change after a check."""
+        """Return a connection to an address of the host, all of which are public: a name may resolve differently after
+        a check.
+        """
         addresses = self.resolve(host, port)
         if not addresses or not all(map(self.accepts_address, addresses)):
             raise FetchError(f"{_shown(target)} is at an address inside a network")
@@ -191,7 +193,7 @@ def _shown(target: SplitResult) -> str:
 
 
 def _remaining(end: float | None) -> float | None:
-    """The seconds that are left, more than none."""
+    """Return the remaining seconds, more than zero."""
     return None if end is None else max(end - time.monotonic(), 1e-3)
 
 

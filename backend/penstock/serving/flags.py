@@ -29,7 +29,7 @@ _GRPC_RESTRICTED = "--grpc-restricted-protocol"
 _MODEL_CONTROL = "model-repository"
 _CACHE = "--cache-config"
 _REPEATED = {*_REPOSITORIES, _BACKEND, _HTTP_RESTRICTED, _GRPC_RESTRICTED, _CACHE, "--load-model"}
-"""Flags whose values accumulate when given more than once."""
+"""Flags whose values accumulate when repeated."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Flags:
 
     @property
     def repositories(self) -> tuple[Path, ...]:
-        """The repositories given as flags."""
+        """Return the repositories among the flags."""
         return tuple(Path(value) for name in _REPOSITORIES for value in self._values(name))
 
     @property

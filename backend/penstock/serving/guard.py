@@ -34,7 +34,7 @@ class Guard:
         self._send(str(group).encode())
 
     def dismiss(self) -> None:
-        """End the guardian: nothing is left to clean up."""
+        """End the guardian: there is nothing to clean up any more."""
         self._send(guardian.DONE)
         self._process.communicate()
 

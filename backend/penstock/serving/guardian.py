@@ -1,8 +1,8 @@
-"""Runs beside a server in its own process: cleans up after the server's owner if that is killed.
+"""Runs beside a server in a separate process: cleans up after the server's owner if that is killed.
 
 It is started with the owner's process, the prefix of the server's shared memory and the server's folder. The owner
-writes the server's process group to its standard input, one line per start, and ``done`` when nothing is left to clean
-up. It imports only the standard library, and finishes within milliseconds of the owner's end.
+writes the server's process group to its standard input, one line per start, and ``done`` when there is nothing to clean
+up any more. It imports only the standard library, and finishes within milliseconds of the owner's end.
 """
 
 from __future__ import annotations

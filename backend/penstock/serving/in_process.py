@@ -1,5 +1,4 @@
-"""The backend `penstock` inside Triton's own process: called by the shim of `backend/native` in the Python that it
-hosts.
+"""The backend `penstock` inside Triton's process: called by the shim of `backend/native` in the Python that it hosts.
 
 All models of the server share this interpreter, so none may affect the others: anything a model raises, even
 SystemExit, is returned to the shim as that model's error.

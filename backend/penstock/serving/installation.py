@@ -43,7 +43,7 @@ class Installation:
 
     Attributes:
         binary: the program ``tritonserver``.
-        backends: its own backend directory.
+        backends: its directory of backends.
         stub: the program that runs Python models, for the serving environment's version of Python.
         from_wheel: whether it is from the ``nvidia-pytriton`` wheel, which has only the Python backend.
     """
@@ -147,8 +147,8 @@ def lay_out(
 ) -> Path:
     """Return the backend directory to start Triton with: its Python backend and ours.
 
-    A Triton from a wheel gets its own directory in ``folder``. An installed Triton has other backends, so ours is added
-    to its directory; it would reject a symbolic link there.
+    A Triton from a wheel gets a separate directory in ``folder``. An installed Triton has other backends, so ours is
+    added to its directory; it would reject a symbolic link there.
 
     Args:
         installation: the installation of Triton.

@@ -1,4 +1,4 @@
-"""Models that run in a process of their own, Triton's Python stub, beside those that Triton hosts itself.
+"""Models that run in a separate process, Triton's Python stub, beside those that Triton hosts itself.
 
 The parameter ``isolation`` selects them. Triton decides by the name of the backend in a configuration, so there is a
 second name for each of ours. (A single folder with both, and the field ``runtime``, doesn't work: Triton confuses the

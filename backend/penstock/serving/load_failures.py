@@ -1,4 +1,4 @@
-"""Why models could not be loaded, for failures of which Triton gives the reason only in its log."""
+"""Why models could not be loaded, for failures whose reason Triton gives only in its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that send prepared requests to a server over kept HTTP connections, and measure how it keeps up."""
+"""Clients that send prepared requests to a server over persistent HTTP connections, and measure how it keeps up."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ class Load:
 
 
 class LoadGenerator:
-    """Clients in processes of their own, so that they don't take turns with each other.
+    """Clients in separate processes, so that they don't take turns with each other.
 
     Args:
         requests: sent over and over, in turn.
-        clients: connections, each of which has one request in flight.
+        clients: the number of connections, each with one request in flight.
 
     Example:
         >>> with LoadGenerator(requests, clients=16) as load:

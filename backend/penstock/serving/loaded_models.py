@@ -30,7 +30,7 @@ class Loading(Protocol):
 
     @property
     def clients_load(self) -> bool:
-        """Whether clients may load models, with their own files and configurations."""
+        """Return whether clients may load models, with uploaded files and configurations."""
 
     @property
     def repositories(self) -> list[Path]:

@@ -1,5 +1,6 @@
-"""The metrics of a served model. Triton's own count requests that its Python backend answered with an error as
-successes."""
+"""The metrics of a served model. Triton's metrics count requests that its Python backend answered with an error as
+successes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from enum import Enum
 
 @dataclass(frozen=True)
 class Family:
-    """A metric of all models; each model has its own series, with the labels ``model`` and ``version``.
+    """A metric of all models; each model has a separate series, with the labels ``model`` and ``version``.
 
     Attributes:
         name: the name for Prometheus, unit included.

@@ -1,7 +1,8 @@
 """The file of a model version, and its pipeline.
 
-A file named in a configuration must be in the model's own folder, and the pipelines of saved files can access only
-files there, unless the server's setting ``allowed_paths`` adds more. A model that is a Python file is code without such limits.
+A file named in a configuration must be in the model's folder, and the pipelines of saved files can access only files
+there, unless the server's setting ``allowed_paths`` adds more. A model that is a Python file is code without such
+limits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where models run: in Triton's own process, or each instance in a process of its own, Triton's Python stub."""
+"""Where models run: in Triton's process, or each instance in a separate process, Triton's Python stub."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.serving.installation import Installation, find_installation
 from penstock.serving.shim import shim
 
 MODEL_HOSTS = ("native", "stub")
-"""Triton's own process, and its Python stub."""
+"""Triton's process, and its Python stub."""
 
 MODEL_HOST_VARIABLE = "PENSTOCK_BACKEND"
 """The environment variable that selects the default."""

@@ -1,4 +1,4 @@
-"""Records of the folders from which Triton loads models into its own process, for the process that supervises it."""
+"""Records of the folders from which Triton loads models into its process, for the process that supervises it."""
 
 from __future__ import annotations
 

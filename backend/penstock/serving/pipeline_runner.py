@@ -93,9 +93,9 @@ class PipelineRunner:
         Args:
             batches: one sample for each source; samples that don't last either apply to all samples made from the one
                 that does, or, if there are several, each to one in a batch of those.
-            watching: makes the observer of a run, given its number of samples; it may stop the run, and the stream with
+            watching: makes the observer of a run from its number of samples; it may stop the run, and the stream with
                 it.
-            allowing: makes what a run may take of memory, likewise.
+            allowing: makes the memory limit of a run from its number of samples.
 
         Raises:
             MixUpError, OperatorError: see :meth:`run`.

@@ -1,4 +1,4 @@
-"""Ports for a server: those that are given, and free ones for the others."""
+"""Ports for a server: those that the user sets, and free ones for the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def choose_ports(host: str, requested: Mapping[str, int | None]) -> dict[str, in
         requested: the ports by use; None: any that is free. Another program may take one before the server does.
 
     Raises:
-        ServerError: a given port is taken.
+        ServerError: a port that the user sets is taken.
     """
     for use, port in requested.items():
         if port is not None:

@@ -41,7 +41,7 @@ class Watched(Protocol):
 
     @property
     def clients_load(self) -> bool:
-        """Whether clients may load models, with their own files and configurations."""
+        """Return whether clients may load models, with uploaded files and configurations."""
 
     @property
     def metrics_url(self) -> str:
@@ -53,7 +53,7 @@ class Readiness:
 
     Args:
         server: the server that is supervised.
-        report: called with what is done about a model, and why.
+        report: called with the action on a model, and its reason.
         ending: set when the supervision ends.
     """
 
@@ -113,7 +113,7 @@ class Readiness:
 
 
 def failing_models(metrics_url: str) -> set[str]:
-    """Return the models of which an instance cannot answer; none if the server does not say."""
+    """Return the models with an instance that cannot answer; none if the server does not say."""
     try:
         with urllib.request.urlopen(metrics_url, timeout=5) as answer:
             page = answer.read().decode(errors="replace")

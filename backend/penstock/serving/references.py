@@ -1,4 +1,4 @@
-"""`References`: files that requests name by an address, or bring as base64, in place of their bytes."""
+"""`References`: files that requests name by an address, or contain as base64, instead of their bytes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class References:
         )
 
     def resolved(self, requests: Sequence[Request]) -> Sequence[Request]:
-        """The requests, with files in the places of references; what is wrong with one is raised when its input is read."""
+        """Return the requests, with files instead of references; the error of one is raised when its input is read."""
         if not self._names:
             return requests
         return [_Resolved(request, self._begin(request)) for request in requests]
@@ -126,7 +126,7 @@ class _Input:
 
 
 class _Resolved:
-    """A request with files in the places of references."""
+    """A request with files instead of references."""
 
     def __init__(self, request: Request, inputs: Mapping[str, _Input | Exception]) -> None:
         self._request, self._inputs = request, inputs

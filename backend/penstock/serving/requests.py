@@ -153,7 +153,7 @@ def _padded_samples(strings: Sequence[np.ndarray], shape: Sequence[int], spec: I
 
 
 def sample_of(value: object, spec: InputSpec) -> np.ndarray:
-    """Return a sample given as a plain value: a number, a list of numbers, or a string.
+    """Return a sample from a plain value: a number, a list of numbers, or a string.
 
     A string is the sample itself if the input takes bytes, otherwise JSON: Triton's parameters have no lists.
 

@@ -19,7 +19,7 @@ _MIN_RESERVED_BYTES = 1 << 15
 
 
 class ReservedOutput:
-    """The destination of one output: each request's samples lie in its own answer, one after the other.
+    """The destination of one output: each request's samples lie in its answer, one after the other.
 
     Args:
         spec: the output's spec.

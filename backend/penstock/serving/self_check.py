@@ -1,4 +1,4 @@
-"""Self-checks: whether models can answer, found out now and then with a kept sample, by pipelines that never serve.
+"""Self-checks: regularly test whether models can answer, with a stored sample, by pipelines that never serve.
 
 A server must not call a model ready that answers every request with an error, because a disk is full, memory is short, or a GPU is
 lost. A model is checked while its requests fail for such reasons, and while it has none.
@@ -155,7 +155,7 @@ class SelfCheck:
 
 
 class SelfChecks:
-    """Runs the checks of all instances in this process, one at a time, in a thread of their own."""
+    """Runs the checks of all instances in this process, one at a time, in a separate thread."""
 
     def __init__(self) -> None:
         self._checks = set[SelfCheck]()

@@ -77,9 +77,9 @@ class LocalServer:
         http_port, grpc_port, metrics_port: ports to listen on; by default free ones.
         host: the address that Triton listens on: by default this machine only. Anyone who reaches Triton can end it, so
             give ``front`` to a server that the network reaches.
-        front: puts a proxy between the network and Triton, which then listens on this machine alone, on free ports; the
-            given ones are the front's.
-        flags: Triton's own, e.g. ``["--log-verbose=1"]``; they replace defaults. Models are managed by
+        front: whether to put a proxy between the network and Triton, which then listens on this machine alone, on free
+            ports; the ports above are the front's.
+        flags: Triton's flags, e.g. ``["--log-verbose=1"]``; they replace defaults. Models are managed by
             ``--model-control-mode``: ``none`` (the default), ``poll`` or ``explicit``. Only in ``explicit`` can clients
             load models, and request the index of the repository.
         settings: the settings of all models of the backend, e.g. ``{"max_pixels": "1000000"}``; a model's own
@@ -95,7 +95,7 @@ class LocalServer:
         echo: whether to write the log to standard error, too.
         restarts: how often in a row to restart a server that dies at once; None: without limit.
         report: called with what has died and what is done about it; by default this is logged.
-        progress: called with what is done while the server starts; by default this is logged.
+        progress: called with each step while the server starts; by default this is logged.
         log_bytes: the size of the log from which a new file is begun.
         log_files: the number of files of the log that remain, the current one included.
 

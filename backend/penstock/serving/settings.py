@@ -290,14 +290,14 @@ def declared() -> Iterator[Field[object]]:
 
 
 def settings_of(config: Mapping[str, object], environment: Mapping[str, str] | None = None) -> Settings:
-    """Return the settings of one model: its own parameters, otherwise the server's, otherwise the defaults.
+    """Return the settings of one model: the model's parameters, otherwise the server's, otherwise the defaults.
 
     Args:
         config: the model's configuration.
         environment: environment variables, which may include :data:`SERVER_SETTINGS`; by default the process's.
 
     Raises:
-        ConfigurationError: a value is invalid for its setting, or a model sets what is only the server's.
+        ConfigurationError: a value is invalid for its setting, or a model sets what only the server may.
     """
     sources = _configured(config, environment)
     parameters = _parameters(config)
@@ -327,7 +327,7 @@ def warn_of_unknown(config: Mapping[str, object], environment: Mapping[str, str]
 
 
 def _configured(config: Mapping[str, object], environment: Mapping[str, str] | None) -> dict[str, tuple[str, str]]:
-    """Return the text of each given setting, and its name in messages."""
+    """Return the text of each configured setting, and its name in messages."""
     return _server_settings(os.environ if environment is None else environment) | _parameters(config)
 
 

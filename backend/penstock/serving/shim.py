@@ -1,4 +1,4 @@
-"""The shim: the library with which Triton hosts Python in its own process, compiled on the serving machine.
+"""The shim: the library with which Triton hosts Python in its process, compiled on the serving machine.
 
 It uses only stable interfaces of CPython and Triton, without their headers: one build serves every Python from 3.11 and
 every Triton from 2.51, so it is cached by its sources alone.

@@ -4,7 +4,8 @@ Such a stub takes the size of numpy's elements for 0: what it receives has no by
 are the first one, and byte strings end it. DLPack does not depend on numpy's structs, so tensors go that way. There is no such way for
 byte strings: they become an error of the request.
 
-It is copied beside Triton's helpers for models, and imports nothing of Penstock: models may run in environments of their own.
+It is copied beside Triton's helpers for models, and imports nothing of Penstock: models may run in separate
+environments.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def is_broken(tensor: type[_Tensor]) -> bool:
 
 @functools.cache  # the stub fills the module twice
 def _for_models(tensor: type[_Tensor]) -> type:
-    """Return the class of tensors as models are to see it."""
+    """Return the class of tensors that models see."""
     if not is_broken(tensor):
         return tensor
     vars(sys.modules[_HELPERS])["deserialize_bytes_tensor"] = _unreadable

@@ -77,7 +77,7 @@ class TritonPythonModel:
 
 @dataclass(frozen=True)
 class Trusted:
-    """The models that may run in processes of their own.
+    """The models that may run in separate processes.
 
     Attributes:
         repositories: the folders that they must be in; None: any.

@@ -31,7 +31,7 @@ _STABLE_SECONDS = 10.0
 """Seconds of service after which earlier deaths are forgotten."""
 _MAX_PAUSE_SECONDS = 60.0
 _REPORT_INTERVAL_SECONDS = 60.0
-"""Between two reports of the same problem of the supervisor's own."""
+"""The seconds between two reports of the same problem of the supervisor itself."""
 _SETTLING_SECONDS = 0.3
 """Seconds without a change after which a model's files are considered complete."""
 _REASON_IN_LOG = "failed to poll from model repository"
@@ -51,7 +51,7 @@ class Supervised(Protocol):
 
     @property
     def clients_load(self) -> bool:
-        """Whether clients may load models, with their own files and configurations."""
+        """Return whether clients may load models, with uploaded files and configurations."""
 
     @property
     def running(self) -> bool:
@@ -95,7 +95,7 @@ class Supervised(Protocol):
 
 
 class Supervisor:
-    """Supervises one server, in its own thread.
+    """Supervises one server, in a separate thread.
 
     Args:
         server: the server to supervise; already running.
@@ -344,7 +344,7 @@ class _Models:
             self.work(model, functools.partial(self._heal, model, stub, ended or "has ended"))
 
     def _retire(self, dead: Stub, model: str) -> None:
-        """Forget the processes of a model if one has died; the others have a while left for their requests.
+        """Forget the processes of a model if one has died; the others have some time for their requests.
 
         Triton keeps them forever: the request that a process died with never finishes there.
         """
@@ -379,7 +379,7 @@ class _Models:
             ended = "could not be replaced"
 
     def _own_parameters(self, model: str, stub: Stub) -> dict[str, str]:
-        """Return how a client may have loaded a model, for reloading it: its configuration, and its own files."""
+        """Return how a client may have loaded a model, for reloading it: its configuration, and the uploaded files."""
         return client_parameters(
             self._configuration(model), stub.model_folder if self._in_repository(stub) is None else None
         )

@@ -1,4 +1,4 @@
-"""Triton's functions, its log and its metrics page, for Python that Triton hosts in its own process.
+"""Triton's functions, its log and its metrics page, for Python that Triton hosts in its process.
 
 Its functions are those that this process has loaded, reached through :mod:`ctypes`; the calls that every request needs
 are made by `backend/native`.

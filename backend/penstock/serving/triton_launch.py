@@ -1,6 +1,6 @@
 """Turns into Triton: raises the limit of open files, and has the kernel end Triton with its supervisor.
 
-It is started in place of Triton, as a script: both must happen in Triton's process before it begins, where the
+It is started instead of Triton, as a script: both must happen in Triton's process before it begins, where the
 supervisor, which has threads, must not run Python code. It imports only the standard library.
 """
 

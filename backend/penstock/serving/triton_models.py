@@ -1,4 +1,4 @@
-"""Other models of the server, called from pipelines that Triton hosts in its own process (``fn.triton_model``)."""
+"""Other models of the server, called from pipelines that Triton hosts in its process (``fn.triton_model``)."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ class _Call:
         Raises:
             RuntimeError: the model failed.
             TimeoutError: it took too long. Its memory lives on until Triton is done with it.
-            CancelledError: all requests for which it is sent were cancelled; likewise.
+            CancelledError: all requests for which it is sent were cancelled, before or while it ran.
         """
         try:
             call("InferenceRequestSetId", self.request, request_id().encode())

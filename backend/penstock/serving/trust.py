@@ -84,7 +84,7 @@ def check_called_models(pipeline: Pipeline, name: str, settings: Settings) -> No
 
 
 def check_native_code(repositories: Iterable[Path], backends: Collection[str], model: str | None = None) -> None:
-    """Raise ServerError for a model with a library of its own that Triton would load in place of its backend's.
+    """Raise ServerError for a model with a library that Triton would load instead of its backend's.
 
     Args:
         repositories: the folders of models.
@@ -155,7 +155,9 @@ def absolute_paths(paths: Iterable[str], version_folder: Path) -> list[str]:
 
 
 def _check_grant(name: str, wider: Mapping[str, str], model_folder: Path, server: Settings) -> None:
-    """Raise ConfigurationError if a model's parameter widens a setting, unless its own file says so and is trusted."""
+    """Raise ConfigurationError if a model's parameter widens a setting, unless its configuration file says so and is
+    trusted.
+    """
     written = _written_values(model_folder, name) if server.trust_repository else set[str]()
     refused = {requested: value for requested, value in wider.items() if requested not in written}
     if not refused:

@@ -34,7 +34,7 @@ class ServingSettings:
 
     Attributes:
         instances: the model's number of instances, on each of its GPUs if it has some.
-        num_threads: CPU threads of each instance's pipeline; None for the pipeline's own choice.
+        num_threads: CPU threads of each instance's pipeline; None for the pipeline's setting.
         queue_delay_us: microseconds that requests wait for others to make a larger batch; None if they are not batched.
     """
 
@@ -52,7 +52,7 @@ class ServingSettings:
         return cls(int(groups[0].get("count", 1)), int(threads) if threads else None, delay)
 
     def applied_to(self, configuration: Configuration) -> Configuration:
-        """Return a complete configuration with these settings in place of its own."""
+        """Return a complete configuration with these settings instead of its present ones."""
         changed = deepcopy(configuration)
         for group in changed["instance_group"]:
             group["count"] = self.instances
@@ -154,8 +154,8 @@ class Tuner:
             config: the ``config.pbtxt``.
 
         Raises:
-            ConfigurationError: the server reads other settings from it; the file is left as it was.
-            ServerError: the server cannot load the model with it; the file is left as it was.
+            ConfigurationError: the server reads other settings from it; the file is restored.
+            ServerError: the server cannot load the model with it; the file is restored.
         """
         text = config.read_text()
         _replace_file(config, settings.written_into(text, self.kind, self.gpus))

@@ -1,6 +1,7 @@
 """Reads files: local ones, and through fsspec remote objects (``s3://``, ``gs://``, ``https://`` ...).
 
-Remote reads are retried after temporary failures, see :func:`configure`, and may be kept on local disk, see :func:`use_cache`.
+Remote reads are retried after temporary failures, see :func:`configure`, and may be cached on local disk, see
+:func:`use_cache`.
 """
 
 from __future__ import annotations

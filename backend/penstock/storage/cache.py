@@ -46,7 +46,7 @@ class ObjectInfo(NamedTuple):
 
 
 class Cache:
-    """A folder in which pieces of remote objects are kept, as they were requested: the least recently used go first.
+    """A folder that stores pieces of remote objects as they were requested; the least recently used are removed first.
 
     Several processes may share the folder. A piece is used only as long as the store reports the same ETag or checksum, size and
     modification time for its object as when the piece was fetched. If a store reports none of these but the size, the object is
@@ -198,7 +198,7 @@ class Cache:
             os.close(ledger)
 
     def _make_room(self, size: int) -> int:
-        """Remove the least recently used pieces; return how many bytes are left in use."""
+        """Remove the least recently used pieces; return the number of bytes still in use."""
         used = 0
         pieces = []
         now = time.time()

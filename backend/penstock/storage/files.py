@@ -66,7 +66,7 @@ class Files:
         return True
 
     def check_argument(self, value: str | Sequence[str] | None) -> None:
-        """Raise ConfinedPathError for paths outside the folders that an operator's own folder can't bring inside."""
+        """Raise ConfinedPathError for paths outside the folders, unless the operator's folder can bring them inside."""
         for path in [value] if isinstance(value, str) else value or ():
             if is_remote(path) or os.path.isabs(path):
                 self.path(path)
@@ -76,7 +76,7 @@ class Files:
 
         Args:
             path: the file's path.
-            allocate: allocates memory for a local file, given its size in bytes.
+            allocate: allocates memory for a local file of this size in bytes.
 
         Raises:
             OSError: it cannot be read.

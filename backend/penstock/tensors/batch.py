@@ -136,7 +136,7 @@ class TensorList:
     def without_data(
         cls: type[_List], shapes: Sequence[Shape], layout: str, dtype: DALIDataType, ndim: int | None
     ) -> _List:
-        """Return a batch of which no more is known, or needed, than this; its samples are None."""
+        """Return a batch with only these properties; its samples are None."""
         self = cls.__new__(cls)
         self.shapes, self._samples = shapes, [None] * len(shapes)
         if type(shapes) is ShapeRows:
@@ -286,7 +286,7 @@ class TensorList:
         return list(self.shapes)
 
     def shape_array(self) -> np.ndarray:
-        """Return the samples' shapes as int64 of shape (batch, ndim), an array of the caller's own."""
+        """Return the samples' shapes as a new int64 array of shape (batch, ndim)."""
         known = self._shape_rows
         if known is None or known[0] is not self.shapes:
             known = self._shape_rows = self.shapes, _rows_of(self.shapes, self._ndim)

@@ -79,7 +79,7 @@ def device_count() -> int:
 
 
 class _ForeignStream:
-    """Another library's stream, given by its address, in a form that CuPy accepts."""
+    """Another library's stream, known by its address, in a form that CuPy accepts."""
 
     def __init__(self, address: int) -> None:
         self._address = address

@@ -1,8 +1,8 @@
 """Host memory that is reused from run to run.
 
 A new large numpy array costs a page fault for every 4 KiB written, which takes longer than many operators' arithmetic.
-:class:`HostPool` keeps blocks, and lends each as an array of its own, to which every view (also through DLPack or torch)
-holds a reference: the block is free as soon as that array is gone, and a result that a user keeps is never overwritten.
+:class:`HostPool` holds blocks, and lends each as a separate array, to which every view (also through DLPack or torch)
+holds a reference: the block is free as soon as that array is gone, and a result that a user holds is never overwritten.
 Weak references detect that, not reference counts, which are inexact in free-threaded Python.
 """
 

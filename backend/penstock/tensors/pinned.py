@@ -1,7 +1,7 @@
 """Page-locked host memory, from and to which a GPU copies by itself, at the full speed of its bus.
 
-Locking pages takes as long as copying them many times, so memory is reused. It is what no other program can have meanwhile, so it
-is counted (:func:`pinned_bytes`), limited, and given back; where the system refuses it, ordinary memory takes its place.
+Locking pages takes as long as copying them many times, so memory is reused. No other program can use it meanwhile, so
+it is counted (:func:`pinned_bytes`), limited, and released; where the system refuses it, ordinary memory is used.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class PinnedPool(HostPool):
 
 
 class CopiesInFlight:
-    """Copies that the GPU makes by itself, and the host memory that they read: it is kept until they are done."""
+    """Copies that the GPU makes by itself, and the host memory that they read, which is retained until they are done."""
 
     def __init__(self) -> None:
         # Garbage that is collected while a thread holds it may belong to a copy, too.

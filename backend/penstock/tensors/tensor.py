@@ -58,7 +58,7 @@ def check_layout(layout: str | None, ndim: int) -> str:
 
 
 def only_given(arguments: dict[str, object], owner: str) -> Any:
-    """Return the one argument given of several names; raise TypeError unless there is exactly one."""
+    """Return the one argument that is set of several names; raise TypeError unless there is exactly one."""
     values = [value for value in arguments.values() if value is not NOT_GIVEN]
     if len(values) != 1:
         raise TypeError(f"{owner}() takes its data as one argument, {' or '.join(arguments)}: {len(values)} were given")

@@ -1,8 +1,8 @@
 """Copies of host memory to a GPU, and back, at the speed of its bus.
 
-Page-locked memory is copied by the GPU itself, while the host goes on. Other memory goes through staging memory: the core's threads,
-which need no GIL, fill one slot of it while the GPU copies another. Large copies to the GPU are made in the order of a stream of
-their own (:class:`_Lane`), so that they need not wait for the batch before.
+The GPU itself copies pinned memory, while the host goes on. Other memory goes through a pinned staging buffer: the
+core's threads, which need no GIL, fill one slot of it while the GPU copies another. Large copies to the GPU are made on
+a separate stream (:class:`_Lane`), so that they need not wait for the batch before.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from penstock.tensors.pinned import PinnedMemoryError, PinnedPool, copies_in_fli
 from penstock.tensors.streams import Event, Stream, take_stream
 
 SMALL_BYTES = 1 << 16
-"""Up to this size, the driver copies the data aside and lets the host go on."""
+"""The largest copy, in bytes, that the driver buffers so that the host can go on."""
 _MIN_LANE_BYTES = 1 << 20
-"""From which a copy is worth a stream of its own."""
+"""The smallest copy, in bytes, that is worth a separate stream."""
 _SLOTS, _SLOT_BYTES = 16, 2 << 20
 _MIN_PIECE_BYTES = 1 << 18
 """Of a copy through staging memory: for less, waking another thread takes longer than it saves."""
@@ -112,10 +112,10 @@ def _all_cores() -> Threads:
 
 
 class _Lane:
-    """A stream in whose order batches are copied to the GPU, and in whose order their memory is taken and given back.
+    """A stream for copying batches to the GPU, in whose order their memory is allocated and released.
 
-    Memory that is given back may be in use by work in the order of another stream, which copies to it then have to follow: those
-    of the next batch are made in another lane, which need not wait for that.
+    Released memory may be in use by work on another stream, for which copies to it then have to wait: those of the next
+    batch are made in another lane, which need not wait for that.
     """
 
     def __init__(self, device_id: int) -> None:
@@ -137,7 +137,7 @@ class _Lane:
 
 
 class _LaneMemory:
-    """Memory of a lane, given back when nothing refers to it any more.
+    """Memory of a lane, released when nothing refers to it any more.
 
     Args:
         memory: CuPy's, taken in the order of the lane's stream.
@@ -362,6 +362,6 @@ def array_to_host(array: Any) -> np.ndarray:
 
 
 def release_unused(device_id: int) -> None:
-    """Give back page-locked memory that is kept for later copies between the host and a device."""
+    """Release pinned memory that is retained for later copies between the host and a device."""
     _of_device(device_id).release()
     _results().release()

@@ -132,7 +132,7 @@ def copy_bandwidth() -> float:
 
 
 def built(case: Case) -> tuple[Pipeline, list[Any]]:
-    """Return the pipeline, and the batch that it is given again and again."""
+    """Return the pipeline, and the batch that it runs on again and again."""
     rng = np.random.default_rng(0)
     images = [cupy.asarray(rng.integers(0, 255, case.shape).astype(case.dtype)) for _ in range(case.batch_size)]
 

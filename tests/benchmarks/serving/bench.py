@@ -117,7 +117,7 @@ def write_models(folder: Path, dali: Environment | None) -> list[Candidate]:
 
 
 def write_dali(folder: Path, environment: Environment) -> None:
-    """Write a plain Python model that runs DALI, from an environment of its own."""
+    """Write a plain Python model that runs DALI, from a separate environment."""
     parameter = (
         f'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{environment.programs.parent}" }} }}\n'
     )

@@ -110,7 +110,7 @@ def numbers_request(model: str) -> bytes:
 
 
 class Connection:
-    """A kept HTTP connection that sends prepared requests and reads the answers into the same memory every time."""
+    """A persistent HTTP connection that sends prepared requests and reads the answers into the same memory every time."""
 
     def __init__(self, address: str) -> None:
         host, port = address.rsplit(":", 1)

@@ -1,4 +1,4 @@
-"""Models in Triton's own process compared with models in its Python stub: speed, CPU time, memory, start-up.
+"""Models in Triton's process compared with models in its Python stub: speed, CPU time, memory, start-up.
 
     python tests/benchmarks/serving/ways.py [--dali-env ENVIRONMENT] [--gpu]
 
@@ -86,7 +86,7 @@ class Case:
         model: the model that requests go to.
         requests: the requests to send, in turn.
         clients: how many are in flight.
-        images: sent and answered by way of shared memory, in place of ``requests``.
+        images: images sent and answered through shared memory, instead of ``requests``.
         rates, costs, medians: requests/s, processor milliseconds per request and p50 in milliseconds, of each round, by
             way.
     """

@@ -1,4 +1,4 @@
-"""Runs torchvision's own tests of `transforms.v2` on Penstock's transforms, and counts: the table in docs/torchvision.md.
+"""Runs torchvision's tests of `transforms.v2` on Penstock's transforms, and counts: the table in docs/torchvision.md.
 
     PYTHONPATH=backend python tests/conformance/torchvision_v2/suite.py PATH/TO/vision/test [--sample 9] [--write]
 

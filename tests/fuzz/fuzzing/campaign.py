@@ -29,7 +29,7 @@ _WAITING = 6
 """How many times as long as it may compute a case may take: on a busy machine most of that is waiting for a processor."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _MOST_KEPT = 4
-"""Cases that are kept of each kind of failure."""
+"""The largest number of cases that are stored of each kind of failure."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Campaign:
         Args:
             processes: how many run at a time.
             seconds: the seconds after which nothing new is started; 0: no limit.
-            tell: called with what is known so far, now and then.
+            tell: called with the results so far, now and then.
         """
         started = time.monotonic()
         _in_a_process(self._folder / "warm.log", lambda: self._warm_up(count))

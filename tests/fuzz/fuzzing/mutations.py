@@ -26,7 +26,7 @@ def mutated(rng: Random, format: str, seed: bytes, others: Sequence[bytes]) -> b
 
     Args:
         format: the seed's format.
-        others: more seeds, of which parts are taken.
+        others: more seeds, parts of which are copied in.
     """
     data = bytearray(seed)
     own = _OF_FORMATS.get(format)
@@ -47,7 +47,7 @@ def mutated(rng: Random, format: str, seed: bytes, others: Sequence[bytes]) -> b
 
 
 def _place(rng: Random, data: bytearray) -> int:
-    """Return a place in the data: headers are short, and hit as often as all the rest."""
+    """Return a position in the data: headers are short, and hit as often as all the rest."""
     size = len(data)
     return rng.randrange(min(size, rng.choice((32, 128, 512, size, size, size))))
 

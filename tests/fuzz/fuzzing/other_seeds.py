@@ -102,7 +102,7 @@ INFLATED = 1024
 
 
 def lz4_seeds() -> Iterator[Seed]:
-    """Yield LZ4 blocks; and two of them behind the places where they begin."""
+    """Yield LZ4 blocks; and two of them after a table of their offsets."""
     try:
         from lz4 import block
     except ImportError:

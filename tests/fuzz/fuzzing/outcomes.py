@@ -73,7 +73,7 @@ def _place(cause: BaseException) -> str:
 
 
 def _frames(cause: BaseException) -> list[tuple[str, int, str]]:
-    """Return the files, lines and functions of an error's traceback, which is text where the error was kept."""
+    """Return the files, lines and functions of an error's traceback, which is text where the error was stored."""
     last: BaseException | None = cause
     while last is not None and not isinstance(last, RaisedAt):
         last = last.__cause__

@@ -182,7 +182,7 @@ class Running:
         return outcomes
 
     def _difference(self, result: Any, place: int, expected: Sequence[np.ndarray]) -> str:
-        """Return what is wrong with a good file's outputs, or nothing."""
+        """Return the difference of a good file's outputs from the expected ones, or nothing."""
         if place in result.failures:
             return f"a good file failed: {of_error(result.failures[place])}"
         for batch, wanted in zip(result.outputs, expected):
@@ -211,7 +211,7 @@ def running(name: str, seeds: Seeds, settings: Settings, fences: bool) -> Runnin
     """Return the target of that name, ready to run.
 
     Args:
-        fences: files are given between fences.
+        fences: whether files are put between fences.
     """
     target = next(target for target in ALL_TARGETS if target.name == name)
     if isinstance(target, ReaderTarget):

@@ -255,7 +255,7 @@ def _resampled(scale: float, quality: float) -> Callable[[Any], Any]:
 
 
 def _in_range(dali: Any, node: Any, dtype: str) -> Any:
-    """Return Float32 does not tell neighbouring integers of 32 bits apart: compared are their upper halves."""
+    """Return the upper halves of 32-bit integers, as float32 does not tell neighbouring integers apart."""
     return node // 65536 if dtype.endswith("32") else node
 
 

@@ -1,4 +1,4 @@
-"""JPEG files decoded one after the other by a thread: what it keeps of one, and batches of which threads share the work."""
+"""JPEG files decoded one after the other by a thread: what it retains of one, and batches that threads share."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ SCRIPTS = {
 
 
 def planes_of(rng: np.random.Generator, height: int, width: int, across: int, down: int, density: float) -> list[Plane]:
-    """Return coefficients of which a part is not zero, mostly small ones."""
+    """Return coefficients, part of which are not zero, mostly small ones."""
     planes = []
     for h, v in ((across, down), (1, 1), (1, 1)):
         rows, columns = -(-height // (8 * down)) * v, -(-width // (8 * across)) * h

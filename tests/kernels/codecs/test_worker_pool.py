@@ -33,7 +33,7 @@ _TILE_WIDTH = 4 + 18
 
 
 def jpeg2000(tile_width: int | None = None) -> np.ndarray:
-    """Return a codestream; with tiles of no width, one that divides by zero in nvImageCodec, past our own check of it."""
+    """Return a codestream; with tiles of width zero, one that divides by zero in nvImageCodec, past our check of it."""
     buffer = io.BytesIO()
     Image.fromarray(np.zeros((48, 64, 3), np.uint8)).save(buffer, "JPEG2000", no_jp2=True)
     data = bytearray(buffer.getvalue())

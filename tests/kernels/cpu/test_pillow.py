@@ -1,4 +1,4 @@
-"""Our versions of Pillow's functions equal Pillow's own, to the bit."""
+"""Our versions of Pillow's functions equal Pillow's, to the bit."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_modes_of_images() -> None:
 
 
 def test_filters() -> None:
-    """Compare with sums in double precision; PyTorch's own are compared in tests/plugin/torchvision."""
+    """Compare with sums in double precision; PyTorch's are compared in tests/plugin/torchvision."""
     rng = np.random.default_rng(0)
     for channels, rows, columns in ((3, 5, 3), (2, 1, 7), (4, 9, 9)):
         image, kernel = (

@@ -1,4 +1,4 @@
-"""Sums are those of a plain recursion that halves what is summed, to the bit."""
+"""Sums equal those of a plain recursion that halves the range, to the bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Batches with images that nobody can decode, again and again: each one's error, the others' pixels, and what is kept of them.
+"""Batches with images that no decoder can decode, again and again: the errors, the other images' pixels, and the
+retained memory.
 
 For a real GPU (`tests/gpu`) and an emulated one, so here, and not beside either test.
 """
@@ -115,7 +116,7 @@ def _result_of(pipe: Any, encoded: list[np.ndarray]) -> Any:
 
 
 def check_broken_batches(device_id: int, gpu_memory: Callable[[], int], batches: int = BATCHES) -> None:
-    """Run batches; the broken images' errors, the other images and the memory that is kept must all be right.
+    """Run batches; the broken images' errors, the other images and the retained memory must all be right.
 
     Args:
         device_id: the GPU's number.

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "golden"))
 
 @pytest.fixture(scope="session")
 def compiled_kernels(request: pytest.FixtureRequest) -> Path:
-    """Return where compiled kernels are kept from run to run; they are named by what they were compiled from."""
+    """Return the folder of compiled kernels, which stay from run to run; their names are digests of their sources."""
     return request.config.cache.mkdir("emulated_kernels")
 
 

@@ -194,7 +194,7 @@ class RawModule:
 
 
 def _driver_function(function: Callable[..., None]) -> Any:
-    """Return a function of the driver, as C calls it: with eleven words, of which it has the first ones."""
+    """Return a function of the driver, as C calls it: with eleven words, the first of which it uses."""
     count = function.__code__.co_argcount
 
     def call(*words: int) -> int:
@@ -370,7 +370,7 @@ def _module() -> Any:
 
 @contextlib.contextmanager
 def emulated_gpu(folder: Path) -> Iterator[None]:
-    """Make Penstock find CuPy and a GPU inside the context; compiled kernels are kept in ``folder``."""
+    """Make Penstock find CuPy and a GPU inside the context; compiled kernels stay in ``folder``."""
     from penstock.kernels.cuda import binaries, launch, sources
     from penstock.runtime import prefetch_queue
     from penstock.tensors import cuda, driver, transfers

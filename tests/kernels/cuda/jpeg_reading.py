@@ -71,7 +71,7 @@ def _code_table(body: bytes) -> tuple[dict[str, int], int]:
 
 
 def _intervals(data: bytes) -> list[_Interval]:
-    """Return what is between the restarts, up to the end of the image."""
+    """Return the data between the restarts, up to the end of the image."""
     parts, begin, place = [], 0, 0
     while True:
         place = data.find(b"\xff", place)
@@ -92,7 +92,7 @@ def _intervals(data: bytes) -> list[_Interval]:
 
 
 def read_jpeg(file: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the coefficients, int16 of shape (blocks, 64), and which of them are of which component.
+    """Return the coefficients, int16 of shape (blocks, 64), and the component of each.
 
     Raises:
         Damaged: the file ends early, or has what is no code, more coefficients than a block, or other bytes than it needs.

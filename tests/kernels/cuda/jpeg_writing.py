@@ -1,4 +1,4 @@
-"""Writes JPEGs of given coefficients, with any factors, which encoders do not."""
+"""Writes JPEGs from coefficients, with any factors, which encoders do not."""
 
 from __future__ import annotations
 

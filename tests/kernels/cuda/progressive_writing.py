@@ -123,7 +123,7 @@ def _direct(scan: ScanOf, blocks: list[tuple[int, list[int]]]) -> list[Token]:
 
 
 def _value(value: int) -> str:
-    """Return the bits of a value, of which a negative one is told by its complement."""
+    """Return the bits of a value; a negative one becomes its complement."""
     size = abs(value).bit_length()
     return f"{value if value > 0 else value + (1 << size) - 1:0{size}b}" if size else ""
 

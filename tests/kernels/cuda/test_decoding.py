@@ -396,7 +396,7 @@ def test_an_image_without_room_fails_alone(how: dict[str, Any], monkeypatch: pyt
 
 
 class Source:
-    """Counts how many batches it gave, whose sizes are given; ``side``: of the images, or nearly."""
+    """Counts its batches, whose sizes are arguments; ``side``: the approximate side of the images."""
 
     def __init__(self, sizes: Sequence[int], side: int = 10) -> None:
         self.sizes, self.side, self.given = sizes, side, 0

@@ -1,4 +1,6 @@
-"""Images that are resized in the GPU's memory before others are decoded to the same place, compared with those that are all kept."""
+"""Images that are resized in the GPU's memory before others are decoded to the same memory, compared with those that
+all stay.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,7 @@ def photographs(count: int = 7) -> list[np.ndarray]:
 
 @pytest.fixture
 def strict(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the CPU's decoders, which fill in what is missing in a file, refuse images."""
+    """Make the CPU's decoders, which invent missing data in a file, refuse images."""
 
     def refuse(*_: object) -> None:
         raise CorruptImageError("some codes are missing")

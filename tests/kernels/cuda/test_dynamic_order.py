@@ -13,7 +13,7 @@ from penstock.tensors import streams as idle_streams
 
 
 class Streams:
-    """Streams of CuPy that note for what others wait, and what is done on them.
+    """Streams of CuPy that record the streams they wait for, and their work.
 
     Attributes:
         log: the names of streams that were recorded, or waited for an event recorded on another, in this order.

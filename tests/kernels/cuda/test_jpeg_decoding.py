@@ -1,4 +1,4 @@
-"""Batches of JPEGs decoded by the GPU's own processors: in parts, on several threads, with damage and without memory."""
+"""Batches of JPEGs decoded by CUDA kernels: in parts, on several threads, with damage and without memory."""
 
 from __future__ import annotations
 
@@ -292,8 +292,7 @@ def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, allocated: li
 
 @pytest.fixture
 def joined(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
-    """Return streams that were told to wait for another since data, however few, are copied in the order of another
-    stream.
+    """Return the streams that waited for another because data, however little, is copied on another stream.
     """
     told: list[tuple[Any, Any]] = []
     monkeypatch.setattr(jpeg_gpu, "_WORTH_A_STREAM", 1)

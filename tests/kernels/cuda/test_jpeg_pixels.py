@@ -93,7 +93,7 @@ def by_pillow(file: np.ndarray) -> np.ndarray:
 
 
 def with_repeated_samples(images: Images, k: int) -> np.ndarray:
-    """Return what is to be made of an image if nothing is smoothed: each component is decoded as a grey image."""
+    """Return an image without smoothing: each component is decoded as a grey image."""
     (height, width), (values, quantizers) = images.sizes[k], images.made[k]
     down, across = grid_of(images.sizes[k], images.factors)
     most_across, most_down = np.max(images.factors, 0)

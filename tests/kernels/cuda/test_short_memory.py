@@ -30,7 +30,7 @@ def photographs() -> list[np.ndarray]:
 
 @pytest.fixture
 def on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return how many images the CPU decoded in place of the GPU."""
+    """Return how many images the CPU decoded instead of the GPU."""
     told: list[int] = []
     original = host_decoder.decode
 

@@ -40,7 +40,7 @@ def _given(samples: Sequence[np.ndarray], device: str, dtype: Any = np.float32) 
 
 
 def _spectra(device: str, **settings: Any) -> Any:
-    """Return spectra scaled to 1: what is compared is their error relative to their range."""
+    """Return spectra scaled to 1: their error relative to their range is compared."""
     spectra = fn.spectrogram(_given(_SIGNALS, device), **settings)
     return spectra / fn.reductions.max(spectra)
 

@@ -1,4 +1,4 @@
-"""The sound beside frames: what is heard while they are shown, from readers and decoders."""
+"""The sound during frames, from readers and decoders."""
 
 from __future__ import annotations
 

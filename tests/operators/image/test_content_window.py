@@ -1,4 +1,4 @@
-"""`content_window` finds what is on a page."""
+"""`content_window` finds the content of a page."""
 
 from __future__ import annotations
 

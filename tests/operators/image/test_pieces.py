@@ -166,7 +166,7 @@ def tiles_of(image: np.ndarray, tile: tuple[int, int], stride: tuple[int, int]) 
 
 
 def with_whole(work: Callable[..., Any], image: np.ndarray, whole: np.ndarray) -> list[np.ndarray]:
-    """Return the outputs for an image and a picture of the whole, which are given side by side."""
+    """Return the outputs for an image and a picture of the whole, which are two inputs."""
     both = np.zeros((max(len(image), len(whole)), image.shape[1] + whole.shape[1], 3), np.uint8)
     both[: len(image), : image.shape[1]], both[: len(whole), image.shape[1] :] = image, whole
 

@@ -89,7 +89,7 @@ def test_boxes(dtype: Any, layout: str) -> None:
 
 
 def test_trimmed_boxes_from_the_gpu() -> None:
-    """Boxes that a detector left on the GPU."""
+    """Trim boxes that a detector returned on the GPU."""
     inside = [np.array([[1, 2, 9, 8]], np.float32), np.array([[0, 0, 40, 9], [-3, 3, 8, 50]], np.float32)] * 2
 
     def define(device: str) -> Any:

@@ -1,4 +1,4 @@
-"""Record what Silero's own function finds in probabilities: `speech_segments.json`.
+"""Record the results of Silero's function for probabilities: `speech_segments.json`.
 
     python tests/operators/postprocessing/record_speech_segments.py
 

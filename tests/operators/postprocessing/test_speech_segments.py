@@ -1,4 +1,4 @@
-"""`speech_segments` finds what Silero's own function finds, and joins neighbours."""
+"""`speech_segments` finds the same segments as Silero's function, and joins neighbours."""
 
 from __future__ import annotations
 

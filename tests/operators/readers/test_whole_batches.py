@@ -1,4 +1,6 @@
-"""Batches read at once hold what samples read one by one do; and what reading at once cannot do is left to the latter."""
+"""Batches read at once hold the same data as samples read one by one; and the latter handles what reading at once
+cannot.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def left() -> list[str]:
 
 
 def destroy_and_tell(group: torch.distributed.ProcessGroup | None = None) -> None:
-    """Destroy a process group, and tell which threads are left."""
+    """Destroy a process group, and print the remaining threads."""
     destroy(group)
     until = time.monotonic() + PATIENCE
     while left() and time.monotonic() < until:

@@ -36,7 +36,7 @@ def free_address() -> str:
 
 
 def run_together(commands: Sequence[Sequence[str]], environments: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the output of programs that run at the same time, each with its own environment variables."""
+    """Return the output of programs that run at the same time, each with separate environment variables."""
     path = os.pathsep.join([str(ROOT / "backend"), os.environ.get("PYTHONPATH", "")])
     processes = [
         subprocess.Popen(

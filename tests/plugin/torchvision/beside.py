@@ -96,7 +96,9 @@ def outcome(module: Any, make: Any, sample: Any, seed: int) -> Any:
 
 
 def comparable(name: str, kind: str) -> bool:
-    """Return whether torchvision does it here: it compresses tensors in its compiled part, for its own build of PyTorch."""
+    """Return whether torchvision does it here: it compresses tensors in its compiled part, for a matching build of
+    PyTorch.
+    """
     return name != "jpeg" or kind.startswith("pil")
 
 

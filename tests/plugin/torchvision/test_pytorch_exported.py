@@ -1,4 +1,4 @@
-"""torchvision's own transforms, those of its weights and timm's, exported: the pipelines give their values."""
+"""Transforms of torchvision, of its weights and of timm, exported: the pipelines give their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transforms beside torchvision's own: the same samples, after the same seed, become the same values."""
+"""Transforms beside torchvision's: the same samples, after the same seed, become the same values."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class _Augmentation(Protocol):
 
 
 class MissingArgException(Exception):
-    """An augmentation needs keyword arguments that were not given.
+    """An augmentation needs keyword arguments that the call lacks.
 
     Attributes:
         augmentation: the one that needs them.
@@ -36,7 +36,7 @@ class MissingArgException(Exception):
 
 
 class UnusedArgException(Exception):
-    """Keyword arguments were given that no augmentation takes.
+    """The call has keyword arguments that no augmentation takes.
 
     Attributes:
         unused_args: their names.
@@ -54,7 +54,7 @@ def positional_count(function: Callable[..., object]) -> int:
 
 
 def _keywords(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
-    """Return the parameters that can be given by keyword: those after the data and the augmentation's parameter."""
+    """Return the keyword parameters: those after the data and the augmentation's parameter."""
     parameters = list(inspect.signature(function).parameters.values())[_DATA_AND_PARAMETER:]
     return {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
 

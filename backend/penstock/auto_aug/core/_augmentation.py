@@ -64,7 +64,7 @@ def signed_bin(
 
 
 class Augmentation:
-    """An operation on samples whose strength is given by a magnitude; made by :func:`augmentation`.
+    """An operation on samples whose strength is a magnitude; made by :func:`augmentation`.
 
     Args:
         op: called with the samples and the parameter, and with keyword arguments.
@@ -146,8 +146,8 @@ class Augmentation:
             kwargs: the keyword arguments for the operation; those that it does not accept are ignored.
 
         Raises:
-            MissingArgException: the operation needs a keyword argument that is not given.
-            ValueError: a bin is needed and not given.
+            MissingArgException: the operation needs a keyword argument that the call lacks.
+            ValueError: a bin is needed and missing.
             IndexError: the bin is outside of ``[0, num_magnitude_bins)``.
         """
         parameter = self._parameter(magnitude_bin, num_magnitude_bins, getattr(data, "device", None) or "cpu")
@@ -171,7 +171,7 @@ class Augmentation:
         name: object = _KEEP,
         augmentation_cls: type[Augmentation] | None = None,
     ) -> Augmentation:
-        """Return the same operation with other settings; what is not given stays, None takes the default."""
+        """Return the same operation with other settings: absent ones stay the same, None means the default."""
         changes = {
             "mag_range": mag_range,
             "randomly_negate": randomly_negate,

@@ -11,7 +11,7 @@ from penstock.auto_aug.core._augmentation import Augmentation
 
 
 def of_both_axes(limit: object) -> tuple[Any, Any]:
-    """Return a limit along height and width, which may be given as one for both."""
+    """Return the limits along height and width from one for each, or one for both."""
     height, width = limit if isinstance(limit, (list, tuple)) else (limit, limit)
     return height, width
 
@@ -32,7 +32,7 @@ def max_offsets(
 
     Raises:
         TypeError: ``use_shape`` is not a bool.
-        ValueError: the limit is given in the other unit.
+        ValueError: the limit is in the other unit.
     """
     if not isinstance(use_shape, bool):
         raise TypeError(f"The `use_shape` is a flag that should be set to either True or False, got {use_shape}.")
@@ -76,6 +76,6 @@ def picked(suite: Sequence[Augmentation], excluded: Sequence[str] | None) -> lis
 
 
 def taken_by(chosen: Iterable[Augmentation], **keywords: object) -> dict[str, object]:
-    """Return the given keyword arguments (those that are not None) that any of the augmentations accepts."""
+    """Return the keyword arguments that are not None and that any of the augmentations accepts."""
     specified = {name: value for name, value in keywords.items() if value is not None}
     return {name: value for one in chosen for name, value in _args.accepted(one.op, specified).items()}

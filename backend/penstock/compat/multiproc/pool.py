@@ -70,7 +70,7 @@ class _Callbacks:
 class WorkerPool:
     """Worker processes that call several callbacks.
 
-    Iterables have an order, so each has its own worker, if there are enough of them.
+    Iterables have an order, so each has a separate worker, if there are enough of them.
     """
 
     def __init__(self, groups: Sequence[_Group], num_workers: int, start_method: str) -> None:

@@ -1,4 +1,4 @@
-"""A recording in, what is said in it out: Silero's detector of speech and Whisper (tiny.en) in one pipeline."""
+"""Transcribes recordings: Silero's detector of speech and Whisper (tiny.en) in one pipeline."""
 
 from __future__ import annotations
 

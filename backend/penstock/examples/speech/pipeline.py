@@ -1,4 +1,4 @@
-"""Encoded recording to what is said in it: find speech, cut, transcribe, decode.
+"""The pipeline from an encoded recording to its text: find speech, cut, transcribe, decode.
 
 Input ``encoded_audio``: one recording as a file (UINT8, 1-D): WAV, FLAC, Ogg, MP3 and others, of any length, rate and channels.
 Outputs, with a sample for each segment of speech, of up to 30 seconds, in order:

@@ -1,8 +1,8 @@
 """Silero's detector of speech (VAD) as an ONNX graph that takes a whole recording, from the weights of its ONNX file.
 
-The original takes one frame at a time and returns its state, so that a client calls it for each of 31 frames a second. Here, frames go
-through the convolutions in blocks, so that long recordings need little memory, and their results through one LSTM: the same arithmetic
-in one call.
+Silero's network takes one frame at a time and returns its state, so that a client calls it for each of 31 frames a
+second. Here, frames go through the convolutions in blocks, so that long recordings need little memory, and their
+results through one LSTM: the same arithmetic in one call.
 """
 
 from __future__ import annotations

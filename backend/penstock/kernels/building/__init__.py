@@ -1,8 +1,9 @@
 """Compiling kernels ahead of time: those in the list of `kernels/signatures.txt`, as libraries that need neither numba nor LLVM.
 
-numba translates a kernel for the types of its arguments, LLVM compiles the result for a processor (`objects.py`), and a linker makes a
-library of all (`linking.py`), which `kernels/cpu/libraries.py` loads. An object is kept under a digest of all that it depends on: its
-kernel's code and what that refers to, the types, the processor, and the versions of numba and LLVM.
+numba translates a kernel for the types of its arguments, LLVM compiles the result for a processor (`objects.py`), and a
+linker makes a library of all (`linking.py`), which `kernels/cpu/libraries.py` loads. An object file is stored under a
+digest of all that it depends on: its kernel's code and what that refers to, the types, the processor, and the versions
+of numba and LLVM.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Built:
 
     Attributes:
         compiled: how many were compiled.
-        kept: how many had not changed.
+        kept: the number of kernels that had not changed.
         failures: why others could not be compiled.
         seconds: how long it took.
     """
@@ -86,7 +87,7 @@ def build_here(processes: int = 2, first: bool = False) -> Built:
 
     Args:
         processes: the number of processes that compile at once.
-        first: compile only what the demonstration and the usual pipelines need; what else has been compiled is kept.
+        first: whether to compile only what the demonstration and the usual pipelines need; other compiled kernels stay.
 
     Raises:
         ValueError: this is no checkout.

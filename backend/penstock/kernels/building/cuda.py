@@ -33,7 +33,7 @@ class NvrtcError(PenstockError):
 
 
 def build_cuda(kernels: Iterable[CudaKernel], archive: Path, threads: int = 2) -> int:
-    """Compile the kernels that an archive lacks, and leave out what is in it besides.
+    """Compile the kernels that an archive lacks, and remove those that it should not have.
 
     Args:
         kernels: the kernels to compile.

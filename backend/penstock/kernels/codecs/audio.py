@@ -1,4 +1,6 @@
-"""Decodes recordings that are no ordinary WAV files: FLAC by our own kernel, others with libsndfile, in this process or in a worker."""
+"""Decodes recordings that are not plain WAV files: FLAC by our kernel, others with libsndfile, in this process or in a
+worker.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ def _opened(encoded: np.ndarray, known: SoundFormat, pool: DecoderPool | None) -
 
 
 class _Flac:
-    """A FLAC recording decoded by our own kernel: quicker than libsndfile, which is asked if anything is unusual."""
+    """A FLAC recording decoded by our kernel: faster than libsndfile, which decodes unusual ones."""
 
     def __init__(self, encoded: np.ndarray, start: int) -> None:
         self._encoded, self._start = encoded, start

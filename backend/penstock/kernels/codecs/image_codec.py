@@ -676,7 +676,7 @@ def taken_by_nvimgcodec(header: ImageHeader, output_type: DALIImageType) -> bool
 
 @functools.cache
 def decode_parameters(output_type: DALIImageType) -> Any:
-    """Return nvImageCodec's parameters to decode the stored image at its own depth; YCbCr becomes RGB."""
+    """Return nvImageCodec's parameters to decode the stored image at its bit depth; YCbCr becomes RGB."""
     codec = nvimgcodec()
     spaces, formats = codec.ColorSpec, codec.SampleFormat
     space, layout = {

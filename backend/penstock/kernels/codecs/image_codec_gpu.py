@@ -36,9 +36,9 @@ FollowingFor = Callable[[Sequence[Shape]], PlannedResampling | None]
 class GpuImageDecoder:
     """The decoders of one operator of a pipeline, on CuPy's current device.
 
-    JPEGs of pipelines with large batches go to our own kernels, and all if chroma is to be smooth; the rest, what these do not take,
-    and all if the user has chosen a share for the engine, go to nvImageCodec. Of a batch, nothing but the image itself decides, so
-    that it has the same pixels whatever it is batched with.
+    JPEGs of pipelines with large batches go to our kernels, and all if chroma is to be smooth; the others, those that
+    our kernels do not support, and all if the user has chosen a share for the engine, go to nvImageCodec. Within a
+    batch, only the image decides, so that it has the same pixels whatever it is batched with.
 
     Args:
         arguments: the operator's arguments: ``output_type``, ``dtype``, ``adjust_orientation``, nvJPEG's settings, the
@@ -139,7 +139,7 @@ class GpuImageDecoder:
     def _without_python(self, jobs: Jobs, indices: list[int]) -> list[int]:
         """Return the JPEGs among images that may be decoded without Python.
 
-        nvJPEG fills in what is missing at a file's end, so such damaged files are judged by the CPU's decoder.
+        nvJPEG invents the missing pixels at a truncated file's end, so the CPU's decoder judges such damaged files.
         """
         if self._kernels is None and self._engine is None:
             return []

@@ -50,7 +50,7 @@ class EncodedFiles:
         return EncodedFiles([self.files[index] for index in indices], self.places[indices], self.sizes[indices])
 
     def are_whole(self) -> np.ndarray:
-        """Return for each file whether it ends as a JPEG does, apart from zeros."""
+        """Return whether each file ends as a JPEG does, apart from zeros."""
         return find_whole_jpegs(self.places, self.sizes)
 
 

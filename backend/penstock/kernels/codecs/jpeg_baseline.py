@@ -1,9 +1,9 @@
-"""Decodes JPEGs, or regions of them, with our own kernels.
+"""Decodes JPEGs, or regions of them, with our kernels.
 
 The libraries decode whole images; for a region they still transform and convert much of the rest, and their entropy
-decoding is slower. Nearly all JPEGs are supported: 8 bits, one sequential scan or progressive ones, Huffman codes, grey or
-YCbCr, chroma full, halved in one or both directions, or a quarter of the columns. Others, and damaged ones, are left to
-the libraries, whose pixels are matched bit for bit.
+decoding is slower. Nearly all JPEGs are supported: 8 bits, one sequential scan or progressive ones, Huffman codes, grey
+or YCbCr, chroma full, halved in one or both directions, or a quarter of the columns. The libraries decode all others,
+and damaged ones; our pixels match theirs bit for bit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Decodes batches of baseline JPEGs on the GPU's own processors, to the pixels of libjpeg-turbo.
+"""Decodes batches of baseline JPEGs with CUDA kernels, to the pixels of libjpeg-turbo.
 
-Threads gather the coded data in pinned memory, from where they are copied at once, those of a large batch while the batch before
-is decoded; kernels read the codes and make the pixels, of some of the images at a time, so that the coefficients take little
-memory. What is damaged, and what decoders may differ about, comes back as not decoded.
+Threads gather the coded data in pinned memory, from which it is copied in one transfer, for a large batch while the
+batch before is decoded. Kernels read the codes and make the pixels of some of the images at a time, so that the
+coefficients take little memory. Damaged images, and those on which decoders differ, are reported as not decoded.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class JpegDecoder:
     Args:
         channels: the pixels' channels; with one, they are luma.
         reverse: whether the pixels are in BGR order.
-        smooth: chroma is smoothed, as libjpeg-turbo does unless it is told otherwise.
+        smooth: whether chroma is interpolated, which is libjpeg-turbo's default.
         threads: the largest number of threads that gather at a time.
 
     Attributes:
@@ -48,7 +48,7 @@ class JpegDecoder:
         device, staging: the device, and its staging memory.
         copying: the stream in whose order the data of large batches are copied.
         copied: recorded after each of these copies.
-        followed: recorded where a batch begins, in the order of the stream that it follows.
+        followed: an event recorded where a batch begins, in the order of the stream that it follows.
     """
 
     def __init__(self, channels: int, reverse: bool, smooth: bool, threads: int) -> None:
@@ -97,9 +97,9 @@ class JpegDecoder:
         Args:
             scans: the files' scans.
             files: the batch.
-            windows: top, left, height and width of what is decoded of each image that is taken, as stored.
-            targets: the addresses of their pixels, whose memory is taken in the order of ``stream``; or what is done with them,
-                of all images, while they are in memory that is soon others'.
+            windows: top, left, height and width of the part of each image to decode, as stored.
+            targets: the addresses of the pixels, allocated in the order of ``stream``; or the work on the pixels of all
+                images while they are in memory that is soon reused.
             stream: the stream in whose order to decode.
             keep: object to keep alive until all kernels are launched: the owner of the targets.
             after: a stream whose work by then comes first: it may use memory that the batch has now.
@@ -231,7 +231,7 @@ class JpegBatch:
     def __del__(self) -> None:
         """Leave the memory of a batch that nobody waited for to others.
 
-        Pinned memory is another's only when the GPU is done, and so is what another stream copied to.
+        Pinned memory is reused only when the GPU is done with it, and so is memory that another stream copied to.
         """
         if not self._borrowed or sys.is_finalizing():
             return
@@ -245,7 +245,9 @@ class JpegBatch:
 
 
 def _scratch_size(size: int) -> int:
-    """Return what is taken for this many bytes: for large batches always the same, as pools keep what other sizes had."""
+    """Return the size to allocate for this many bytes: for large batches always the same, as pools hold on to memory of
+    other sizes.
+    """
     most = _AT_ONCE + _SAMPLES_AT_ONCE
     return most if most // 2 < size <= most else size_class(size)
 

@@ -9,7 +9,9 @@ from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.windows import Region
 
 _NARROWEST = 2
-"""nvImageCodec 0.9 gets the colours wrong for a single column at the left edge of an image with halved chroma."""
+"""The smallest number of columns of a region. nvImageCodec 0.9 gets the colours wrong for a single column at the left
+edge of an image with halved chroma.
+"""
 
 _SEQUENTIAL = (0xC0, 0xC1)
 _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9

@@ -86,7 +86,7 @@ def simplejpeg() -> Any:
 def libdeflate() -> Libdeflate | None:
     """Return libdeflate's functions in the wheel ``deflate``, or None: PNGs are then decoded by nvImageCodec or Pillow.
 
-    The wheel's own interface is for Python, and its library exports that of C, too, which the core calls without the GIL.
+    The wheel's interface is for Python, but its library also exports that of C, which the core calls without the GIL.
     """
     found = importlib.util.find_spec("deflate")
     folders = (found.submodule_search_locations if found else None) or ()
@@ -167,7 +167,7 @@ _MAX_KEPT_BYTES = 64 << 20
 def _cpu_decoder(fast_idct: bool, smooth: bool) -> Any:
     """Return this thread's nvImageCodec decoder on the CPU.
 
-    One decoder per thread, as its own batch mode does not use the cores of the pipeline's workers.
+    One decoder per thread, as nvImageCodec's batch mode does not use the cores of the pipeline's workers.
     """
     decoders = _local.__dict__.setdefault("decoders", {})
     if (fast_idct, smooth) not in decoders:

@@ -1,8 +1,8 @@
 """Decodes frames of video files with FFmpeg (PyAV) on the CPU, in this process or in a worker.
 
-A file's index says which frames there are, and where decoding can begin. It is made from the packets' timestamps, without
-decoding. Files without timestamps for all frames (elementary streams of H.264 and HEVC, MPEG's program streams, AVI with
-frames that refer to later ones) are decoded once for it, and their packets are kept in memory.
+A file's index lists the frames, and where decoding can begin. It is made from the packets' timestamps, without
+decoding. Files without timestamps for all frames (elementary streams of H.264 and HEVC, MPEG's program streams, AVI
+with frames that refer to later ones) are decoded once to make it, and their packets stay in memory.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Clip(Protocol):
         """The sound's format; None: there is none, or none that FFmpeg can decode."""
 
     def fill_sound(self, start: float, output: np.ndarray) -> None:
-        """Decode what is heard from a time on, in seconds from the first frame, to float32 of shape (time, channels)."""
+        """Decode the sound from a time on, in seconds from the first frame, to float32 of shape (time, channels)."""
 
     def fill(
         self,
@@ -82,7 +82,7 @@ class Clip(Protocol):
         """Decode frames to uint8 of shape (n, H, W, C), resized if there is a scaling."""
 
     def frames(self, indices: Sequence[int], image_type: DALIImageType = RGB) -> np.ndarray:
-        """Decode the given frames to uint8 of shape (n, H, W, C)."""
+        """Decode the frames of these indices to uint8 of shape (n, H, W, C)."""
 
 
 def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
@@ -243,7 +243,7 @@ class Video:
         return self._codec is not self._stream.codec_context
 
     def _without_engine(self) -> bool:
-        """Go on with FFmpeg's own decoder; return whether it was not at work before."""
+        """Continue with FFmpeg's decoder; return False if it was in use before."""
         if not self.uses_engine:
             return False
         # Do not reuse the decoder after an error.
@@ -276,7 +276,7 @@ class Video:
         return None if self._track is None else self._track.format
 
     def fill_sound(self, start: float, output: np.ndarray) -> None:
-        """Decode what is heard from a time on, in seconds from the first frame, to float32 of shape (time, channels).
+        """Decode the sound from a time on, in seconds from the first frame, to float32 of shape (time, channels).
 
         Raises:
             CorruptVideoError: it cannot be decoded.
@@ -331,7 +331,7 @@ class Video:
     # -- frames ------------------------------------------------------------------------------------------------
 
     def frames(self, indices: Sequence[int], image_type: DALIImageType = RGB) -> np.ndarray:
-        """Return the given frames: uint8 of shape (n, H, W, C)."""
+        """Return the frames of these indices: uint8 of shape (n, H, W, C)."""
         output = np.empty((len(indices), *self.size, channels_of(image_type)), np.uint8)
         self.fill(indices, output, image_type)
         return output
@@ -355,7 +355,7 @@ class Video:
                 output[place] = output[first]
 
     def decoded(self, indices: Sequence[int]) -> Iterator[tuple[list[int], VideoFrame]]:
-        """Yield the given frames in the order of the file, each with its places in ``indices``.
+        """Yield the frames in the order of the file, each with its positions in ``indices``.
 
         Raises:
             CorruptVideoError: one cannot be decoded, is damaged, or of another size than was announced.
@@ -432,7 +432,7 @@ class Video:
         return points[0] - int(_MARGIN / (self._stream.time_base or 1))
 
     def _frame_ahead(self, index: int) -> VideoFrame:
-        """Decode up to the given frame."""
+        """Decode up to this frame."""
         points = self.index.points
         for frame in self._decoded:
             # Frames that depend on a damaged frame are damaged, up to the next key frame.
@@ -488,7 +488,7 @@ class _Isolated:
         return times
 
     def frames(self, indices: Sequence[int], image_type: DALIImageType = RGB) -> np.ndarray:
-        """Return the given frames: uint8 of shape (n, H, W, C)."""
+        """Return the frames of these indices: uint8 of shape (n, H, W, C)."""
         output = np.empty((len(indices), *self.size, channels_of(image_type)), np.uint8)
         self.fill(indices, output, image_type)
         return output
@@ -521,7 +521,7 @@ class _Isolated:
         return SoundFormat(rate, channels)
 
     def fill_sound(self, start: float, output: np.ndarray) -> None:
-        """Decode what is heard from a time on, in seconds from the first frame, to float32 of shape (time, channels)."""
+        """Decode the sound from a time on, in seconds from the first frame, to float32 of shape (time, channels)."""
         self._pool.run("decode_sound", "this video", self._encoded, self._arguments | {"start": start}, output)
 
 
@@ -563,7 +563,7 @@ def decode_sound_in_worker(data: np.ndarray, output: np.ndarray, token: int, pix
 
 
 def _opened(data: np.ndarray, token: int, pixels: int | None) -> Video:
-    """Return the video, kept open until another one is requested."""
+    """Return the video, which stays open until another one is requested."""
     if token not in _open_videos:
         _open_videos.clear()
         _open_videos[token] = Video(data, Limits(pixels=pixels))
@@ -603,7 +603,7 @@ def _pyav() -> ModuleType:
 
 
 def sound_shape(video: Clip, frames: Sequence[int], limits: Limits) -> tuple[int, int]:
-    """Return the shape (time, channels) of what is heard while frames are shown; (0, 1) if the video has no sound.
+    """Return the shape (time, channels) of the sound during these frames; (0, 1) if the video has no sound.
 
     Raises:
         LimitError: it exceeds the limits.
@@ -618,7 +618,7 @@ def sound_shape(video: Clip, frames: Sequence[int], limits: Limits) -> tuple[int
 
 
 def fill_sound(video: Clip, frames: Sequence[int], output: np.ndarray) -> None:
-    """Decode what is heard while frames are shown to float32 of the shape that :func:`sound_shape` tells."""
+    """Decode the sound during these frames to float32 of the shape that :func:`sound_shape` returns."""
     if output.size:
         video.fill_sound(span_of(video.times, frames)[0], output)
 

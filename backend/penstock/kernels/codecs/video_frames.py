@@ -107,6 +107,6 @@ def padded(frames: Sequence[int], count: int, mode: str) -> list[int]:
 
 
 def sides(frames: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the places of frames of the video, and of those filled with the fill value."""
+    """Return the positions of frames of the video, and of those filled with the fill value."""
     outside = [place for place, frame in enumerate(frames) if frame == _FILL]
     return [place for place, frame in enumerate(frames) if frame != _FILL], outside

@@ -48,8 +48,8 @@ _TOGETHER: Final = 16
 class DecodingOnGpu:
     """The stream on which worker threads decode and convert, between a pipeline's earlier and later work.
 
-    FFmpeg works on the device's default stream, so that is where its frames are converted: then the memory of a frame may
-    be given back as soon as the conversion is launched.
+    FFmpeg works on the device's default stream, so frames are converted there: then the memory of a frame may be
+    released as soon as the conversion is launched.
 
     Made where the device and the pipeline's stream are the current ones.
 

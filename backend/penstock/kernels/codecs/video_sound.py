@@ -48,7 +48,7 @@ class SoundTrack:
         self.format = SoundFormat(codec.sample_rate, codec.channels)
 
     def fill(self, start: float, output: np.ndarray) -> None:
-        """Decode what is heard from a time on, in seconds from the first frame; silence where there is nothing.
+        """Decode the sound from a time on, in seconds from the first frame; silence where there is none.
 
         Args:
             start: the start time, in seconds.

@@ -4,7 +4,7 @@ A worker runs one task at a time: a few lines of JSON over a socket, with the en
 memory. If it dies or takes too long, that is the error of one sample, and the next task gets a fresh worker. A worker's
 answers are trusted as numbers and pixels, not further.
 
-The memory is anonymous (``memfd_create``), so nothing is left behind, whichever process dies first; the kernel ends a
+The memory is anonymous (``memfd_create``), so it disappears with the processes, whichever dies first; the kernel ends a
 worker whose parent dies (``O_ASYNC``), even inside a library. Workers are started by a fresh interpreter, not by
 ``fork``, which is not safe with other threads running.
 """
@@ -95,8 +95,8 @@ class DecoderPool:
             kind: the format, for messages.
             data: the encoded bytes, uint8 of shape (n,).
             arguments: further arguments; JSON-able.
-            output: filled by the task, if given.
-            memory: the bytes that the task may take, besides data and output; None: as much as usual.
+            output: memory that the task fills, if it does.
+            memory: the bytes that the task may allocate, besides data and output; None: the default limit.
 
         Returns:
             The task's answer, as JSON.

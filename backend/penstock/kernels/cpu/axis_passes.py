@@ -165,7 +165,7 @@ def window_start(output: int, origin: np.float32, step: np.float32, offset: int)
 
 @inner
 def _value(place: np.float32, table: np.ndarray) -> np.float32:
-    """Return a filter's value at a place in its table, between whose entries it is interpolated."""
+    """Return a filter's value at a position in its table, interpolated between entries."""
     if not (place > -_ONE and place < np.float32(table.size)):
         return np.float32(0)
     entry = np.int64(np.floor(place))
@@ -228,7 +228,7 @@ def fill_taps(
         singles, wholes: the description of its pass.
         table: the filter's table.
         first: the first of the output positions.
-        starts: filled: the first input position of each; positions beyond what is read are those of its edge.
+        starts: an array to fill with the first input position of each; positions outside the input stand for its edge.
         weights: filled, float32 of shape (outputs, taps).
     """
     origin, step, scale = singles[ORIGIN], singles[STEP], singles[SCALE]
@@ -271,14 +271,14 @@ def fill_nearest(singles: np.ndarray, wholes: np.ndarray, is_width: bool, first:
 
 @inner
 def _rest_of(begin: int, end: int, lanes: int, rest: np.ndarray) -> int:
-    """Fill in what is left of a range after groups of ``lanes``; return where the next range begins."""
+    """Fill in the remainder of a range after groups of ``lanes``; return where the next range begins."""
     rest[0], rest[1] = begin + max(end - begin, 0) // lanes * lanes, end
     return max(begin, end)
 
 
 @inner
 def _fill_rests_of_columns(singles: np.ndarray, wholes: np.ndarray, width: int, lanes: int, rests: np.ndarray) -> None:
-    """Fill in the ranges of columns that are left over where DALI resamples columns in groups of ``lanes``.
+    """Fill in the ranges of the remaining columns where DALI resamples columns in groups of ``lanes``.
 
     Columns whose windows lie inside the input are grouped apart from those to the left and to the right.
     """

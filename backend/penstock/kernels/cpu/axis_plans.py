@@ -33,7 +33,7 @@ def _scale(size: float, extent: float) -> np.float64:
 
 @inner
 def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: np.ndarray, sizes: np.ndarray) -> None:
-    """Compute the real-valued output extents of one image; ``requested`` may be negative; 0: not given."""
+    """Compute the real-valued output extents of one image; ``requested`` may be negative; 0: not requested."""
     axes = extents.size
     given = 0
     known = 0
@@ -133,12 +133,12 @@ def fill_axis_plans(
 
     Args:
         shapes: the input's extents.
-        requested: requested extents; 0: not given; negative: mirrored. One row for each image, or one for all.
+        requested: requested extents; 0: none; negative: mirrored. One row for each image, or one for all.
         mode: number of the mode.
         most: the maximum extent of each axis; 0: no limit; empty: no limits at all.
         region_starts, region_ends: of the region to resize; one row for each image, one for all, or none: the whole
             images.
-        relative: regions are given as fractions of the input's extents.
+        relative: whether regions are fractions of the input's extents.
         subpixel: adjust the region to keep the true scale when an extent is rounded.
         rounding: how extents are made integers.
         alignment: for each axis, the point of the region that stays fixed when the region is adjusted; one row for each

@@ -1,6 +1,6 @@
 """Sums of products of bytes with weights of 16 bits, four at a time: by AVX-512's instructions for neural networks (VNNI).
 
-These multiply bytes with signed bytes, so that a weight is two of them, of which the higher one counts 256 times.
+They multiply bytes by signed bytes, so a weight consists of two of them, the higher of which counts 256 times.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class _Sums:
         ]
 
     def add(self, number: int, values: Value, weights: Sequence[Value]) -> None:
-        """Add the products of four bytes in each lane with as many weights, given as their high and their low bytes."""
+        """Add the products of four bytes in each lane and four weights, whose high and low bytes are separate."""
         builder = self._builder
         for part, factor in zip(self._parts[number], weights):
             product = _called(
@@ -192,8 +192,8 @@ def sum_quads(
     target: types.Array,
     end: types.Integer,
 ) -> Intrinsic:
-    """Return a pixel of three channels in each of 16 rows, as a weighted sum of pixels that :func:`transpose_quads`
-    left.
+    """Return a pixel of three channels in each of 16 rows, as a weighted sum of pixels in the order of
+    :func:`transpose_quads`.
 
     Args:
         columns: ``count`` groups of four pixels from ``place`` on.

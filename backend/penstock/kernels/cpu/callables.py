@@ -166,5 +166,5 @@ class Callback(Compiled):
 
 
 def _plain(value: object) -> object:
-    """Return a value without a class of its own, such as that of mapped files, which kernels do not see."""
+    """Return a value as its plain base class, as for mapped files, whose class kernels do not know."""
     return value.view(np.ndarray) if isinstance(value, np.ndarray) and type(value) is not np.ndarray else value

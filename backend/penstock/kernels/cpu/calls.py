@@ -53,7 +53,7 @@ class Caller:
         self.call: Function = _functions().penstock_calls_create(miss, functools.partial(_fail, name))
 
     def add(self, count: int, arguments: Program, code: NativeCode | Function, keeps_gil: bool) -> None:
-        """Add what is called for some types of arguments.
+        """Add compiled code for some types of arguments.
 
         Args:
             count: how many arguments there are.

@@ -52,7 +52,7 @@ def address_of(dispatcher: Dispatcher[Function], text: str) -> int:
 
 
 class _CachedCallback(CFunc):
-    """A callback that is kept on disk."""
+    """A callback that is cached on disk."""
 
     def __init__(self, function: Compilable, arguments: str, result: str) -> None:
         (returned,) = numba_types(result)

@@ -97,7 +97,7 @@ def _convolve_images(
 ) -> None:
     """Convolve both axes of images (number, height, width, inner) -> target of the same shape, horizontally first.
 
-    Of what is filtered horizontally, as many rows are kept as the vertical window covers: they stay in the cache.
+    As many rows of horizontal sums are stored as the vertical window covers: they stay in the cache.
     """
     count, height, width, inner = source.shape
     length, taps, radius = width * inner, vertical.size, vertical.size // 2
@@ -156,7 +156,7 @@ def _is_narrow(dtype: np.dtype) -> bool:
 
 
 def convolve_axes(source: np.ndarray, windows: Sequence[tuple[int, np.ndarray]], target: np.ndarray) -> None:
-    """Correlate several axes, each with its own window, from the last to the first.
+    """Correlate several axes, each with a separate window, from the last to the first.
 
     Only the last pass rounds, except for halves.
     """

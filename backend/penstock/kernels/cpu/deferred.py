@@ -54,7 +54,7 @@ class DeferredFunction:
 
     Args:
         module: the name of its module.
-        name: its own.
+        name: the name of the function.
     """
 
     def __init__(self, module: str, name: str) -> None:

@@ -157,7 +157,7 @@ def _sum_pixels(columns: np.ndarray, places: np.ndarray, pairs: np.ndarray, bits
 
 @inner
 def _pair_weights(starts: np.ndarray, weights: np.ndarray, places: np.ndarray, pairs: np.ndarray) -> None:
-    """Compute weights of pairs of pixels, the first of which has an even number."""
+    """Compute the weights of pairs of pixels, each of which begins at an even position."""
     taps, first = weights.shape[1], starts.min()
     pairs[:] = 0
     for x in range(starts.size):
@@ -424,7 +424,7 @@ def resample_image(
 
 
 def kept_positions(taps: ReferenceTaps) -> slice | None:
-    """Return which positions of the input are the output's, where these are left as they are, in their order."""
+    """Return the positions in the input that the output takes unchanged, in their order."""
     starts, weights, bits = taps
     if weights.shape[1] > 1:
         return None
@@ -456,7 +456,7 @@ def _resample_columns(rows: np.ndarray, channels: int, taps: ReferenceTaps, line
 
 
 def _padded(rows: np.ndarray, least: int) -> np.ndarray:
-    """Return the rows, padded to the given number of rows and to the width of a block."""
+    """Return the rows, padded to this number of rows and to the width of a block."""
     height, width = rows.shape
     padded = np.zeros((max(height, least), max(width, BLOCK)), np.uint8)
     padded[:height, :width] = rows

@@ -1,4 +1,4 @@
-"""Decodes FLAC: streams as encoders write them; all others, and damaged ones, are left to libsndfile.
+"""Decodes FLAC streams as common encoders write them; libsndfile decodes all others, and damaged ones.
 
 Source: RFC 9639, sections 9 (frames), 9.2 (subframes) and 9.3 (checksums).
 """
@@ -111,7 +111,9 @@ def _read_rice(
 
 @inner
 def _read_differences(data: np.ndarray, position: int, end: int, samples: np.ndarray, order: int, size: int) -> int:
-    """Read what is added to a prediction into ``samples[_HISTORY + order:]``; return the position behind, or -1."""
+    """Read the differences from a prediction into ``samples[_HISTORY + order:]``; return the position after them, or
+    -1.
+    """
     wide, partition = _unsigned(data, position, 2), _unsigned(data, position + 2, 4)
     position += 6
     if wide > 1 or size % (1 << partition) or size >> partition < order:
@@ -269,7 +271,7 @@ def _block_size(data: np.ndarray, code: int, at: int) -> tuple[int, int]:
 
 @inner
 def _join_stereo(samples: np.ndarray, assignment: int, size: int) -> None:
-    """Restore left and right from one of them, or their mean, and their difference."""
+    """Restore left and right from one channel, or their mean, and their difference."""
     left, right = samples[0], samples[1]
     for i in range(_HISTORY, _HISTORY + size):
         if assignment == 8:
@@ -300,7 +302,7 @@ def decode_flac(
         bits: the bits of a sample: 16 or 24.
         largest: the samples in the largest block.
         output: filled; (time, channels) of any type.
-        left, right: bits by which samples, which are integers, are shifted.
+        left, right: the number of bits by which integer samples are shifted.
         scale: factor for shifted samples; an integer for integer outputs.
     """
     count, channels = output.shape

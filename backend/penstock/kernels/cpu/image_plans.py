@@ -143,12 +143,12 @@ def image_rules(
     copied: int,
     stacks: StackRules,
 ) -> np.ndarray:
-    """Return the rules of images that are resized and cropped alike, in a record: many arguments take longer than what
-    is done with them.
+    """Return the rules of images that are resized and cropped alike, in a record: passing many arguments takes longer
+    than the computation.
 
     Args:
         requested, mode, most, relative, subpixel, alignment: as in :func:`fill_axis_plans`; a row for all.
-        region: its starts and ends, likewise.
+        region: the region's starts and ends, as in :func:`fill_axis_plans`; a row for all.
         filters: those of axes that shrink, and of axes that grow; a row for all.
         antialias: whether filters widen when an axis shrinks.
         wanted, positions, rounding: of the windows in H and W, as in :func:`fill_crops`; a row for all.
@@ -267,7 +267,7 @@ def plan_windows(
     stacks: np.ndarray,
     results: np.ndarray,
 ) -> tuple[int, int, int, int]:
-    """Plan images of which windows are resized.
+    """Plan images that are resized window by window.
 
     Args:
         shapes: the shapes of the images (H, W, C), in rows; none is empty.

@@ -1,9 +1,9 @@
 """The cache of kernels that numba compiles in a process, because no library has them, on disk.
 
-numba's own cache refuses to compile for a user who cannot write any of its folders, ignores a filled folder that is read-only,
-fails on damaged files, and may mix up the entries of two processes that compile at once. This one reads from every folder, saves
-to the first one that can be written, and compiles without saving if there is none. Each compiled signature is one file, which is
-written under another name first and carries a checksum.
+numba's cache refuses to compile for a user who cannot write any of its folders, ignores a filled folder that is
+read-only, fails on damaged files, and may mix up the entries of two processes that compile at once. This one reads from
+every folder, saves to the first one that can be written, and compiles without saving if there is none. Each compiled
+signature is one file, which is written under another name first and carries a checksum.
 """
 
 from __future__ import annotations

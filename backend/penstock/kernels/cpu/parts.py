@@ -1,7 +1,7 @@
 """Kernels that the core calls by address: over runs of elements, and over parts of arrays (:mod:`penstock.core.chains`).
 
-They are compiled for the types of their records and elements, and called by numba's own convention. The last arguments, one number for
-each type of element, only tell the types: nothing is passed for them.
+They are compiled for the types of their records and elements, and called by numba's calling convention. The last
+arguments, one number for each type of element, only select the types: nothing is passed for them.
 """
 
 from __future__ import annotations

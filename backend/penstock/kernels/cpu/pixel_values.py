@@ -49,7 +49,7 @@ def is_written_past_cache(target: np.ndarray, width: int, stride: int) -> bool:
 
 @njit(inline="always", **OPTIONS)
 def store_values(target: np.ndarray | types.CPointer, place: int, values: Vector, past_cache: bool) -> None:
-    """Set ``target[place : place + LANES] = values``, or past the cache: see :func:`is_written_past_cache`."""
+    """Set ``target[place : place + LANES] = values``, with or without the cache: see :func:`is_written_past_cache`."""
     if past_cache:
         store_past_cache(target, place, values)
     else:

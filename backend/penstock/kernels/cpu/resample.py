@@ -235,14 +235,14 @@ def _span(starts: np.ndarray, taps: int) -> tuple[int, int]:
 
 @inner
 def _inside(first: int, count: int, low: int, high: int) -> tuple[int, int]:
-    """Return which of ``count`` columns from the first on are not copies of the edge, of which there is one at least."""
+    """Return which of ``count`` columns, counted from the first, are not copies of the edge; there is at least one."""
     left = min(max(low - first, 0), count - 1)
     return left, max(min(high - first, count), left + 1)
 
 
 @inner
 def _pad(row: np.ndarray, left: int, right: int, count: int, channels: int) -> None:
-    """Copy the outer pixels, from ``left`` on and before ``right``, to what lies beyond."""
+    """Copy the outer pixels, from ``left`` on and before ``right``, to the columns beyond them."""
     for i in range(left * channels - 1, -1, -1):
         row[i] = row[i + channels]
     for i in range(right * channels, count * channels):

@@ -96,7 +96,8 @@ def _poisson_of_few(key: Key, stream: np.uint64, n: np.uint64, limit: float, wor
 def poisson(
     key: Key, stream: np.uint64, n: np.uint64, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray
 ) -> float:
-    """Return a Poisson-distributed number with a mean of at least ``_MIN_MEAN_FOR_REJECTION``, given its :func:`poisson_terms`.
+    """Return a Poisson-distributed number with a mean of at least ``_MIN_MEAN_FOR_REJECTION``, from its
+    :func:`poisson_terms`.
 
     ``factorials`` is the cache of :func:`log_factorial_of`.
 

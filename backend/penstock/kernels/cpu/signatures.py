@@ -72,7 +72,7 @@ class Tuple:
     """A tuple.
 
     Attributes:
-        kind: ``module:Class``, or empty for Python's own.
+        kind: ``module:Class``, or empty for Python's types.
         items: the types of its items.
     """
 
@@ -106,7 +106,7 @@ class Program(NamedTuple):
     Attributes:
         words: an integer expression, from int64 to int64.
         size: words of the values themselves.
-        kept: objects whose addresses are among the words.
+        kept: the objects that own the addresses among the words.
     """
 
     words: list[int]

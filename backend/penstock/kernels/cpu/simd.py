@@ -1,4 +1,4 @@
-"""SIMD vectors, mostly of floats, in numba kernels, for loops that LLVM does not vectorize on its own.
+"""SIMD vectors, mostly of floats, in numba kernels, for loops that LLVM does not vectorize by itself.
 
 A vector's number of lanes is fixed when the kernel is compiled; LLVM splits it into registers of the machine's width.
 Bounds are not checked, and indices don't wrap around: kernels are responsible for those they use.
@@ -234,8 +234,7 @@ def mix_pixels(
     place: types.Integer,
     lanes: types.Literal,
 ) -> Intrinsic:
-    """Sum up the channels of ``lanes`` pixels of three bytes: the weights are integers, for ``2 ** bits`` times as
-    much.
+    """Sum up the channels of ``lanes`` pixels of three bytes; weights are integers, scaled by ``2 ** bits``.
 
     ``target[place + x] = sum over c of source[index + x * 3 + c] * weights[c] / 2 ** bits``, halves rounded up; both
     arrays are contiguous and of uint8, and the weights a tuple of int32.
@@ -303,7 +302,7 @@ def copy_split(
     stride: types.Integer,
     lanes: types.Literal,
 ) -> Intrinsic:
-    """Copy ``lanes`` pixels of three elements from ``source[index]`` on to places ``stride`` apart, by channel.
+    """Copy ``lanes`` pixels of three elements from ``source[index]`` on, by channel, to positions ``stride`` apart.
 
     Both are contiguous and of one type: ``target[place + c * stride + x] = source[index + x * 3 + c]``.
     """
@@ -632,9 +631,8 @@ def store_pixels(
 def store_past_cache(
     _context: TypingContext, array: types.Array, index: types.Integer, values: vector_types.FloatVector
 ) -> Intrinsic:
-    """Assign ``array[index : index + lanes] = values`` of a contiguous array of float32, written to memory without
-    being kept in a cache: for what is larger than caches. Its place is a multiple of the vector's size; :func:`fence`
-    comes last.
+    """Assign ``array[index : index + lanes] = values`` of a contiguous array of float32, past the cache: for data
+    larger than caches. The index is a multiple of the vector's size; :func:`fence` comes last.
     """
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:

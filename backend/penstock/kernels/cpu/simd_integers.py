@@ -285,7 +285,7 @@ def adjacent_products(
 
 @intrinsic
 def packed(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
-    """Return int32 saturated to int16; the lanes as :func:`pair_products` leaves them, of which it restores the order."""
+    """Return int32 saturated to int16; the lanes are in the order of :func:`pair_products`, and get their order back."""
     vector = vector_types.IntVector(values.lanes, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -436,7 +436,7 @@ def store_transposed(
     second_stride: types.Integer,
     columns: types.UniTuple,
 ) -> Intrinsic:
-    """Store two matrices of 8 x 8, saturated to uint8, given as eight vectors that hold a column of each, one after the
+    """Store two matrices of 8 x 8, saturated to uint8, from eight vectors that hold a column of each, one after the
     other.
 
     The rows of the first begin at ``array[first]``, and those of the second at ``array[second]``.
@@ -619,8 +619,8 @@ def copy_chunk(
     length: types.Literal,
     sought: types.Integer,
 ) -> Intrinsic:
-    """Assign ``target[place : place + length] = source[index : index + length]`` of uint8, and how many of them precede
-    ``sought``.
+    """Assign ``target[place : place + length] = source[index : index + length]`` of uint8; return how many of them
+    precede ``sought``.
     """
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:

@@ -80,7 +80,7 @@ def _name_of(function: Function) -> str:
 
 @functools.cache
 def _own(function: Function) -> tuple[bytes, tuple[Function, ...]]:
-    """Return the digest of a function's own code and constants, and the functions that it refers to."""
+    """Return the digest of a function's code and constants, and the functions that it refers to."""
     digest, references = hashlib.sha256(), list[Function]()
     values = [function.__defaults__, *(cell.cell_contents for cell in function.__closure__ or ())]
     for code in _codes(function.__code__):

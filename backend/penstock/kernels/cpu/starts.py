@@ -19,7 +19,7 @@ def draw_starts(
     starts: np.ndarray,
     always: bool,
 ) -> None:
-    """Draw a start from each range, which includes its ends; a range of one number draws only if told to ``always``.
+    """Draw a start from each range, which includes its ends; a range of one number draws only with ``always``.
 
     Args:
         key, streams, start: the random streams of the samples.

@@ -295,13 +295,15 @@ def resample_image(source: np.ndarray, target: np.ndarray, cubic: bool, antialia
 
 
 def interpolate_between_corners(source: np.ndarray, target: np.ndarray) -> None:
-    """Resize a contiguous float32 image (H, W, C) to (h, w, C), whose outermost pixels keep their places."""
+    """Resize a contiguous float32 image (H, W, C) to (h, w, C) with corners aligned: the outermost pixels stay
+    outermost.
+    """
     rows, columns = (_corner_taps(*sizes) for sizes in zip(source.shape[:2], target.shape[:2]))
     _interpolate(source, target, rows, columns, source.shape[2])
 
 
 def _corner_taps(size: int, outputs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of the two neighbours, and their weights, where the outermost pixels keep their places."""
+    """Return the positions of the two neighbours, and their weights, with corners aligned."""
     scale = np.float32((size - 1) / (outputs - 1)) if outputs > 1 else np.float32(0.0)
     places = np.arange(outputs, dtype=np.float32) * (_ONE if size == outputs else scale)
     below = np.minimum(np.floor(places).astype(np.int64), size - 1)

@@ -97,7 +97,7 @@ def _mix_at_once(
 
 @inner
 def _mix(held: types.CPointer, places: np.ndarray, weights: np.ndarray, stride: int, line: types.CPointer) -> None:
-    """Mix two or four rows, at ``places``, to one."""
+    """Mix two or four rows, at ``places``, into one."""
     for x in range(0, stride, LANES):
         total = load(held, places[1] + x, LANES) * weights[1]
         total = fused(load(held, places[0] + x, LANES), weights[0], total)

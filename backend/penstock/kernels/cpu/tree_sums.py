@@ -36,7 +36,7 @@ _NARROW_ROWS = 256
 
 @kernel
 def _split(count: int, group: int) -> np.ndarray:
-    """Return the sizes of the groups, in order: a power of two of them, of which some may be empty."""
+    """Return the sizes of the groups, in order: a power of two of them, some of which may be empty."""
     sizes = np.array([count])
     while sizes.max() > group:
         halves = np.empty(2 * sizes.size, np.int64)
@@ -180,7 +180,7 @@ def _sum_groups_of_pixels(
 ) -> tuple[int, int]:
     """Like :func:`_sum_groups_of_numbers`, for rows of two to ``_LANES`` elements; returns how many groups are summed, and their rows.
 
-    The last groups are left, as vectors would be read beyond them.
+    The last groups are not summed, as vectors would be read beyond them.
     """
     p0, g, flat = 0, 0, sums.reshape(-1)
     centre = load(centres, 0, _LANES)
@@ -267,7 +267,7 @@ def _tree_sums_of_numbers(source: np.ndarray, group: int, terms: int, centres: n
 
 
 class _Run(NamedTuple):
-    """Neighbouring dimensions that are all summed, or all kept."""
+    """Neighbouring dimensions that are either all summed or all retained."""
 
     is_summed: bool
     extent: int

@@ -280,7 +280,7 @@ WARP = np.dtype(
 
 @kernel
 def _covered(record: np.ndarray, region: np.ndarray) -> None:
-    """Extend a part to the left to the beginning of a tile, from which rows are computed."""
+    """Extend a part to the left to the beginning of a tile, where rows begin to be computed."""
     window = record_at(region)
     column = window.anchor[1] % TILE
     window.anchor[1] -= column

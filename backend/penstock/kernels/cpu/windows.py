@@ -111,7 +111,7 @@ def fill_boxes(
         starts, ends: one row for each sample, or one for all; a column for each axis, or one for all.
         relative_starts, relative_ends: whether these are fractions of the samples' extents.
         from_start: ends are relative to the starts.
-        in_single: compute fractions in single precision, except for boxes given entirely by fractions, whose ends are
+        in_single: whether to compute fractions in single precision, except for boxes of fractions only, whose ends are
             the sum of both parts.
         anchors, extents: output, in these dimensions.
 

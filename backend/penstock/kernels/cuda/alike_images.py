@@ -84,7 +84,7 @@ class AlikeImages(NamedTuple):
         """Return images of these shapes (H, W, C), in rows; None if they are to be looked at one by one.
 
         Args:
-            in_windows: only what is read of images will be in memory.
+            in_windows: whether only the windows of images that are read will be in memory.
         """
         count = len(shapes)
         rows, descriptors = blank_tables(count), blank_descriptors(count)

@@ -1,7 +1,8 @@
 """CUDA kernels that were compiled when the package was built, by :mod:`penstock.kernels.building.cuda`: cubins of each architecture.
 
-They are in one archive, in a package's ``native/kernels`` or a checkout's ``build/kernels``, under a digest of all that they are compiled
-from, so that a kernel whose source has changed is not found. What is not there, CuPy compiles where it is used.
+They are in one archive, in a package's ``native/kernels`` or a checkout's ``build/kernels``, under a digest of all that
+they are compiled from, so that a kernel whose source has changed is not found. CuPy compiles missing ones where they
+are used.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ INDEX = "index.json"
 OLDEST = "75"
 """The oldest architecture that kernels are compiled for: Turing."""
 PTX = "ptx"
-"""In place of an architecture: code for :data:`OLDEST`, which the driver compiles for GPUs that are newer than this package."""
+"""Stands for an architecture: code for :data:`OLDEST`, which the driver compiles for GPUs that are newer than this
+package.
+"""
 # CUfunction_attribute of the driver.
 _MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
 

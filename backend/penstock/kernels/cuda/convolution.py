@@ -102,7 +102,7 @@ def convolve(jobs: Sequence[Filters], axes: Sequence[int]) -> None:
 
 
 def _filtered_along_other_axes(jobs: Sequence[Filters], axes: Sequence[int]) -> list[tuple[Filters, list[Located]]]:
-    """Filter each term along all axes but the first; return the jobs with what is left to filter along that one."""
+    """Filter each term along all axes but the first; return the jobs of filtering along that one."""
     if len(axes) == 1:
         return [(job, [job.source] * len(job.terms)) for job in jobs]
     shapes = [job.source.shape for job in jobs for _ in job.terms]

@@ -1,4 +1,4 @@
-"""Copies of many arrays on the GPU, told to the current stream in one call."""
+"""Copies many arrays on the GPU with one call on the current stream."""
 
 from __future__ import annotations
 

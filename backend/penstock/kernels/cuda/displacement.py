@@ -20,7 +20,7 @@ class _Displacement(NamedTuple):
     """The descriptor of one image.
 
     Attributes:
-        map_x, map_y: used by ``Given``.
+        map_x, map_y: maps for ``Given``.
         pixels: the target's pixels.
         across, down: used by ``Waves``: offsets in the table of the displacement of each row and of each column.
         displaced: 0 to copy the image unchanged.

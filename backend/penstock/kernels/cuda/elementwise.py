@@ -74,8 +74,8 @@ def evaluate_batch(
         body: C++ statements that return a ``Result`` computed from the operands ``a``, ``b`` and ``c``; ``offsets[0]``
             is the index of ``a`` in the first operand.
         jobs: the operands (arrays on the GPU, broadcast against each other) and the target of each sample.
-        promoted: convert operands to the result's type first, as C++ does. Otherwise they are references of their own
-            type, so that ``(&b)[index]`` looks up an entry where ``b`` is a table.
+        promoted: whether to convert operands to the result's type first, as C++ does. Otherwise they are references of
+            their original type, so that ``(&b)[index]`` looks up an entry where ``b`` is a table.
         dividing: ``body`` sets ``*divided_by_zero``; this call waits for it.
 
     Raises:

@@ -104,7 +104,7 @@ def resample_bytes(jobs: Sequence[BytesResampling]) -> None:
 
 
 def _betweens(located: Sequence[tuple[BytesResampling, Located, Located]]) -> list[Located]:
-    """Return what is between the passes."""
+    """Return the intermediate images between the passes."""
     shapes = []
     for job, source, target in located:
         rows, columns = (source.shape[1], target.shape[2]) if job.columns_first else (target.shape[1], source.shape[2])

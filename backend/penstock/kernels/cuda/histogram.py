@@ -29,7 +29,7 @@ class _Plane(NamedTuple):
         step: elements from one pixel to the next.
         chunks: blocks that share the counting of a tile.
         limit: the clip limit of a histogram bin; 0: not clipped; -1: equalize the whole plane (see :class:`Tiling`).
-        channels: adjacent channels, each with histograms of its own.
+        channels: the number of adjacent channels, each with a separate histogram.
     """
 
     source: Pointer

@@ -77,7 +77,7 @@ class _CodeTable(NamedTuple):
 
 
 class _Shared(NamedTuple):
-    """Shared memory of a block: with the kernel's own declarations at most 64 KiB, the limit of the smallest GPUs.
+    """Shared memory of a block: with the kernel's declarations at most 64 KiB, the limit of the smallest GPUs.
 
     Attributes:
         rows: where each thread collects a block of 128 bytes; before that, the state of its subsequences.
@@ -98,8 +98,9 @@ class _Shared(NamedTuple):
 
 
 DAMAGED, UNSAFE, LATE, NOT_TAKEN = (1 << bit for bit in range(27, 31))
-"""What may be wrong with an image: in a way that decoders see, or about the pixels, of which they are not of one mind; that
-threads took too long to agree; or that it is not of the kind. Lower bits count restart intervals that did not end well."""
+"""Possible problems of an image: damage that decoders notice; pixels on which decoders differ; threads that took too
+long to agree; or a file of another kind. Lower bits count restart intervals that did not end correctly.
+"""
 # Rounds in which blocks restarted after waiting for another: that many are as slow as a single thread.
 _MOST_LATE = 500
 

@@ -62,7 +62,7 @@ class _JpegImage(NamedTuple):
         quantizers: of its components.
         left, top, height, width: the window to compute.
         components: the components that it has.
-        unit_blocks: blocks of a unit, of which the first ``made`` are needed.
+        unit_blocks: the number of blocks of a unit, the first ``made`` of which are needed.
         row_of_units: units of a row of the image.
         unit_left, unit_top, units_across, units_down: the units that are needed.
     """
@@ -121,7 +121,7 @@ def describe_images(
             blocks 64 in rows.
         planes: addresses, multiples of 8, of the room for their samples: a byte for each coefficient.
         targets: addresses of their pixels, uint8.
-        windows: top, left, height and width of what is made of each.
+        windows: top, left, height and width of the part of each image to compute.
         channels: the targets' channels; with one channel, only luma is made.
         smooth: chroma that is halved in a direction is smoothed there; otherwise samples are repeated.
         descriptors: zeros, an :data:`IMAGE` for each.

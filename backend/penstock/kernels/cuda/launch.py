@@ -244,8 +244,8 @@ def division_by(extent: int) -> int:
 class Staging:
     """Pinned host memory through which small arrays are uploaded to one device.
 
-    Copies from pinned memory are asynchronous, so a buffer may only be reused once its copy is done. Its event, recorded
-    after each copy on the copy's stream, tells when that is, which lets streams and threads share the buffers.
+    Copies from pinned memory are asynchronous, so a buffer may only be reused once its copy is done. Its event,
+    recorded after each copy on the copy's stream, shows that, which lets streams and threads share the buffers.
     """
 
     def __init__(self) -> None:
@@ -281,7 +281,7 @@ class Staging:
         return pinned, offsets, size
 
     def give_back(self, pinned: Pinned, stream: Stream | None) -> None:
-        """Leave memory to others, as soon as the copies are done that ``stream`` was given so far; None: at once."""
+        """Release memory to others, as soon as the copies queued so far on ``stream`` are done; None: at once."""
         if stream is None:
             with self._lock:
                 self._free.setdefault(len(pinned.bytes), []).append(pinned)
@@ -430,8 +430,8 @@ class KernelLaunch(NamedTuple):
             :class:`RunValue`.
         shared: bytes of dynamic shared memory.
         blocks: number of blocks to launch, for kernels whose blocks loop over the work; None: the sum of ``counts``.
-        once: the launch fills ``kept`` scratch memory and depends on descriptors and tables alone, so that repeated
-            launches need not run it again.
+        once: whether the launch fills ``kept`` scratch memory and depends on descriptors and tables alone, so that
+            repeated launches need not run it again.
     """
 
     function: Kernel
@@ -481,7 +481,7 @@ class PreparedLaunch(NamedTuple):
     Attributes:
         function, shared: as for :class:`KernelLaunch`.
         grid: the number of blocks.
-        arguments: scalars, and for an array its number among what is uploaded.
+        arguments: scalars, and for each array its number among the uploaded ones.
     """
 
     function: Kernel
@@ -525,7 +525,7 @@ def allow_shared(kernel: Kernel, shared: int) -> None:
 
 
 def plain_value(value: Extra) -> np.ndarray | np.generic | Located | None:
-    """Return a kernel argument as it is for all samples of this batch; what is to be uploaded is an array."""
+    """Return a kernel argument that is the same for all samples of this batch; arrays are uploaded."""
     if isinstance(value, RunValue):
         value = value.value
     return value.rows if isinstance(value, Records) else value

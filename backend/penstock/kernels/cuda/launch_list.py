@@ -23,7 +23,7 @@ class LaunchList:
         stream: the current device's stream.
 
     Attributes:
-        kept: objects to keep alive until all was given, among them GPU memory.
+        kept: objects to keep alive until all calls are queued, among them GPU memory.
     """
 
     def __init__(self, stream: Stream) -> None:
@@ -47,7 +47,7 @@ class LaunchList:
         self.follow(stream, event)
 
     def follow(self, stream: Stream, event: Event) -> None:
-        """Make this stream wait for what another one was given by then; by an event as for :meth:`copy_beforehand`."""
+        """Make this stream wait for the work queued so far on another; by an event as for :meth:`copy_beforehand`."""
         self._rows += (
             (self._driver.record, event.ptr, stream.ptr, *_AFTER_TWO),
             (self._driver.wait, self._stream.ptr, event.ptr, *_AFTER_TWO),
@@ -58,7 +58,7 @@ class LaunchList:
         self._rows.append((self._driver.copy_to_host, target, source, size, self._stream.ptr, *_AFTER_FOUR))
 
     def record(self, event: Event, stream: Stream | None = None) -> None:
-        """Record an event, in the order of another stream if one is given."""
+        """Record an event, in the order of another stream if there is one."""
         self._rows.append((self._driver.record, event.ptr, (stream or self._stream).ptr, *_AFTER_TWO))
 
     def stream_record(self) -> np.ndarray:

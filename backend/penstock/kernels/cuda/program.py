@@ -1,7 +1,7 @@
 """The launches of an operator for one kind of batch, recorded once and repeated for batches that differ only in
 addresses.
 
-Working out descriptors in Python takes much longer than launching a kernel. They depend only on shapes, types and
+Computing descriptors in Python takes much longer than launching a kernel. They depend only on shapes, types and
 arguments, apart from the addresses in them, whose positions :mod:`penstock.kernels.cuda.recording` has found.
 """
 

@@ -28,7 +28,7 @@ SCRATCH, TABLES, KEPT, DESCRIPTORS = 0, 1, 2, -1
 
 
 class CannotRecord(Exception):
-    """An operator's work for a batch can't be replayed: it reads the data, or uses memory of its own."""
+    """An operator's work for a batch can't be replayed: it reads the data, or uses other memory."""
 
 
 class Placeholder:
@@ -126,8 +126,8 @@ class Recording:
         relocations: the positions of addresses in ``descriptors``, the base of each, and the offset from it.
         tables: other data that kernels read, as 64-bit words.
         scratch_bytes: size of the memory that a run needs for intermediate results.
-        once: launches that fill the kept memory, made before the first run.
-        kept_bytes: size of the memory kept across runs.
+        once: launches that fill the retained memory, made before the first run.
+        kept_bytes: size of the memory retained across runs.
     """
 
     launches: list[Launch]
@@ -256,7 +256,7 @@ class Recorder:
         return np.uint64(0) if value is None else value
 
     def _structs(self, records: Records) -> Relative:
-        """Return places structs: with the descriptors if they hold addresses, which change from run to run, else with
+        """Return where structs go: with the descriptors if they hold addresses, which change from run to run, else with
         the tables.
         """
         rows, words = np.ascontiguousarray(records.rows), records.addresses()

@@ -65,7 +65,7 @@ class Reduction:
     """The work for one sample.
 
     Attributes:
-        source, target: arrays on the GPU; the target has the extents of the dimensions that are kept.
+        source, target: arrays on the GPU; the target has the extents of the dimensions that are not reduced.
         axes: the dimensions to reduce.
         mean: float32 on the GPU, one or one for each output; subtracted before squaring.
         divisor: the number to divide results by, or None; integer division truncates.
@@ -186,7 +186,7 @@ class _Walk(NamedTuple):
     """How the kernel walks through arrays of a shape.
 
     Attributes:
-        dimensions: extents and strides of the dimensions that are kept, then of those that are reduced.
+        dimensions: extents and strides of the dimensions that are not reduced, then of those that are.
         ranks: how many of each there are.
         elements: number of elements reduced to one output.
     """

@@ -150,7 +150,8 @@ class ImageResampling:
         vertical, horizontal: filters, with any crop or mirroring in them. Starts rise or fall monotonically along the
             axis.
         planar: channels first.
-        mean, factor, shift: if given, ``(x - mean) * factor + shift`` for each channel of the source.
+        mean, factor, shift: values for ``(x - mean) * factor + shift``, for each channel of the source; None: values
+            stay.
         fill: value of channels that only the target has.
     """
 

@@ -53,7 +53,7 @@ class KernelSource:
     Args:
         module: the module's ``__file__``.
         structs: the structs that its kernels read.
-        constants: further constants that it uses; Python integers become int, NumPy scalars their own type.
+        constants: further constants that it uses; Python integers become int, NumPy scalars keep their type.
     """
 
     def __init__(self, module: str, *structs: Struct, **constants: int | np.generic) -> None:

@@ -1,4 +1,4 @@
-"""Batches of which samples are made on the host, and copied to the GPU meanwhile."""
+"""Batches whose samples are made on the host, and copied to the GPU meanwhile."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class StreamedBatch:
             place.copy_from_host_async(source.ctypes.data, source.nbytes, self._through.stream)
 
     def finish(self) -> TensorListGPU:
-        """Return the batch, in the order of the current stream, when all that is to be sent was sent, and what is made
-        on the GPU is there.
+        """Return the batch, in the order of the current stream, once everything has been sent to the GPU, and computed
+        on it.
         """
         for pinned in self._pinned:
             self._staging.give_back(pinned, self._through.stream)

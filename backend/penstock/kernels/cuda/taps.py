@@ -90,7 +90,7 @@ class FilterTables(NamedTuple):
         rows: their descriptors: those of the heights, then those of the widths; one for each image, or a single one if all
             images are alike.
         heights: the number of the heights' tables.
-        starts, weights: numbers of starts and of weights of all tables; what is copied counts as weights.
+        starts, weights: the number of starts and of weights in all tables; copied values count as weights.
     """
 
     rows: np.ndarray

@@ -105,7 +105,7 @@ def tiles_of(
 
     Args:
         source_view, target_view: the arrays viewed as (planes, height, width, inner).
-        before: how far a window reaches up and to the left.
+        before: how far a window reaches up and to the left, in pixels.
         border: one of ``BORDERS``.
         tiling: None for kernels that don't use tiles.
     """

@@ -47,7 +47,7 @@ class _Warp(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """A float32 matrix [M|t] given by the user, and how to prepare it."""
+    """A float32 matrix [M|t] from the user, and how to prepare it."""
 
     source: Pointer
     target: Pointer

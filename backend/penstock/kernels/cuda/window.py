@@ -99,7 +99,7 @@ class WindowCopy:
         mirrored: source dimensions to read backwards.
         fill: value outside the source: one, or one for each channel.
         channel_axis: the source dimension of channels, or None.
-        mean, factor, shift: if given, ``(x - mean) * factor + shift``.
+        mean, factor, shift: values for ``(x - mean) * factor + shift``; None: values stay.
         place: the position in the target at which the box begins; None: 0.
         extents: the box's extents, in the target's order of dimensions; None: the target's.
         strides: the source's strides, in elements, if it isn't contiguous.
@@ -266,7 +266,7 @@ def _values(copy: WindowCopy) -> np.ndarray:
 
 
 def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> _Window:
-    """Return a descriptor with offsets in place of addresses."""
+    """Return a descriptor with offsets instead of addresses."""
     rank = len(target.shape)
     permutation = range(rank) if copy.permutation is None else copy.permutation
     anchor = (0,) * rank if copy.anchor is None else copy.anchor

@@ -102,7 +102,7 @@ def mel_decibels(
     tiles: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Return the bands of :func:`band_power` in decibels, each row normalized by its ``standard`` if that is given.
+    """Return the bands of :func:`band_power` in decibels, each row normalized by its ``standard`` if there is one.
 
     Args:
         signal, transform, starts, weights: see :func:`~penstock.kernels.cpu.fft.band_power`.

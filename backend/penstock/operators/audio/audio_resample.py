@@ -19,8 +19,8 @@ _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
 class AudioResample(Operator[None, float]):
     """Resamples signals with a windowed sinc filter.
 
-    The factor is given by the two sample rates, directly, or by the output's length. Integers represent numbers between
-    -1 and 1.
+    The factor is the ratio of two sample rates, `scale`, or follows from the output's length. Integers represent
+    numbers between -1 and 1.
 
     >>> audio = fn.audio_resample(audio, in_rate=44100.0, out_rate=16000.0)
     """

@@ -88,7 +88,7 @@ class MelDecibels(MelSpectrogram):
 
 @register_operator
 class NormalizedMelDecibels(MelDecibels):
-    """The same, followed by a `normalize` of each sample."""
+    """A `mel_spectrogram`, `to_decibels` and a `normalize` of each sample."""
 
     schema = Schema(
         name="_fused__NormalizedMelDecibels",

@@ -263,7 +263,7 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
             self.compute_some(workspace, others, shapes)
 
     def _compute_together(self, workspace: Workspace[_Encoded, _Request, _Requests], rows: list[int]) -> None:
-        """Read WAV files, given by their rows in the plans (none: all), in one call."""
+        """Read WAV files, selected by their rows in the plans (none: all), in one call."""
         from penstock.kernels.cpu.recordings import compute_recordings
 
         plans, targets = workspace.plans, places_of_samples(workspace.outputs[0])

@@ -85,7 +85,7 @@ class _Begun:
 
 @register_operator
 class DecodeInParts(FusedOperator):
-    """Resizes some images of a batch in the GPU's memory before others are decoded to the same place.
+    """Resizes some images of a batch in the GPU's memory before others are decoded to the same memory.
 
     Of each image, only those pixels are decoded that are read. Where that is not possible, the batch is decoded, and then resized.
     """

@@ -49,7 +49,7 @@ _OUTPUT_TYPES = (BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64,
 class Numpy(Operator[list[np.ndarray | None]]):
     """Reads arrays in numpy's file format.
 
-    All arrays must have the same number of dimensions as the first one, and its type unless ``dtype`` is given. If
+    All arrays must have the same number of dimensions as the first one, and its type unless ``dtype`` is set. If
     failures are isolated, as in a server, this applies to each batch separately.
 
     >>> arrays = fn.decoders.numpy(encoded)  # doctest: +SKIP

@@ -48,8 +48,8 @@ class OnWhite(ImageDecoder):
     colours that a file stores for transparent pixels: `drop_alpha=True`. CMYK, and images of 16 bits, become RGB as Pillow
     converts them; gray values of 16 bits above 255 become 255.
 
-    On the device ``mixed``, pixels are the same. The GPU decodes most JPEGs (baseline, upright); the CPU decodes what is left, and
-    each image is copied to the GPU while others are decoded.
+    On the device ``mixed``, pixels are the same. The GPU decodes most JPEGs (baseline, upright); the CPU decodes the
+    others, and each image is copied to the GPU while the next are decoded.
 
     >>> images = fn.decoders.on_white(files)  # doctest: +SKIP
     """
@@ -194,7 +194,7 @@ class _Begun:
     started: Started | None = None
 
     def begin_others(self, start: Callable[..., Started]) -> None:
-        """Begin to decode on the CPU the images that were not given to the GPU."""
+        """Begin to decode on the CPU the images that the GPU does not decode."""
         on_gpu = set(self.taken)
         others = [index for index in range(len(self.samples)) if index not in on_gpu]
         self.started = start(*self._work_on_cpu(others))

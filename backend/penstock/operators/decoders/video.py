@@ -262,7 +262,7 @@ class VideoDecoder(Operator[_Opened, _Request]):
     def _chosen(
         self, sample: Sample[_Opened, _Request], video: Clip, shape: tuple[int, int, int], limits: Limits
     ) -> list[int]:
-        """Return the numbers of the frames to decode, each of which has this shape."""
+        """Return the numbers of the frames to decode, each of this shape."""
         mode = self.args["pad_mode"]
         if sample.given("timestamps"):
             times = np.array(sample["timestamps"], np.float64)

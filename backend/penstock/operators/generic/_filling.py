@@ -34,7 +34,7 @@ def check_filled_type(dtype: DALIDataType) -> None:
 
 
 class ShapedFilling(Operator[State, Plan, Plans]):
-    """Base class of operators whose output shape and layout are given by arguments."""
+    """Base class of operators whose output shape and layout come from arguments."""
 
     def shaped(self, workspace: Workspace, dtype: DALIDataType) -> OutputSpec:
         """Return the output's type; its rank follows from the argument `shape`."""
@@ -62,7 +62,7 @@ DTYPE_LIKE = Argument("dtype", "DALIDataType", None, "Type of the output; by def
 
 
 class FillingLike(Operator):
-    """Base class of operators that fill the shape of their input with one value, given by a class attribute."""
+    """Base class of operators that fill the shape of their input with one value, a class attribute."""
 
     value: ClassVar[int]
 

@@ -38,7 +38,7 @@ EXAMPLES = (
 
 
 def check_one_shape(operator: Operator, has_input: bool = False) -> None:
-    """Raise RuntimeError if the shape is given in two ways; ``has_input`` tells whether the second input is one."""
+    """Raise RuntimeError if the shape is specified in two ways; ``has_input``: whether the second input is one."""
     if has_input + operator.given("shape") + operator.given("rel_shape") > 1:
         raise RuntimeError("Shape input, `shape` argument and `rel_shape` argument are mutually exclusive")
 
@@ -51,7 +51,7 @@ def check_shapes(workspace: Workspace) -> None:
 
 
 def extents_from_input(sample: Sample) -> list[int]:
-    """Return the shape given by the second input."""
+    """Return the shape that the second input holds."""
     data = sample.inputs[1]
     if data.ndim != 1 or data.dtype.kind not in "iu":
         raise RuntimeError(

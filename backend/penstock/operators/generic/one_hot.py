@@ -26,7 +26,7 @@ from penstock.schema.example_data import Example, random_arrays
 class OneHot(Operator[int]):
     """A new dimension of ``num_classes`` entries: ``on_value`` at the class's position, ``off_value`` elsewhere.
 
-    Samples of a single element count as scalars and become vectors, unless ``axis`` is given. A class out of range
+    Samples of a single element count as scalars and become vectors, unless ``axis`` is set. A class out of range
     becomes ``off_value`` throughout.
     """
 

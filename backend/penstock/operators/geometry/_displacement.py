@@ -27,7 +27,7 @@ TO_CENTRES = -0.5
 
 
 class DisplacementOperator(Operator[None, bool]):
-    """Base class of operators that take each pixel from a position given by two maps.
+    """Base class of operators that take each pixel from a position in two maps.
 
     Attributes:
         kind: kind of displacement on the GPU: ``Ball`` or ``Waves``.

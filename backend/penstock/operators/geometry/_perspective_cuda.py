@@ -47,7 +47,7 @@ class _Perspective(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """A float32 matrix given by the user, and how to prepare it."""
+    """A float32 matrix from the user, and how to prepare it."""
 
     source: Pointer
     target: Pointer

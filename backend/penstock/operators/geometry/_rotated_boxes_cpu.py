@@ -26,7 +26,7 @@ def rotate_boxes(
     indices: np.ndarray,
     counts: np.ndarray,
 ) -> int:
-    """Rotate the boxes of each sample and drop those that leave the canvas; return how many are left in all.
+    """Rotate the boxes of each sample and drop those that leave the canvas; return the number of remaining boxes.
 
     All floating point is float32.
 
@@ -40,8 +40,8 @@ def rotate_boxes(
         expansion: the fraction retained of the difference between the enclosing box and the original size.
         threshold: the least fraction of a box that has to be on the canvas.
         rotated: like the boxes; output.
-        indices: int32, n of them; output: of the boxes left, among those of their sample.
-        counts: output: how many are left of each sample.
+        indices: int32, n of them; output: the indices of the remaining boxes, among those of their sample.
+        counts: output: the number of remaining boxes of each sample.
     """
     found = 0
     old = np.empty((2, 2), np.float32)

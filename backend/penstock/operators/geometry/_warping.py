@@ -139,11 +139,11 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
             raise RuntimeError(f"Cannot warp an empty image of shape {shapes[empty][0].tolist()}")
 
     def plan_warps(self, samples: Samples[None, WarpPlan, WarpPlans], extents: np.ndarray) -> WarpPlans:
-        """Return the warps of images of the given extents: a row for each sample."""
+        """Return the warps of images of these extents: a row for each sample."""
         raise NotImplementedError
 
     def wanted_extents(self, samples: Samples, count: int) -> np.ndarray | None:
-        """Return the output's extents if ``size`` is given, int64: a row for each sample, or one row for all."""
+        """Return the output's extents if ``size`` is set, int64: a row for each sample, or one row for all."""
         return samples.derived(("size",), ("size", count), lambda: self._wanted_extents(samples, count))
 
     @staticmethod

@@ -23,7 +23,7 @@ from penstock.schema.example_data import boxes
 
 @register_operator
 class BbFlip(Operator[None, list[int]]):
-    """Mirrors bounding boxes given in fractions of the image's extents."""
+    """Mirrors bounding boxes whose coordinates are fractions of the image's extents."""
 
     schema = Schema(
         name="BbFlip",

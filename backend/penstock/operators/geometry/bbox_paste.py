@@ -75,7 +75,7 @@ class BBoxPaste(Operator):
         self._move(sample, sample.inputs[0].reshape(-1, 4), sample.outputs[0].reshape(-1, 4))
 
     def _move(self, sample: Sample, boxes: np.ndarray, moved: np.ndarray) -> None:
-        """Place boxes as a sample's arguments say."""
+        """Move boxes by a sample's arguments."""
         ratio = np.float32(sample["ratio"])
         scale = 1 / ratio
         margin = np.array([sample["paste_x"], sample["paste_y"]], np.float32) * ((ratio - 1) / ratio)

@@ -234,7 +234,7 @@ def _given(samples: Samples, name: str, types: Sequence[str]) -> np.ndarray:
 
 
 def _label_shapes(boxes: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the shapes of the labels that are left; raise RuntimeError unless there was one for each box."""
+    """Return the shapes of the remaining labels; raise RuntimeError unless there was one for each box."""
     for (count, _), shape in zip(boxes.tolist(), labels.tolist()):
         if shape not in ([count], [count, 1]):
             raise RuntimeError(f"Labels must be of shape ({count},) or ({count}, 1), got {shape}")

@@ -160,7 +160,7 @@ def _check_dimensions(rows: int, columns: int) -> None:
 
 
 def _matrix(sample: Sample[bool, tuple[np.ndarray, np.ndarray]], name: str, columns: int) -> np.ndarray:
-    """Return the given matrix, or scalar, of an argument."""
+    """Return the matrix, or scalar, of an argument."""
     argument = sample.tensor_argument(name)
     if argument is not None:
         # Checks the type.

@@ -1,4 +1,4 @@
-"""`experimental.remap`: takes pixels from positions given by two maps."""
+"""`experimental.remap`: takes pixels from the positions in two maps."""
 
 from __future__ import annotations
 

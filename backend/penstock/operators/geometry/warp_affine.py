@@ -126,7 +126,7 @@ class WarpAffine(WarpingOperator):
         return np.array([inverted(matrix) for matrix in matrices])
 
     def _given_matrices(self, samples: Samples, rank: int) -> np.ndarray | None:
-        """Return the matrices as given; None if they are on the GPU."""
+        """Return the matrices from the user; None if they are on the GPU."""
         if len(samples.workspace.inputs) > 1:
             return _matrices_of_input(samples, rank)
         if not samples.given("matrix"):

@@ -1,4 +1,4 @@
-"""The boxes of `slice`, given by its inputs anchor and shape, or by arguments for starts and ends."""
+"""The boxes of `slice`, from its inputs anchor and shape, or from arguments for starts and ends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check_box_arguments(operator: Operator) -> None:
 
 
 def check_box_inputs(operator: Operator, workspace: Workspace) -> None:
-    """Raise RuntimeError unless the box is given exactly once: by inputs or by arguments."""
+    """Raise RuntimeError unless the box is specified exactly once: by inputs or by arguments."""
     named = any(operator.given(name) for name in _STARTS + _ENDS)
     if len(workspace.inputs) == 2 and not named:
         raise RuntimeError(
@@ -109,7 +109,7 @@ def box_regions(samples: Samples, shapes: np.ndarray, layout: str) -> Regions:
 
 
 def argument_boxes(arguments: BoxArguments, shapes: np.ndarray, layout: str) -> Regions:
-    """Return the boxes given by arguments, as :func:`box_regions` does."""
+    """Return the boxes from arguments, as :func:`box_regions` does."""
     axes = _axes(arguments, layout, shapes.shape[1])
     return _between(*_edges_of_arguments(arguments, len(axes)), axes, shapes)
 

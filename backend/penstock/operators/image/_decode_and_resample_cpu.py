@@ -66,7 +66,7 @@ def columns_of(
 def decode_and_resample(
     files: Files, most_scans: int, resizings: np.ndarray, taken: np.ndarray, decoded: np.ndarray, bench: Bench
 ) -> None:
-    """Decode files that no other thread has taken, resize and store them, until none is left.
+    """Decode files that no other thread has taken, resize and store them, until there are none.
 
     Args:
         files, most_scans, taken, decoded, bench: as for ``decode_files`` of ``kernels/cpu/jpeg/files.py``; targets are those

@@ -55,7 +55,7 @@ class FloatResampling(Sampling):
 
 @dataclass(frozen=True)
 class ResampledValues(Stage):
-    """The resized planes of an image's values, of which only the current rows are computed.
+    """The resized planes of an image's values, computed row by row.
 
     Attributes:
         resampling, store: the stages that it combines.

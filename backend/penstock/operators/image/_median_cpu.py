@@ -122,7 +122,7 @@ def _median_of_ranks(ranks: np.ndarray, width: int, height: int, places: np.ndar
     Args:
         ranks: the rank of each element, all different.
         width, height: the width and height of the window; odd.
-        places: becomes the rank of each window's median.
+        places: an array to fill with the rank of each window's median.
     """
     rows, columns = ranks.shape
     reach_x, reach_y, middle = width // 2, height // 2, width * height // 2

@@ -268,7 +268,7 @@ def _look_up_pixels(
     out: np.ndarray,
     place: int,
 ) -> None:
-    """Return the values of a patch, pixel by pixel, by the channels' tables, which begin ``step`` apart."""
+    """Return the values of a patch, pixel by pixel, from the channels' tables, which begin ``step`` apart."""
     for _ in range(patch):
         for k in range(patch * channels):
             out[place + k] = values[k % channels * step + pixels[source + k]]

@@ -26,7 +26,7 @@ _FILTERS = {int(kind): kind for kind in DALIInterpType.__members__.values()}
 
 @dataclass(frozen=True)
 class Window:
-    """The part of a resized axis that is kept.
+    """The part of a resized axis that is retained.
 
     Attributes:
         start, stop: positions in the resized axis.
@@ -52,7 +52,7 @@ class ResamplePlan:
         axes: the plan of each spatial axis.
         filters: the filter of each spatial axis.
         antialias: whether filters widen when an axis shrinks.
-        windows: the part of each spatial axis that is kept.
+        windows: the part of each spatial axis that is retained.
     """
 
     axes: tuple[AxisPlan, ...]
@@ -75,7 +75,7 @@ class ResamplePlan:
         return passes(self.axes, self.filters, bool(self.antialias))
 
     def cropped(self, windows: Sequence[Window]) -> Self:
-        """Return the plan for the given window of each axis of this plan's output."""
+        """Return the plan for a window of each axis of this plan's output."""
         composed = tuple(outer.part(inner) for outer, inner in zip(self.windows, windows))
         return replace(self, windows=composed)
 

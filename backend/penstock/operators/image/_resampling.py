@@ -21,7 +21,7 @@ _MAX_EXTENT = 1 << 31
 
 
 def image_plans(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> ImagePlans | None:
-    """Return the plans for the kernel that computes its own tables; None if it doesn't support the batch."""
+    """Return the plans for the kernel that computes the tables itself; None if it doesn't support the batch."""
     (first, count), plans, batch = workspace.state, workspace.plans, workspace.inputs[0]
     whole = numpy_dtype(batch.dtype).kind in "iu"
     if count != 2 or not whole or workspace.failures or not len(batch) or plans.size_out.max() >= _MAX_EXTENT:

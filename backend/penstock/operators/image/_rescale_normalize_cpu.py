@@ -26,7 +26,7 @@ def look_up_pixels(image: np.ndarray, table: np.ndarray, target: np.ndarray) -> 
 
 @njit(inline="always", **OPTIONS)
 def _short(values: Vector) -> Vector:
-    """Return float32 with 8 bits of precision left: see ``SPLIT``."""
+    """Return float32 rounded to 8 bits of precision: see ``SPLIT``."""
     more = values * SPLIT
     return more - (more - values)
 
@@ -47,7 +47,7 @@ def compute_row(
     Args:
         pixels: a pointer to uint8, after which the row begins at ``start``.
         factors: a pointer to float32: of each channel, a, b and c of ``(value * a - b) / c``, and whether each step is rounded to bfloat16.
-        target: a pointer to float32, after which the channels' rows begin at ``place``, ``place + stride`` and so on.
+        target: a pointer to float32; the channels' rows begin at ``place``, ``place + stride`` and so on.
         past_cache: see :func:`is_written_past_cache`; the caller ends with :func:`fence`.
     """
     a, b, c, short = at(factors, 0), at(factors, 1), at(factors, 2), at(factors, 3)

@@ -100,7 +100,7 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         return [shapes], plans
 
     def plan_axes(self, samples: Samples, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the sizes and regions given by the arguments; see :func:`kernels.resize_shapes.plan_axes`."""
+        """Return the sizes and regions that the arguments describe; see :func:`kernels.resize_shapes.plan_axes`."""
         count = extents.shape[1]
         requested, mode = samples.derived(_SIZE_NAMES, ("size", count), lambda: self._requested(samples, count))
         region, relative = self._region(samples, count), self.args["roi_relative"]

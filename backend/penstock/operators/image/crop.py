@@ -30,7 +30,7 @@ from penstock.schema.example_data import Example, on_photo
 
 @register_operator
 class Crop(WindowOperator[str]):
-    """Crops a window of the given extents at a relative position."""
+    """Crops a window of fixed extents at a relative position."""
 
     schema = Schema(
         name="Crop",

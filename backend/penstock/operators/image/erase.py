@@ -49,7 +49,7 @@ class Erase(Operator[list[int], ErasePlan]):
     """Fills boxes of each sample with a value.
 
     A box spans ``anchor`` to ``anchor + shape``, both truncated to integers; parts outside the data are ignored.
-    Several boxes are given by concatenating their values.
+    Concatenate the values of several boxes.
 
     >>> images = fn.erase(images, anchor=[10.0, 20.0], shape=[30.0, 40.0], axis_names="HW")  # doctest: +SKIP
     """

@@ -122,8 +122,8 @@ class FusedImage(FusedOperator):
     """Decodes only the region of each image that the output depends on, and runs the chain on it while it is in the
     cache.
 
-    The operators' own kernels do the work, so results are equal bit for bit. Intermediate images are never materialized
-    as a whole.
+    The operators' kernels do the work, so results are equal bit for bit. Intermediate images are never materialized as
+    a whole.
     """
 
     schema = Schema(name="_fused__Image", devices=("cpu",), fuses=(), hidden=True)

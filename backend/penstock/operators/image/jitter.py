@@ -10,10 +10,10 @@ from penstock.schema.random_operator import RandomOperator
 
 @register_operator
 class Jitter(RandomOperator[None, int]):
-    """Takes each pixel from a uniformly random place up to ``nDegree / 2`` pixels away in x and in y.
+    """Takes each pixel from a uniformly random position up to ``nDegree / 2`` pixels away in x and in y.
 
-    Displacements are whole pixels, so both interpolations are the same. Numbers come from the operator's own random
-    streams and differ from DALI's, which are drawn on the GPU.
+    Displacements are whole pixels, so both interpolations are the same. Numbers come from the operator's random streams
+    and differ from DALI's, which are drawn on the GPU.
 
     >>> images = fn.jitter(images, nDegree=4)  # doctest: +SKIP
     """

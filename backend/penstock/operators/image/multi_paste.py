@@ -421,7 +421,7 @@ def _frames_of(owners: list[int], position: int, ids: np.ndarray) -> list[int]:
 
 
 def _rows(samples: Samples, name: str, counts: np.ndarray) -> np.ndarray | None:
-    """Return an argument's (y, x) for each region; None if it isn't given."""
+    """Return an argument's (y, x) for each region; None if it is absent."""
     if not samples.given(name):
         return None
     batch = samples.workspace.arguments.get(name)
@@ -434,7 +434,7 @@ def _rows(samples: Samples, name: str, counts: np.ndarray) -> np.ndarray | None:
 
 
 def _pairs(samples: Samples, name: str, counts: np.ndarray, relative_to: np.ndarray) -> np.ndarray:
-    """Return positions (y, x), absolute or as fractions of ``relative_to``; 0 if not given."""
+    """Return positions (y, x), absolute or as fractions of ``relative_to``; 0 if absent."""
     absolute, relative = _rows(samples, name, counts), _rows(samples, name + "_rel", counts)
     if absolute is not None:
         return absolute.astype(np.int64)
@@ -453,7 +453,7 @@ def _extents(samples: Samples, counts: np.ndarray, shapes: np.ndarray, anchors: 
 
 
 def _check_inside(where: str, anchors: np.ndarray, extents: np.ndarray, bounds: np.ndarray) -> None:
-    """Raise RuntimeError unless all regions are within their bounds, of which there may be more than two."""
+    """Raise RuntimeError unless all regions are within their bounds."""
     outside = (anchors < 0) | (extents < 0) | (anchors + extents > bounds[:, :2])
     for region in np.flatnonzero(outside.any(axis=1)).tolist():
         anchor, shape = (tuple(numbers[region].tolist()) for numbers in (anchors, extents))

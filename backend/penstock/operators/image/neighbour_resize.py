@@ -17,8 +17,9 @@ _SHIFT, _HALF = 22, 1 << 21
 class NeighbourResize(Operator[None, tuple[int, int]]):
     """Resizes images by the two nearest pixels along each axis, without widening filters.
 
-    Of images of float, the outermost pixels keep their places, to the bit as with PyTorch's `interpolate` with `mode="bilinear"`
-    and `align_corners=True`. Of images of uint8, edges keep theirs, and weights are of 2048 parts, as SLANeXt's processor has them.
+    For float images, corners are aligned, to the bit as with PyTorch's `interpolate` with `mode="bilinear"` and
+    `align_corners=True`. For uint8 images, edges are aligned, and weights are multiples of 1/2048, as in SLANeXt's
+    processor.
 
     >>> images = fn.neighbour_resize(images, size=[712, 488])
     """

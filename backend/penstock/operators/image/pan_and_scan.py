@@ -14,8 +14,8 @@ from penstock.schema.example_data import Example
 class PanAndScan(Operator):
     """Finds the parts of an image that Gemma 3 sees in addition to the whole, from the image's shape alone.
 
-    Returns boxes, INT32 of shape (boxes, 4): left, top, right, bottom, as :func:`crop_boxes` takes them. The first is the
-    whole image; if that is elongated, others follow, which divide its longer side.
+    Returns boxes, INT32 of shape (boxes, 4): left, top, right, bottom, as :func:`crop_boxes` takes them. The first is
+    the whole image; for an elongated image, others follow, which divide its longer side.
 
     >>> pictures, counts = fn.crop_boxes(images, fn.pan_and_scan(images))
     """

@@ -1,4 +1,4 @@
-"""`rescale_normalize`: the last step of models' own preprocessors, with the arithmetic of the library that they use."""
+"""`rescale_normalize`: the last step of many models' preprocessors, with the arithmetic of the library that they use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LAYOUTS = {"CHW": PLANES, "HWC": (0, 1, 2)}
 class RescaleNormalize(ChainOperator):
     """Computes ``(x / divisor - mean) / std`` of images of uint8, to the bit as torchvision or numpy do, and transposes them.
 
-    This is what the image processors of `transformers` do last. `crop_mirror_normalize` does it with other roundings.
+    The image processors of `transformers` do this last. `crop_mirror_normalize` does it with other roundings.
 
     >>> tensors = fn.rescale_normalize(images, mean=[0.5] * 3, std=[0.5] * 3)  # doctest: +SKIP
     """

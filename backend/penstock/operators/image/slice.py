@@ -30,8 +30,8 @@ from penstock.schema.example_data import Example, fixed_arrays, on_photo, pictur
 class Slice(WindowOperator[None]):
     """Takes a box of each sample.
 
-    The box is given by the inputs anchor and shape (in the order of ``axes`` or ``axis_names``; x before y by default),
-    or by one of ``start`` and ``rel_start`` with one of ``end``, ``rel_end``, ``shape`` and ``rel_shape``. Start and
+    The box comes from the inputs anchor and shape (in the order of ``axes`` or ``axis_names``; x before y by default),
+    or from one of ``start`` and ``rel_start`` with one of ``end``, ``rel_end``, ``shape`` and ``rel_shape``. Start and
     end are rounded half away from zero.
     """
 

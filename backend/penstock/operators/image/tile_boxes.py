@@ -16,8 +16,8 @@ class TileBoxes(Operator):
     """Finds the tiles of an image, row by row, from the image's shape alone; unlike :func:`cut_tiles`, tiles of another size
     for each image.
 
-    Returns boxes, INT32 of shape (boxes, 4): left, top, right, bottom, as :func:`crop_boxes` takes them. Where the image is not
-    of whole tiles, the last ones end with it, or, with `spread`, tiles overlap.
+    Returns boxes, INT32 of shape (boxes, 4): left, top, right, bottom, as :func:`crop_boxes` takes them. Where the
+    image is not a whole number of tiles, the last ones end at its edge or, with `spread`, tiles overlap.
 
     >>> tiles, counts = fn.crop_boxes(images, fn.tile_boxes(images, tile=extents))
     """

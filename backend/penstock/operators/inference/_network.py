@@ -31,7 +31,7 @@ ARGUMENTS = (
 
 
 def count_outputs(arguments: dict[str, Any]) -> int:
-    """Return the number of outputs, given the arguments."""
+    """Return the number of outputs for these arguments."""
     return len(arguments.get("output_names") or [None])
 
 

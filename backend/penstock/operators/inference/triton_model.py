@@ -29,9 +29,10 @@ class TritonModel(NetworkOperator):
     as for any request. Types are checked with each batch. Strings are UINT8: the bytes of one where the model's dims are [1], otherwise a
     row for each, padded with zeros. A sample that fails in the other model fails alone.
 
-    The other model may be loaded later: it has to be ready when a request comes. A model cannot call itself, and models must not call
-    each other in a circle, as each would wait for the other. Saved pipelines call only models that the server grants
-    (`penstock serve --allow-model`). It takes a server whose models Triton hosts in its own process, as `penstock serve` does by default.
+    The other model may be loaded later: it must be ready when a request arrives. A model cannot call itself, and models
+    must not call each other in a circle, as each would wait for the other. Saved pipelines call only models that the
+    server allows (`penstock serve --allow-model`). It requires a server whose models run in Triton's process, the
+    default of `penstock serve`.
 
     >>> boxes = fn.triton_model(images, model="detector")
     """

@@ -103,7 +103,7 @@ def _view(shape: tuple[int, ...], kept: Sequence[tuple[int, ...]]) -> tuple[int,
 def _launch(
     jobs: Sequence[tuple[Located, Located, Located, Located]], views: Sequence[tuple[int, int]], n: Normalization
 ) -> None:
-    """Normalize samples, given as source, mean, deviation and target."""
+    """Normalize samples, from source, mean, deviation and target."""
     entries = [
         _Normalized(
             source.address,
@@ -125,7 +125,7 @@ def _launch(
 
 
 def _computed(sources: Sequence[Located], n: Normalization, means: Sequence[Located] | None = None) -> list[Located]:
-    """Return the mean of each sample or, given means, the deviation from them, with extent 1 along the axes."""
+    """Return the mean of each sample or, with means, the deviation from them, with extent 1 along the axes."""
     shapes = [tuple(1 if axis in n.axes else extent for axis, extent in enumerate(s.shape)) for s in sources]
     counts = [math.prod(source.shape[axis] for axis in n.axes) for source in sources]
     squares = means is not None

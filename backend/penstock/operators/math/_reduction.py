@@ -226,7 +226,7 @@ class TypedReduction(Reduction):
 
 
 class Deviation(Reduction):
-    """Base class of reductions of the squared distances from a given mean."""
+    """Base class of reductions of the squared distances from a mean that is an input."""
 
     squares = True
     divides = True
@@ -275,7 +275,7 @@ def widest(dtype: DALIDataType) -> DALIDataType:
 def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype, square: bool) -> np.ndarray:
     """Return the mean of the elements or of their squares, in float32 where the result is not an integer.
 
-    Integer results are summed in their own type, wrapping, and the quotient is truncated.
+    Integer results are summed in the result's type, wrapping, and the quotient is truncated.
     """
     count = reduced_count(data.shape, axes)
     if kind.kind == "f":

@@ -1,4 +1,4 @@
-"""`normalize`: subtracts the mean and divides by the standard deviation, given or computed."""
+"""`normalize`: subtracts the mean and divides by the standard deviation, each passed or computed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BLOCK = 1 << 16
 class Normalize(ArrayOperator[tuple[int, ...]]):
     """``(input - mean) / sqrt(variance + epsilon) * scale + shift``, with mean and variance over some dimensions.
 
-    Where the variance is 0, the result is ``shift``. Given a mean of the sample's shape and no deviation, each element
+    Where the variance is 0, the result is ``shift``. With a mean of the sample's shape and no deviation, each element
     is divided by its distance from the first mean.
     """
 
@@ -104,7 +104,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
 
     @staticmethod
     def _implied_axes(workspace: Workspace[tuple[int, ...]]) -> list[int]:
-        """Return the dimensions in which a mean or deviation given as data has extent 1; all without one."""
+        """Return the dimensions in which a mean or deviation that is data has extent 1; all without one."""
         batch = workspace.inputs[0]
         statistic = next(
             (workspace.arguments[name] for name in ("mean", "stddev") if name in workspace.arguments), None
@@ -172,7 +172,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
         )
 
     def _given(self, name: str, sample: Sample[tuple[int, ...]]) -> Any:
-        """Return the given mean or deviation as float32; None if there is none."""
+        """Return the mean or deviation from the user as float32; None if there is none."""
         if not sample.given(name):
             return None
         axes = sample.workspace.state
@@ -192,7 +192,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
         return value.astype(np.float32)
 
     def _is_number(self, name: str, sample: Sample[tuple[int, ...]]) -> bool:
-        """Return whether one number was given for all samples."""
+        """Return whether the user passed one number for all samples."""
         return sample.given(name) and sample.tensor_argument(name) is None
 
     def _check_together(self, workspace: Workspace[tuple[int, ...]]) -> None:

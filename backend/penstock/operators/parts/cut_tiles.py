@@ -18,7 +18,7 @@ _EDGES = ("pad", "shift", "drop")
 class CutTiles(Operator):
     """Cuts images into tiles of one size, row by row: each tile is a sample, of a batch that holds those of all images.
 
-    Returns the tiles, where each begins in its image (INT32: top, left), and for each image how many it has.
+    Returns the tiles, the position of each in its image (INT32: top, left), and each image's number of tiles.
 
     >>> tiles, corners, counts = fn.cut_tiles(images, tile=[512, 512], stride=[384, 384], edge="shift")
     """

@@ -40,7 +40,7 @@ def _fill_logarithms(scores: np.ndarray, first: int, classes: int, are_probabili
 
 @inner
 def _sum_of(a: float, b: float) -> float:
-    """Return the logarithm of the sum of two numbers, given by their logarithms."""
+    """Return the logarithm of the sum of two numbers whose logarithms are the arguments."""
     if a < b:
         a, b = b, a
     return a if b == -math.inf else a + math.log1p(math.exp(b - a))

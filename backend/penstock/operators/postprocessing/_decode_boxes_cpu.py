@@ -24,7 +24,7 @@ def _store_edges(
 def _store(
     centre_x: float, centre_y: float, wide: float, high: float, geometry: np.ndarray, boxes: np.ndarray, row: int
 ) -> None:
-    """Write a box, given by its centre and extents, as corners in the coordinates of the original image."""
+    """Write a box from its centre and extents, as corners in the coordinates of the original image."""
     half = np.float32(0.5)
     left, top = centre_x - wide * half, centre_y - high * half
     _store_edges(left, top, centre_x + wide * half, centre_y + high * half, geometry, boxes, row)
@@ -37,8 +37,8 @@ def decode_centres(predicted: np.ndarray, firsts: np.ndarray, geometry: np.ndarr
     Args:
         predicted: the predictions of all samples, float32 of shape (n, 4).
         firsts: start of each sample's rows, followed by n.
-        geometry: float32, a row for each sample: what is subtracted from x and y, what they are multiplied by, and then their least
-            and greatest values.
+        geometry: float32, a row for each sample: the offset to subtract from x and y, the factor to multiply them by,
+            and then their least and greatest values.
         boxes: float32 of shape (n, 4): left, top, right, bottom; output.
     """
     for sample in range(len(geometry)):

@@ -117,7 +117,7 @@ def suppress(
         class_wise: boxes of different classes do not suppress one another.
         with_sizes: a box is a corner and its extents, rather than two corners.
         begin, end: the samples to look at.
-        kept: int64, one for each candidate; output: where each sample's kept scores are among its scores, from
+        kept: int64, one for each candidate; output: the indices of each sample's remaining scores, from
             ``candidate_firsts`` on.
         counts: output: the number retained of each sample.
         faults: output: the first box of each sample with a sufficient score and a coordinate that is no finite number; -1 if there is

@@ -99,7 +99,7 @@ def check_type(workspace: Workspace, number: int, name: str, dtype: DALIDataType
 
 
 def elements_of(samples: Samples, number: int, dtype: type[np.generic]) -> np.ndarray:
-    """Return the elements of these samples of an input, concatenated, in the given type."""
+    """Return the elements of these samples of an input, concatenated, in this type."""
     batch: TensorList = samples.workspace.inputs[number]
     if samples.are_all:
         elements = batch.contiguous_elements()
@@ -109,7 +109,7 @@ def elements_of(samples: Samples, number: int, dtype: type[np.generic]) -> np.nd
 
 
 def firsts_of(counts: np.ndarray) -> np.ndarray:
-    """Return where each sample's part begins, followed by the end of the last."""
+    """Return the offset of each sample's part, followed by the end of the last."""
     firsts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=firsts[1:])
     return firsts

@@ -34,13 +34,15 @@ def _scores(layout: str = "") -> ExampleSamples:
 class CtcDecode(RowsOperator):
     """Decodes the scores of a recognizer of text or speech that was trained with CTC (connectionist temporal classification).
 
-    Without a `beam_width`, the best class of each step is taken, and repetitions and blanks are dropped. With one, that many
-    beginnings of the text are kept from step to step, each with the probability of all paths that give it (prefix beam search).
-    Returns, with a `vocabulary`, the text (UINT8, a string in UTF-8), and in any case the classes (INT32), the probability of
-    each where it begins (FLOAT), and the logarithm of the probability of the path or, with `beam_width`, of the text (FLOAT, of
-    shape (1,)). A sample fails if a score is NaN or +inf, or negative where scores are probabilities.
+    Without a `beam_width`, the best class of each step is taken, and repetitions and blanks are dropped. With one, that
+    many prefixes of the text are retained from step to step, each with the probability of all paths that produce it
+    (prefix beam search). Returns, with a `vocabulary`, the text (UINT8, a string in UTF-8), and in any case the classes
+    (INT32), the probability of each where it begins (FLOAT), and the logarithm of the probability of the path or, with
+    `beam_width`, of the text (FLOAT, of shape (1,)). A sample fails if a score is NaN or +inf, or negative where scores
+    are probabilities.
 
-    Of a network that returns only the best class of each step, these take the scores' place, and their probabilities may follow.
+    For a network that returns only the best class of each step, pass these instead of scores; their probabilities may
+    follow.
 
     >>> text, tokens, confidences, _ = fn.ctc_decode(logits, vocabulary=["", *"abcdefghijklmnopqrstuvwxyz "])
     >>> text, tokens, confidences, _ = fn.ctc_decode(best_classes, their_probabilities, vocabulary=characters)

@@ -18,7 +18,7 @@ _ANCHORS = [0.0, 0.0, 0.5, 0.5, 0.2, 0.1, 0.9, 0.8, 0.5, 0.5, 1.0, 1.0]
 
 @register_operator
 class DecodeBoxes(RowsOperator):
-    """Turns what a detector predicts of boxes into left, top, right, bottom, in the coordinates of the original image.
+    """Converts a detector's predictions of boxes to left, top, right, bottom, in the coordinates of the original image.
 
     The argument `form` says what it predicts:
 
@@ -214,7 +214,9 @@ class DecodeBoxes(RowsOperator):
         return cells
 
     def _anchors_of(self, samples: Samples[None, Tables, Rows], counts: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return anchors, and 1 if each sample has its own, 0 if all share them; raise ValueError unless there is one for each box."""
+        """Return anchors, and 1 if they differ by sample, 0 if all share them; raise ValueError unless there is one for
+        each box.
+        """
         if self._anchors is not None:
             if (counts != len(self._anchors)).any():
                 raise ValueError(f"There are {len(self._anchors)} anchors, and {counts[0]} boxes")

@@ -29,7 +29,7 @@ def masks(layout: str = "") -> ExampleSamples:
 
 
 def _large_mask(layout: str = "") -> ExampleSamples:
-    """Return a mask as large as the photographs of the reference."""
+    """Return a mask as large as the photographs in the documentation."""
     return ExampleSamples(lambda index: masks().make(0).repeat(4, axis=0).repeat(6, axis=1)[:160, :240].copy(), "HW")
 
 

@@ -69,12 +69,12 @@ def _labels(layout: str = "") -> ExampleSamples:
 class NMS(RowsOperator):
     """Keeps the boxes that overlap no better one of their class, the best first; non-maximum suppression.
 
-    Boxes are taken in the order of their scores, of equal ones the first; each suppresses those after it of which the
-    intersection over union with it is above a threshold. Returns of those that are left: boxes (FLOAT, as they were given),
-    scores (FLOAT), labels (INT32: the class of the score, or the given one, or 0) and indices (INT32, among the sample's boxes); and
-    with `names` those of the labels, strings, as rows of UINT8 that are padded with zeros.
-    Arithmetic is in single precision, as torchvision's. A sample in which a score is NaN, or a box with a sufficient score
-    is not finite, fails.
+    Boxes are taken in the order of their scores, of equal ones the first; each suppresses later ones whose intersection
+    over union with it is above a threshold. Returns the remaining boxes (FLOAT, unchanged), their scores (FLOAT),
+    labels (INT32: the class of the score, or the input label, or 0) and indices (INT32, among the sample's boxes); and
+    with `names` the names of the labels, strings, as rows of UINT8 that are padded with zeros. Arithmetic is in single
+    precision, as torchvision's. A sample in which a score is NaN, or a box with a sufficient score is not finite,
+    fails.
 
     >>> boxes, scores, labels, _ = fn.nms(boxes, scores, score_threshold=0.05, max_boxes=100)
     """

@@ -171,9 +171,9 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         Args:
             workspace: the batch's workspace.
             indices: the indices of the samples.
-            tables: their boxes, as given.
-            crops, sizes: the extents of windows and images in x, y, z order, int64 with a row for each sample, or one for
-                all; without columns if they are not given.
+            tables: their boxes, unchanged.
+            crops, sizes: the extents of windows and images in x, y, z order, int64 with a row for each sample, or one
+                for all; without columns if they are absent.
         """
         from penstock.operators.random._box_search import search_all
 

@@ -20,14 +20,14 @@ class Rules(NamedTuple):
     """The conditions for a window.
 
     Attributes:
-        thresholds: overlaps, one of which is drawn in each round; float32.
+        thresholds: overlaps; each round draws one of them; float32.
         whole: whether the whole image is one more outcome of that draw.
         attempts: windows drawn for one threshold.
         most: limit of windows drawn in all; -1: none.
         first: whether the first suitable window of a round is used, or the last.
         union: whether overlap is intersection over union, or over the box.
         every: whether every box must overlap enough, or one.
-        prune: least fraction of a box that is kept; negative to go by centres.
+        prune: the least fraction of a box inside the window with which it is retained; negative to go by centres.
         scaling: least and largest extent, in fractions of the image; float32.
     """
 
@@ -68,13 +68,13 @@ def search_all(
         rules: the conditions for a window.
         ratios: ranges of the aspect ratios of all pairs of axes, float32 of shape (pairs, 2).
         crops: the windows' extents in pixels, a row for each sample or one for all; without columns to draw them.
-        sizes: the images' extents in pixels, likewise; may be without columns if ``crops`` is.
+        sizes: the images' extents in pixels, as ``crops``; may be without columns if ``crops`` is.
         key, streams, start: the random streams.
         windows: float32 of shape (samples, 2 * ndim), zeros; output: starts, then ends, in fractions of the image.
         inside: like the boxes; output: the remaining boxes, clipped to their window, in fractions of it.
         indices: int32 of n; output: indices of the remaining boxes among those of their sample.
         counts: output: the number retained of each sample.
-        tries: output: 0 if a window meets the conditions; else the number of windows drawn, of which the best is used.
+        tries: output: 0 if a window meets the conditions; else the number of windows drawn; the best of them is used.
         best: output: that window's overlap.
     """
     found = 0

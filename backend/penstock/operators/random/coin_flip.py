@@ -1,4 +1,4 @@
-"""`random.coin_flip`: ones with a given probability."""
+"""`random.coin_flip`: ones with a fixed probability."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.schema.random_operator import Streams
 
 @register_operator
 class CoinFlip(Draw):
-    """1 with the given probability, else 0.
+    """1 with probability ``probability``, else 0.
 
     >>> flipped = fn.flip(images, horizontal=fn.random.coin_flip(probability=0.5))
     """

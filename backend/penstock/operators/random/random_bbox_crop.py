@@ -28,9 +28,9 @@ from penstock.schema.operator import Shape
 class RandomBBoxCrop(BoxCroppingOperator):
     """Draws windows until one overlaps the boxes enough; returns the window and its boxes.
 
-    Each round draws one of the thresholds (or, with ``allow_no_crop``, the whole image), then ``num_attempts`` windows,
-    of which the last with enough overlap is used. Boxes centred outside the window are dropped, the others clipped. The
-    method is SSD's (Liu et al., 2016).
+    Each round draws one of the thresholds (or, with ``allow_no_crop``, the whole image), then ``num_attempts`` windows;
+    the last with enough overlap is used. Boxes centred outside the window are dropped, the others clipped. The method
+    is SSD's (Liu et al., 2016).
 
     >>> anchor, shape, boxes, labels = fn.random_bbox_crop(boxes, labels, scaling=[0.3, 1.0], aspect_ratio=[0.5, 2.0])
     >>> images = fn.slice(images, anchor, shape)

@@ -50,8 +50,8 @@ class StartRanges(PlanColumns[StartRange]):
 
 @register_operator
 class ROIRandomCrop(RandomOperator[None, StartRange, StartRanges]):
-    """The start of a window of given extents. Along each axis it lies in the region of interest if it is smaller than
-    that, and contains it if it is larger; it never leaves the input, if that is given.
+    """The start of a window of fixed extents. Along each axis it lies in the region of interest if it is smaller than
+    that, and contains it if it is larger; it never leaves the input, if the input's shape is known.
 
     >>> start = fn.roi_random_crop(volumes, roi_start=start, roi_end=end, crop_shape=[64, 64, 64, 1])
     """

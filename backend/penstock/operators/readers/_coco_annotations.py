@@ -122,7 +122,7 @@ class CocoSettings:
     """The annotations to use, and their form.
 
     Attributes:
-        corners: boxes are left, top, right, bottom; else left, top, width, height.
+        corners: whether boxes are left, top, right, bottom; else left, top, width, height.
         relative: coordinates are fractions of the image's width and height.
         min_size: objects with narrower or lower boxes are skipped.
         crowds: include objects that stand for crowds.

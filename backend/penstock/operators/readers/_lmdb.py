@@ -50,7 +50,7 @@ class LmdbReader(Reader):
 
     @contextmanager
     def values(self, indices: np.ndarray) -> Iterator[list[np.ndarray]]:
-        """Return the records of a batch in the database's own memory, which may be read inside the context: uint8."""
+        """Return the records of a batch in the database's memory, which may be read inside the context: uint8."""
         found: list[np.ndarray] = []
         items = self.items
         with ExitStack() as stack:

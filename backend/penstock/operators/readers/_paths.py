@@ -1,4 +1,4 @@
-"""Readers of single files without labels, given as paths, a file list, or a folder."""
+"""Readers of single files without labels, from paths, a file list, or a folder."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class Reader(Operator):
         return self.read(item)
 
     def read_batch(self, indices: np.ndarray, workspace: Workspace) -> Sequence[TensorListCPU] | None:
-        """Return a whole batch of items at once, given as int64 indices: its outputs.
+        """Return the outputs of a whole batch of items, whose indices are int64.
 
         None, if the reader can't, or if anything about the batch is unusual: it is then read sample by sample, which
         also finds the sample at fault.
@@ -295,6 +295,6 @@ def sample_batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: l
 
 
 def _disagreement(what: str, *samples: tuple[str, str]) -> ValueError:
-    """Return the error for two samples, given with their sources, that differ in a property that a batch must share."""
+    """Return the error for two samples, with their sources, that differ in a property that a batch must share."""
     found = " and ".join(f"{value} ('{source}')" if source else value for source, value in samples)
     return ValueError(f"Inconsistent data: all samples in the batch must have the same {what}, got {found}")

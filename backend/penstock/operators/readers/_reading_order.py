@@ -267,7 +267,7 @@ class ReadingOrder:
         return {**asdict(start), "given": given}
 
     def _next_start(self) -> _ShardStart:
-        """Return the start of the next shard after the given one ends here."""
+        """Return the start of the next shard, after this one ends here."""
         epoch = self._start.epoch + self.settings.keeps_shard
         return _ShardStart(self._start.number + 1, epoch, self._generator.state)
 

@@ -1,7 +1,7 @@
 """Kernels that locate the contents of a batch's records in place.
 
-They know the records that writers of these formats make. Any other, damaged ones among them, they leave to the decoders
-in Python, which tell what is wrong.
+They know the records that writers of these formats make. They leave any others, among them damaged ones, to the
+decoders in Python, which say what is wrong.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, i
 
     Args:
         value: the message, uint8.
-        block: receives the data from ``place`` on: uint8.
+        block: the memory for the data, from ``place`` on: uint8.
         place: the offset in the block, which has room for the message from there on.
 
     Returns:

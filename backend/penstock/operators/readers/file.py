@@ -50,7 +50,7 @@ class _Item(NamedTuple):
 class _Items(Sequence[_Item]):
     """The files of a data set.
 
-    No list of tuples, a million of which Python's garbage collector would look through again and again.
+    An array, not a list of tuples: Python's garbage collector would traverse a million of them again and again.
     """
 
     def __init__(self, paths: list[str], labels: Sequence[int]) -> None:
@@ -74,8 +74,8 @@ class _Items(Sequence[_Item]):
 class File(Reader):
     """Returns each file's bytes, and its label as a vector of one number.
 
-    The files are given by ``files`` (with ``labels``); by ``file_list``, a text file with a path and a label in each
-    line; or by ``file_root``, whose folders are the classes, numbered from 0 by name.
+    Select the files by ``files`` (with ``labels``); by ``file_list``, a text file with a path and a label in each line;
+    or by ``file_root``, whose folders are the classes, numbered from 0 by name.
 
     >>> encoded, labels = fn.readers.file(file_root="photos", random_shuffle=True)  # doctest: +SKIP
     """

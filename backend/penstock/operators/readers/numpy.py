@@ -39,7 +39,7 @@ _ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
 class Numpy(PathReader):
     """Reads arrays, or regions of them; all arrays of a batch must have the same type and rank.
 
-    The files are given by ``files``, by ``file_list`` (a text file with a path in each line), or by ``file_root``, with
+    Select the files by ``files``, by ``file_list`` (a text file with a path in each line), or by ``file_root``, with
     all its subfolders.
 
     >>> arrays = fn.readers.numpy(file_root="arrays", roi_start=[0, 0], roi_shape=[64, 64])  # doctest: +SKIP
@@ -91,7 +91,7 @@ class Numpy(PathReader):
         super().setup()
 
     def _has(self, name: str) -> bool:
-        """Return whether part of the region is given; an empty list is not."""
+        """Return whether an argument of the region is set; an empty list is not."""
         return self.given(name) and self.args.get(name) != []
 
     def output_specs(self) -> list[OutputSpec]:

@@ -186,7 +186,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
     def _drawn(
         self, sample: Sample[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]]
     ) -> tuple[int, np.ndarray]:
-        """Return the class and the box."""
+        """Draw a class and a box of it."""
         labels, draws = sample.inputs[0], philox(self.stream(sample))
         (background, classes, weights), threshold = sample.plan
         whole = background, np.array([0] * labels.ndim + list(labels.shape))

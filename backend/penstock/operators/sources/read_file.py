@@ -1,4 +1,4 @@
-"""`io.file.read`: the contents of files, given their paths as data."""
+"""`io.file.read`: the contents of files whose paths are data."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
             return self._peeked
 
     def peek_async(self) -> Future[dict[str, jax.Array]]:
-        """Return a future of :meth:`peek`, which runs on its own thread."""
+        """Return a future of :meth:`peek`, which runs on a separate thread."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(max_workers=1)
         return self._pool.submit(self.peek)

@@ -144,7 +144,7 @@ def data_iterator(
         pmap_compatible: see :class:`DALIGenericIterator`.
 
     Raises:
-        ValueError: both ``sharding`` and ``devices`` are given.
+        ValueError: both ``sharding`` and ``devices`` are set.
 
     >>> @data_iterator(output_map=["images"], reader_name="files", auto_reset=True)  # doctest: +SKIP
     ... def training(root):

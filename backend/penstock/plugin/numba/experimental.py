@@ -1,4 +1,4 @@
-"""The original location of :class:`NumbaFunction`."""
+"""DALI's first location of :class:`NumbaFunction`."""
 
 from penstock.python_function import NumbaFunction
 

@@ -43,8 +43,8 @@ class _TorchIterator(NamedOutputsIterator):
 class DALIGenericIterator(_TorchIterator):
     """Returns batches as a list with one ``{name: torch.Tensor}`` for each pipeline.
 
-    A tensor's first dimension is the batch. Tensors share the pipeline's memory, and stay valid as long as they are
-    kept. Samples of one output must have equal shapes.
+    A tensor's first dimension is the batch. Tensors share the pipeline's memory, and stay valid as long as the program
+    refers to them. Samples of one output must have equal shapes.
 
     Args: those of :class:`~penstock.plugin.named_outputs.NamedOutputsIterator`.
 

@@ -26,12 +26,13 @@ to_torch_type: dict[DALIDataType, torch.dtype] = {
 class Lender:
     """Lends memory of pipelines to PyTorch, and takes it back once PyTorch's work on it is done.
 
-    PyTorch queues work, and may let go of a batch long before it reads it. The pipeline's stream could wait for that work before it
-    uses the memory again; but then the next batches would not be prepared while PyTorch computes, and PyTorch would have to wait
-    for them. So the memory is kept until the work is done, and the stream waits only if too much is kept.
+    PyTorch queues work, and may release a batch long before it reads it. The pipeline's stream could wait for that work
+    before it uses the memory again; but then the next batches would not be prepared while PyTorch computes, and PyTorch
+    would have to wait for them. So the memory is retained until the work is done, and the stream waits only if too much
+    is retained.
 
     Attributes:
-        bytes: the bytes that are kept.
+        bytes: the number of retained bytes.
     """
 
     def __init__(self) -> None:

@@ -100,13 +100,13 @@ class DALIDatasetWithInputs(tf.data.Dataset):  # type: ignore[misc, unused-ignor
         pipeline: the pipeline; its outputs are the elements, as a tuple of tensors (batch, ...). Samples of one output
             must have equal shapes within a batch.
         output_dtypes: the types of the outputs, a tuple; or one, if there is one output.
-        output_shapes: their shapes, including the batch, in which None stands for any number, or for any shape; None: any. If a
-            shape has fewer dimensions, an output's dimensions of 1 are dropped, as is the batch if ``batch_size`` is 1.
+        output_shapes: their shapes, including the batch; None stands for any number, or for any shape. If a shape has
+            fewer dimensions, an output's dimensions of 1 are dropped, as is the batch if ``batch_size`` is 1.
         fail_on_device_mismatch: without effect: outputs are always on the host.
         input_datasets: data sets of samples, or :class:`Input`, by the names of the external sources that they feed.
         batch_size, num_threads, device_id, prefetch_queue_depth: the copies' settings. Where there is no GPU, `device_id` is
             None.
-        exec_separated, cpu_prefetch_queue_depth, gpu_prefetch_queue_depth: separate depths, of which the greater counts.
+        exec_separated, cpu_prefetch_queue_depth, gpu_prefetch_queue_depth: separate depths; the greater one counts.
         exec_dynamic: without effect.
         dtypes, shapes: deprecated names of `output_dtypes` and `output_shapes`.
 
@@ -189,7 +189,7 @@ class DALIDataset(DALIDatasetWithInputs):
 
 
 class Copies:
-    """Copies of a pipeline, each of which starts from the beginning.
+    """Copies of a pipeline, each starting from the beginning.
 
     Args:
         pipeline: the pipeline to copy.

@@ -50,7 +50,7 @@ def DALIIteratorWrapper(
         exec_dynamic, ignored: without effect.
 
     Raises:
-        ValueError: neither shapes nor a batch size are given, or no pipeline.
+        ValueError: there are neither shapes nor a batch size, or no pipeline.
     """
     if not len(shapes) and batch_size == -1:
         raise ValueError(
@@ -100,7 +100,7 @@ class _Wanted:
 
 
 def _coordinates(batch: TensorList) -> list[np.ndarray]:
-    """Return the places of all values, the values, and the smallest shape that holds them."""
+    """Return the positions of all values, the values, and the smallest shape that holds them."""
     samples = batch.as_cpu().samples
     where = [
         np.insert(np.indices(sample.shape, np.int64).reshape(sample.ndim, -1).T, 0, number, axis=1)

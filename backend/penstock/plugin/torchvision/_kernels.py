@@ -159,11 +159,11 @@ def _plain(value: Tensor) -> Tensor:
 
 
 def register_kernel(functional: Function | str, tv_tensor_cls: type) -> Callable[[Function], Function]:
-    """Return a decorator that lets a function do what ``functional`` does, for a class of your own.
+    """Return a decorator that registers a function as ``functional``'s kernel for a user-defined class.
 
     Args:
         functional: a function of this module, or its name.
-        tv_tensor_cls: derived from `tv_tensors.TVTensor`, and not one of its own classes.
+        tv_tensor_cls: a class derived from `tv_tensors.TVTensor`, and not one in `tv_tensors`.
 
     Raises:
         ValueError: it is no such function or class, or the class has a kernel already.

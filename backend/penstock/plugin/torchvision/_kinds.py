@@ -186,7 +186,7 @@ class Boxes:
         kind, format: the format, and its name: `XYXY`, `XYWH`, `CXCYWH`, or of rotated ones `XYWHR`,
             `CXCYWHR` or `XYXYXYXY`.
         canvas: height and width of the image.
-        clamping: `soft` or `hard`: how they are kept inside; None: they are not.
+        clamping: how boxes are clamped to the canvas, `soft` or `hard`; None: they are not.
     """
 
     def __init__(self, boxes: Leaf) -> None:
@@ -247,7 +247,7 @@ def released(value: Leaf) -> Leaf:
 
 
 def leaves_of(sample: Nested) -> tuple[list[Leaf], Callable[[list[Leaf]], Nested]]:
-    """Return all values of a sample of nested containers, and a function that puts others in their place."""
+    """Return all values of a sample of nested containers, and a function that replaces them."""
     leaves: list[Leaf] = []
     rebuild = _walk(sample, leaves)
 

@@ -144,7 +144,7 @@ def _scaled_boxes(boxes: Tensor, info: Boxes, canvas: Canvas, size: Size | None,
 
 
 def _as_given(corners: Tensor, info: Boxes, boxes: Tensor) -> Tensor:
-    """Return rotated boxes of four corners in the format of the given ones."""
+    """Return rotated boxes of four corners in the format of the input boxes."""
     return converted(corners, "XYXYXYXY", info.format).to(boxes.dtype).reshape(boxes.shape)
 
 

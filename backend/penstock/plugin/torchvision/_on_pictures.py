@@ -1,4 +1,4 @@
-"""The functions, for PIL's images of other modes than L, LA, RGB and RGBA: Pillow's own functions."""
+"""The functions for PIL images of modes other than L, LA, RGB and RGBA: Pillow's functions."""
 
 from __future__ import annotations
 

@@ -183,10 +183,11 @@ def _perspective(
 def perspective_terms(
     startpoints: Corners | None, endpoints: Corners | None, coefficients: Sequence[float] | None
 ) -> list[float]:
-    """Return the eight coefficients of a perspective: those given, or those that map ``endpoints`` to ``startpoints``.
+    """Return the eight coefficients of a perspective: `coefficients`, or those that map ``startpoints`` to
+    ``endpoints`` backwards.
 
     Raises:
-        ValueError: both are given, or neither, or their number is wrong.
+        ValueError: both are set, or neither, or their number is wrong.
     """
     if (coefficients is None) == (startpoints is None or endpoints is None):
         raise ValueError("Either `coefficients` are given, or `startpoints` and `endpoints`")
@@ -257,7 +258,7 @@ def _compressed(image: Pixels, quality: int) -> Pixels:
 
 
 def tensor_of(image: Pixels) -> Tensor:
-    """Return a tensor (C, H, W) of uint8 of its own memory."""
+    """Return a tensor (C, H, W) of uint8 with separate memory."""
     array = image.array
     # A resized image's memory is not shared.
     shared = image.plan is None

@@ -38,9 +38,9 @@ class Pixels:
     """An image of uint8; not to be written to.
 
     Args:
-        source: (H, W, C), or what is resized to it; None: what ``original`` holds.
+        source: (H, W, C), or the image to be resized to it; None: the image in ``original``.
         plan: how it is resized, if it is.
-        original: the image of PIL, if this is one as it was given.
+        original: the unchanged PIL image, if this is one.
         as_array: whether it came as an array, and not as a PIL image.
         flat: whether it came as an array of two dimensions.
     """
@@ -95,7 +95,7 @@ class Pixels:
         return Pixels(source, plan, None, self.as_array, self._flat and source.shape[2] == 1)
 
     def in_same_form(self, array: np.ndarray) -> Pixels:
-        """Return another image, returned in the form in which this one was given."""
+        """Return another image in the form of this one."""
         return self._resampled(array)
 
     def resized(self, height: int, width: int, kind: str) -> Pixels:
@@ -118,7 +118,7 @@ class Pixels:
         return self._resampled(pillow.crop(self.array, top, left, height, width))
 
     def mirrored(self, vertically: bool = False) -> Pixels:
-        """Upside down, or left to right."""
+        """Mirror upside down, or left to right."""
         if self.plan is not None:
             height, width = self.size
             windows = Window(0, height, vertically), Window(0, width, not vertically)

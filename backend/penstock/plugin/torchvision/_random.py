@@ -49,7 +49,7 @@ class Numbers(Protocol):
 
 
 class _Torch:
-    """PyTorch's own."""
+    """PyTorch's random numbers."""
 
     def __init__(self) -> None:
         import torch

@@ -190,7 +190,7 @@ def resized_extents(extents: tuple[int, int], size: Size | None, max_size: int |
 
 
 def crop_anchor(extents: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
-    """Return top and left of the middle: half a pixel is rounded to even."""
+    """Return top and left of the centre crop: half a pixel is rounded to even."""
     return round((extents[0] - size[0]) / 2.0), round((extents[1] - size[1]) / 2.0)
 
 

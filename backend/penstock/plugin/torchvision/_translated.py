@@ -1,4 +1,4 @@
-"""Transforms of torchvision (of both its versions, and those of its weights) and of timm, as this package's own."""
+"""Converts transforms of torchvision (of both its versions, and those of its weights) and of timm to this package's."""
 
 from __future__ import annotations
 
@@ -125,5 +125,5 @@ def _divides(step: Any) -> bool:
 
 
 def _is_rounded_otherwise(step: object) -> bool:
-    """Return whether the class of torchvision's first version gives other values than that of the second."""
+    """Return whether the transform of torchvision's first version gives other values than that of the second."""
     return _is_first_version(step) and type(step).__name__ in ("ConvertImageDtype", "GaussianBlur")

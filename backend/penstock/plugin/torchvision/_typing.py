@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 Sample = TypeVar("Sample")
-"""A function gives what it is given: an image of PIL, an array, a tensor, or a tensor that says what it is."""
+"""The type of a sample, which a function returns as it got it: a PIL image, an array, a tensor, or a `TVTensor`."""
 
 Nested: TypeAlias = Any
 """A sample, of whatever containers and values a caller nests."""

@@ -1,4 +1,4 @@
-"""Tensors that say what they are: torchvision's own classes where it is installed, or else equivalent classes."""
+"""Tensors with metadata: torchvision's classes where it is installed, or else equivalent classes."""
 
 from __future__ import annotations
 
@@ -168,7 +168,9 @@ def _defined() -> ModuleType:
         return name in ("XYWHR", "CXCYWHR", "XYXYXYXY")
 
     def set_return_type(return_type: str) -> _ReturnType:
-        """Let operations return `TVTensor`, what they are given, or `Tensor`, plain ones; for a while as a context."""
+        """Let operations return `TVTensor`, the type of their input, or `Tensor`, plain tensors; as a context, for a
+        while.
+        """
         if return_type.lower() not in ("tensor", "tvtensor"):
             raise ValueError(f"`return_type` must be 'TVTensor' or 'Tensor'. Got: {return_type!r}")
         return _ReturnType(return_type.lower() == "tvtensor")

@@ -20,10 +20,10 @@ _FIRST, _LAST = "channels_first", "channels_last"
 
 
 class ImageProcessor(Processor):
-    """An image processor made from a model's own configuration; see :func:`penstock.presets.preset`.
+    """An image processor made from a model's configuration; see :func:`penstock.presets.preset`.
 
-    What the class of transformers has beside the call, such as `post_process_object_detection`, is that class's own, if
-    transformers is installed.
+    Other methods of the processor in transformers, such as `post_process_object_detection`, are those of transformers,
+    if it is installed.
 
     Args:
         configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
@@ -51,12 +51,13 @@ class ImageProcessor(Processor):
                 four dimensions; a list of them, or a list of lists, one for each prompt.
             return_tensors: `np`: arrays; `pt`: tensors; None: arrays, or lists of them where images differ in shape.
             input_data_format: `channels_first` or `channels_last`, of arrays; by default inferred from their shapes.
-            data_format: accepted: results are planar, as those of the class, which does not read it, either.
+            data_format: accepted without effect: results are planar, like those of transformers' processor, which does
+                not read it, either.
             device: `cpu`; for a GPU there is :func:`penstock.presets.preset`.
             settings: settings that override the configuration's in this call: `size`, `do_resize` and others.
 
         Raises:
-            PresetError: a setting is not followed, or unknown.
+            PresetError: a setting is not supported, or unknown.
             ValueError: an image has another type or shape, or tensors are asked for and images differ in size.
             OperatorError: the processor refuses an image, as one whose sides are as 1 to 300.
         """

@@ -61,15 +61,15 @@ def _is_record(value: object) -> TypeGuard[DataclassInstance]:
 
 
 class Processor:
-    """A processor made from a model's own configuration.
+    """A processor made from a model's configuration.
 
-    Settings that are assigned to attributes, or changed in place (`processor.size["longest_edge"] = 900`), are followed
-    from the next call on, as those of a call.
+    Settings that are assigned to attributes, or changed in place (`processor.size["longest_edge"] = 900`), take effect
+    from the next call on, like those of a call.
     """
 
     _input = ""
     _assignable: frozenset[str] | None = None
-    """Settings that the class reads in each call; None: all but those named by its family."""
+    """Settings that transformers' processor reads in each call; None: all but those named by its family."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Processor:
 
         Args:
             folder: where `preprocessor_config.json` or `processor_config.json` is.
-            backend, num_threads: as for the class.
+            backend, num_threads: as for the constructor.
             settings: settings that override the configuration's. Settings of where to look (`revision`, `cache_dir` and
                 the like) are accepted and have no effect.
 
@@ -124,7 +124,7 @@ class Processor:
         num_threads: int | None = None,
         **settings: object,
     ) -> Self:
-        """Return the processor of a configuration; the other arguments are those of the class."""
+        """Return the processor of a configuration; the other arguments are those of the constructor."""
         return cls(configuration, backend=backend, num_threads=num_threads, **settings)
 
     @classmethod
@@ -156,7 +156,7 @@ class Processor:
         """Assign a setting.
 
         Raises:
-            PresetError: it is unknown, not followed, or read by the class only when it is made.
+            PresetError: it is unknown, not supported, or transformers' processor reads it only when it is made.
         """
         if name.startswith("_"):
             object.__setattr__(self, name, value)
@@ -198,7 +198,7 @@ class Processor:
         return dict(settings)
 
     def _check_changeable(self, settings: Mapping[str, object]) -> None:
-        """Raise PresetError for a setting that the class does not have, or reads only when it is made."""
+        """Raise PresetError for a setting that transformers' processor does not have, or reads only when it is made."""
         family = read_configuration(self._configuration)
         check_known(family, settings, class_name(self._configuration))
         once = sorted(settings.keys() & family.unchanged)
@@ -206,7 +206,7 @@ class Processor:
             raise PresetError(f"`{once[0]}` is a setting of the processor, and not of a call")
 
     def _original(self) -> object:
-        """Return the class's own object, with the same settings.
+        """Return transformers' processor with the same settings.
 
         Raises:
             AttributeError: transformers is not installed, or has no such class.
@@ -228,10 +228,10 @@ class Processor:
         return self._class
 
     def _followed(self, settings: Mapping[str, object]) -> tuple[Family, Pipeline]:
-        """Return the family with a call's settings, and its pipeline, of which the last used ones are kept.
+        """Return the family with a call's settings, and its pipeline; the most recently used pipelines are cached.
 
         Raises:
-            PresetError: a setting is unknown, or not followed.
+            PresetError: a setting is unknown, or not supported.
         """
         key = json.dumps(sorted(settings.items()), default=str)
         if key not in self._running:

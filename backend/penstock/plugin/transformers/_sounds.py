@@ -26,7 +26,7 @@ from penstock.presets.speech import (
 
 
 class FeatureExtractor(Processor):
-    """A feature extractor of speech made from a model's own configuration; arguments as for :class:`ImageProcessor`."""
+    """A feature extractor of speech made from a model's configuration; arguments as for :class:`ImageProcessor`."""
 
     _input = "audio"
     # Filters, windows and lengths are computed from the others when the class is made.
@@ -51,24 +51,25 @@ class FeatureExtractor(Processor):
 
         Args:
             raw_speech: a sound, or a list of them: one-dimensional, of float.
-            sampling_rate: the sampling rate of the sounds in Hz; checked if it is given.
-            padding: how far they are filled: `max_length`, `longest` or True: as far as the longest one of the call, `do_not_pad`
-                or False. By default as the class: Whisper's to `max_length`, codecs' and Gemma 4's as the longest one, others
-                not.
+            sampling_rate: the sampling rate of the sounds in Hz; checked if it is not None.
+            padding: how far they are padded: `max_length`; `longest` or True: to the longest one of the call;
+                `do_not_pad` or False. By default as in transformers: Whisper's to `max_length`, codecs' and Gemma 4's
+                to the longest one, others not.
             max_length: the largest length of a sound, in samples; for Whisper, by default as configured; for Gemma 4,
                 in tokens.
-            truncation: whether what is longer is cut off; Whisper's and Gemma 4's are by default.
-            pad_to_multiple_of: sounds are padded to multiples of this length in samples; codecs and Gemma 4 have multiples of their own.
-            return_attention_mask: whether to return a mask that separates sound from padding; of Whisper, of each
-                frame. If the configuration asks for it, and the call does not, Whisper's is of each sample, as the class's.
-                Codecs and Gemma 4 have masks whatever is asked.
+            truncation: whether to cut off longer sounds; Whisper's and Gemma 4's are by default.
+            pad_to_multiple_of: sounds are padded to multiples of this length in samples; codecs and Gemma 4 have fixed
+                multiples.
+            return_attention_mask: whether to return a mask that separates sound from padding; for Whisper, one value
+                for each frame. If the configuration asks for it, and the call does not, Whisper's has one for each
+                sample, as in transformers. Codecs and Gemma 4 always have masks.
             do_normalize: whether Whisper's sounds get mean 0 and variance 1 first.
             return_tensors: `np`, `pt` or None, as for images.
             device: `cpu`.
             settings: settings that override the configuration's in this call.
 
         Raises:
-            PresetError: a setting is not followed, or unknown.
+            PresetError: a setting is not supported, or unknown.
             ValueError: the sampling rate is not the model's, a sound is empty or has several channels, or the arguments do
                 not fit together.
         """
@@ -288,7 +289,7 @@ class _Filling:
         most: the length requested by a call, or None.
         multiple: lengths are multiples of it.
         masks: whether masks are asked for; None: nothing is said.
-        cuts: whether what is longer than `most` is cut off.
+        cuts: whether sounds longer than `most` are cut off.
     """
 
     way: str
@@ -330,7 +331,7 @@ def _filled(sound: np.ndarray, total: int, value: float) -> np.ndarray:
 
 
 def _normalized(sound: np.ndarray) -> np.ndarray:
-    """Return the sound with mean 0 and variance 1, as the class has it."""
+    """Return the sound with mean 0 and variance 1, as transformers' feature extractor computes it."""
     changed: np.ndarray = (sound - sound.mean()) / np.sqrt(sound.var() + 1e-7)
     return changed
 

@@ -16,7 +16,7 @@ _DIMENSIONS = 4
 
 
 class VideoProcessor(Processor):
-    """A video processor made from a model's own configuration; arguments as for :class:`ImageProcessor`."""
+    """A video processor made from a model's configuration; arguments as for :class:`ImageProcessor`."""
 
     _input = "videos"
 
@@ -43,7 +43,7 @@ class VideoProcessor(Processor):
                 `size` and others.
 
         Raises:
-            PresetError: a setting is not followed, or unknown.
+            PresetError: a setting is not supported, or unknown.
             ValueError: a video has another type or shape, or the frames that are asked for are not there.
         """
         if device is not None and str(device) != "cpu":

@@ -46,8 +46,8 @@ class FrontOptions:
             unencrypted.
         client_ca: a PEM file of the authorities whose certificates clients must show (mutual TLS).
         api_keys: a file with the keys of clients, one per line.
-        admin_keys: a file with the keys that also open what is closed to clients: loading and unloading models, shared
-            memory, and settings of logs and traces.
+        admin_keys: a file with the keys that also give access to what is closed to clients: loading and unloading
+            models, shared memory, and settings of logs and traces.
         anonymous: let anyone ask, without a key or certificate.
         max_request_bytes: the largest size of a request's body, or of a gRPC message, in bytes.
         request_seconds: an answer may take this long.
@@ -115,7 +115,7 @@ def refuse_exposure(host: str, flags: Sequence[str]) -> None:
 
     Args:
         host: the address that Triton is to listen on.
-        flags: Triton's own, which may name others.
+        flags: Triton's flags, which may set other addresses.
 
     Raises:
         ServerError: one of these is not an address of this machine alone.

@@ -20,16 +20,20 @@ import grpc
 import grpc.aio
 
 MAX_CALLS = 256
-"""The most calls in flight to Triton, including those whose clients have left; others wait here, and end when their clients leave."""
+"""The most calls in flight to Triton, including those of disconnected clients; others wait here, and end when their
+clients disconnect.
+"""
 
 MAX_STREAMS = 256
-"""The most streams open to Triton, including those whose clients have left."""
+"""The most streams open to Triton, including those of disconnected clients."""
 
 MAX_DROPPED_ANSWERS = 10_000
-"""Answers of a stream that Triton may still send when its client has left; then the stream is cancelled after all."""
+"""The number of answers of a stream that Triton may still send after its client has disconnected; then the stream is
+cancelled after all.
+"""
 
 STOP_SECONDS = 5.0
-"""How long a stopped relay waits for calls in flight, and then for those whose clients have left."""
+"""How long a stopped relay waits for calls in flight, and then for those of disconnected clients."""
 
 _STREAM_METHOD = "ModelStreamInfer"
 _HOP_METADATA = ("user-agent", "authorization", "te", "content-type")
@@ -129,7 +133,7 @@ class Relay(grpc.GenericRpcHandler):  # type: ignore[misc]  # it has no types
 
 
 class _Answers:
-    """Answers of a stream on their way to a client, or to nobody when it has left."""
+    """Answers of a stream on their way to a client, or to nobody when it has disconnected."""
 
     def __init__(self) -> None:
         # None marks the end. A short queue, so that a slow client slows Triton down.
@@ -162,7 +166,7 @@ async def _answer(call: Awaitable[bytes]) -> bytes:
 
 
 async def _send(requests: AsyncIterator[bytes], call: grpc.aio.StreamStreamCall) -> None:
-    """Send a client's messages until it has no more, or has left; then Triton answers those that it has."""
+    """Send a client's messages until it has no more, or has disconnected; then Triton answers those that it has."""
     # A call whose client has left ends with some error, which can be ignored.
     with contextlib.suppress(Exception):
         try:

@@ -1,4 +1,4 @@
-"""Runs a program in place of this process, and has the kernel end it with the thread that started it.
+"""Replaces this process by a program, and has the kernel end it with the thread that started it.
 
 Plain Python without packages: ``python -I -S tied.py OWNER PROGRAM [ARGUMENT]...``.
 """

@@ -169,7 +169,7 @@ class RandomGrayscale(v2.RandomGrayscale):
 
 
 class RandomHorizontalFlip(v2.RandomHorizontalFlip):
-    """Left to right, with a probability."""
+    """Mirrors left to right, with a probability."""
 
     def __init__(self, p: float = 0.5, device: str = "cpu") -> None:
         super().__init__(p)

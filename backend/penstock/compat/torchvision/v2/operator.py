@@ -1,4 +1,6 @@
-"""The module ``nvidia.dali.experimental.torchvision.v2.operator``: transforms of a program's own, for `Compose` and calls."""
+"""The module ``nvidia.dali.experimental.torchvision.v2.operator``: base classes for user-defined transforms, for
+`Compose` and calls.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ class ArgumentValidateRule(ABC):
     @classmethod
     @abstractmethod
     def verify(cls, **kwargs: object) -> None:
-        """Raise an error unless the arguments, all of which are given, are as they should be."""
+        """Raise an error unless the arguments, all of which are present, are valid."""
 
 
 class Operator(ABC):

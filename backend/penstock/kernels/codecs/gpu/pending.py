@@ -24,7 +24,7 @@ class Job:
         header: the image's header.
         region: the region to decode, in rows and columns of the upright image; None: the whole image.
         shape: the result's shape, (H, W, C).
-        name: under which the result may be kept in the cache, or empty.
+        name: the name under which the cache may store the result, or empty.
     """
 
     encoded: np.ndarray
@@ -41,7 +41,7 @@ class Jobs:
     Attributes:
         files: the encoded images.
         regions: anchors and extents, int64 of shape (images, 2); None: all images are decoded whole.
-        names: none where no result may be kept.
+        names: empty where no result may be stored.
     """
 
     files: EncodedFiles = field(default_factory=lambda: EncodedFiles(()))

@@ -63,7 +63,8 @@ def check_png(data: memoryview) -> Declared:
 
 
 def without_animation(encoded: np.ndarray) -> np.ndarray:
-    """Return a PNG without its animation chunks, if the rest is the animation's first frame, which is what is decoded.
+    """Return a PNG without its animation chunks, if the rest is the animation's first frame, which is what decoders
+    return.
 
     nvImageCodec 0.9 crashes on damaged animations.
     """
@@ -81,7 +82,7 @@ def value_bits(encoded: np.ndarray) -> int:
 
 
 def decodes_alike(encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType) -> bool:
-    """Return whether the core makes the pixels that other decoders do, which are then the reference.
+    """Return whether the core makes the same pixels as the decoders that are then the reference.
 
     Args:
         encoded: a file with a valid header.

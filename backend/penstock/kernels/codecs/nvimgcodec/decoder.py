@@ -1,4 +1,4 @@
-"""A batch decoder that works on its own thread, without the GIL."""
+"""A batch decoder that works on a separate thread, without the GIL."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Decoded:
 
 
 class BatchDecoder:
-    """Decodes batches in order on its own thread.
+    """Decodes batches in order on a separate thread.
 
     Args:
         device: number of the GPU; None: the CPU.

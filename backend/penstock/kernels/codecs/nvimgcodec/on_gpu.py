@@ -22,18 +22,18 @@ from penstock.tensors.streams import Event, Stream, borrowed_streams
 
 
 class Turns:
-    """nvImageCodec's decoders, each on a thread of its own, that take the batches in turn where these are small.
+    """nvImageCodec's decoders, each with its thread, which take turns at the batches where these are small.
 
-    Unless the user wants a part of each batch decoded elsewhere, the JPEG engine has all that it takes: so the same image gives
-    the same pixels, whatever it is batched with. What it takes and then fails at, as when the GPU is short of memory, is left to
-    others than nvImageCodec, whose other decoders round differently, unless the user gave a load.
+    Unless the user assigns a part of each batch to other decoders, the JPEG engine decodes everything that it supports:
+    so the same image gives the same pixels, whatever it is batched with. Where it fails, as when the GPU is short of
+    memory, images do not go to nvImageCodec's other decoders, which round differently, unless the user set a load.
 
     Args:
         load: the part of each batch that the engine is to have; None: all.
         most: how many decoders there are at most.
 
     Attributes:
-        leaves_baseline: baseline JPEGs may be left undecoded that others can decode.
+        leaves_baseline: whether baseline JPEGs may stay undecoded that other decoders can decode.
         streams: the stream of each decoder: with a shared one, a decoder would wait for the other, and the work on a
             batch for the next batch's decoding.
     """

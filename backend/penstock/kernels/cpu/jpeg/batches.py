@@ -1,6 +1,6 @@
 """Prepares a batch of baseline JPEGs for a GPU to decode: reads what precedes their scans, and gathers the scans' data.
 
-An image is given to the GPU as one part of pinned memory, each of these aligned:
+The pinned memory holds one part per image, with these arrays, each aligned:
 
 - the code tables as in the file, two for DC coefficients and two for AC (``CODE_TABLES`` of ``CODES`` bytes);
 - the quantizers of three components, uint16, in rows of 64;
@@ -9,7 +9,7 @@ An image is given to the GPU as one part of pinned memory, each of these aligned
   first byte, both int32; an image that turns out to be damaged has no subsequences;
 - the data without stuffing and markers, and ``BEYOND`` bytes that a decoder may read after it.
 
-A subsequence is what one thread begins to decode (:mod:`penstock.kernels.cuda.jpeg_codes`).
+A subsequence is the unit with which one thread begins to decode (:mod:`penstock.kernels.cuda.jpeg_codes`).
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _words_for(count: int) -> int:
 
 @dataclass(slots=True)
 class JpegScans:
-    """A batch of JPEGs, of which all is known that must be known before they are decoded; see :class:`ScansBeingRead`.
+    """A batch of JPEGs, with all that must be known before they are decoded; see :class:`ScansBeingRead`.
 
     Attributes:
         memory, count: the images' memory, from which :func:`columns_of` makes columns, and their number.
@@ -171,7 +171,7 @@ class JpegScans:
 
     @classmethod
     def blank(cls, count: int) -> JpegScans:
-        """Return zeros for images of which nothing is known yet."""
+        """Return zeros for images that are not read yet."""
         return cls(np.zeros(_words_for(count), np.int64), count, 0, 0)
 
     def __len__(self) -> int:
@@ -198,13 +198,14 @@ class JpegScans:
 
 
 class ScansBeingRead:
-    """Files of which threads read what precedes their scans, and find out which ones are taken.
+    """Files whose headers threads read, to find out which ones the kernels support.
 
     Args:
         places: the files' addresses; int64, contiguous.
         sizes: the sizes in bytes; int64, contiguous.
-        extents: the heights and widths that the images are expected to have, in rows; int64. Those are taken of which pixels can be
-            made: grey ones, and YCbCr whose samples are those of whole numbers of pixels. None: all whose coefficients can be read.
+        extents: the expected heights and widths of the images, in rows; int64. Only images that can be decoded to
+            pixels are accepted: grey ones, and YCbCr whose samples are those of whole numbers of pixels. None: all
+            whose coefficients can be read.
         threads: the number of threads that read; None: all files are read at once.
         keep: object to keep alive meanwhile: the owner of the files.
     """
@@ -371,7 +372,7 @@ def _describe(segments: Segments, size: int, scans: ScanColumns, index: int) -> 
 
 @inner
 def _copy(target: np.ndarray, source: np.ndarray) -> None:
-    """Copy an array's memory: an assignment would first look whether shapes fit and places overlap."""
+    """Copy an array's memory: an assignment would first check whether shapes fit and memory overlaps."""
     copy_bytes(target.ctypes.data, source.ctypes.data, source.size * source.itemsize)
 
 
@@ -412,7 +413,7 @@ def gathering(
     """Return the argument of :func:`gather_share`, an address, and what it needs.
 
     Args:
-        scans: the scans of these files, all of which are taken.
+        scans: the scans of these files, all of which are decoded.
         places, sizes: as for :class:`ScansBeingRead`.
         pinned: the address of ``scans.size`` bytes, aligned.
         states: int32 of shape (2, images): the first of an image becomes the number of its restart intervals, or ``state`` if it turns

@@ -1,8 +1,9 @@
 """The coefficients of a progressive JPEG, which several scans tell, and their samples.
 
-A scan that refines coefficients tells one bit of each that is not zero, and which others become nonzero. So words of 64 bits say which
-coefficients of each block are not zero, and other words hold the bits until the block is transformed: scans that refine need not look at
-coefficients, most of which are not in the cache. The bits of a word are in the zig-zag sequence, the first coefficient lowest.
+A scan that refines coefficients has one bit for each that is not zero, and says which others become nonzero. So words
+of 64 bits say which coefficients of each block are not zero, and other words hold the bits until the block is
+transformed: scans that refine need not look at coefficients, most of which are not in the cache. The bits of a word are
+in the zig-zag sequence, the first coefficient lowest.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from penstock.kernels.cpu.simd import at, pointer
 from penstock.kernels.cpu.simd_integers import gather_bits, load, with_first_lanes, zeros_short
 
 LEVELS = 3
-"""How many of the lowest bits of AC coefficients may be told by scans of their own."""
+"""The number of lowest bits of AC coefficients that separate scans may refine."""
 
 (
     FIRST_BLOCK,
@@ -53,7 +54,7 @@ class Coefficients(NamedTuple):
 
     Attributes:
         planes: the planes of each component, in rows; int64. No rows: the image is not progressive.
-        values: the AC coefficients as they first became nonzero, in pairs of blocks, as ``PLACES`` tells; int16.
+        values: the AC coefficients as they first became nonzero, in pairs of blocks, in the order of ``PLACES``; int16.
         direct: the DC coefficient of each block; int16.
         nonzero: a mask for each block: which coefficients are not zero; uint64.
         corrections: for each level, from the lowest bit on, rows of masks, one per block: which coefficients have that
@@ -100,7 +101,7 @@ _Words = tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]
 
 @njit(inline="always", **OPTIONS)
 def _corrected(values: types.CPointer, start: int, words: _Words, bits: int) -> Vector:
-    """Return a vector of the coefficients of a pair of blocks, to which corrections are added, apart from their signs."""
+    """Return a vector of the coefficients of a pair of blocks plus their corrections, without their signs."""
     first = load(values, start, LANES)
     signs = first >> 15
     return first + ((gather_bits(words, bits) ^ signs) - signs)
@@ -119,12 +120,12 @@ def transform_row(
     nowhere: int,
     size: int,
 ) -> Vector:
-    """Compute the samples of those blocks in a row of a component that are kept.
+    """Compute the samples of the stored blocks in a row of a component.
 
     Args:
         row: the row of blocks.
         quantizers: a pointer to int16; the component's quantizer for a pair of blocks, from ``base`` on.
-        samples: a pointer to uint8, which receives them from ``place`` on, in rows that are ``stride`` apart.
+        samples: a pointer to uint8: the memory to fill, from ``place`` on, in rows that are ``stride`` apart.
         nowhere: scratch memory for a block that is not needed.
         size: the rows and columns of samples for each block.
 

@@ -82,7 +82,8 @@ def _repeat_ends(sums: types.CPointer, width: int) -> None:
 def _doubled(sums: types.CPointer, x: int, rounding: Vector) -> Vector:
     """Return the chroma of ``LANES`` pixels from ``x`` on, less 128, from sums of rows: every other pixel first.
 
-    An even pixel is nearest to the chroma at half its place, and next to the one before; an odd one to the one behind.
+    An even pixel is nearest to the chroma at half its position, and next to the one before; an odd one to the one
+    after.
     """
     odd = x & 1
     near = 1 + (x >> 1)
@@ -105,7 +106,7 @@ def _store_colours(luma: Vector, blue: Vector, red: Vector, output: types.CPoint
 
 @inner
 def blend_rows(planes: types.CPointer, near: int, far: int, rounding: int, width: int, place: int) -> None:
-    """Store three quarters of the row starting at ``near`` and one of the one at ``far``, from ``place`` on."""
+    """Store three quarters of the row starting at ``near`` plus one quarter of the one at ``far``, from ``place`` on."""
     for x in range(width):
         value = 3 * np.int32(at(planes, near + x)) + np.int32(at(planes, far + x)) + np.int32(rounding)
         put(planes, place + x, value >> 2)
@@ -149,7 +150,7 @@ def convert_doubled_row(
         blue, red: pointers to the sums of rows of chroma.
         first: the column of the first pixel, where that of the first chroma is 0.
         even, odd: added to the sums of pixels at even and odd columns, for rounding.
-        output: a pointer to uint8, which receives the pixels from ``place`` on.
+        output: a pointer to uint8: the memory to fill, from ``place`` on.
         reverse: whether the pixels are in BGR order.
     """
     for start in range(0, width, LANES):
@@ -176,7 +177,7 @@ def convert_row(
 
     Args:
         planes: a pointer to uint8, after which the rows of the components begin at ``luma``, ``blue`` and ``red``.
-        output: a pointer to uint8, which receives the pixels from ``place`` on.
+        output: a pointer to uint8: the memory to fill, from ``place`` on.
         reverse: whether the pixels are in BGR order.
     """
     for start in range(0, width, LANES):

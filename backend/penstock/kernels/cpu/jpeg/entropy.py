@@ -35,7 +35,7 @@ NATURAL_ORDER = np.array(sorted(range(FULL), key=_zig_zag), np.uint8)
 
 
 def order_of(places: np.ndarray, nowhere: int) -> np.ndarray:
-    """Return the order for :func:`decode_block`: where it puts coefficients, and what is none.
+    """Return the order for :func:`decode_block`: the positions of coefficients, and the position for those to ignore.
 
     Args:
         places: the positions of coefficients within rows.
@@ -250,8 +250,9 @@ def decode_block(
     The end is 63 if the last coefficient was decoded, or ``ENDED`` beyond the last before an end-of-block code. The bit
     ``FULL`` is set if the block is invalid.
 
-    Codes are looked up by what is left of the bits, while these are refilled: codes do not wait for that. That is enough, also for
-    the next block: a word has 64 bits after it is refilled, of which at most two codes with their values are taken, up to 53.
+    The next code is looked up in the remaining bits while these are refilled, so that codes do not wait for that. The
+    bits suffice for the next block, too: a word has 64 bits after it is refilled, of which at most two codes with their
+    values are consumed, up to 53.
 
     Args:
         scan, tables, block, order: pointers.

@@ -1,6 +1,6 @@
-"""Decodes JPEG files: one, or those of a batch, of which threads take the next one in turn.
+"""Decodes JPEG files: one, or those of a batch, which threads take in turn.
 
-What the kernels do not support, and what is damaged, is left to the libraries.
+The libraries decode files that the kernels do not support, and damaged ones.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def read_scan(
         place, size: the file's address and size.
         height, width: the height and width from its header.
         scale: decode at one out of this many rows and columns.
-        region: top, left, rows and columns, which are to be decoded.
+        region: top, left, rows and columns of the part to decode.
         segments, data: the segments and data of a :class:`Bench`; the scan refers to them.
     """
     encoded, numbers = bytes_at(place, size), segments.numbers
@@ -158,7 +158,7 @@ def _sizes_of_blocks(across: int, down: int, scale: int) -> tuple[int, int]:
 def _fill_planes(
     planes: np.ndarray, segments: Segments, across: int, down: int, scale: int, region: tuple[int, int, int, int]
 ) -> int:
-    """Describe the planes of a progressive image, in which the coefficients are kept that a region needs.
+    """Describe the planes of a progressive image, which hold the coefficients that a region needs.
 
     Returns:
         The number of blocks that hold pixels.
@@ -197,7 +197,7 @@ def decode_file(
     reverse: bool,
     bench: Bench,
 ) -> bool:
-    """Decode a region of a file; return False, with ``output`` undefined, if that is left to the libraries.
+    """Decode a region of a file; return False, with ``output`` undefined, if a library has to decode it.
 
     Args:
         place, size, height, width, scale: as for :func:`read_scan`.
@@ -222,12 +222,12 @@ def decode_files(
     decoded: np.ndarray,
     bench: Bench,
 ) -> None:
-    """Decode files that no other thread has taken, until none is left.
+    """Decode files that no other thread has taken, until there are none.
 
     Args:
         files: all of them.
         channels, reverse: the output's number of channels, and whether their order is reversed.
-        most_scans: files with more markers of scans are left to the libraries.
+        most_scans: the largest number of scan markers; libraries decode files with more.
         taken: how many files the threads have taken; int64 of shape (1,).
         decoded: set for each file that was.
         bench: of this thread.

@@ -120,7 +120,7 @@ def plan_parts(
     parts: np.ndarray,
     groups: np.ndarray,
 ) -> tuple[int, int, int]:
-    """Cut a batch into parts, of which coefficients take ``most`` bytes, and lay them out.
+    """Cut a batch into parts whose coefficients take ``most`` bytes, and lay them out.
 
     Args:
         memory: the scans' memory.
@@ -146,12 +146,12 @@ def _fill_step(step: np.record, number: int, begin: int, end: int) -> None:
 def fill_steps(
     parts: np.ndarray, groups: np.ndarray, before: int, of_groups: int, of_parts: int, steps: np.ndarray
 ) -> int:
-    """Fill in what is launched for parts one after the other; return how many steps there are.
+    """Fill in the launches for parts one after the other; return the number of steps.
 
     Args:
         parts, groups: as for :func:`lay_out`.
-        before: how many descriptors the launch has that precedes all others; 0: there is none. The next one is what each part
-            begins with.
+        before: the number of the launch's descriptors that precede all others; 0: there is none. Each part begins with
+            the next one.
         of_groups: how many launches there are for each of its groups, after that one.
         of_parts: how many there are for it at the end.
         steps: to fill: a ``GPU_STEP`` for each.

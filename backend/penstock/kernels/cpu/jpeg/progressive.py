@@ -2,7 +2,7 @@
 
 Source: ITU-T T.81, annex G (progressive coding).
 
-Where a file does anything that a decoder might warn of, or leaves coefficients incomplete, it is left to the libraries.
+A file that a decoder might warn of, or whose coefficients are incomplete, is decoded by a library.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Pass(NamedTuple):
         components: those that it has; int64.
         first, last: the coefficients that it tells, in zig-zag order.
         level: the number of their lowest bit that it tells.
-        refines: whether higher bits were given before.
+        refines: whether an earlier scan had higher bits.
         tables: the offset of each component's code table, or, without codes, 0.
     """
 
@@ -95,7 +95,7 @@ class _Pass(NamedTuple):
 
 @inner
 def read_coefficients(encoded: np.ndarray, segments: Segments, data: np.ndarray, coefficients: Coefficients) -> int:
-    """Read all scans; return where the image ends, or 0 for damaged data and what is left to the libraries.
+    """Read all scans; return where the image ends, or 0 for damaged data and data that a library has to decode.
 
     Args:
         encoded: the file; uint8.
@@ -171,7 +171,7 @@ def _choose_components(header: np.ndarray, segments: Segments, components: np.nd
 
 @inner
 def _advance(levels: np.ndarray, components: np.ndarray, first: int, last: int, before: int, level: int) -> bool:
-    """Enter what a scan tells; return whether it is what is to be told next."""
+    """Record the bits that a scan contains; return whether they are the next to come."""
     if first > last or last >= FULL or (first == 0) != (last == 0) or (first > 0 and components.size != 1):
         return False
     if level > (LEVELS if first > 0 else _MAX_DC_LEVEL) or (before != 0 and before != level + 1):
@@ -272,7 +272,7 @@ def _order_up_to(last: int) -> np.ndarray:
 
 @njit(inline="always", **OPTIONS)
 def _place_of(plane: np.ndarray, row: int, column: int) -> int:
-    """Return where the coefficients of a block are kept; -1: they are not."""
+    """Return the position of the coefficients of a block; -1: they are not stored."""
     y, x = row - plane[FIRST_ROW], column - plane[FIRST_COLUMN]
     if y < 0 or y >= plane[KEPT_ROWS] or x < 0 or x >= plane[KEPT_COLUMNS]:
         return -1
@@ -281,7 +281,7 @@ def _place_of(plane: np.ndarray, row: int, column: int) -> int:
 
 @njit(inline="always", **OPTIONS)
 def _read_run(bits: np.uint64, size: np.uint64) -> np.int64:
-    """Return how many blocks end with a code, besides its own, from the bits that follow it."""
+    """Return how many further blocks end with a code, from the bits that follow it."""
     return (np.int64(1) << np.int64(size)) - 1 + np.int64((bits >> _ONE) >> (np.uint64(63) - size))
 
 
@@ -433,8 +433,7 @@ _MOST_BITS = 56
 def _read_bits(
     data: types.CPointer, place: np.uint64, bits: np.uint64, count: np.uint64, wanted: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Read a bit for each one in a word, from the lowest on; return the reader, and the word with those bits in place
-    of its own.
+    """Read a bit for each one in a word, from the lowest on; return the reader, and the word with those bits instead.
     """
     told, left = np.uint64(0), wanted
     while left != np.uint64(0):

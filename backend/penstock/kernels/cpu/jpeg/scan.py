@@ -39,8 +39,8 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
     Args:
         data: the file; uint8.
         start: the start of the scan's data.
-        scan: receives the copy, followed by ``MARGIN`` zeros, or as many as there is room for; at least
-            ``data.size - start`` elements.
+        scan: the memory for the copy, followed by ``MARGIN`` zeros, or as many as fit; at least ``data.size - start``
+            elements.
         ends: receives the positions in ``scan`` where restart intervals end; the last one ends the scan.
 
     Returns:
@@ -83,7 +83,7 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
 
 @inner
 def ends_image(data: np.ndarray, place: int) -> bool:
-    """Return whether the marker at a place ends the image."""
+    """Return whether the marker at an offset ends the image."""
     return data[place + 1] == _END_OF_IMAGE
 
 
@@ -153,7 +153,7 @@ _COMPONENTS = 3
 _MAX_BLOCKS, _MAX_PAIRS = 6, 3
 _NOWHERE = PAIR
 _PAIR = PAIR + 2 * OTHER
-"""From pair to pair; what is nowhere comes after the coefficients of both blocks."""
+"""The distance from pair to pair; ignored coefficients go after those of both blocks."""
 _KEPT, _DROPPED = order_of(PLACES, _NOWHERE), order_of(np.full_like(PLACES, _NOWHERE), _NOWHERE)
 # Two rows more for upsampled chroma.
 _WIDEST_UNIT, _ROWS_OF_STRIP = 32, 17 + 9 + 9 + 2
@@ -189,7 +189,7 @@ class _Strip(NamedTuple):
         grey: whether there is no chroma.
         unit_height, unit_width: the pixels of a unit.
         chroma_size: the rows and columns of chroma samples of a unit.
-        across, down: the subsampling of chroma that is left once blocks are transformed.
+        across, down: the remaining subsampling of chroma once blocks are transformed.
         chroma_columns, chroma_rows: the chroma columns and rows of the strip, and of the image, where there are
             samples.
     """
@@ -331,8 +331,7 @@ def begin_strips(scan: Scan, memory: Memory, top: int, left: int, rows: int, col
 
 @inner
 def decode_strip(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
-    """Decode a row of units, of which none from the first to the last one may be left out; return False for damaged
-    data.
+    """Decode a row of units, from the first to the last one without gaps; return False for damaged data.
     """
     if is_progressive(scan):
         return _transform_units(scan, memory, strips, row)
@@ -377,7 +376,7 @@ def is_complete(scan: Scan, memory: Memory, strips: Strips) -> bool:
 
 @njit(inline="always", **OPTIONS)
 def begin_reading(scan: Scan, memory: Memory, restarts: int) -> None:
-    """Move the reader to the start of an interval, given the number of restarts before it."""
+    """Move the reader to the start of an interval, after this number of restarts."""
     memory.reader[:] = 0
     begin = scan.ends[restarts - 1] if restarts > 0 else 0
     _read_from(pointer(scan.data), np.uint64(begin), pointer(memory.reader))
@@ -424,7 +423,7 @@ def put_reader(reader: types.CPointer, place: np.uint64, bits: np.uint64, count:
 
 @njit(inline="always", **OPTIONS)
 def _read_from(data: types.CPointer, place: np.uint64, reader: types.CPointer) -> None:
-    """Put the reader at a byte of the data, of which the first bits are read at once."""
+    """Put the reader at a byte of the data, and read its first bits."""
     after, bits, count = refilled(data, place, np.uint64(0), np.uint64(0))
     put_reader(reader, after, bits, count)
 

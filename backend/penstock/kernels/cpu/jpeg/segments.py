@@ -84,7 +84,7 @@ def read_segments(data: np.ndarray, segments: Segments) -> bool:
 
     Args:
         data: the file; uint8.
-        segments: a :class:`Segments`, to fill. The header of a progressive file's scan is left to be read.
+        segments: a :class:`Segments`, to fill. Reading stops before the header of a progressive file's scan.
     """
     numbers = segments.numbers
     numbers[:] = 0
@@ -290,7 +290,7 @@ def find_table(segments: Segments, number: int, is_dc: bool, largest: int) -> in
 def take_quantizers(segments: Segments) -> bool:
     """Assign the quantizers read so far to the components; return whether none is missing.
 
-    They are then no longer known, by which later ones can be told.
+    They are then no longer known, so they cannot identify later ones.
     """
     for c in range(segments.numbers[COMPONENTS]):
         quantizer = segments.components[c, _QUANTIZER]

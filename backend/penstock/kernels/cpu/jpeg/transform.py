@@ -144,7 +144,7 @@ def _transformed(p: _Four, half: int, shift: int) -> _Eight:
 
 @njit(inline="always", **OPTIONS)
 def _transformed_few(p: _Two, half: int, shift: int) -> _Eight:
-    """Return the transform of eight numbers of which those from 4 on are zeros."""
+    """Return the transform of eight numbers, the last four of which are zeros."""
     e = (
         weighted_pairs(p[0], _E02[0]) + half,
         weighted_pairs(p[0], _E02[1]) + half,
@@ -251,8 +251,8 @@ def transform_all(
     """Transform two blocks into eight rows of eight pixels each.
 
     Args:
-        c: their dequantized coefficients, as ``PLACES`` tells.
-        plane: a pointer to uint8, which receives the pixels: the first rows at ``place`` and ``other_place``, then one
+        c: the dequantized coefficients, in the order of ``PLACES``.
+        plane: a pointer to uint8: the memory for the pixels: the first rows at ``place`` and ``other_place``, then one
             every ``stride`` and ``other_stride``.
 
     Returns:
@@ -327,7 +327,7 @@ def transform_pair(
 
     Args:
         size: the rows and columns of pixels for each block: 8, 4, 2 or 1.
-        blocks: a pointer to int16; the coefficients, as ``PLACES`` tells, from ``start`` on.
+        blocks: a pointer to int16: the coefficients, in the order of ``PLACES``, from ``start`` on.
         quantizers: a pointer to int16; their factors, in the same order, from ``base`` on.
         known: how many coefficients of a block, in zig-zag order, may be nonzero.
     """

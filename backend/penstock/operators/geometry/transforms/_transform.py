@@ -61,7 +61,7 @@ class TransformOperator(MatrixOperator):
     """The base of operators that make an affine matrix from their arguments, and apply it to the input's."""
 
     def matrix(self, sample: Sample[None, np.ndarray]) -> np.ndarray:
-        """Return the operator's own matrix [M|t], float32."""
+        """Return the operator's matrix [M|t], float32."""
         raise NotImplementedError
 
     def infer(self, sample: Sample[None, np.ndarray]) -> tuple[int, ...]:
@@ -87,7 +87,7 @@ class TransformOperator(MatrixOperator):
 def vector(
     sample: Sample[None, np.ndarray], name: str, count: int | None = None, all_given: bool = False
 ) -> np.ndarray | None:
-    """Return the values of an argument, a single one repeated ``count`` times; None if it is not given.
+    """Return the values of an argument, a single one repeated ``count`` times; None if it is absent.
 
     Raises:
         RuntimeError: there are neither one nor ``count`` values; with ``all_given``, a vector computed in the graph has

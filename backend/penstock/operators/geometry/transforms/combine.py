@@ -16,7 +16,7 @@ from penstock.schema.operator import Shape
 
 @register_operator
 class Combine(MatrixOperator):
-    """The affine matrix that applies the inputs in the order given."""
+    """The affine matrix that applies the inputs in their order."""
 
     schema = Schema(
         name="transforms__Combine",

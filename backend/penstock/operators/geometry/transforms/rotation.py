@@ -12,7 +12,7 @@ from penstock.schema.example_data import Example
 
 @register_operator
 class Rotation(TransformOperator):
-    """The affine matrix of a rotation; in three dimensions if an axis is given, otherwise in two."""
+    """The affine matrix of a rotation; in three dimensions with an axis, otherwise in two."""
 
     schema = Schema(
         name="transforms__Rotation",

@@ -1,4 +1,4 @@
-"""The original location of :func:`numba_function`."""
+"""DALI's first location of :func:`numba_function`."""
 
 from penstock.python_function import numba_function
 

@@ -90,7 +90,7 @@ class _Proxy:
         inputs: names of the pipeline's inputs.
         num_outputs: the pipeline's number of outputs.
         requests: takes complete batches to the server.
-        deterministic: the main process sends the batches, in its own order.
+        deterministic: whether the main process sends the batches, in its order.
     """
 
     def __init__(self, inputs: list[str], num_outputs: int, requests: _Requests, deterministic: bool) -> None:
@@ -136,7 +136,7 @@ class _Proxy:
 def _collate_dali_output_sample_ref_fn(
     samples: Sequence[DALIOutputSampleRef], *, collate_fn_map: object = None
 ) -> DALIOutputBatchRef:
-    """Return the batch of the samples; has DALI's name, by which a loader's own ``collate_fn`` calls it."""
+    """Return the batch of the samples; has DALI's name, by which a user's ``collate_fn`` calls it."""
     first = samples[0]
     batch = first.pipe_run_ref
     # Even if collation fails, the next sample starts a new batch.
@@ -307,7 +307,7 @@ class _Replacement:
 
 
 class _Iterator:
-    """A data loader's batches, with data in place of references."""
+    """A data loader's batches, with data instead of references."""
 
     def __init__(self, batches: Iterator[object], server: DALIServer) -> None:
         self._batches = batches

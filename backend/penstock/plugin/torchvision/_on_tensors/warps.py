@@ -1,4 +1,4 @@
-"""Rotated, sheared, in perspective or bent: values between pixels, at the places of a grid."""
+"""Rotated, sheared, in perspective or bent: values between pixels, at the positions of a grid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.plugin.torchvision._typing import Corners, DType, Fill, Floats, In
 
 
 def _sampled(image: Tensor, grid: Tensor, name: str, fill: Fill) -> Tensor:
-    """Return the values at places of a grid (1, h, w, 2)."""
+    """Return the values at the positions of a grid (1, h, w, 2)."""
     library = torch()
     channels, extents = image.shape[-3], tuple(grid.shape[1:3])
     shape = (*image.shape[:-2], *extents)

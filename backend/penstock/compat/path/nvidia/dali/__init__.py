@@ -1,4 +1,4 @@
-"""Found before DALI by processes whose ``PYTHONPATH`` begins here: puts Penstock in its place."""
+"""Stands in for DALI in processes whose ``PYTHONPATH`` begins with this folder."""
 
 import importlib
 import sys

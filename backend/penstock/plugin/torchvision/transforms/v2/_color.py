@@ -78,7 +78,7 @@ class ColorJitter(OwnTransform):
         saturation: Sequence[float] | None,
         hue: Sequence[float] | None,
     ) -> tuple[Any, float | None, float | None, float | None, float | None]:
-        """Return the numbers of the four in random order, and random factors of each; None: it is left as it is."""
+        """Return the numbers of the four in random order, and random factors of each; None: it stays unchanged."""
         order = numbers().permutation(len(_FACTORS))
         return order, *(numbers().between(*each) if each else None for each in (brightness, contrast, saturation, hue))
 

@@ -28,7 +28,7 @@ def _holding(sample: Nested) -> Nested:
 
 
 def _released(sample: Nested) -> Nested:
-    """Return the same with images as they were given."""
+    """Return the sample with images in their original form."""
     if isinstance(sample, Pixels):
         return sample.released()
     leaves, rebuilt = leaves_of(sample)

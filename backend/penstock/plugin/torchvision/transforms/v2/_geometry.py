@@ -104,7 +104,7 @@ class TenCrop(FiveCrop):
 
     Args:
         size: as of `FiveCrop`.
-        vertical_flip: mirror it upside down instead of left to right.
+        vertical_flip: whether to mirror it upside down instead of left to right.
     """
 
     function = "ten_crop"

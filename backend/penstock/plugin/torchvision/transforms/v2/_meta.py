@@ -27,7 +27,8 @@ class ClampBoundingBoxes(OwnTransform):
     """Clips boxes at the borders.
 
     Args:
-        clamping_mode: `soft` or `hard`, which are one for boxes that are not rotated, `auto`: the boxes' own, or None.
+        clamping_mode: `soft` or `hard`, which are the same for boxes that are not rotated, `auto`: that of the boxes,
+            or None.
     """
 
     kinds = frozenset({"boxes"})

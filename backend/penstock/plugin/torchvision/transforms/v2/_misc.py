@@ -29,7 +29,7 @@ class Identity(OwnTransform):
 
 
 class Lambda(Transform):
-    """Applies a function of your own.
+    """Applies a user-defined function.
 
     Args:
         lambd: takes one value of the sample.

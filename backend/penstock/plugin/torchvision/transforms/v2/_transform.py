@@ -51,8 +51,9 @@ class _Module:
 class Transform(_module()):  # type: ignore[misc]
     """A transform of samples: an image alone, or any nested containers that hold some.
 
-    To write your own, override :meth:`make_params` and :meth:`transform`. If there is no PIL image, `tv_tensors.Image` or
-    `Video`, the first tensor is the image. An array of uint8 (H, W, C) is an image only if it is the whole sample.
+    To write a transform, override :meth:`make_params` and :meth:`transform`. If there is no PIL image,
+    `tv_tensors.Image` or `Video`, the first tensor is the image. An array of uint8 (H, W, C) is an image only if it is
+    the whole sample.
     """
 
     kinds: ClassVar[frozenset[str]] = EVERYTHING

@@ -425,7 +425,7 @@ def convert_image_dtype(image: Sample, dtype: DType | None = None) -> Sample:
 def _is_metadata_given(
     inpt: object, values_given: Sequence[object], name: str, error: type[Exception] = TypeError
 ) -> bool:
-    """Return whether boxes or points name their image; if not, it has to be given.
+    """Return whether boxes or points name their image; if not, the caller must.
 
     Raises:
         ValueError: both, or neither.
