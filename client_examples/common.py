@@ -12,7 +12,7 @@ from tritonclient.utils import InferenceServerException
 
 
 def arguments(description: str, port: int) -> argparse.Namespace:
-    """The command line of a client.
+    """Parse the command line of a client.
 
     Args:
         description: first lines of its help.
@@ -28,12 +28,12 @@ def arguments(description: str, port: int) -> argparse.Namespace:
 
 
 def read_batch(files: list[Path]) -> np.ndarray:
-    """Files as a batch for an input of type BYTES: an array of byte strings, shape (files, 1)."""
+    """Return files as a batch for an input of type BYTES: an array of byte strings, shape (files, 1)."""
     return np.array([[file.read_bytes()] for file in files], dtype=np.object_)
 
 
 def show(files: list[Path], outputs: dict[str, np.ndarray]) -> None:
-    """Prints one line for each file: small outputs as they are, of large ones the shape."""
+    """Print one line for each file: small outputs in full, the shapes of large ones."""
     for index, file in enumerate(files):
         parts = []
         for name, batch in outputs.items():
@@ -48,7 +48,7 @@ def show(files: list[Path], outputs: dict[str, np.ndarray]) -> None:
 
 
 def run(client: Callable[[], None]) -> None:
-    """Runs a client's main function; what goes wrong becomes one clear line and exit code 1."""
+    """Run a client's main function; an error becomes one clear line and exit code 1."""
     try:
         client()
     except InferenceServerException as error:

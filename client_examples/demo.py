@@ -87,7 +87,7 @@ class Outcome(Generic[_Sent]):
 
     @property
     def accuracy(self) -> float:
-        """The part of the images whose best answer is right."""
+        """Return the fraction of the images whose best answer is right."""
         return float(np.mean([answers[0].is_right for answers in self.answers]))
 
 
@@ -95,7 +95,7 @@ Ask = Callable[[ModuleType, Any, Sent], list[Answer]]
 
 
 def held_out_digits() -> list[Digit]:
-    """The digits that the network was not trained on, encoded in all looks by turns."""
+    """Return the digits that the network was not trained on, encoded in all looks by turns."""
     split = load_split()
     return [
         Digit(encode(digit, look), str(label), look)
@@ -104,7 +104,7 @@ def held_out_digits() -> list[Digit]:
 
 
 def photographs() -> list[Sent]:
-    """The photographs, whose files are named after what they show."""
+    """Return the photographs, whose files are named after what they show."""
     return [Sent(path.read_bytes(), path.stem.replace("-", " ")) for path in sorted(PHOTOGRAPHS.glob("*.jpg"))]
 
 
@@ -123,7 +123,9 @@ def add_example(repository: Path, console: Console) -> bool:
 
 
 def send_all(protocol: ModuleType, url: str, ask: Ask, images: Sequence[_Sent], repeats: int = 1) -> Outcome[_Sent]:
-    """Sends each image as one request: first one after the other, then all of them ``repeats`` times from several clients at once."""
+    """Send each image as one request: first one after the other, then all of them ``repeats`` times from several
+    clients at once.
+    """
     client = protocol.InferenceServerClient(url)
     for image in images[:WARM_UP]:
         ask(protocol, client, image)
@@ -137,14 +139,16 @@ def send_all(protocol: ModuleType, url: str, ask: Ask, images: Sequence[_Sent], 
 
 
 def ask_for_digit(protocol: ModuleType, client: Any, image: Sent) -> list[Answer]:
-    """One request: the digit and its score."""
+    """Send one request; return the digit and its score."""
     result = client.infer("digits", [encoded(protocol, image)])
     label = int(result.as_numpy("label")[0, 0])
     return [Answer(str(label), float(result.as_numpy("scores")[0, label]), str(label) == image.label)]
 
 
 def ask_for_classes(protocol: ModuleType, client: Any, image: Sent) -> list[Answer]:
-    """One request: the best classes. Triton looks up their names, as it is asked for classes instead of probabilities."""
+    """Send one request; return the best classes. Triton looks up their names, as the request is for classes instead of
+    probabilities.
+    """
     best = protocol.InferRequestedOutput("probabilities", class_count=BEST)
     result = client.infer(EXAMPLE.models[0], [encoded(protocol, image)], outputs=[best])
     answers = []
@@ -155,14 +159,14 @@ def ask_for_classes(protocol: ModuleType, client: Any, image: Sent) -> list[Answ
 
 
 def encoded(protocol: ModuleType, image: Sent) -> object:
-    """An image as the input of an ensemble."""
+    """Return an image as the input of an ensemble."""
     tensor = protocol.InferInput("encoded_image", [1, 1], "BYTES")
     tensor.set_data_from_numpy(np.array([[image.content]], dtype=np.object_))
     return tensor
 
 
 def throughput(protocol: ModuleType, url: str, ask: Ask, images: Sequence[Sent]) -> float:
-    """Requests a second, with a client in each of several threads."""
+    """Return the requests per second, with a client in each of several threads."""
     mine = local()
 
     def connect() -> None:
@@ -176,12 +180,12 @@ def throughput(protocol: ModuleType, url: str, ask: Ask, images: Sequence[Sent])
 
 
 def described(look: Look) -> str:
-    """A digit's look in words."""
+    """Return a digit's look in words."""
     return f"{look.encoding} {look.side}x{look.side} {'colour' if look.colour else 'grey'}"
 
 
 def show_digits(console: Console, outcomes: dict[str, Outcome[Digit]]) -> None:
-    """A few predictions."""
+    """Print a few predictions."""
     predictions = Table(title="A few digits")
     for heading in ("image", "bytes", "digit", *(f"over {name}" for name in outcomes)):
         predictions.add_column(heading, justify="left" if heading == "image" else "right")
@@ -193,7 +197,7 @@ def show_digits(console: Console, outcomes: dict[str, Outcome[Digit]]) -> None:
 
 
 def show_photographs(console: Console, outcomes: dict[str, Outcome[Sent]]) -> None:
-    """The best answers to each photograph."""
+    """Print the best answers to each photograph."""
     predictions = Table(title="Photographs")
     for heading in ("photograph", "bytes", "best answers"):
         predictions.add_column(heading, justify="right" if heading == "bytes" else "left")
@@ -204,12 +208,12 @@ def show_photographs(console: Console, outcomes: dict[str, Outcome[Sent]]) -> No
 
 
 def coloured(answer: Answer) -> str:
-    """An answer for the console, green if it is right."""
+    """Return an answer for the console, green if it is right."""
     return f"[{'green' if answer.is_right else 'red'}]{answer.label}[/] ({answer.probability:.2f})"
 
 
 def figures(outcomes: dict[str, Outcome[Any]]) -> list[list[str]]:
-    """How each protocol did: rows of a table, the first with headings."""
+    """Return each protocol's results: rows of a table, the first with headings."""
     rows = [["protocol", "accuracy", "p50", "p99", f"throughput, {CLIENTS} clients"]]
     for name, outcome in outcomes.items():
         p50, p99 = np.percentile(outcome.latencies, [50, 99]) * 1000
@@ -220,7 +224,7 @@ def figures(outcomes: dict[str, Outcome[Any]]) -> list[list[str]]:
 
 
 def show_figures(console: Console, title: str, rows: list[list[str]]) -> None:
-    """The same on the console."""
+    """Print each protocol's results on the console."""
     table = Table(title=title)
     for heading in rows[0]:
         table.add_column(heading, justify="left" if heading == "protocol" else "right")
@@ -230,7 +234,7 @@ def show_figures(console: Console, title: str, rows: list[list[str]]) -> None:
 
 
 def digits_section(outcomes: dict[str, Outcome[Digit]]) -> Section:
-    """The digits on the page: one in each look."""
+    """Return the page's section on digits: one in each look."""
     first = next(iter(outcomes.values()))
     pictures = [
         Picture(
@@ -243,7 +247,7 @@ def digits_section(outcomes: dict[str, Outcome[Digit]]) -> Section:
 
 
 def photographs_section(outcomes: dict[str, Outcome[Sent]]) -> Section:
-    """The photographs on the page: all of them."""
+    """Return the page's section on photographs: all of them."""
     first = next(iter(outcomes.values()))
     pictures = [
         Picture(image.label, image.content, "image/jpeg", answers)
@@ -269,7 +273,7 @@ def write_page(path: Path, sections: Sequence[Section], console: Console) -> Non
 
 
 def devices(url: str) -> str:
-    """On what the pre-processing runs, as the server's configuration tells."""
+    """Return the devices that preprocess, as the server's configuration states."""
     client = tritonclient.http.InferenceServerClient(url)
     groups = client.get_model_config("digits_preprocess")["instance_group"]
     client.close()
@@ -277,7 +281,7 @@ def devices(url: str) -> str:
 
 
 def main() -> None:
-    """The demonstration; its last lines are for those who only read these."""
+    """Run the demonstration; its last lines are for those who read only these."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repository", type=Path, default=ROOT / "model_repository", help="folder of models")
     parser.add_argument("--page", type=Path, default=ROOT / "build" / "demo.html", help="the page to write")
@@ -315,7 +319,7 @@ def main() -> None:
 
 
 def accuracies(outcomes: dict[str, Outcome[Any]]) -> str:
-    """The accuracy over each protocol."""
+    """Return the accuracy over each protocol."""
     return ", ".join(f"{name} accuracy {outcome.accuracy:.3f}" for name, outcome in outcomes.items())
 
 

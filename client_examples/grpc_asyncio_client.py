@@ -17,7 +17,7 @@ from common import arguments, read_batch, run, show
 
 
 async def main() -> None:
-    """One request for each file, all in flight together."""
+    """Send one request for each file, all in flight together."""
     options = arguments(__doc__ or "", port=8001)
     async with triton.InferenceServerClient(options.url) as client:
 

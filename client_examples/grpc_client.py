@@ -11,7 +11,7 @@ from common import arguments, read_batch, run, show
 
 
 def main() -> None:
-    """One request with all files."""
+    """Send one request with all files."""
     options = arguments(__doc__ or "", port=8001)
     batch = read_batch(options.files)
     with triton.InferenceServerClient(options.url) as client:

@@ -18,7 +18,7 @@ from common import arguments, read_batch, run, show
 
 
 def main() -> None:
-    """One request with all files."""
+    """Send one request with all files."""
     options = arguments(__doc__ or "", port=8001)
     batch = read_batch(options.files)
     # An input of type BYTES travels as each string's length and content, one behind the other.

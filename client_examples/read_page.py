@@ -38,7 +38,7 @@ class Line:
 
 
 def read_page(client: Any, content: bytes) -> list[Line]:
-    """The lines of a page, in reading order.
+    """Return the lines of a page, in reading order.
 
     Args:
         client: a Triton client.
@@ -53,7 +53,7 @@ def read_page(client: Any, content: bytes) -> list[Line]:
 
 
 def main() -> None:
-    """Reads the pages that the command line names."""
+    """Read the pages that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="+", type=Path, metavar="PAGE")
     parser.add_argument("--url", default="localhost:8000")

@@ -38,7 +38,7 @@ class ImageTower:
         )
 
     def __call__(self, pixels: np.ndarray) -> np.ndarray:
-        """Embeddings of length 1, float32 of shape (N, 48), of images (N, 3, 224, 224), each by itself."""
+        """Return embeddings of length 1, float32 of shape (N, 48), of images (N, 3, 224, 224), each by itself."""
         return np.stack([self._of_one(image) for image in pixels])
 
     def _of_one(self, image: np.ndarray) -> np.ndarray:
@@ -57,7 +57,7 @@ class ImageTower:
 
 
 def text_embeddings(texts: list[str]) -> np.ndarray:
-    """Embeddings of length 1, float32 of shape (N, 48): the sum of those of their words, which are random."""
+    """Return embeddings of length 1, float32 of shape (N, 48): the sum of those of their words, which are random."""
     words = [[np.random.default_rng(zlib.crc32(word.encode())) for word in text.lower().split()] for text in texts]
     return np.stack(
         [of_length_1(sum(rng.normal(0, 1, EMBEDDING) for rng in each).astype(np.float32)) for each in words]
@@ -65,18 +65,18 @@ def text_embeddings(texts: list[str]) -> np.ndarray:
 
 
 def scores(images: np.ndarray, texts: np.ndarray) -> np.ndarray:
-    """How likely each text is for each image, of shape (images, texts), by their embeddings."""
+    """Return how likely each text is for each image, of shape (images, texts), by their embeddings."""
     return softmax(SCALE * images @ texts.T)
 
 
 def softmax(values: np.ndarray) -> np.ndarray:
-    """Along the last axis."""
+    """Return the softmax along the last axis."""
     powers = np.exp(values - values.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
 def of_length_1(values: np.ndarray) -> np.ndarray:
-    """The same direction."""
+    """Return the vector scaled to length 1."""
     return np.asarray(values / np.linalg.norm(values))
 
 
@@ -89,7 +89,7 @@ class TritonPythonModel:
     """The image tower, for pixels that another model has prepared."""
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Makes the weights."""
+        """Make the weights."""
         self.tower = ImageTower()
         self.answers: list[np.ndarray] = []
 

@@ -72,7 +72,7 @@ ensemble_scheduling {{
 
 
 def write_models(repository: Path) -> None:
-    """The preprocessing, the tower, and the ensemble of both."""
+    """Write the preprocessing, the tower, and the ensemble of both."""
     configuration = repository.parent / "preprocessor_config.json"
     configuration.write_text(json.dumps(CONFIGURATION))
     export_preset(configuration, repository / PREPROCESS, batch_size=BATCH)
@@ -83,7 +83,7 @@ def write_models(repository: Path) -> None:
 
 
 def ask(url: str, files: Sequence[bytes]) -> dict[str, np.ndarray]:
-    """What the server makes of files: embeddings, and the pixels they are of."""
+    """Return the server's answer for files: embeddings, and the pixels they are computed from."""
     answers = []
     with tritonclient.http.InferenceServerClient(url) as client:
         for first in range(0, len(files), BATCH):
@@ -95,7 +95,7 @@ def ask(url: str, files: Sequence[bytes]) -> dict[str, np.ndarray]:
 
 
 def in_this_program(files: Sequence[bytes]) -> np.ndarray:
-    """The pixels that the preset gives without a server."""
+    """Return the pixels that the preset gives without a server."""
     pipeline = preset(CONFIGURATION, batch_size=len(files))
     (pixels,) = pipeline.run(images=[np.frombuffer(file, np.uint8) for file in files])
     values = np.stack([np.array(image) for image in pixels])
@@ -104,7 +104,7 @@ def in_this_program(files: Sequence[bytes]) -> np.ndarray:
 
 
 def by_transformers(paths: Sequence[Path]) -> np.ndarray:
-    """The pixels that transformers gives."""
+    """Return the pixels that transformers gives."""
     import transformers
     from transformers.image_utils import load_image
 
@@ -113,7 +113,7 @@ def by_transformers(paths: Sequence[Path]) -> np.ndarray:
 
 
 def main() -> int:
-    """Serves, asks, shows, compares; returns whether anything differs."""
+    """Serve, send requests, print and compare; return whether anything differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("photographs", nargs="+", type=Path, metavar="PHOTOGRAPH")
     parser.add_argument("--texts", nargs="+", default=TEXTS, metavar="TEXT")

@@ -45,7 +45,7 @@ _own = threading.local()
 
 
 def ask(url: str, files: Sequence[bytes]) -> dict[str, np.ndarray]:
-    """What the server makes of some files, in one request."""
+    """Return the server's answer for some files, in one request."""
     if not hasattr(_own, "client"):
         _own.client = tritonclient.http.InferenceServerClient(url)
     tensor = tritonclient.http.InferInput("images", [len(files), 1], "BYTES")
@@ -55,7 +55,7 @@ def ask(url: str, files: Sequence[bytes]) -> dict[str, np.ndarray]:
 
 
 def by_transformers(paths: Sequence[Path]) -> dict[str, np.ndarray]:
-    """What transformers makes of the same files."""
+    """Return the result of transformers for the same files."""
     import transformers
     from transformers.image_utils import load_image
 
@@ -64,7 +64,7 @@ def by_transformers(paths: Sequence[Path]) -> dict[str, np.ndarray]:
 
 
 def compare(given: dict[str, Any], expected: dict[str, Any]) -> int:
-    """How many values differ; a difference in shape or type counts as one."""
+    """Return how many values differ; a difference in shape or type counts as one."""
     return sum(
         int((given[name] != expected[name]).sum())
         if (given[name].shape, given[name].dtype) == (expected[name].shape, expected[name].dtype)
@@ -74,7 +74,7 @@ def compare(given: dict[str, Any], expected: dict[str, Any]) -> int:
 
 
 def main() -> int:
-    """Serves, asks, compares; returns whether anything differs."""
+    """Serve, send requests, compare; return whether anything differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("photographs", nargs="+", type=Path, metavar="PHOTOGRAPH")
     parser.add_argument("--environment", type=Path, help="that Triton serves from; found by itself by default")

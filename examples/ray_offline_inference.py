@@ -44,7 +44,7 @@ class Recognizer:
 
 
 def recognize(images: str, models: Path, workers: int, batch_size: int) -> ray.data.Dataset:
-    """The digits in a folder of images, read and recognized when the data set is.
+    """Return the digits in a folder of images, read and recognized when the data set is.
 
     Args:
         images: the folder; also in object storage.
@@ -71,7 +71,7 @@ def recognize(images: str, models: Path, workers: int, batch_size: int) -> ray.d
 
 
 def main() -> None:
-    """Recognizes the images, and tells how many."""
+    """Recognize the images, and print how many."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("images", help="a folder of images of digits, s3://... or on a disk that all machines have")
     parser.add_argument("output", help="the folder for the Parquet files")

@@ -23,7 +23,7 @@ from penstock.plugin.jax import data_iterator
 
 
 def images(folder: str, shard_id: int, num_shards: int) -> Any:
-    """Images of one shard, (64, 64, 3), and their classes, shuffled in each epoch."""
+    """Return the pipeline of one shard's images, (64, 64, 3), and their classes, shuffled in each epoch."""
     encoded, label = fn.readers.file(
         file_root=folder, shard_id=shard_id, num_shards=num_shards, random_shuffle=True, name="images"
     )
@@ -34,7 +34,7 @@ def images(folder: str, shard_id: int, num_shards: int) -> Any:
 
 
 def loss_of(weights: dict[str, jax.Array], image: jax.Array, label: jax.Array) -> jax.Array:
-    """The cross entropy of a batch: of means over the quarters of each image, through one layer."""
+    """Return the cross entropy of a batch: of means over the quarters of each image, through one layer."""
     quarters = image.reshape(len(image), 2, 32, 2, 32, 3).mean(axis=(2, 4)).reshape(len(image), -1)
     logits = quarters @ weights["slope"] + weights["offset"]
     return -jnp.take_along_axis(jax.nn.log_softmax(logits), label, axis=1).mean()
@@ -42,13 +42,15 @@ def loss_of(weights: dict[str, jax.Array], image: jax.Array, label: jax.Array) -
 
 @jax.jit
 def step(weights: dict[str, jax.Array], image: jax.Array, label: jax.Array) -> tuple[dict[str, jax.Array], jax.Array]:
-    """One step of gradient descent. Batches are split among all devices, so XLA adds up the gradients of all processes."""
+    """Do one step of gradient descent. Batches are split among all devices, so XLA adds up the gradients of all
+    processes.
+    """
     loss, gradients = jax.value_and_grad(loss_of)(weights, image, label)
     return jax.tree.map(lambda weight, gradient: weight - 0.1 * gradient, weights, gradients), loss
 
 
 def main() -> None:
-    """Trains, and tells what this process took and the network's weights."""
+    """Train, and print what this process read and the network's weights."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("--coordinator", help="address of process 0")

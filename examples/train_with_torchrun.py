@@ -26,7 +26,7 @@ from penstock.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
 
 @pipeline_def
 def images(folder: str, shard: int, shards: int, device: str) -> Any:
-    """Images of one shard, (3, 64, 64), and their classes, shuffled in each epoch."""
+    """Return the pipeline of one shard's images, (3, 64, 64), and their classes, shuffled in each epoch."""
     encoded, label = fn.readers.file(
         file_root=folder, shard_id=shard, num_shards=shards, random_shuffle=True, pad_last_batch=True, name="images"
     )
@@ -37,7 +37,7 @@ def images(folder: str, shard: int, shards: int, device: str) -> Any:
 
 
 def train(folder: str, epochs: int, batch_size: int) -> None:
-    """Trains, and tells what this process saw and that all have the same network."""
+    """Train, and print what this process read and that all have the same network."""
     with_gpu = torch.cuda.is_available()
     local = int(os.environ["LOCAL_RANK"])
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
@@ -82,7 +82,7 @@ def train(folder: str, epochs: int, batch_size: int) -> None:
 
 
 def main() -> None:
-    """Trains in the process group that torchrun started the processes for."""
+    """Train in the process group that torchrun started the processes for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("--epochs", type=int, default=2)

@@ -28,7 +28,7 @@ class Split(NamedTuple):
 
 
 def load_split() -> Split:
-    """scikit-learn's bundled digits; the 200 held out are the same every time."""
+    """Return scikit-learn's bundled digits; the 200 held out are the same every time."""
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
@@ -40,7 +40,7 @@ def load_split() -> Split:
 
 
 def write_digits(folder: Path, digits: np.ndarray) -> list[str]:
-    """Writes each digit as a PNG of its 8x8 pixels; returns the paths."""
+    """Write each digit as a PNG of its 8x8 pixels; return the paths."""
     paths = [folder / f"{number:04}.png" for number in range(len(digits))]
     for path, digit in zip(paths, digits):
         Image.fromarray(digit).save(path)
@@ -75,7 +75,7 @@ class Look:
 
 
 def random_look(rng: np.random.Generator) -> Look:
-    """A look for training: any size from 8 to 256, any encoding, slightly turned, moved and shrunk."""
+    """Return a look for training: any size from 8 to 256, any encoding, slightly turned, moved and shrunk."""
     return Look(
         side=round(2 ** rng.uniform(3, 8)),
         encoding=str(rng.choice(["PNG", "JPEG"])),
@@ -90,7 +90,7 @@ def random_look(rng: np.random.Generator) -> Look:
 
 
 def encode(digit: np.ndarray, look: Look) -> bytes:
-    """A digit, UINT8 (8, 8), as the bytes of an image file."""
+    """Return a digit, UINT8 (8, 8), as the bytes of an image file."""
     image = Image.fromarray(digit).resize((look.side, look.side), look.resampling)
     if look.angle or look.zoom != 1.0 or look.shift != (0.0, 0.0):
         image = image.transform(image.size, Image.Transform.AFFINE, _placement(look), Image.Resampling.BILINEAR)
@@ -104,7 +104,7 @@ def encode(digit: np.ndarray, look: Look) -> bytes:
 
 
 def _placement(look: Look) -> tuple[float, ...]:
-    """The affine map from output to input pixels that turns, shrinks and moves about the centre."""
+    """Return the affine map from output to input pixels that turns, shrinks and moves about the centre."""
     centre = look.side / 2
     cos, sin = np.cos(np.radians(look.angle)) / look.zoom, np.sin(np.radians(look.angle)) / look.zoom
     x, y = (centre + offset * look.side for offset in look.shift)

@@ -18,7 +18,7 @@ HELD_OUT_LOOKS = [
 
 
 def preprocess(pipeline: Pipeline, encoded: Sequence[bytes], batch_size: int) -> np.ndarray:
-    """Encoded images as the network's input, (n, 1, 32, 32)."""
+    """Return encoded images as the network's input, (n, 1, 32, 32)."""
     batches = []
     for start in range(0, len(encoded), batch_size):
         batch = [np.frombuffer(data, np.uint8) for data in encoded[start : start + batch_size]]
@@ -28,7 +28,7 @@ def preprocess(pipeline: Pipeline, encoded: Sequence[bytes], batch_size: int) ->
 
 
 def accuracies(recognize: Callable[[np.ndarray], np.ndarray], batch_size: int) -> dict[Look, float]:
-    """The part of the held-out digits that is recognized, for each of `HELD_OUT_LOOKS`.
+    """Return the fraction of the held-out digits that is recognized, for each of `HELD_OUT_LOOKS`.
 
     Args:
         recognize: a function from images, (n, 1, 32, 32), to their digits, (n,).
@@ -44,7 +44,7 @@ def accuracies(recognize: Callable[[np.ndarray], np.ndarray], batch_size: int) -
 
 
 def table(found: dict[Look, float]) -> Table:
-    """The accuracies for each look, and their mean."""
+    """Return the accuracies for each look, and their mean."""
     shown = Table("encoding", "pixels", "colours", "held-out accuracy")
     for look, accuracy in found.items():
         shown.add_row(look.encoding, str(look.side), "colour" if look.colour else "grey", f"{accuracy:.3f}")

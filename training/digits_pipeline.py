@@ -19,7 +19,7 @@ _SIDES = (3.0, 8.0)
 def digits_pipeline(
     files: Sequence[str], labels: Sequence[int], batch_size: int, augmented: bool = True, seed: int = 0
 ) -> Pipeline:
-    """A pipeline that gives images as the network takes them, (1, 32, 32), and labels, (1,).
+    """Return a pipeline that gives images as the network takes them, (1, 32, 32), and labels, (1,).
 
     Args:
         files: encoded images of digits.
@@ -42,7 +42,7 @@ def digits_pipeline(
 
 
 def _random_looks(images: Any) -> Any:
-    """Images of digits as people write and send them."""
+    """Return images of digits as people write and send them."""
     side = 2.0 ** fn.random.uniform(range=_SIDES)
     images = fn.resize(images, resize_x=side, resize_y=side, interp_type=types.INTERP_CUBIC)
     images = fn.warp_affine(images, matrix=_placements(side), inverse_map=False, fill_value=0)
@@ -54,7 +54,7 @@ def _random_looks(images: Any) -> Any:
 
 
 def _placements(side: Any) -> Any:
-    """Affine maps that turn, shrink and move images of these sides about their centres."""
+    """Return affine maps that turn, shrink and move images of these sides about their centres."""
     centre = fn.stack(side / 2, side / 2)
     moved = fn.random.normal(stddev=0.04, shape=(2,)) * side
     zoom = fn.random.uniform(range=(0.85, 1.08))

@@ -59,7 +59,7 @@ class Served(nn.Module):
 
 
 def train(folder: Path, epochs: int, seed: int, progress: Progress) -> DigitsNetwork:
-    """A network trained on fresh looks of the training digits in each epoch; ``folder`` is where their files go."""
+    """Return a network trained on fresh looks of the training digits in each epoch; ``folder`` is for their files."""
     torch.manual_seed(seed)
     split = load_split()
     files = write_digits(folder, split.train_digits)
@@ -93,13 +93,13 @@ def train(folder: Path, epochs: int, seed: int, progress: Progress) -> DigitsNet
 
 
 def recognize(network: nn.Module, images: np.ndarray) -> np.ndarray:
-    """The likeliest digits, (n,), in images, (n, 1, 32, 32)."""
+    """Return the likeliest digits, (n,), in images, (n, 1, 32, 32)."""
     with torch.inference_mode():
         return network(torch.from_numpy(images)).argmax(1).numpy()
 
 
 def export(network: nn.Module, path: Path) -> None:
-    """Writes the ONNX file, with a batch of any size."""
+    """Write the ONNX file, with a batch of any size."""
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
     program = torch.onnx.export(
@@ -117,7 +117,7 @@ def export(network: nn.Module, path: Path) -> None:
 
 
 def main() -> None:
-    """Trains, tells the held-out accuracy for each look, and writes the ONNX file."""
+    """Train, print the held-out accuracy for each look, and write the ONNX file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)

@@ -53,7 +53,7 @@ class State(NamedTuple):
 
 
 def initial_state(key: Array) -> State:
-    """Random weights, as PyTorch draws them."""
+    """Return random weights, as PyTorch draws them."""
     weights, statistics = {}, {}
     for number, (given, made) in enumerate(pairwise(_CHANNELS)):
         key, drawn = jax.random.split(key)
@@ -91,14 +91,14 @@ def logits(weights: Weights, statistics: Weights, images: Array, key: Array | No
 
 
 def learning_rate(step: Array, steps: int) -> Array:
-    """Rises to its highest value, and falls to nothing, as cosines."""
+    """Return the learning rate: it rises to its highest value, and falls to nothing, as cosines."""
     rise = _WARM_UP * steps
     phase = jnp.where(step < rise, step / rise - 1, (step - rise) / (steps - rise))
     return _HIGHEST_RATE * (1 + jnp.cos(jnp.pi * phase)) / 2
 
 
 def learn(state: State, images: Array, labels: Array, key: Array, steps: int) -> tuple[State, Array]:
-    """One step of AdamW on a batch: the new state, and the loss."""
+    """Do one step of AdamW on a batch; return the new state, and the loss."""
     wanted = jax.nn.one_hot(labels, _CLASSES) * (1 - _SMOOTHING) + _SMOOTHING / _CLASSES
 
     def loss_of(weights: Weights) -> tuple[Array, Weights]:
@@ -119,7 +119,7 @@ def learn(state: State, images: Array, labels: Array, key: Array, steps: int) ->
 
 
 def train(folder: Path, epochs: int, seed: int, progress: Progress) -> State:
-    """Trains on fresh looks of the training digits in each epoch; ``folder`` is where their files go."""
+    """Train on fresh looks of the training digits in each epoch; ``folder`` is for their files."""
     split = load_split()
     files = write_digits(folder, split.train_digits)
     # Batches of one size: another would be compiled anew.
@@ -146,7 +146,7 @@ def train(folder: Path, epochs: int, seed: int, progress: Progress) -> State:
 
 
 def main() -> None:
-    """Trains, and tells the held-out accuracy for each look."""
+    """Train, and print the held-out accuracy for each look."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)

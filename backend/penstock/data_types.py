@@ -68,7 +68,7 @@ class _Closed(EnumMeta):
 
 
 def _refused(symbol: str) -> Callable[..., Any]:
-    """The method of an operator that numbers have and names do not."""
+    """Raise TypeError: an operator's method that numbers have and type names do not."""
 
     def refuse(self: object, *others: object) -> NoReturn:
         kinds = " and ".join(f"'{type(operand).__name__}'" for operand in (self, *others))
@@ -122,7 +122,7 @@ class NamedEnum(IntEnum, metaclass=_Closed):
 
     @classmethod
     def _missing_(cls, value: object) -> Any:
-        """A number without a name, such as a newer version of DALI may write."""
+        """Return a nameless member for a number without a name, such as a newer version of DALI may write."""
         unnamed = int.__new__(cls, index(value))  # type: ignore[arg-type]
         unnamed._name_, unnamed._value_ = "???", int(unnamed)  # private: documented, for members made by hand
         return unnamed
@@ -171,7 +171,7 @@ class DALIDataType(NamedEnum):
     BFLOAT16 = 1000
 
     def __call__(self) -> str:
-        """The type in the buffer protocol's spelling; from the days when a tensor's ``dtype`` was a method."""
+        """Return the type as the buffer protocol spells it; a call, as a tensor's ``dtype`` was once a method."""
         warnings.warn("Calling '.dtype()' is deprecated, please use '.dtype' instead", Warning, stacklevel=2)
         return "=" + numpy_dtype(self).char.replace("l", "q").replace("L", "Q")
 
@@ -298,7 +298,9 @@ _SHORT_NAMES = (
 
 
 def enum_type(value: object) -> DALIDataType | None:
-    """The type of tensors that hold ``value``, or values like those in the list ``value``; None if they are not enums."""
+    """Return the type of tensors that hold ``value``, or values like those in the list ``value``; None if they are not
+    enums.
+    """
     members = value if isinstance(value, (list, tuple)) else [value]
     for dtype, kind in ENUM_TYPES.items():
         if members and all(isinstance(member, kind) for member in members):
@@ -307,7 +309,7 @@ def enum_type(value: object) -> DALIDataType | None:
 
 
 def check_readable(dtype: DALIDataType) -> None:
-    """Raises TypeError for enumerations, which nothing outside a pipeline can read."""
+    """Raise TypeError for enumerations, which nothing outside a pipeline can read."""
     if dtype in ENUM_TYPES:
         raise TypeError(
             f"DALI enum types cannot be used with buffer protocol: this holds {dtype_name(dtype)}. In the pipeline, "
@@ -316,7 +318,7 @@ def check_readable(dtype: DALIDataType) -> None:
 
 
 def numpy_dtype(dtype: DALIDataType) -> np.dtype:
-    """The numpy dtype that stores elements of type ``dtype``.
+    """Return the numpy dtype that stores elements of type ``dtype``.
 
     >>> numpy_dtype(FLOAT)
     dtype('float32')
@@ -328,7 +330,7 @@ def numpy_dtype(dtype: DALIDataType) -> np.dtype:
 
 
 def from_numpy_dtype(dtype: Any) -> DALIDataType:
-    """The DALI type of a numpy dtype; raises TypeError if there is none."""
+    """Return the DALI type of a numpy dtype; raise TypeError if there is none."""
     key = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
     found = _DALI.get(key)
     if found is None:
@@ -339,24 +341,24 @@ def from_numpy_dtype(dtype: Any) -> DALIDataType:
 
 
 def dtype_name(dtype: DALIDataType) -> str:
-    """The name of a type in messages: ``uint8``, ``float``, ``double`` ..."""
+    """Return the name of a type for messages: ``uint8``, ``float``, ``double`` ..."""
     return _SHORT_NAMES.get(dtype, dtype.name.lower())
 
 
 def element_size(dtype: DALIDataType) -> int:
-    """Bytes of one element."""
+    """Return the bytes of one element."""
     return numpy_dtype(dtype).itemsize
 
 
 def to_numpy_type(dali_type: DALIDataType) -> type:
-    """The numpy scalar type for a DALI type, e.g. ``types.FLOAT`` -> ``numpy.float32``; may raise KeyError."""
+    """Return the numpy scalar type for a DALI type, e.g. ``types.FLOAT`` -> ``numpy.float32``; may raise KeyError."""
     if dali_type in ENUM_TYPES:
         raise KeyError(dali_type)
     return _NUMPY[dali_type].type
 
 
 def to_dali_type(framework_type: object) -> DALIDataType:
-    """The DALI type for a numpy dtype, a Python type, or a PyTorch or JAX dtype."""
+    """Return the DALI type for a numpy dtype, a Python type, or a PyTorch or JAX dtype."""
     if isinstance(framework_type, DALIDataType):
         return framework_type
     if framework_type is bool:
@@ -530,7 +532,7 @@ class ScalarConstant:
         return float(self.value)
 
     def _check_conversion(self, kinds: str, builtin: str) -> None:
-        """Raises TypeError unless the type is of these kinds: conversion between kinds must be explicit."""
+        """Raise TypeError unless the type is of these kinds: conversion between kinds must be explicit."""
         if numpy_dtype(self.dtype).kind not in kinds:
             types = [dtype for dtype in NUMBER_TYPES if numpy_dtype(dtype).kind in kinds]
             words = "the float types" if kinds == "f" else "bool or int types"

@@ -20,30 +20,32 @@ DISTRIBUTION = "penstock-triton"
 
 @functools.cache
 def python_bounds() -> tuple[tuple[int, int], tuple[int, int]]:
-    """The oldest supported version of Python, and the first one that is too new."""
+    """Return the oldest supported version of Python, and the first one that is too new."""
     return _parse_bounds(_requires_python())
 
 
 def supports(version: tuple[int, int]) -> bool:
-    """Whether a version of Python is a supported one."""
+    """Return whether a version of Python is a supported one."""
     oldest, too_new = python_bounds()
     return oldest <= version < too_new
 
 
 def described_pythons() -> str:
-    """The supported versions of Python, for messages: e.g. ``3.11 to 3.15``."""
+    """Return the supported versions of Python, for messages: e.g. ``3.11 to 3.15``."""
     oldest, too_new = python_bounds()
     return f"{oldest[0]}.{oldest[1]} to {too_new[0]}.{too_new[1] - 1}"
 
 
 def first_python_without(package: str) -> str | None:
-    """The version of Python from which on our requirements leave a package out, as it has no wheels there; None if none does."""
+    """Return the version of Python from which on our requirements leave a package out, as it has no wheels there; None
+    if none does.
+    """
     bounds = re.compile(rf"""{re.escape(package)}(?![\w-]).*;.*python_version < ["'](\d+\.\d+)["']""")
     return next((found[1] for requirement in _requirements() if (found := bounds.match(requirement))), None)
 
 
 def is_left_out(package: str) -> bool:
-    """Whether our requirements leave out a package for this version of Python."""
+    """Return whether our requirements leave out a package for this version of Python."""
     first = first_python_without(package)
     return first is not None and sys.version_info[:2] >= tuple(map(int, first.split(".")))
 
@@ -63,7 +65,7 @@ def _requirements() -> list[str]:
 
 
 def _project() -> dict[str, Any] | None:
-    """The project's table in a checkout: the metadata of an editable installation is from when it was installed."""
+    """Return the project's table in a checkout: the metadata of an editable installation is from when it was installed."""
     folder = checkout()
     return None if folder is None else tomllib.loads((folder / "pyproject.toml").read_text())["project"]
 

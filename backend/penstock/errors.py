@@ -43,24 +43,24 @@ _imported_as = _PACKAGE
 
 
 def import_as(package: str = _PACKAGE) -> None:
-    """Has messages name this package as programs import it, which :mod:`penstock.compat` changes."""
+    """Set the name of this package in messages, as programs import it; :mod:`penstock.compat` changes it."""
     global _imported_as
     _imported_as = package
 
 
 def as_imported(name: str) -> str:
-    """A name in this package, like ``penstock.fn.crop``, as the program spells it."""
+    """Return a name in this package, like ``penstock.fn.crop``, as the program spells it."""
     package, dot, rest = name.partition(".")
     return f"{_imported_as}{dot}{rest}" if package == _PACKAGE else name
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a misspelled one may mean, ignoring case; None if none is near."""
+    """Return the known name that a misspelled one may mean, ignoring case; None if none is near."""
     return next(iter(nearest_names(name, known, 1)), None)
 
 
 def nearest_names(name: str, known: Iterable[str], count: int, similarity: float = 0.6) -> list[str]:
-    """The known names most like another one, ignoring case, the likeliest first.
+    """Return the known names most like another one, ignoring case, the likeliest first.
 
     Args:
         name: the name to look for.
@@ -76,7 +76,7 @@ def nearest_names(name: str, known: Iterable[str], count: int, similarity: float
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A suggestion for a message about an unknown name: the nearest known one; empty if none is near.
+    """Return a suggestion for a message about an unknown name: the nearest known one; empty if none is near.
 
     >>> did_you_mean("resize_shoter", ["resize_longer", "resize_shorter"])
     " Did you mean 'resize_shorter'?"
@@ -86,7 +86,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def no_such_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError:
-    """The error for a name that a module does not have, suggesting the nearest one."""
+    """Return the error for a name that a module does not have, suggesting the nearest one."""
     # Names with two underscores are looked up by Python and its tools, not by users.
     near = "" if name.startswith("__") else did_you_mean(name, [other for other in known if other[0] != "_"])
     return AttributeError(f"module {as_imported(module)!r} has no attribute {name!r}{near and '.'}{near}")
@@ -233,7 +233,7 @@ _CATCHABLE_CAUSES = (
 def operator_error(
     cause: BaseException, operator: str, device: str, sample: int | None, origin: Sequence[Frame]
 ) -> OperatorError:
-    """The error for ``cause``, raised inside an operator; also an instance of the cause's built-in type."""
+    """Return the error for ``cause``, raised inside an operator; also an instance of the cause's built-in type."""
     if isinstance(cause, OperatorError):
         return cause
     kind = next((_combined_error(base) for base in _CATCHABLE_CAUSES if isinstance(cause, base)), OperatorError)
@@ -244,7 +244,8 @@ def operator_error(
 
 
 def traceback_text(error: BaseException) -> str:
-    """An error with its traceback, causes and contexts, as Python prints them, but without marks under parts of lines.
+    """Return an error with its traceback, causes and contexts, as Python prints them, but without marks under parts of
+    lines.
 
     For the marks, Python parses the lines, and CPython 3.11 has one count of the nesting for all threads: what another thread
     parsed meanwhile, as ``numpy.load`` does, would fail with a ``SystemError``.

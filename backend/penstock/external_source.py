@@ -45,7 +45,7 @@ def external_source(
     batch_info: bool | None = None,
     **kwargs: Any,
 ) -> Any:
-    """A node with data from the user's program.
+    """Return a node with data from the user's program.
 
     Args:
         source: a callable that returns a batch (or, with ``batch=False``, a sample), an iterable of those, or a
@@ -301,7 +301,7 @@ class ExternalSource(Described):
         repeat_last: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """The node; see :func:`external_source`."""
+        """Return the node; see :func:`external_source`."""
         arguments = {
             "source": source,
             "cycle": cycle,

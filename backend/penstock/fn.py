@@ -25,7 +25,7 @@ __all__ = ["external_source"]
 
 
 def _make_function(schema: _Schema) -> _Callable[..., _Any]:
-    """The function that calls the operator of ``schema``."""
+    """Return the function that calls the operator of ``schema``."""
     from penstock.graph import call_operator
 
     def call(*inputs: _Any, device: str | None = None, name: str | None = None, **arguments: _Any) -> _Any:
@@ -39,13 +39,15 @@ def _make_function(schema: _Schema) -> _Callable[..., _Any]:
 
 
 def _takes_only(function: _Callable[..., _Any], schema: _Schema) -> bool:
-    """Whether all that a function written out takes is named in the schema: it may leave the rest to ``**arguments``."""
+    """Return whether the schema declares all parameters of a function written out: it may leave the rest to
+    ``**arguments``.
+    """
     named = {own.name for own in _inspect.signature(function).parameters.values() if own.kind is own.KEYWORD_ONLY}
     return named <= {"device", "name", *schema.all_arguments}
 
 
 def _make(schema: _Schema) -> _Any:
-    """The operator's function, written out or generated."""
+    """Return the operator's function, written out or generated."""
     from penstock import external_source, python_function, tfrecord  # noqa: F401  (register what is written out)
 
     function: _Any = _find_written_out(f"fn.{schema.fn_path}")

@@ -61,22 +61,22 @@ def _binary(name: str, doc: str) -> Callable[[object, object], object]:
 
 
 def pow(base: object, exponent: object) -> Any:
-    """The first to the power of the second; integers stay integers."""
+    """Return the first operand to the power of the second; integers stay integers."""
     return apply("pow", base, exponent)
 
 
 def fpow(base: object, exponent: object) -> Any:
-    """The first to the power of the second, as floating point."""
+    """Return the first operand to the power of the second, as floating point."""
     return apply("fpow", base, exponent)
 
 
 def atan2(x: object, y: object) -> Any:
-    """The angle of the point (second, first), in radians."""
+    """Return the angle of the point (second operand, first operand), in radians."""
     return apply("atan2", x, y)
 
 
 def clamp(value: object, lo: object, hi: object) -> Any:
-    """The value, clamped to the limits ``lo`` and ``hi``."""
+    """Return the value, clamped to the limits ``lo`` and ``hi``."""
     return apply("clamp", value, lo, hi)
 
 

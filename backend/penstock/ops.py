@@ -76,7 +76,7 @@ class OperatorWrapper(Described):
         return self._declared.no_prune or bool(self._arguments.get("preserve"))
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """The operator's outputs for ``inputs``.
+        """Return the operator's outputs for ``inputs``.
 
         Raises:
             ValueError: an argument was set at construction already; RuntimeError for one computed in the graph.
@@ -101,7 +101,7 @@ class OperatorWrapper(Described):
 
 
 def _method(inherited: Any, signature: inspect.Signature) -> Callable[..., object]:
-    """The inherited method with one operator's signature.
+    """Return the inherited method with one operator's signature.
 
     A copy, as a function that called the inherited one would add a frame between warnings and the user's line.
     """
@@ -130,14 +130,14 @@ def _make_class(schema: Schema, name: str) -> Any:
 
 
 def _make(schema: Schema) -> object:
-    """The operator's class, written out or generated."""
+    """Return the operator's class, written out or generated."""
     return find_written_out(f"ops.{schema.name}") or _make_class(schema, schema.class_name)
 
 
 def python_op_factory(
     name: str, schema_name: str, internal_schema_name: str | None = None, generated: bool = True
 ) -> type[OperatorWrapper]:
-    """A class called ``name`` for the operator of a schema, for DALI's programs; those of `ops` are made by themselves.
+    """Return a class called ``name`` for the operator of a schema, for DALI's programs; `ops` makes its classes itself.
 
     Raises:
         KeyError: there is no such schema.
@@ -168,7 +168,7 @@ class _Compound:
         self._operators = list(op_list)
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """The outputs of the last operator; keyword arguments go to the first."""
+        """Return the outputs of the last operator; keyword arguments go to the first."""
         if not self._operators:
             return inputs[0] if len(inputs) == 1 else list(inputs)
         outputs: Any = self._operators[0](*inputs, **arguments)
@@ -181,43 +181,43 @@ _further: dict[str, set[str]] = {"cpu": set(), "gpu": set(), "mixed": set()}
 
 
 def _names(device: str) -> set[str]:
-    """All names, also old and private ones, but not of operators that only passes insert."""
+    """Return all names, also old and private ones, but not of operators that only passes insert."""
     names = {schema.name for schema in all_schemas() if device in schema.devices}
     return _further[device].union(name for name in names if not issubclass(operator_class(name), FusedOperator))
 
 
 def cpu_ops() -> set[str]:
-    """The names of operators that run on the CPU."""
+    """Return the names of operators that run on the CPU."""
     return _names("cpu")
 
 
 def gpu_ops() -> set[str]:
-    """The names of operators that run on the GPU."""
+    """Return the names of operators that run on the GPU."""
     return _names("gpu")
 
 
 def mixed_ops() -> set[str]:
-    """The names of operators that take data on the CPU and return it on the GPU."""
+    """Return the names of operators that take data on the CPU and return it on the GPU."""
     return _names("mixed")
 
 
 def _all_registered_ops() -> set[str]:
-    """DALI's programs look this name up."""
+    """Return the names of all operators; DALI's programs call it by this name."""
     return cpu_ops() | gpu_ops() | mixed_ops()
 
 
 def register_cpu_op(name: str) -> None:
-    """Adds a name to :func:`cpu_ops`, for a class that composes operators."""
+    """Add a name to :func:`cpu_ops`, for a class that composes operators."""
     _further["cpu"].add(name)
 
 
 def register_gpu_op(name: str) -> None:
-    """Adds a name to :func:`gpu_ops`, for a class that composes operators."""
+    """Add a name to :func:`gpu_ops`, for a class that composes operators."""
     _further["gpu"].add(name)
 
 
 def _op_name(schema_name: str, api: str = "fn") -> str:
-    """The dotted path of an operator in ``fn``, or in ``ops``."""
+    """Return the dotted path of an operator in ``fn``, or in ``ops``."""
     schema = find_schema(schema_name)
     return schema.fn_path if api == "fn" else schema.class_path
 

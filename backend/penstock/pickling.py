@@ -19,7 +19,7 @@ _MARK = "_penstock_pickle_by_value"
 
 
 def pickle_by_value(fun: _Function) -> _Function:
-    """Decorator: a parallel external source sends this function as code instead of importing it in its workers.
+    """Decorate a function that a parallel external source sends to its workers as code, instead of importing it there.
 
     For functions of modules that the workers cannot import. Lambdas, local functions and those of a notebook or script
     need no mark.
@@ -31,7 +31,7 @@ def pickle_by_value(fun: _Function) -> _Function:
 
 
 def dumps(callback: object, protocol: int | None = None) -> bytes:
-    """A callback as bytes, for :func:`loads` in another process of the same Python."""
+    """Return a callback as bytes, for :func:`loads` in another process of the same Python."""
     stream = io.BytesIO()
     pickler_class()(stream, protocol).dump(callback)
     return stream.getvalue()
@@ -58,7 +58,7 @@ def pickler_class() -> type[cloudpickle.Pickler]:
 
 
 def _twin(function: FunctionType) -> FunctionType:
-    """A copy of the function that is not its module's attribute, so cloudpickle sends its code."""
+    """Return a copy of the function that is not an attribute of its module, so that cloudpickle sends its code."""
     twin = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def users_cache(name: str) -> Path | None:
-    """The folder of this name in the user's cache, which may not exist; None for a user without a home."""
+    """Return the folder of this name in the user's cache, which may not exist; None for a user without a home."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
     # Without a home, it still begins with "~".
     return cache / "penstock" / name if cache.is_absolute() else None
@@ -18,7 +18,8 @@ def users_cache(name: str) -> Path | None:
 
 @functools.cache
 def private_folder(name: str) -> Path | None:
-    """A folder that all processes of this user share, and only they can write; None if it cannot be made, or belongs to another.
+    """Return a folder that all processes of this user share, and only they can write; None if it cannot be made, or
+    belongs to another.
 
     Anyone may write to the temporary folder, so a folder found there is trusted only if it is this user's alone.
     """
@@ -30,7 +31,7 @@ def private_folder(name: str) -> Path | None:
 
 
 def existing_private_folder(name: str) -> Path | None:
-    """The same folder, to read from; None if nothing has made it yet."""
+    """Return :func:`private_folder`'s folder for reading; None if nothing has made it yet."""
     try:
         folder = _private_path(name)
         found = folder.lstat()

@@ -33,7 +33,7 @@ def call_python(
     arguments: dict[str, Any],
     display: str,
 ) -> Any:
-    """Adds an operator that calls ``function``; returns its node, or a list of nodes unless there is exactly one."""
+    """Add an operator that calls ``function``; return its node, or a list of nodes unless there is exactly one."""
     if isinstance(output_layouts, str):
         output_layouts = [output_layouts] * num_outputs
     own = dict(arguments, num_outputs=num_outputs, output_layouts=output_layouts)
@@ -65,7 +65,7 @@ def python_function(
     name: str | None = None,
     **arguments: object,
 ) -> Any:
-    """Calls a Python function with numpy arrays, or on the GPU with CuPy arrays on the pipeline's stream.
+    """Call a Python function with numpy arrays, or on the GPU with CuPy arrays on the pipeline's stream.
 
     Args:
         inputs: any number of nodes.
@@ -101,7 +101,7 @@ def dl_tensor_python_function(
     name: str | None = None,
     **arguments: object,
 ) -> Any:
-    """Calls a Python function with DLPack capsules; see :func:`python_function`.
+    """Call a Python function with DLPack capsules; see :func:`python_function`.
 
     Args:
         function: takes capsules, and returns capsules or objects with ``__dlpack__``.
@@ -133,7 +133,7 @@ def torch_python_function(
     name: str | None = None,
     **arguments: object,
 ) -> Any:
-    """Calls a Python function with PyTorch tensors, on the GPU on the pipeline's stream; see :func:`python_function`."""
+    """Call a Python function with PyTorch tensors, on the GPU on the pipeline's stream; see :func:`python_function`."""
     own = dict(arguments, batch_processing=batch_processing, device=device, name=name)
     return call_python(
         "TorchPythonFunction", inputs, function, num_outputs, output_layouts, own, "penstock.fn.torch_python_function"
@@ -172,7 +172,7 @@ class _Wrapper(Described):
         return True
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
-        """The nodes of the function's outputs."""
+        """Return the nodes of the function's outputs."""
         return type(self)._call(*inputs, **(self._arguments | kwargs))
 
 
@@ -185,7 +185,7 @@ class PythonFunction(_Wrapper):
 
     @staticmethod
     def current_stream() -> Any:
-        """The CuPy stream of the pipeline that calls the function."""
+        """Return the CuPy stream of the pipeline that calls the function."""
         return require_cupy().cuda.get_current_stream()
 
 
@@ -234,7 +234,7 @@ def numba_function(
     name: str | None = None,
     **arguments: Any,
 ) -> Any:
-    """Calls a function compiled by Numba, which fills preallocated arrays.
+    """Call a function compiled by Numba, which fills preallocated arrays.
 
     Args:
         inputs: 1 to 6 nodes.
@@ -327,12 +327,14 @@ class NumbaFunction(Described):
 
     @staticmethod
     def _check_minimal_numba_version(throw: bool = True) -> bool:
-        """DALI's programs ask whether numba is recent enough to run functions on a GPU; any version is."""
+        """Return True: DALI's programs ask whether numba is recent enough to run functions on a GPU, and any version
+        is.
+        """
         return True
 
     @staticmethod
     def _check_cuda_compatibility(throw: bool = True) -> bool:
-        """DALI's programs ask whether numba can run functions on a GPU here."""
+        """Return whether numba can run functions on a GPU here, which DALI's programs ask."""
         return device_count() > 0
 
     @property
@@ -346,5 +348,5 @@ class NumbaFunction(Described):
         return True
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
-        """The nodes of the function's outputs."""
+        """Return the nodes of the function's outputs."""
         return numba_function(*inputs, **(self._arguments | kwargs))

@@ -28,7 +28,7 @@ int64, string, float32 = INT64, STRING, FLOAT32
 
 
 def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: object) -> Feature:
-    """A feature with the same number of values in each record.
+    """Return a feature with the same number of values in each record.
 
     Args:
         shape: the result's shape; ``()`` for a number or a string.
@@ -39,7 +39,7 @@ def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: object) -> 
 
 
 def VarLenFeature(*arguments: Any) -> Feature:
-    """A feature with any number of values: ``VarLenFeature([shape,] dtype, default_value)``.
+    """Return a feature with any number of values: ``VarLenFeature([shape,] dtype, default_value)``.
 
     Args:
         shape: the extents of all dimensions but the first.
@@ -73,7 +73,7 @@ def tfrecord(
     features: dict[str, Feature],
     **arguments: Any,
 ) -> dict[str, Any]:
-    """Reads features of TFRecord files: a node for each name in ``features``.
+    """Read features of TFRecord files: a node for each name in ``features``.
 
     Args:
         path: the files' path.
@@ -93,7 +93,7 @@ def tfrecord_reader(
     features: dict[str, Feature],
     **arguments: Any,
 ) -> dict[str, Any]:
-    """Old name of :func:`tfrecord`."""
+    """Do :func:`tfrecord` under its old name."""
     _warn_of_old_name("fn.tfrecord_reader")
     own = {"path": path, "index_path": index_path, "features": features}
     return _read("_TFRecordReader", "TFRecordReader", "penstock.fn.tfrecord_reader", inputs, own | arguments)
@@ -149,7 +149,7 @@ class TFRecord(Described):
         return bool(self._arguments.get("preserve"))
 
     def __call__(self, *inputs: object, **kwargs: Any) -> dict[str, Any]:
-        """A node for each feature, by name.
+        """Return a node for each feature, by name.
 
         Raises:
             ValueError: an argument was set at construction already.

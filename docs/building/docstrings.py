@@ -26,7 +26,9 @@ def as_markdown(text: str) -> str:
 
 
 def _kind(line: str, before: str) -> str:
-    """Kind of a line: prose, code, printed output, or part of a table, which begins and ends with a line of `=`."""
+    """Return the kind of a line: prose, code, printed output, or part of a table, which begins and ends with a line of
+    `=`.
+    """
     if line.startswith(_PROMPTS) or (before == "code" and line in (">>>", "...")):
         return "code"
     if before in ("code", "output"):

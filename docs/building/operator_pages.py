@@ -251,7 +251,7 @@ _TABLES = "tests/benchmarks/results/tables.md"
 
 
 def _speed(schema: Schema) -> str:
-    """The operator's lines of the benchmark's table."""
+    """Return the operator's lines of the benchmark's table."""
     head, line, *rows = (row.partition(" | ") for row in _table_of_speeds())
     own = [cells for name, _, cells in rows if name == f"| `{schema.fn_path}`"]
     if not own:
@@ -263,7 +263,7 @@ def _speed(schema: Schema) -> str:
 
 @cache
 def _table_of_speeds() -> list[str]:
-    """The lines of the table of operators on the CPU, the heading first."""
+    """Return the lines of the table of operators on the CPU, the heading first."""
     section = (ROOT / _TABLES).read_text(encoding="utf-8").partition("## Every public operator on the CPU")[2]
     return section[section.index("\n|") :].strip().partition("\n\n")[0].splitlines()
 

@@ -66,7 +66,7 @@ def _decoded(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 class _silence:
-    """Sends what this process and its children print to nowhere while it lasts."""
+    """Discard the output of this process and its children while the context lasts."""
 
     def __enter__(self) -> None:
         self._kept = [os.dup(stream) for stream in (1, 2)]

@@ -29,14 +29,16 @@ _LIBRARIES = ("numpy", "numba", "PIL.Image", "click", "concurrent.futures", "mul
 
 
 def load_libraries() -> None:
-    """Imports what most tests import; once, before the forks."""
+    """Import what most tests import; once, before the forks."""
     for name in _LIBRARIES:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
 
 
 def in_processes(function: Callable[[T], R], values: Iterable[T], count: int) -> Iterator[R]:
-    """What a function returns of each value, as it comes, from so many processes, which may have children."""
+    """Yield what a function returns for each value, as results arrive, from ``count`` processes, which may have
+    children.
+    """
     with ProcessPoolExecutor(count, multiprocessing.get_context("fork")) as pool:
         for future in as_completed([pool.submit(function, value) for value in values]):
             yield future.result()
@@ -49,7 +51,7 @@ def run_pytest(
     plugins: Sequence[Any] = (),
     log: str = os.devnull,
 ) -> int:
-    """Runs tests in a fork, which and whose processes end with it.
+    """Run tests in a fork, which ends together with all its processes.
 
     Args:
         arguments: command-line arguments for pytest.

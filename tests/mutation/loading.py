@@ -27,7 +27,7 @@ MARKS_FILE = "marks"
 
 
 def install() -> None:
-    """Makes later imports load what the environment says."""
+    """Make later imports load the code that the environment describes."""
     if MUTANT in os.environ:
         mutant = json.loads(os.environ[MUTANT])
         setattr(builtins, REACHED, functools.cache(Path(mutant["reached"]).touch))
@@ -39,7 +39,7 @@ def install() -> None:
 
 
 def map_marks(folder: Path) -> mmap.mmap:
-    """The marks of a folder, a byte for each function, as memory that processes share."""
+    """Return the marks of a folder, a byte for each function, as memory that processes share."""
     with (folder / MARKS_FILE).open("r+b") as file:
         return mmap.mmap(file.fileno(), 0)
 

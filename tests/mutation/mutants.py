@@ -73,7 +73,9 @@ class Mutant:
 
 
 def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
-    """The qualified names and the definitions of a module's functions and methods, but for those that are compiled or abstract."""
+    """Return the qualified names and the definitions of a module's functions and methods, but for those that are
+    compiled or abstract.
+    """
 
     def within(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, Function]]:
         for node in body:
@@ -88,12 +90,12 @@ def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
 
 
 def has_compiled(tree: ast.Module) -> bool:
-    """Whether a module has functions that are compiled ahead."""
+    """Return whether a module has functions that are compiled ahead."""
     return any(isinstance(node, Function) and _decorators(node) & _COMPILED for node in ast.walk(tree))
 
 
 def count_mutants(function: Function) -> int:
-    """How many changes of a function there are."""
+    """Return how many changes of a function there are."""
     return sum(1 for _ in _changes(function))
 
 
@@ -105,7 +107,7 @@ def describe(function: Function, number: int) -> Mutant:
 
 
 def mutate(tree: ast.Module, name: str, number: int) -> ast.Module:
-    """Makes one change in a module; its function calls :data:`REACHED` first."""
+    """Make one change in a module; its function calls :data:`REACHED` first."""
     function = dict(functions(tree))[name]
     list(_changes(function))[number][1]()
     _begin_with(function, ast.Expr(ast.Call(ast.Name(REACHED, ast.Load()), [], [])))
@@ -149,7 +151,7 @@ def _changes(function: Function) -> Iterator[tuple[ast.AST, Callable[[], ast.AST
 
 
 def _is_effective(node: ast.AST) -> bool:
-    """Whether a statement returns something, or is a call whose result is dropped."""
+    """Return whether a statement returns something, or is a call whose result is dropped."""
     if isinstance(node, ast.Return):
         return node.value is not None and ast.unparse(node.value) != "None"
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
@@ -165,7 +167,7 @@ def _setter(node: ast.AST, field: str, value: Any) -> Callable[[], ast.AST]:
 
 
 def _of_body(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function's body, without annotations and the words of errors."""
+    """Return the nodes of a function's body, without annotations and the texts of errors."""
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list", "args") and not isinstance(node, ast.Call):
             continue

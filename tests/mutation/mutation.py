@@ -128,7 +128,7 @@ def sample(count: int, seed: int, only: str = "") -> list[Case]:
 
 
 def judge(case: Case) -> Case:
-    """Runs the tests nearest to a mutant until one fails."""
+    """Run the tests nearest to a mutant until one fails."""
     tests, seconds = nearest(case.module, case.function)
     with tempfile.TemporaryDirectory() as folder:
         mark = Path(folder, "reached")
@@ -148,7 +148,7 @@ def judge(case: Case) -> Case:
 
 
 def nearest(module: str, function: str) -> tuple[list[str], float]:
-    """The tests, or files of tests, that are nearest to a function, best first, and the seconds that they take.
+    """Return the tests, or files of tests, that are nearest to a function, best first, and the seconds that they take.
 
     An empty list if there are none.
     """
@@ -172,7 +172,7 @@ def nearest(module: str, function: str) -> tuple[list[str], float]:
 
 @functools.cache
 def nearness(module: str) -> dict[str, int]:
-    """How near files of tests are to a module, by what they are named and import; those that are not far."""
+    """Return how near files of tests are to a module, by their names and imports; without those that are far."""
     name = module.rpartition(".")[2]
     stem = name.strip("_")
     folders = [part.strip("_") for part in module.split(".")[1:-1]]
@@ -191,7 +191,9 @@ def nearness(module: str) -> dict[str, int]:
 
 
 def _is_certain(failed: Sequence[str]) -> bool:
-    """Whether a test, which passed when it was traced, does not fail without a mutant, as slow ones do on a busy machine."""
+    """Return whether a test certainly passes without a mutant: it passed when traced and is fast, so a busy machine
+    does not fail it.
+    """
     return len(failed) == 1 and _reach().seconds(failed[0]) < CERTAIN_SECONDS
 
 
@@ -206,7 +208,7 @@ class _Failures:
             self._path.write_text(report.nodeid)
 
     def first(self) -> list[str]:
-        """That name, if there is one."""
+        """Return the name, if a test failed."""
         return [self._path.read_text()] if self._path.exists() else []
 
 
@@ -220,7 +222,7 @@ def _reach() -> Reach:
 
 
 def summary(cases: list[Case], planned: int, seed: int) -> str:
-    """The numbers, and what was not killed, in Markdown."""
+    """Return the numbers, and the mutants that were not killed, in Markdown."""
     outcomes = Counter(case.outcome for case in cases)
     counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
     share = 100 * outcomes[KILLED] / max(len(cases), 1)
@@ -232,7 +234,7 @@ def summary(cases: list[Case], planned: int, seed: int) -> str:
 
 
 def _sweeps(module: str) -> list[str]:
-    """Arguments of pytest for the sweeps over what a module's operators promise; none without operators."""
+    """Return pytest's arguments for the sweeps over a module's operators; none without operators."""
     source = package_modules()[module].read_text()
     names = re.findall(r'^    schema = Schema\(\s*name="(?:\w+__)?(\w+)"', source, re.M)
     return ["tests/sweeps", "-k", " or ".join(names)] if names else []

@@ -76,19 +76,19 @@ class Reach:
 
     @staticmethod
     def known() -> Reach:
-        """What the files reach that were traced and have not changed since."""
+        """Return the reach of the files that were traced and have not changed since."""
         return Reach({file: found for file in test_files() if (found := _traced(file)) is not None})
 
     def tests(self, function: str) -> list[Test]:
-        """The tests that reach a function, ``module:name``, when they run."""
+        """Return the tests that reach a function, ``module:name``, when they run."""
         return self._tests.get(function, [])
 
     def importing(self, function: str) -> list[str]:
-        """The files of tests that reach a function when they are imported."""
+        """Return the files of tests that reach a function when they are imported."""
         return self._importing.get(function, [])
 
     def seconds(self, test: str) -> float:
-        """How long a test took; infinite if it did not pass."""
+        """Return how long a test took; infinite if it did not pass."""
         return self._seconds.get(test, float("inf"))
 
     def _add(self, file: str, found: dict[str, Any]) -> None:
@@ -103,7 +103,7 @@ class Reach:
 
 
 def trace(files: list[str], processes: int) -> None:
-    """Runs those files of tests that have changed since they were traced."""
+    """Run those files of tests that have changed since they were traced."""
     files = [file for file in files if _traced(file) is None]
     if not files:
         return
@@ -114,7 +114,7 @@ def trace(files: list[str], processes: int) -> None:
 
 
 def test_files() -> list[str]:
-    """The files of tests that can tell something about a mutant; those that start servers last."""
+    """Return the files of tests that can say something about a mutant; those that start servers last."""
     paths = [
         path
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
@@ -126,7 +126,7 @@ def test_files() -> list[str]:
 
 @functools.cache
 def package_modules() -> dict[str, Path]:
-    """The paths of the package's modules."""
+    """Return the paths of the package's modules."""
     return {_module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
@@ -143,12 +143,12 @@ def _module_name(path: Path) -> str:
 
 @functools.cache
 def _function_names() -> list[str]:
-    """The name of each byte's function."""
+    """Return the name of each byte's function."""
     return [f"{module}:{name}" for module in package_modules() for name, _ in module_functions(module)]
 
 
 def _write_marked_code() -> None:
-    """Writes the code of marked modules, unless the package is as it was the last time."""
+    """Write the code of marked modules, unless the package is as it was the last time."""
     folder, digest = REACH / "code", hashlib.sha256(MARKS.encode())
     for path in package_modules().values():
         digest.update(path.read_bytes())
@@ -169,7 +169,7 @@ def _write_marked_code() -> None:
 
 
 def _trace(file: str) -> str:
-    """Traces one file of tests; returns a line about it."""
+    """Trace one file of tests; return a line about it."""
     if _traced(file) is not None:
         return f"{file}: traced meanwhile"
     folder = REACH / "marks" / hashlib.sha256(file.encode()).hexdigest()[:12]
@@ -234,7 +234,7 @@ class Recorder:
         self._result.write_text(json.dumps(result))
 
     def _taken(self) -> list[int]:
-        """The functions that were reached since the last time."""
+        """Return the functions that were reached since the last time."""
         reached = [number for number, byte in enumerate(self._marks[:]) if byte]
         for number in reached:
             self._marks[number] = 0

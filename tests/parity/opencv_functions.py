@@ -62,7 +62,7 @@ class Call:
 
     @property
     def expected(self) -> np.ndarray:
-        """OpenCV's result, as (H, W, C): of planes, one by one."""
+        """OpenCV's result, as (H, W, C); of planes, one by one."""
         parts = [self.image[:, :, c].copy() for c in range(self.image.shape[2])] if self.planar else [self.image]
         results = [self.theirs(part) for part in parts]
         return np.stack(results, axis=-1) if self.planar else _with_channels(results[0])

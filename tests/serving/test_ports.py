@@ -56,7 +56,9 @@ def test_whoever_listens_is_another_than_a_process_that_is_gone(listener: socket
 
 
 def test_a_port_belongs_to_a_group_of_which_one_process_listens() -> None:
-    """A program that starts the server may be a script that waits for it."""
+    """Check that a port belongs to a process group with one listener: a program that starts the server may be a script
+    that waits for it.
+    """
     inner = "import socket; made = socket.create_server(('127.0.0.1', 0)); print(made.getsockname()[1], flush=True); input()"
     outer = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}])"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

@@ -44,7 +44,7 @@ class Measurement:
 
     @property
     def rate(self) -> float:
-        """Samples per second."""
+        """Return the samples per second."""
         return self.samples / self.seconds if self.seconds else 0.0
 
     def wait(self, percentile: float) -> float:

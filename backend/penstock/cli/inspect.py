@@ -132,7 +132,7 @@ def _tried(load: Callable[[], Pipeline], paths: Sequence[str], operators: int, e
 
 @contextmanager
 def _progress(operators: int) -> Iterator[Callable[[str], None]]:
-    """A progress bar while the pipeline runs; yields the function to call for each operator that has run."""
+    """Show a progress bar while the pipeline runs; yield the function to call for each operator that has run."""
     from rich.console import Console
     from rich.progress import Progress
 

@@ -82,7 +82,7 @@ def _show_missing() -> None:
 
 
 def absent_operators() -> Iterator[tuple[str, str]]:
-    """DALI's operators that are missing: the name of the schema, and the reason."""
+    """List DALI's operators that are missing: the name of the schema, and the reason."""
     from penstock.schema.registry import all_schemas
 
     here = {schema.name: schema for schema in all_schemas()}

@@ -33,7 +33,7 @@ class IndexCreator:
         self.close()
 
     def open(self) -> None:
-        """Files are open only while the index is written."""
+        """Do nothing: files are open only while the index is written."""
 
     def close(self) -> None:
         """See :meth:`open`."""
@@ -49,7 +49,7 @@ class IndexCreator:
 
     @classmethod
     def main(cls) -> None:
-        """The program: a file and its index, by default beside it."""
+        """Run the program: a file and its index, by default beside it."""
         parser = argparse.ArgumentParser(description=f"Writes an index for `fn.readers.{cls.reader}`.")
         parser.add_argument("file")
         parser.add_argument("index", nargs="?")

@@ -27,7 +27,7 @@ first extents."""
 
 @functools.cache
 def _python() -> bytes:
-    """``PenstockPython``: the functions of the interpreter by which arrays are read."""
+    """Return ``PenstockPython``: the functions of the interpreter by which arrays are read."""
     names = "PyObject_GetBuffer", "PyBuffer_Release", "PyList_GetItem"
     functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in names]
     return struct.pack("3q", *functions)

@@ -186,7 +186,7 @@ def decode_png(
 
 
 def find_whole_jpegs(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """For each file, whether it ends as a JPEG does, before any zeros: bool of shape (files,).
+    """Return whether each file ends as a JPEG does, before any zeros: bool of shape (files,).
 
     Args:
         addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.

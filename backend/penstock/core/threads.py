@@ -69,7 +69,7 @@ class BackgroundThreads:
 
     @property
     def address(self) -> int:
-        """Where the threads are; raises RuntimeError if they have ended."""
+        """Return the address of the threads; raise RuntimeError if they have ended."""
         if self._address is None:
             raise RuntimeError("these threads have ended")
         return self._address
@@ -123,7 +123,7 @@ class Job:
 
     @property
     def is_done(self) -> bool:
-        """Whether it is done."""
+        """Return whether the work is done."""
         done = self._address is not None and bool(brief_core().penstock_task_is_done(self._address))
         if done:
             # A finished job need not keep its data alive.
@@ -188,7 +188,7 @@ class SharedWork:
 
     @property
     def is_done(self) -> bool:
-        """Whether all shares are done and all calls made."""
+        """Return whether all shares are done and all calls made."""
         if not self._is_done and brief_core().penstock_work_is_done(self._address):
             self._end()
         return self._is_done

@@ -328,7 +328,9 @@ class Batch(Value):
 
     @property
     def slice(self) -> _Slicing:
-        """Indexing of each sample: ``batch.slice[:, 0]``. Bounds and positions may be batches, with those of each sample."""
+        """Index each sample: ``batch.slice[:, 0]``. Bounds and positions may be batches, with one value for each
+        sample.
+        """
         return _Slicing(self)
 
     def select(self, sample_range: Given) -> Batch | Tensor:

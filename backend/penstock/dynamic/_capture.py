@@ -273,7 +273,7 @@ class Loop:
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def end(self) -> None:
-        """The loop has ended and will not go on."""
+        """Note that the loop has ended and will not go on."""
         if self.is_over:
             return
         self.is_over = True

@@ -17,13 +17,13 @@ class LoopRoot(Root, Protocol):
     """The data that a captured loop iterates over."""
 
     def begin_epoch(self) -> None:
-        """Called when an epoch begins."""
+        """Note that an epoch begins."""
 
     def has_more(self) -> bool:
         """Return whether the epoch may have another step; some sources only know once they are read."""
 
     def count_step(self) -> None:
-        """Called when a step begins."""
+        """Note that a step begins."""
 
     def first(self, loop: Loop) -> list[TensorList]:
         """Return the outputs of a step without a pipeline; raise StopIteration at the end."""

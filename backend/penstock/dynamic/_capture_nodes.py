@@ -48,7 +48,7 @@ class Root(Protocol):
         """Return the outputs of a step as the body gets them."""
 
     def released(self) -> None:
-        """The loop has ended: the reader or source may be used again."""
+        """Release the reader or source for other uses, as the loop has ended."""
 
 
 @dataclass(eq=False)

@@ -35,11 +35,11 @@ class Schedule:
 
     @property
     def offset(self) -> int:
-        """Where in the step the generator is."""
+        """Return the position of the generator within the step."""
         return self.rng.draws - self._start
 
     def begin(self) -> None:
-        """Called when the first step is over."""
+        """Note that the first step is over."""
         self.period = self.offset
         self._version = self.rng.version
         self._start = self.rng.draws
@@ -67,7 +67,7 @@ class Schedule:
         self._waiting -= 1
 
     def end_step(self) -> None:
-        """Called when a step is over; raises RuntimeError if it drew more or less than the first."""
+        """End a step; raise RuntimeError if it drew more or fewer numbers than the first."""
         if self.offset != self.period or self.rng.version != self._version:
             _used_unexpectedly()
         self._start = self.rng.draws

@@ -26,7 +26,7 @@ _entered = _Entered()
 
 
 def default_device_type() -> str:
-    """``gpu`` where one can be used, else ``cpu``."""
+    """Return ``gpu`` where one can be used, else ``cpu``."""
     return "gpu" if cuda.device_count() else "cpu"
 
 
@@ -72,7 +72,7 @@ class Device:
 
     @staticmethod
     def type_from_dlpack(dev_type: int) -> str:
-        """DLPack's number of a kind of device as a name."""
+        """Return the name of a kind of device from DLPack's number."""
         names = {1: "cpu", 2: "gpu"}
         if int(dev_type) not in names:
             raise ValueError(f"Unsupported device type: {dev_type}")

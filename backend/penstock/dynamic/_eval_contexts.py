@@ -136,10 +136,10 @@ class EvalContext:
         return engine
 
     def cached_results(self, invocation: object) -> None:
-        """For DALI's programs; does nothing, as only users keep results."""
+        """Do nothing; DALI's programs call it, but only users hold results here."""
 
     def cache_results(self, invocation: object, results: object) -> None:
-        """For DALI's programs; does nothing, as only users keep results."""
+        """Do nothing; DALI's programs call it, but only users hold results here."""
 
     def defer(self, call: Runnable, weak: bool = True) -> None:
         """Run a call when the context is left, or earlier; ``weak``: only if its result is still needed."""

@@ -157,14 +157,14 @@ class ExternalSource:
     # -- as part of a captured loop --------------------------------------------------------------------------------
 
     def begin_epoch(self) -> None:
-        """Called when an epoch begins."""
+        """Note that an epoch begins."""
 
     def has_more(self) -> bool:
         """Return whether there may be more, which only reading the source shows."""
         return True
 
     def count_step(self) -> None:
-        """Called when a step begins."""
+        """Note that a step begins."""
 
     def first(self, loop: RunningLoop) -> list[TensorList]:
         """Return the next item's outputs, as batches."""
@@ -202,7 +202,7 @@ class ExternalSource:
         loop.end()
 
     def released(self) -> None:
-        """The loop has ended and will not go on."""
+        """Note that the loop has ended and will not go on."""
         self._role, self._loop, self._node = _Role.UNUSED, None, None
 
     def _next(self, batch_size: int | None) -> list[Tensor | Batch]:

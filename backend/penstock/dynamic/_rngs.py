@@ -110,7 +110,7 @@ class RNG:
 
     @property
     def state(self) -> RNGState:
-        """Where the generator is; ``str`` of it can be stored."""
+        """The state of the generator; ``str`` of it can be stored."""
         return self.get_state()
 
     @state.setter

@@ -278,7 +278,7 @@ class Tensor(Value):
         return made.clone() if copy else made
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> Outcome:
-        """numpy's operators are those of dynamic mode; its other functions give numpy's arrays."""
+        """Apply numpy's operators as those of dynamic mode; numpy's other functions return numpy's arrays."""
         result = super().__array_ufunc__(function, method, *inputs, **options)
         if result is not NotImplemented:
             return result
@@ -309,7 +309,7 @@ class Tensor(Value):
 
 
 def require_torch(purpose: str) -> Outcome:
-    """PyTorch; raises RuntimeError if it is not installed."""
+    """Return the module `torch`; raise RuntimeError if it is not installed."""
     try:
         import torch
     except ModuleNotFoundError:

@@ -169,7 +169,7 @@ class Value:
     __hash__ = None  # type: ignore[assignment]
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> Outcome:
-        """numpy's operators on arrays and these are those of dynamic mode."""
+        """Apply numpy's operators on arrays and these as those of dynamic mode."""
         if method != "__call__" or options or function not in UFUNCS:
             return NotImplemented
         return operations().apply(UFUNCS[function], *inputs)

@@ -221,7 +221,7 @@ def _as_function(tree: ast.Module, code: CodeType) -> ast.FunctionDef | None:
 
 
 def _lambdas_like(code: CodeType) -> list[ast.Lambda]:
-    """Of several lambdas in a statement, the ones at the code's position, or at least with its parameters."""
+    """Return those of several lambdas in a statement that are at the code's position, or at least have its parameters."""
     tree = parse("".join(inspect.findsource(code)[0]))
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
     count = code.co_argcount + code.co_kwonlyargcount

@@ -87,7 +87,7 @@ def if_statement(
     set_state: Callable[[tuple[object, ...]], None],
     names: Sequence[str],
 ) -> None:
-    """An `if` statement; ``get_state`` and ``set_state`` access the variables that its branches assign."""
+    """Run an `if` statement on nodes; ``get_state`` and ``set_state`` access the variables that its branches assign."""
     if not isinstance(condition, DataNode):
         body() if condition else orelse()
         return
@@ -258,7 +258,7 @@ def _merge_nodes(branch: Branch, true: object, false: object) -> DataNode:
 
 
 def ternary(condition: object, if_true: Callable[[], object], if_false: Callable[[], object]) -> Any:
-    """``a if condition else b``."""
+    """Return ``a if condition else b``."""
     if not isinstance(condition, DataNode):
         return if_true() if condition else if_false()
     values: list[Any] = []
@@ -267,7 +267,7 @@ def ternary(condition: object, if_true: Callable[[], object], if_false: Callable
 
 
 def negation(value: object) -> object:
-    """``not value``."""
+    """Return ``not value``."""
     if not isinstance(value, DataNode):
         return not value
     if value.device != "cpu":
@@ -279,7 +279,7 @@ def negation(value: object) -> object:
 
 
 def conjunction(left: object, right: Callable[[], object]) -> object:
-    """``left and right``; the right side is traced for samples for which the left one is true."""
+    """Return ``left and right``; the right side is traced for samples for which the left one is true."""
     if not isinstance(left, DataNode):
         return left and right()
     left = _validated(left, "and", "left")
@@ -287,7 +287,7 @@ def conjunction(left: object, right: Callable[[], object]) -> object:
 
 
 def disjunction(left: object, right: Callable[[], object]) -> object:
-    """``left or right``; the right side is traced for samples for which the left one is false."""
+    """Return ``left or right``; the right side is traced for samples for which the left one is false."""
     if not isinstance(left, DataNode):
         return left or right()
     left = _validated(left, "or", "left")
@@ -297,7 +297,7 @@ def disjunction(left: object, right: Callable[[], object]) -> object:
 def comparison_chain(
     left: object, comparisons: Sequence[Callable[[object, object], object]], operands: Sequence[Callable[[], object]]
 ) -> object:
-    """``left < a < b``: comparisons joined by `and`; each operand is evaluated once."""
+    """Return ``left < a < b``: comparisons joined by `and`; each operand is evaluated once."""
     right = operands[0]()
     result = comparisons[0](left, right)
     if len(operands) == 1:

@@ -119,7 +119,7 @@ def constant_node(
 
 
 def to_node(value: object, device: str = "cpu") -> DataNode:
-    """``value`` as a node: itself, or a constant."""
+    """Return ``value`` as a node: itself, or a constant."""
     return value if isinstance(value, DataNode) else constant_node(value, device=device)
 
 

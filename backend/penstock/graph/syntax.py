@@ -174,7 +174,7 @@ class Expression:
         return syntax().apply("rshift", other, self)
 
     def __array_ufunc__(self: Node, ufunc: Any, method: str, *operands: Any, **options: object) -> Node:
-        """Called by numpy for ``number + node``, and for ``numpy.add(node, number)``.
+        """Compute ``number + node`` and ``numpy.add(node, number)``, for which numpy calls this.
 
         Its own numbers are treated as Python's, as in DALI.
         """

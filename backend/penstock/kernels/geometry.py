@@ -20,7 +20,7 @@ def rotation_3d(angle: float, axis: Sequence[float] | np.ndarray) -> np.ndarray:
 
 
 def rotations_2d(angles: np.ndarray, count: int) -> np.ndarray:
-    """Like :func:`rotation_2d`, for ``count`` images; there may be one angle for all."""
+    """Return :func:`rotation_2d` for ``count`` images; there may be one angle for all."""
     from penstock.kernels.cpu.affine import fill_rotations_2d
 
     rotations = np.empty((count, 2, 2))
@@ -29,7 +29,7 @@ def rotations_2d(angles: np.ndarray, count: int) -> np.ndarray:
 
 
 def rotations_3d(angles: np.ndarray, axes: np.ndarray, count: int) -> np.ndarray:
-    """Like :func:`rotation_3d`, for ``count`` volumes; there may be one angle, and one axis, for all."""
+    """Return :func:`rotation_3d` for ``count`` volumes; there may be one angle, and one axis, for all."""
     from penstock.kernels.cpu.affine import fill_rotations_3d
 
     rotations = np.empty((count, 3, 3))

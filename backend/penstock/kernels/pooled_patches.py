@@ -25,7 +25,7 @@ class Crops(NamedTuple):
 
     @property
     def window(self) -> int:
-        """Patches from one crop to the next."""
+        """The number of patches from one crop to the next."""
         return self.patches - self.before - self.after
 
     def tokens(self, rows: int, columns: int) -> tuple[int, int]:

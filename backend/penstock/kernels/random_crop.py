@@ -52,7 +52,7 @@ class RandomCrop:
         return y, x, own_height, own_width
 
     def windows(self, key: Key, streams: np.ndarray, start: np.uint64, extents: np.ndarray) -> np.ndarray:
-        """Like :meth:`window`, for many non-empty images of ``extents`` (height, width): int64 of shape (images, 4).
+        """Return :meth:`window` for many non-empty images of ``extents`` (height, width): int64 of shape (images, 4).
 
         Args:
             key, start: shared by all streams.

@@ -19,19 +19,19 @@ _local = _Local()
 
 
 def push(reference: Callable[[], object], scope: Scope) -> None:
-    """Makes a pipeline, returned by ``reference``, the current one until :func:`pop`."""
+    """Make a pipeline, returned by ``reference``, the current one until :func:`pop`."""
     _local.pipelines.append(reference)
     scope_stack().append(scope)
 
 
 def pop() -> None:
-    """Undoes :func:`push`."""
+    """Undo :func:`push`."""
     _local.pipelines.pop()
     scope_stack().pop()
 
 
 def innermost() -> Any:
-    """The current pipeline, or None."""
+    """Return the current pipeline, or None."""
     return _local.pipelines[-1]() if _local.pipelines else None
 
 

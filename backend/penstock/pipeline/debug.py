@@ -42,11 +42,11 @@ class DataNodeDebug(DataNode):
         self._move = move
 
     def get(self) -> Any:
-        """The data, a :class:`TensorListCPU` or :class:`TensorListGPU`."""
+        """Return the data, a :class:`TensorListCPU` or :class:`TensorListGPU`."""
         return self._batch
 
     def shape(self) -> list[tuple[int, ...]]:  # type: ignore[override]
-        """The extents of each sample, as numbers rather than a node."""
+        """Return the extents of each sample, as numbers rather than a node."""
         return self._batch.shape()
 
     def on_device(self, device: str) -> DataNodeDebug:
@@ -98,7 +98,7 @@ class DebugPipeline(Pipeline):
 
     @property
     def graph(self) -> Graph:
-        """There is none: operators run as they are called."""
+        """Raise RuntimeError: there is no graph, as operators run when they are called."""
         raise RuntimeError("A pipeline in debug mode has no graph. Define it with `debug=False` to save or show it.")
 
     @property
@@ -107,7 +107,7 @@ class DebugPipeline(Pipeline):
         return self._output_count
 
     def build(self) -> None:
-        """Makes the pipeline ready; the function is first called in the first run."""
+        """Make the pipeline ready; the function is first called in the first run."""
         if self._session.executor is not None:
             return
         self.settings.check()
@@ -127,11 +127,11 @@ class DebugPipeline(Pipeline):
         cuda_stream: object = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Keeps a batch for the external source with that name; see :meth:`Pipeline.feed_input`."""
+        """Store a batch for the external source with that name; see :meth:`Pipeline.feed_input`."""
         self._fed[data_node.name if isinstance(data_node, DataNode) else data_node].append((data, layout))
 
     def run(self, cuda_stream: object = None, /, **pipeline_inputs: object) -> tuple[Any, ...]:
-        """Calls the function, which runs the operators, and returns the outputs, one tensor list each.
+        """Call the function, which runs the operators, and return the outputs, one tensor list each.
 
         Args:
             cuda_stream: the stream on which GPU outputs will be used; the call waits for them in any case.
@@ -174,13 +174,13 @@ class DebugPipeline(Pipeline):
             return tuple(self._data_of(node) for node in nodes)
 
     def schedule_run(self) -> NoReturn:
-        """Not possible: debug mode does not prefetch."""
+        """Raise RuntimeError: debug mode does not prefetch."""
         raise RuntimeError("Batches cannot be scheduled in debug mode: call `run`.")
 
     # -- operators, as they are called -------------------------------------------------------------------------------
 
     def adopt(self, inputs: Sequence[object]) -> list[object]:
-        """The positional inputs of a call, with batches of other libraries (arrays, lists of arrays) converted."""
+        """Return the positional inputs of a call, with batches of other libraries (arrays, lists of arrays) converted."""
         return [self._adopted(item) if _is_foreign_batch(item) else item for item in inputs]
 
     def _adopted(self, data: object) -> DataNodeDebug:
@@ -191,7 +191,7 @@ class DebugPipeline(Pipeline):
         return DataNodeDebug(DataNode(self._scope.next_name("data"), device), batch, self._move)
 
     def evaluate(self, op: OpNode) -> list[DataNodeDebug]:
-        """Runs a newly called operator, and returns its outputs."""
+        """Run a newly called operator, and return its outputs."""
         verify_operator(op)
         if op.device != "cpu" and all_on_cpu():
             move_to_cpu(op)
@@ -208,7 +208,7 @@ class DebugPipeline(Pipeline):
         return [DataNodeDebug(node, batch, self._move) for node, batch in zip(op.outputs, batches)]
 
     def _step_of(self, op: OpNode, key: _Key) -> Step:
-        """The operator of the same call in the previous batch, or a new one."""
+        """Return the operator of the same call in the previous batch, or a new one."""
         inputs, arguments, outputs = len(op.inputs), len(op.argument_inputs), len(op.outputs)
         known = self._steps.get(key)
         if known is None:
@@ -244,7 +244,7 @@ class DebugPipeline(Pipeline):
         return step
 
     def _key_of(self, op: OpNode) -> _Key:
-        """A key that identifies the call in the next batch."""
+        """Return a key that identifies the call in the next batch."""
         line = (op.schema.name, op.device, op.sites, op.name if op.named else None)
         self._calls[line] += 1
         return (*line, self._calls[line])
@@ -269,7 +269,7 @@ class DebugPipeline(Pipeline):
         self._current_size = size
 
     def _fetch(self, called: Source, key: _Key) -> Iterator[tuple[object, str | None]]:
-        """The outputs of a source for this batch; the same call in the first batch created it."""
+        """Return the outputs of a source for this batch; the same call in the first batch created it."""
         if called not in self._fetched:
             source = self._own_sources.get(key)
             if source is None:
@@ -307,7 +307,7 @@ class DebugPipeline(Pipeline):
 
 
 def _is_same(known: OpNode, op: OpNode) -> bool:
-    """Whether an operator made for one node can run another."""
+    """Return whether an operator made for one node can run another."""
     same_inputs = known.argument_inputs.keys() == op.argument_inputs.keys()
     return same_inputs and known.arguments == op.arguments
 

@@ -25,7 +25,7 @@ class UnexpectedArgumentError(TypeError, AssertionError):
 def pipeline_def(
     fn: Callable[..., Any] | None = None, *, enable_conditionals: bool = False, **pipeline_kwargs: Any
 ) -> Any:
-    """Decorator: calling the function returns a :class:`Pipeline` of the operators that it calls.
+    """Decorate a function so that its call returns a :class:`Pipeline` of the operators that it calls.
 
     The keyword arguments are those of :class:`Pipeline`; a call can override them.
 
@@ -68,29 +68,29 @@ def pipeline_def(
 
 
 def mark_definition(factory: _T) -> _T:
-    """Marks a factory of pipelines, as DALI does."""
+    """Mark a factory of pipelines, as DALI does."""
     setattr(factory, _DEFINITION, True)
     return factory
 
 
 def is_definition(value: object) -> bool:
-    """Whether a value is a function decorated with :func:`pipeline_def`."""
+    """Return whether a value is a function decorated with :func:`pipeline_def`."""
     return bool(getattr(value, _DEFINITION, False))
 
 
 def mark_autoserialize(factory: _T) -> _T:
-    """Marks the factory whose pipeline a file is served as, as DALI does."""
+    """Mark the factory whose pipeline a file is served as, as DALI does."""
     setattr(factory, _AUTOSERIALIZE, True)
     return factory
 
 
 def is_autoserialize(value: object) -> bool:
-    """Whether a value was marked by :func:`mark_autoserialize`."""
+    """Return whether a value was marked by :func:`mark_autoserialize`."""
     return bool(getattr(value, _AUTOSERIALIZE, False))
 
 
 def conditionals_enabled(function: Callable[..., object], keywords: dict[str, object], default: bool) -> bool:
-    """Whether a call of the factory enables conditionals; removes the word from its keyword arguments."""
+    """Return whether a call of the factory enables conditionals; remove the word from its keyword arguments."""
     if "enable_conditionals" in inspect.signature(function).parameters:
         return bool(keywords.get("enable_conditionals", default))
     return bool(keywords.pop("enable_conditionals", default))
@@ -99,7 +99,7 @@ def conditionals_enabled(function: Callable[..., object], keywords: dict[str, ob
 def split_keywords(
     function: Callable[..., object], keywords: dict[str, object]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The keyword arguments of a call, divided into the pipeline constructor's and the function's."""
+    """Return the keyword arguments of a call, divided into the pipeline constructor's and the function's."""
     parameters = inspect.signature(function).parameters
     for parameter in parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -125,7 +125,7 @@ def split_keywords(
 
 
 def do_not_convert(func: Callable[..., object] | None = None) -> Callable[..., Any]:
-    """Decorator: conditionals inside ``func`` stay plain Python even in pipelines that enable conditionals."""
+    """Decorate a function whose conditionals stay plain Python even in pipelines that enable conditionals."""
     if func is None:
         return do_not_convert
     if is_definition(func):

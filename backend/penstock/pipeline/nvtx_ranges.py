@@ -14,7 +14,7 @@ _DOMAIN = "penstock"
 
 
 def is_nvtx_enabled() -> bool:
-    """Whether the environment variable ``PENSTOCK_NVTX`` asks for ranges.
+    """Return whether the environment variable ``PENSTOCK_NVTX`` asks for ranges.
 
     Raises:
         ValueError: it is neither empty, 0 nor 1.

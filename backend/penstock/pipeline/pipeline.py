@@ -186,17 +186,17 @@ class Pipeline(SettingsAttributes):
         return len(self.graph.outputs)
 
     def output_dtype(self) -> list[DALIDataType | None]:
-        """The declared types of the outputs."""
+        """Return the declared types of the outputs."""
         self.settings.check_output_counts(self.num_outputs)
         return self.settings.output_dtypes(self.num_outputs)
 
     def output_ndim(self) -> list[int | None]:
-        """The declared ranks of the outputs."""
+        """Return the declared ranks of the outputs."""
         self.settings.check_output_counts(self.num_outputs)
         return self.settings.output_ndims(self.num_outputs)
 
     def output_layout(self) -> list[str | None]:
-        """The declared layouts of the outputs."""
+        """Return the declared layouts of the outputs."""
         self.settings.check_output_counts(self.num_outputs)
         return self.settings.output_layouts(self.num_outputs)
 
@@ -204,18 +204,18 @@ class Pipeline(SettingsAttributes):
 
     @staticmethod
     def current() -> Pipeline | None:
-        """The pipeline that is being defined on this thread, or None."""
+        """Return the pipeline that is being defined on this thread, or None."""
         pipeline: Pipeline | None = current.innermost()
         return pipeline
 
     @staticmethod
     def push_current(pipeline: Pipeline) -> None:
-        """Makes operators called from now on belong to ``pipeline``, until :meth:`pop_current`."""
+        """Make operators called from now on belong to ``pipeline``, until :meth:`pop_current`."""
         current.push(lambda: pipeline, pipeline._scope)
 
     @staticmethod
     def pop_current() -> None:
-        """Undoes :meth:`push_current`."""
+        """Undo :meth:`push_current`."""
         current.pop()
 
     def __enter__(self) -> Pipeline:
@@ -226,18 +226,18 @@ class Pipeline(SettingsAttributes):
         Pipeline.pop_current()
 
     def define_graph(self) -> Any:
-        """Overridden by subclasses: calls the operators and returns the outputs."""
+        """Call the operators and return the outputs; overridden by subclasses."""
         raise no_outputs()
 
     def iter_setup(self) -> None:
-        """Overridden by subclasses: called before each batch, to feed its inputs."""
+        """Feed a batch's inputs; overridden by subclasses, and called before each batch."""
 
     def set_outputs(self, *output_data_nodes: object) -> None:
-        """Sets the outputs of each run."""
+        """Set the outputs of each run."""
         self._definition.set_outputs(output_data_nodes)
 
     def add_sink(self, edge: DataNode) -> None:
-        """Computes ``edge`` in each run, although it is not an output."""
+        """Compute ``edge`` in each run, although it is not an output."""
         self._scope.sinks.append(edge)
 
     @property
@@ -256,11 +256,11 @@ class Pipeline(SettingsAttributes):
         keywords: dict[str, object] | None = None,
         conditions: ConditionStack | None = None,
     ) -> None:
-        """Defines the graph by calling the user's function; traces conditionals if there are ``conditions``."""
+        """Define the graph by calling the user's function; trace conditionals if there are ``conditions``."""
         self._definition.trace(self, function, arguments, keywords, conditions)
 
     def move_to_cpu(self) -> None:
-        """Moves all operators to the CPU, including ``mixed`` ones; before the pipeline is built.
+        """Move all operators to the CPU, including ``mixed`` ones; before the pipeline is built.
 
         Results may differ where the kernels of the two devices differ.
 
@@ -271,18 +271,18 @@ class Pipeline(SettingsAttributes):
         self.settings.device_id = None
 
     def set_missing(self, *, batch_size: int, num_threads: int) -> None:
-        """Provides settings that the pipeline was made without; before it is built."""
+        """Provide settings that the pipeline was made without; before it is built."""
         self.settings.batch_size = batch_size if self.settings.batch_size is None else self.settings.batch_size
         self.settings.num_threads = num_threads if self.settings.num_threads is None else self.settings.num_threads
 
     def tighten_limits(self, max_pixels: int | None, max_bytes: int | None, max_frames: int | None) -> None:
-        """Tightens the limits on decoded data; before the pipeline is built."""
+        """Tighten the limits on decoded data; before the pipeline is built."""
         self.settings.limits = self.settings.limits.tightened(Limits(max_pixels, max_bytes, max_frames))
 
     # -- building --------------------------------------------------------------------------------------------------
 
     def build(self) -> None:
-        """Makes the pipeline ready to run: verifies and improves the graph, and prepares the operators.
+        """Make the pipeline ready to run: verify and improve the graph, and prepare the operators.
 
         Raises:
             ValueError: batch size, thread count or queue depth are missing or out of range.
@@ -376,7 +376,7 @@ class Pipeline(SettingsAttributes):
     # -- feeding ---------------------------------------------------------------------------------------------------
 
     def input_feed_count(self, input_name: str) -> int:
-        """The number of batches that an external source needs before the first run to fill the prefetch queue."""
+        """Return the number of batches that an external source needs before the first run to fill the prefetch queue."""
         self.build()
         if input_name not in self._session.feeds:
             # DALI's executors differ in this.
@@ -392,7 +392,7 @@ class Pipeline(SettingsAttributes):
         cuda_stream: object = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Feeds one batch to an external source.
+        """Feed one batch to an external source.
 
         Args:
             data_node: the external source's name or node.
@@ -415,7 +415,7 @@ class Pipeline(SettingsAttributes):
     # -- running ---------------------------------------------------------------------------------------------------
 
     def run(self, cuda_stream: object = None, /, **pipeline_inputs: object) -> tuple[Any, ...]:
-        """Runs on the next batch and returns the outputs, one tensor list each.
+        """Run on the next batch and return the outputs, one tensor list each.
 
         Args:
             cuda_stream: the stream on which GPU outputs will be used; without it the call waits for them.
@@ -438,24 +438,24 @@ class Pipeline(SettingsAttributes):
         return self._session.run(queue, self.iter_setup, cuda_stream)
 
     def schedule_run(self) -> None:
-        """Starts the next batch (at first, as many as are prefetched); :meth:`share_outputs` returns its outputs."""
+        """Start the next batch (at first, as many as are prefetched); :meth:`share_outputs` returns its outputs."""
         self.build()
         with self.running_through(PipelineAPIType.SCHEDULED):
             self._session.schedule(self._queue, self.iter_setup)
 
     def outputs(self, cuda_stream: object = None) -> tuple[Any, ...]:
-        """The outputs of the oldest batch that was started and not yet returned."""
+        """Return the outputs of the oldest batch that was started and not yet returned."""
         with self.running_through(PipelineAPIType.SCHEDULED):
             self.release_outputs()
             return self._session.take(self._session.queue, cuda_stream)
 
     def share_outputs(self, cuda_stream: object = None) -> tuple[Any, ...]:
-        """The outputs of the oldest started batch; call :meth:`release_outputs` when done with them."""
+        """Return the outputs of the oldest started batch; call :meth:`release_outputs` when done with them."""
         with self.running_through(PipelineAPIType.SCHEDULED):
             return self._session.take(self._session.queue, cuda_stream)
 
     def release_outputs(self) -> None:
-        """Ends the use of shared outputs. Memory is only reused when nothing refers to it, so nothing becomes invalid."""
+        """End the use of shared outputs. Memory is only reused when nothing refers to it, so nothing becomes invalid."""
         with self.running_through(PipelineAPIType.SCHEDULED):
             self.build()
 
@@ -472,20 +472,20 @@ class Pipeline(SettingsAttributes):
         self.release_outputs()
 
     def running_through(self, api: PipelineAPIType) -> AbstractContextManager[None]:
-        """Rejects mixing the APIs for running a pipeline; calls inside are not checked."""
+        """Reject mixing the APIs for running a pipeline; calls inside are not checked."""
         return self._session.running_through(api)
 
     def enable_api_check(self, enable: bool) -> None:
-        """Whether mixing :meth:`run` with :meth:`schedule_run` is rejected."""
+        """Return whether mixing :meth:`run` with :meth:`schedule_run` is rejected."""
         self._session.api_check = enable
 
     def output_stream(self) -> Any:
-        """The CUDA stream (as an address holder) on which outputs are made; None for CPU pipelines."""
+        """Return the CUDA stream (as an address holder) on which outputs are made; None for CPU pipelines."""
         stream = self.executor.stream
         return None if stream is None else stream
 
     def reset(self) -> None:
-        """Starts the next epoch: after StopIteration, or after an error, which ends its epoch."""
+        """Start the next epoch: after StopIteration, or after an error, which ends its epoch."""
         self._session.reset()
 
     def end_epoch(self) -> None:
@@ -509,12 +509,12 @@ class Pipeline(SettingsAttributes):
         return self._session.skipped
 
     def kept_of(self, count: int) -> int:
-        """How many samples the batch that was taken last has of its first ``count`` ones: fewer where some were skipped."""
+        """Return how many of the first ``count`` samples are in the batch taken last: fewer where some were skipped."""
         kept = self._session.kept
         return count if kept is None else sum(position < count for position in kept)
 
     def empty(self) -> bool:
-        """Whether no batch is in flight."""
+        """Return whether no batch is in flight."""
         return self._session.empty
 
     # -- looking ---------------------------------------------------------------------------------------------------
@@ -525,7 +525,7 @@ class Pipeline(SettingsAttributes):
         return "\n    ".join([self._heading(), *lines])
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return the graph as SVG for notebooks."""
         graph = self._shown_graph()
         picture = "<p>Its graph is not defined yet.</p>" if graph is None else to_svg(graph.operators, graph.outputs)
         return f"<div><code>{html.escape(self._heading())}</code><br>{picture}</div>"
@@ -536,25 +536,27 @@ class Pipeline(SettingsAttributes):
         return f"{type(self).__name__}({settings})"
 
     def _shown_graph(self) -> Graph | None:
-        """The graph, if it is available without calling the user's code."""
+        """Return the graph, if it is available without calling the user's code."""
         return self._definition.graph_so_far()
 
     def epoch_size(self, name: str | None = None) -> Any:
-        """The number of samples in an epoch, padding included: of the reader ``name``, or of each reader by name."""
+        """Return the number of samples in an epoch, padding included: of the reader ``name``, or of each reader by
+        name.
+        """
         self.build()
         if name is not None:
             return self._session.reader_meta(name)["epoch_size_padded"]
         return {key: self._session.reader_meta(key)["epoch_size_padded"] for key in self._session.readers}
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """How a reader shards and pads its data: of the reader ``name``, or of each by name."""
+        """Return how a reader shards and pads its data: of the reader ``name``, or of each by name."""
         self.build()
         if name is not None:
             return self._session.reader_meta(name)
         return {key: self._session.reader_meta(key) for key in self._session.readers}
 
     def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
-        """Bytes of each operator's outputs: the sum of a batch and the largest sample.
+        """Return the bytes of each operator's outputs: the sum of a batch and the largest sample.
 
         Counted if ``enable_memory_stats`` is set and ``exec_dynamic`` is not. Operators are named by device and name:
         ``CPU_resized``.
@@ -566,11 +568,13 @@ class Pipeline(SettingsAttributes):
 
     @property
     def trace(self) -> Trace | None:
-        """Where time went so far: see :class:`~penstock.runtime.trace.Trace`. None unless made with ``trace=True``."""
+        """Return where time went so far: see :class:`~penstock.runtime.trace.Trace`. None unless made with
+        ``trace=True``.
+        """
         return self.executor.trace if self.settings.trace else None
 
     def fusion_statistics(self) -> dict[str, dict[str, int]]:
-        """Whether fused operators ran fused: the number of samples fused, and run step by step, by reason.
+        """Return how many samples fused operators computed in one step, and how many step by step, by reason.
 
         >>> pipe.fusion_statistics()  # doctest: +SKIP
         {'fused_image': {'fused': 62, 'frames': 2}}
@@ -579,13 +583,13 @@ class Pipeline(SettingsAttributes):
         return self.executor.plan.fusion_statistics()
 
     def external_source_shm_statistics(self) -> dict[str, list[int]]:
-        """Bytes of each shared-memory buffer of the workers of parallel external sources."""
+        """Return the bytes of each shared-memory buffer of the workers of parallel external sources."""
         return self._session.shared_memory()
 
     def save_graph_to_dot_file(
         self, filename: str, *, show_tensors: bool = False, show_ids: object = None, use_colors: bool = False
     ) -> None:
-        """Writes the graph as a Graphviz file."""
+        """Write the graph as a Graphviz file."""
         from penstock.serialize.dot import to_dot
 
         if show_ids is not None:
@@ -628,7 +632,7 @@ class Pipeline(SettingsAttributes):
     def deserialize(
         cls, serialized_pipeline: bytes | None = None, filename: str | None = None, **kwargs: object
     ) -> Pipeline:
-        """The pipeline saved in DALI's wire format; keyword arguments override its settings.
+        """Return the pipeline saved in DALI's wire format; keyword arguments override its settings.
 
         Execution settings are not taken from the file: batches are computed on request, unless ``exec_pipelined`` or
         ``exec_async`` is set. Unknown keyword arguments are ignored.
@@ -658,7 +662,7 @@ class Pipeline(SettingsAttributes):
         self.build()
 
     def save(self, filename: str) -> None:
-        """Writes the readable format: versioned JSON in which nothing executes."""
+        """Write the readable format: versioned JSON in which nothing executes."""
         from penstock.serialize.readable_format import to_text
 
         with open(filename, "w", encoding="utf-8") as file:
@@ -666,7 +670,7 @@ class Pipeline(SettingsAttributes):
 
     @classmethod
     def load(cls, filename: str, *, allowed_modules: Sequence[str] = (), **kwargs: object) -> Pipeline:
-        """The pipeline written by :meth:`save`.
+        """Return the pipeline written by :meth:`save`.
 
         Args:
             filename: the JSON file.
@@ -683,7 +687,7 @@ class Pipeline(SettingsAttributes):
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
     def checkpoint(self, filename: str | None = None, *, iterator: object = None) -> bytes:
-        """The state from which another pipeline with the same graph continues with the next batch.
+        """Return the state from which another pipeline with the same graph continues with the next batch.
 
         Args:
             filename: a file to write it to, too.
@@ -713,7 +717,7 @@ class Pipeline(SettingsAttributes):
         return self._session.iterator_state
 
     def close(self) -> None:
-        """Ends the pipeline's threads and worker processes."""
+        """End the pipeline's threads and worker processes."""
         self._session.close()
 
     def __del__(self) -> None:
@@ -727,14 +731,14 @@ CONSTRUCTOR = tuple(name for name in inspect.signature(Pipeline.__init__).parame
 
 
 def check_settings(settings: Iterable[str]) -> None:
-    """Raises TypeError for unknown arguments of a pipeline, suggesting similar ones."""
+    """Raise TypeError for unknown arguments of a pipeline, suggesting similar ones."""
     for name in settings:
         if name not in CONSTRUCTOR:
             raise TypeError(f"Pipeline has no argument '{name}'.{did_you_mean(name, CONSTRUCTOR)}")
 
 
 def _overriding(keywords: dict[str, Any]) -> dict[str, object]:
-    """The settings requested by the keyword arguments of ``deserialize``."""
+    """Return the settings requested by the keyword arguments of ``deserialize``."""
     settings = {name: value for name, value in keywords.items() if name in CONSTRUCTOR}
     if (settings.get("seed") or 0) < 0:
         _checked_seed(settings.pop("seed"))

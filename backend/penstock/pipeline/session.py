@@ -80,7 +80,7 @@ class Session:
         return None if queue is None else queue.executor
 
     def start(self, plan: Plan, depth: int) -> Executor:
-        """Makes the executor of a plan, and its queue with this prefetch depth."""
+        """Make the executor of a plan, and its queue with this prefetch depth."""
         settings = self.settings
         executor = Executor(
             plan,
@@ -98,13 +98,13 @@ class Session:
         return executor
 
     def keep_states(self, executor: Executor) -> None:
-        """Makes everything keep the states needed for checkpoints."""
+        """Make all operators and sources save the states needed for checkpoints."""
         executor.keep_states = True
         for step in self.readers.values():
             step.operator.keep_checkpoints()
 
     def close(self, timeout: float | None = None) -> None:
-        """Ends the threads and worker processes; waits up to ``timeout`` seconds for the current batch."""
+        """End the threads and worker processes; wait up to ``timeout`` seconds for the current batch."""
         queue, self.queue = self.queue, None
         if queue is not None:
             queue.close(timeout)
@@ -116,14 +116,14 @@ class Session:
     # -- feeding ---------------------------------------------------------------------------------------------------
 
     def feed_step(self, name: str) -> Any:
-        """The step with this name to feed; raises KeyError if there is none."""
+        """Return the step with this name to feed; raise KeyError if there is none."""
         step = self.feeds.get(name)
         if step is None:
             raise KeyError(f'Could not find an input operator with name "{name}".{did_you_mean(name, self.feeds)}')
         return step
 
     def feed_input(self, executor: Executor, name: str, data: object, layout: str | None) -> None:
-        """Feeds the user's batch to an external source; raises RuntimeError if it has a callback."""
+        """Feed the user's batch to an external source; raise RuntimeError if it has a callback."""
         step = self.feed_step(name)
         if isinstance(step.node.payload, Source):
             raise RuntimeError(
@@ -132,7 +132,7 @@ class Session:
         feed(executor, step, data, layout, copy=not step.node.arguments.get("no_copy"))
 
     def feed_from_sources(self, executor: Executor) -> None:
-        """Feeds external sources with callbacks for the next batch."""
+        """Feed external sources with callbacks for the next batch."""
         if not self.sources:
             return
         with NOTHING if executor.trace is None else executor.trace.span("external sources", Kind.SOURCE):
@@ -142,14 +142,16 @@ class Session:
                         feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
 
     def _initial_depth(self) -> int:
-        """The number of batches to prefetch at first: one, and more as far as all sources that the user feeds have data."""
+        """Return the number of batches to prefetch at first: one, and more as far as all sources that the user feeds
+        have data.
+        """
         fed = (step for step in self.feeds.values() if not isinstance(step.node.payload, Source))
         return max(1, int(min([max(self.settings.depths), *map(_batches_of, fed)])))
 
     # -- running ---------------------------------------------------------------------------------------------------
 
     def schedule(self, queue: BatchQueue, before_batch: Callable[[], None], completes: bool = False) -> None:
-        """Starts the next batch (at first, as many as are prefetched).
+        """Start the next batch (at first, as many as are prefetched).
 
         Args:
             queue: the batches' queue.
@@ -165,7 +167,7 @@ class Session:
             self._schedule_one(queue, before_batch)
 
     def _schedule_next(self, queue: BatchQueue, before_batch: Callable[[], None], completes: bool) -> None:
-        """Starts one batch, and further ones where that keeps the GPU's decoders busy; these count as started later."""
+        """Start one batch, and further ones where that keeps the GPU's decoders busy; these count as started later."""
         wanted = queue.batches_ahead if self._feeds_itself else 0
         if self._ahead > wanted:
             self._ahead -= 1
@@ -191,7 +193,7 @@ class Session:
         self._to_consume += 1
 
     def take(self, queue: BatchQueue | None, cuda_stream: object) -> tuple[Any, ...]:
-        """The outputs of the oldest started batch; raises StopIteration if there is none."""
+        """Return the outputs of the oldest started batch; raise StopIteration if there is none."""
         if self._to_consume == 0 or queue is None:
             raise StopIteration
         self._to_consume -= 1
@@ -227,7 +229,7 @@ class Session:
         executor.release_ready_event(result)
 
     def check_outputs(self, outputs: Sequence[Any]) -> None:
-        """Raises RuntimeError for outputs that are not as declared."""
+        """Raise RuntimeError for outputs that are not as declared."""
         settings, count = self.settings, len(outputs)
         if settings.output_dtype is None and settings.output_ndim is None and settings.output_layout is None:
             return
@@ -247,7 +249,9 @@ class Session:
                     )
 
     def run(self, queue: BatchQueue, before_batch: Callable[[], None], cuda_stream: object) -> tuple[Any, ...]:
-        """Starts the next batch, and returns the outputs of the oldest; the arguments are those of :meth:`schedule` and :meth:`take`."""
+        """Start the next batch, and return the outputs of the oldest; the arguments are those of :meth:`schedule` and
+        :meth:`take`.
+        """
         checked = self._check_api(PipelineAPIType.BASIC)
         try:
             self.schedule(queue, before_batch, completes=True)
@@ -256,11 +260,11 @@ class Session:
             self.api_check = checked
 
     def running_through(self, api: PipelineAPIType) -> AbstractContextManager[None]:
-        """Rejects mixing the APIs for running a pipeline; calls inside are not checked."""
+        """Reject mixing the APIs for running a pipeline; calls inside are not checked."""
         return _ApiUnchecked(self, self._check_api(api))
 
     def _check_api(self, api: PipelineAPIType) -> bool:
-        """Raises RuntimeError if another API was used, and ends checking; returns whether it was checked."""
+        """Raise RuntimeError if another API was used, and end checking; return whether it was checked."""
         checked = self.api_check
         if checked:
             self._api = self._api or api
@@ -287,7 +291,7 @@ class Session:
         self.exhausted, self.failed = True, False
 
     def reset(self) -> None:
-        """Starts the next epoch, if this one is over, or failed."""
+        """Start the next epoch, if this one is over, or failed."""
         if self.failed:
             self.end_epoch()
         if not self.exhausted:
@@ -309,7 +313,7 @@ class Session:
     # -- looking ---------------------------------------------------------------------------------------------------
 
     def reader_meta(self, name: str) -> dict[str, Any]:
-        """The sharding and padding of the reader with this name; raises RuntimeError if there is none."""
+        """Return the sharding and padding of the reader with this name; raise RuntimeError if there is none."""
         if name not in self.readers:
             raise RuntimeError(
                 f"Operator {name} not found or does not expose valid metadata.{did_you_mean(name, self.readers)} "
@@ -319,7 +323,7 @@ class Session:
         return meta
 
     def shared_memory(self) -> dict[str, list[int]]:
-        """Bytes of each shared-memory buffer of the workers of parallel external sources."""
+        """Return the bytes of each shared-memory buffer of the workers of parallel external sources."""
         statistics = [source.shared_memory() for source in self.sources if hasattr(source, "shared_memory")]
         return {
             "capacities": [size for capacities, _ in statistics for size in capacities],
@@ -329,11 +333,11 @@ class Session:
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
     def checkpoint(self, executor: Executor, iterator: object) -> bytes:
-        """The state from which another pipeline with the same graph continues."""
+        """Return the state from which another pipeline with the same graph continues."""
         return save_checkpoint(executor.plan, self.position, iterator)
 
     def restore(self, executor: Executor, checkpoint: str | bytes) -> None:
-        """Continues from a checkpoint."""
+        """Continue from a checkpoint."""
         self.position, self.iterator_state = restore_checkpoint(executor.plan, checkpoint)
         self.epoch, executor.iteration = self.position.epoch, self.position.batches
         for source in self.sources:
@@ -354,7 +358,9 @@ class _ApiUnchecked(contextlib.AbstractContextManager[None]):
 
 
 def _batches_of(step: Any) -> float:
-    """The number of batches for which a fed operator has data; infinity if it waits for more, or repeats the last."""
+    """Return the number of batches for which a fed operator has data; infinity if it waits for more, or repeats the
+    last.
+    """
     arguments, operator = step.node.arguments, step.operator
     if arguments.get("blocking") or (arguments.get("repeat_last") and operator.has_data()):
         return math.inf
@@ -363,7 +369,7 @@ def _batches_of(step: Any) -> float:
 
 
 def feed(executor: Executor, step: Any, data: object, layout: str | None, copy: bool) -> None:
-    """Feeds one batch to a step."""
+    """Feed one batch to a step."""
     on_host = isinstance(data, list) and bool(data) and isinstance(data[0], np.ndarray)
     given = data, layout, executor.max_batch_size, executor.pool_of(step), executor.workers, copy
     if on_host and not step.feeds_gpu:
@@ -374,7 +380,7 @@ def feed(executor: Executor, step: Any, data: object, layout: str | None, copy: 
 
 
 def memory_statistics(executor: Executor) -> dict[str, dict[str, list[int]]]:
-    """Bytes of each operator's outputs in DALI's terms: the sum of a batch and the largest sample."""
+    """Return the bytes of each operator's outputs in DALI's terms: the sum of a batch and the largest sample."""
     return {
         name: {
             "real_memory_size": [total],
@@ -406,7 +412,7 @@ def check_checkpointing(graph: Graph) -> None:
 
 
 def sources_of(graph: Graph) -> list[Source]:
-    """The sources of a graph with callbacks, each once."""
+    """Return the sources of a graph with callbacks, each once."""
     found: list[Source] = []
     for op in graph.operators:
         if isinstance(op.payload, Source) and op.payload not in found:
@@ -415,7 +421,7 @@ def sources_of(graph: Graph) -> list[Source]:
 
 
 def warn_of_unused_outputs(sources: Sequence[Source], graph: Graph) -> None:
-    """Warns of sources some of whose outputs are not used."""
+    """Warn of sources with unused outputs."""
     used = {op.name for op in graph.operators}
     for source in sources:
         unused = [str(index) for index, name in enumerate(source.names) if name not in used]

@@ -41,7 +41,7 @@ class Definition:
         return self._graph
 
     def graph_so_far(self) -> Graph | None:
-        """The graph as far as it is known without calling the user's function or changing anything; for display."""
+        """Return the graph as far as it is known without calling the user's function or changing anything; for display."""
         if self._graph is not None:
             return self._graph
         outputs = self._returned if self.outputs is None else self.outputs
@@ -50,7 +50,7 @@ class Definition:
         return Graph(nodes, self.scope.sinks) if nodes else None
 
     def graph(self, pipeline: AbstractContextManager[object], define_graph: Callable[[], object]) -> Graph:
-        """The graph as defined; calls ``define_graph`` if nothing else defined it."""
+        """Return the graph as defined; calls ``define_graph`` if nothing else defined it."""
         if self._graph is None:
             if self.outputs is None:
                 if self._returned is _NOT_DEFINED:
@@ -71,7 +71,7 @@ class Definition:
         keywords: dict[str, object] | None = None,
         conditions: ConditionStack | None = None,
     ) -> None:
-        """Defines the graph by calling the user's function; its result is checked when the graph is needed."""
+        """Define the graph by calling the user's function; its result is checked when the graph is needed."""
         scope = self.scope
         scope.tracer, scope.conditions = trace.__code__, conditions
         try:
@@ -81,30 +81,30 @@ class Definition:
             scope.tracer = scope.conditions = None
 
     def _take_returned(self, outputs: object) -> None:
-        """Accepts the result of a pipeline_def's function."""
+        """Accept the result of a pipeline_def's function."""
         if outputs is None or (isinstance(outputs, tuple) and not outputs):
             raise no_outputs()
         self.set_outputs(outputs if isinstance(outputs, tuple) else (outputs,))
 
     def take_defined(self, outputs: object) -> None:
-        """Accepts the result of ``define_graph``, which may also be a list."""
+        """Accept the result of ``define_graph``, which may also be a list."""
         outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         if not outputs:
             raise RuntimeError("The pipeline was defined with an incorrect number of outputs (0).")
         self.set_outputs(outputs)
 
     def set_outputs(self, outputs: Sequence[object]) -> None:
-        """Sets the outputs of each run; invalid ones are rejected when the graph is needed."""
+        """Set the outputs of each run; invalid ones are rejected when the graph is needed."""
         self.outputs = outputs or None
         self._graph = None
 
     def move_to_cpu(self, graph: Graph) -> None:
-        """Moves all operators of the defined graph to the CPU."""
+        """Move all operators of the defined graph to the CPU."""
         self._graph = on_cpu(graph)
 
 
 def no_outputs() -> NotImplementedError:
-    """The error for a pipeline without outputs."""
+    """Return the error for a pipeline without outputs."""
     return NotImplementedError(
         "The pipeline has no outputs: return them from the graph-defining function, override `define_graph`, or call "
         "`set_outputs`."
@@ -112,12 +112,12 @@ def no_outputs() -> NotImplementedError:
 
 
 def trace(function: Any, *arguments: Any, **keywords: Any) -> Any:
-    """Calls the graph-defining function; frames below this one are the user's."""
+    """Call the graph-defining function; frames below this one are the user's."""
     return function(*arguments, **keywords)
 
 
 def as_output(value: object, index: int) -> DataNode:
-    """Output ``index`` of a definition's result; raises TypeError if it cannot be an output."""
+    """Return output ``index`` of a definition's result; raise TypeError if it cannot be an output."""
     value = load(value)
     if isinstance(value, DataNode):
         return value

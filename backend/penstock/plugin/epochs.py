@@ -77,7 +77,7 @@ class Epoch:
         return None
 
     def kept(self) -> list[int] | None:
-        """Like :meth:`within`, if the other samples must be removed."""
+        """Return :meth:`within`, if the other samples must be removed."""
         return None
 
     def begin_next(self) -> None:

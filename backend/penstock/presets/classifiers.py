@@ -390,7 +390,7 @@ class HybridFamily(JanusFamily):
 
     @property
     def _large(self) -> JanusFamily:
-        """How the larger picture is made."""
+        """The settings of the larger picture."""
         own = {name: getattr(self, _HIGH_RES_PREFIX + name) for name in self._doubled}
         return replace(self, **own)
 

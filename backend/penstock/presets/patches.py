@@ -624,7 +624,7 @@ class Gemma4Family(FloatFamily):
 
     @property
     def _cut(self) -> tuple[int, int]:
-        """Extent of the pieces that an image is cut into, and the number to which they are padded."""
+        """The extent of the pieces that an image is cut into, and the number to which they are padded."""
         return self.patch_size, self._bounds.most
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:

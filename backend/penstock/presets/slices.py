@@ -80,7 +80,7 @@ class MiniCPMFamily(_SliceFamily):
 
     @property
     def _merged(self) -> int:
-        """Length of the side, in patches, of a square that becomes one token."""
+        """The length of the side, in patches, of a square that becomes one token."""
         return 2 if self.downsample_mode == "4x" else 4
 
     @property

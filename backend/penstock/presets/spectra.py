@@ -857,7 +857,7 @@ class GemmaSoundFamily(FilledFamily):
 
     @property
     def _before(self) -> int:
-        """Samples of silence before a sound."""
+        """The samples of silence before a sound."""
         return self._window // 2 if self.is_gemma4 else 0
 
     def spectrum(self, signal: DataNode) -> DataNode:

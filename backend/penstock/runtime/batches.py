@@ -81,7 +81,7 @@ class Watch(Protocol):
     """Observes a run."""
 
     def operator_ran(self, step: Step, seconds: float) -> None:
-        """Called after each operator, with the host's time for it (GPU work may still be in flight)."""
+        """Called after each operator with the host time that it took (GPU work may still be in flight)."""
 
     def cancelled(self) -> Collection[int]:
         """Return the cancelled samples; polled before each operator."""

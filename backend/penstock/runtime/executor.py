@@ -56,7 +56,9 @@ def _is_without_samples(workspace: Workspace) -> bool:
 
 
 def _has_state(operator: Operator) -> bool:
-    """Whether an operator, or one of those that it replaces, changes with each run, or calls the user's functions."""
+    """Return whether an operator, or one of those that it replaces, changes with each run, or calls the user's
+    functions.
+    """
     return operator.schema.stateful or any(_has_state(part) for _, part in operator.parts())
 
 
@@ -111,7 +113,7 @@ class Executor:
         self.run_context: AbstractContextManager[object] = NOTHING
 
     def span(self, name: str, kind: Kind) -> AbstractContextManager[None]:
-        """Records the time until the context ends, if the pipeline is traced."""
+        """Record the time until the context ends, if the pipeline is traced."""
         return NOTHING if self.trace is None else self.trace.span(name, kind)
 
     @functools.cached_property
@@ -458,7 +460,7 @@ class Executor:
         workspace.outputs = [copy.copy(outputs) for outputs in step.empty_outputs[1]]
 
     def _describe_without_samples(self, step: Step, workspace: Workspace) -> None:
-        """Runs an operator without samples.
+        """Run an operator without samples.
 
         It may not be able to: its inputs may have no types, or others than those that samples would have.
         """

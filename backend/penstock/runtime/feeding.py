@@ -158,7 +158,9 @@ def _array_of_cupy() -> type | None:
 
 
 def _array(data: object) -> np.ndarray:
-    """Fed data, a sample or a whole batch, as an array. Lists and numbers of Python have no type that tensors could take on."""
+    """Return fed data, a sample or a whole batch, as an array. Lists and numbers of Python have no type that tensors
+    could take on.
+    """
     known = ("shape", "__array_interface__", "__dlpack__")
     if not isinstance(data, np.ndarray) and not is_capsule(data) and not any(hasattr(data, name) for name in known):
         raise RuntimeError(

@@ -218,7 +218,7 @@ class RunningWorkers:
         return NoObserver()
 
     def pids(self) -> list[int]:
-        """Their process ids."""
+        """The process ids of the workers."""
         return [pid for source in self._sources for pid in source.pids()]
 
     def close(self) -> None:

@@ -193,7 +193,7 @@ class Trace:
 
     @contextmanager
     def span(self, name: str, kind: Kind) -> Iterator[None]:
-        """Records the time until the context ends."""
+        """Record the time until the context ends."""
         start, cpu = perf_counter(), thread_time()
         try:
             yield
@@ -204,7 +204,7 @@ class Trace:
 
     @contextmanager
     def operator(self, name: str, stream: object | None) -> Iterator[None]:
-        """Records one run of an operator; ``stream``: the stream of its GPU work, if any."""
+        """Record one run of an operator; ``stream``: the stream of its GPU work, if any."""
         if stream is None:
             with self.span(name, Kind.OPERATOR):
                 yield

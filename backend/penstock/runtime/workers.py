@@ -95,7 +95,7 @@ class _Job:
 
 
 def _nothing(_: int) -> None:
-    """The task of a job that is done."""
+    """Do nothing: the task of a job that is done."""
 
 
 def _timed(task: Callable[[int], None], count: int, costs: Sequence[int], pace: Pace) -> int:

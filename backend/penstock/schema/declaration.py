@@ -59,7 +59,9 @@ _ONE_WORD = {"b_box": "bbox", "tf_record": "tfrecord", "mx_net": "mxnet", "web_d
 
 
 def snake_case(name: str) -> str:
-    """``BbFlip`` -> ``bb_flip``; ``MFCC`` -> ``mfcc``; ``Caffe2Reader`` -> ``caffe2_reader``."""
+    """Convert a class name to a function name: ``BbFlip`` -> ``bb_flip``; ``MFCC`` -> ``mfcc``; ``Caffe2Reader`` ->
+    ``caffe2_reader``.
+    """
     text = _WORD_STARTS.sub("_", name).lower()
     for parts, word in _ONE_WORD.items():
         text = text.replace(parts, word)

@@ -81,7 +81,7 @@ def _input_parameters(schema: Schema) -> list[inspect.Parameter]:
 
 
 def _keyword_parameters(schema: Schema, required: bool) -> list[inspect.Parameter]:
-    """For ``device``, ``name`` and every argument; ``required``: required arguments have no default."""
+    """Return the parameters ``device``, ``name`` and every argument; ``required``: required arguments have no default."""
     parameters = [
         inspect.Parameter(name, _KEYWORD, default=None, annotation="str | None") for name in ("device", "name")
     ]

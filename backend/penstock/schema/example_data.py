@@ -128,7 +128,7 @@ def boxes(layout: str = "") -> ExampleSamples:
 
 
 def photos(layout: str = "") -> ExampleSamples:
-    """RGB pictures, 160x240; the documentation shows real photographs instead."""
+    """Return RGB pictures, 160x240; the documentation shows real photographs instead."""
     return ExampleSamples(_photo, "HWC")
 
 
@@ -167,7 +167,7 @@ def mosaic_of(photo: np.ndarray) -> np.ndarray:
 
 
 def sounds(layout: str = "") -> ExampleSamples:
-    """Half a second at 16 kHz: two notes with overtones, each fading out."""
+    """Return half a second of sound at 16 kHz: two notes with overtones, each fading out."""
 
     def make(index: int) -> np.ndarray:
         times = np.arange(8000) / 16000

@@ -194,7 +194,7 @@ class FusedOperator(Operator):
 
     @functools.cached_property
     def _routes(self) -> list[_Route]:
-        """Where each step's arguments and further inputs come from."""
+        """Return where each step's arguments and further inputs come from."""
         routes = [_Route([], []) for _ in self.operators]
         for full in sorted(self.tensor_arguments):
             position, name = split_argument(full)

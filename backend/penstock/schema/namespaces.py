@@ -21,7 +21,7 @@ _written_out: dict[str, object] = {}
 
 
 def written_out(path: str) -> Callable[[T], T]:
-    """Decorator for a hand-written function or class that replaces the generated one: ``fn.python_function``.
+    """Decorate a hand-written function or class that replaces the generated one, such as ``fn.python_function``.
 
     A path in ``ops`` ends with the name of the operator's schema.
     """

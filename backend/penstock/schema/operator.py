@@ -118,14 +118,15 @@ class Operator(Generic[State, Plan, Plans]):
     # -- implemented by concrete operators --------------------------------------------------------------------
 
     def setup(self) -> None:
-        """Called once, when the pipeline is built: checks constant arguments and prepares state that depends on them
-        alone."""
+        """Check constant arguments and prepare state that depends on them alone; called once, when the pipeline is
+        built.
+        """
 
     def bind(self, payload: object) -> None:
         """Receive what the operator needs in addition to arguments: a callback, a source."""
 
     def connect(self, num_inputs: int, num_threads: int, device_id: int | None) -> None:
-        """Called after :meth:`setup`, when the pipeline is built: prepares state that depends on the pipeline.
+        """Prepare state that depends on the pipeline; called after :meth:`setup`, when the pipeline is built.
 
         Args:
             num_inputs: how many inputs the operator has.
@@ -294,7 +295,7 @@ class Operator(Generic[State, Plan, Plans]):
         return True
 
     def finish(self, workspace: Workspace) -> None:
-        """Called after a batch, however it was computed: advances state that changes from batch to batch."""
+        """Advance state that changes from batch to batch; called after a batch, however it was computed."""
 
     def parts(self) -> Iterable[tuple[str, Operator]]:
         """Return the operators that it replaces, by node name; empty unless it is a fused operator."""

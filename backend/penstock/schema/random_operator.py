@@ -100,5 +100,5 @@ class RandomOperator(Operator[State, Plan, Plans]):
 
 @functools.lru_cache(maxsize=64)
 def _steps(count: int) -> np.ndarray:
-    """From the first stream of a batch to each of its streams; wraps around like them."""
+    """Return the steps from the first stream of a batch to each of its streams; they wrap around like these."""
     return np.uint64(SAMPLE_STRIDE) * np.arange(count, dtype=np.uint64)

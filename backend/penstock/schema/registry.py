@@ -28,7 +28,7 @@ T = TypeVar("T", bound="type[Operator]")
 
 
 def register_operator(cls: T) -> T:
-    """Class decorator: registers an operator, and its aliases, under its schema's name."""
+    """Register an operator class, and its aliases, under its schema's name."""
     schema = cls.schema
     _add(schema, cls)
     for alias in schema.aliases:

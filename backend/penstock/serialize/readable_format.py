@@ -57,7 +57,7 @@ def _shared(numbers: list[int]) -> set[int]:
 
 
 def _layout_lines(document: dict[str, object]) -> str:
-    """JSON with one operator, and one output, per line, for readable diffs."""
+    """Return JSON with one operator, and one output, per line, for readable diffs."""
     parts = []
     for key, value in document.items():
         if isinstance(value, list):
@@ -127,7 +127,7 @@ def _output_entry(
 
 
 def import_path(function: object) -> str:
-    """``package.module:name`` of a function or class; raises SerializationError if it has none."""
+    """Return ``package.module:name`` of a function or class; raise SerializationError if it has none."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not module or not name or "<" in name or module == "__main__":
         raise SerializationError(

@@ -30,7 +30,7 @@ class Admission:
 
     @contextmanager
     def execution(self, model: str, requests: int) -> Iterator[int]:
-        """One execution; yields how many of its requests are admitted, the first ones."""
+        """Run one execution; yield how many of its requests are admitted, the first ones."""
         with self._changed:
             admitted = self._admit(model, requests)
             self._executions += 1

@@ -13,7 +13,7 @@ _callers: ContextVar[Sequence[Request]] = ContextVar("penstock_callers", default
 
 @contextmanager
 def running_for(requests: Sequence[Request]) -> Iterator[None]:
-    """Runs of pipelines in this thread are for these requests."""
+    """Run pipelines for these requests in this thread, while the context lasts."""
     token = _callers.set(requests)
     try:
         yield
@@ -22,7 +22,9 @@ def running_for(requests: Sequence[Request]) -> Iterator[None]:
 
 
 def request_id() -> str:
-    """The ids of the requests for which this thread runs a pipeline, separated by commas; empty if they have none."""
+    """Return the ids of the requests for which this thread runs a pipeline, separated by commas; empty if they have
+    none.
+    """
     return ",".join(dict.fromkeys(request.id for request in _callers.get() if request.id))
 
 
@@ -32,6 +34,6 @@ def trace() -> int:
 
 
 def all_cancelled() -> bool:
-    """Whether there are requests for which this thread runs a pipeline, and none is still wanted."""
+    """Return whether there are requests for which this thread runs a pipeline, and none is still wanted."""
     callers = _callers.get()
     return bool(callers) and all(request.is_cancelled() for request in callers)

@@ -50,7 +50,7 @@ UNKNOWN_TYPE = "TYPE_INVALID"  # Triton's value for a missing type
 
 
 def triton_type(name: str, dtype: DALIDataType) -> str:
-    """Triton's name of a type; raises ConfigurationError if it has none."""
+    """Return Triton's name of a type; raise ConfigurationError if it has none."""
     if dtype not in TRITON_TYPES:
         raise ConfigurationError(f"'{name}' is of the type {dtype_name(dtype)}, which Triton does not know")
     return TRITON_TYPES[dtype]

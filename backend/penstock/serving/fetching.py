@@ -36,13 +36,13 @@ class FetchError(PenstockError, ValueError):
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address, and each that it stands for, is one of the public internet."""
+    """Return whether an IP address, and each that it embeds, belongs to the public internet."""
     own = ipaddress.ip_address(address.partition("%")[0])
     return own.is_global and not own.is_multicast and all(map(is_public, _embedded(own)))
 
 
 def _embedded(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> Iterator[str]:
-    """The addresses of IPv4 that one of IPv6 leads to."""
+    """Return the IPv4 addresses that are embedded in an IPv6 address."""
     if isinstance(address, ipaddress.IPv6Address):
         found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
         if any(address in network for network in _EMBEDDING):
@@ -51,7 +51,7 @@ def _embedded(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> Iterato
 
 
 def allows(hosts: Collection[str], host: str) -> bool:
-    """Whether a host, with its port unless that is the protocol's, is among those allowed.
+    """Return whether a host, with its port unless that is the protocol's default, is among those allowed.
 
     >>> allows(["images.example.com", "*.example.org:8443"], "a.example.org:8443")
     True
@@ -91,7 +91,7 @@ class Fetcher:
     tls: ssl.SSLContext = field(default_factory=ssl.create_default_context)
 
     def fetch(self, url: str) -> bytes:
-        """The file at an address.
+        """Return the file at an address.
 
         Raises:
             FetchError: the address is refused, or no such file comes in time.
@@ -115,7 +115,7 @@ class Fetcher:
         raise FetchError(f"{_shown(target)} redirects more than {_MAX_REDIRECTS} times")
 
     def _checked(self, url: str) -> SplitResult:
-        """The parts of an address that may be asked."""
+        """Return the parts of an address; raise if it may not be requested."""
         if len(url) > _MAX_URL_CHARACTERS or not all("!" <= letter <= "~" for letter in url):
             raise FetchError("an address has only visible characters of ASCII, and at most 8192 of them")
         try:
@@ -133,7 +133,7 @@ class Fetcher:
         return parts
 
     def _get(self, target: SplitResult, end: float | None) -> bytes | str:
-        """The file, or the address that it redirects to."""
+        """Return the file, or the address that it redirects to."""
         host, port = target.hostname or "", target.port or _PORTS[target.scheme]
         with _shut_down_at(end) as live, closing(self._connected(target, host, port, end)) as sock:
             live.append(sock)
@@ -199,7 +199,7 @@ def _remaining(end: float | None) -> float | None:
 
 @contextmanager
 def _shut_down_at(end: float | None) -> Iterator[list[socket.socket]]:
-    """Ends the connection in the list at a time, whatever comes until then: timeouts of sockets are of each read."""
+    """End the connection in the list at a time, whatever happens until then: timeouts of sockets apply to each read."""
     live: list[socket.socket] = []
     if end is None:
         yield live

@@ -30,7 +30,7 @@ class Guard:
         )
 
     def watch(self, group: int) -> None:
-        """From now on, the guardian ends this process group, and no earlier one."""
+        """Make the guardian end this process group from now on, and no earlier one."""
         self._send(str(group).encode())
 
     def dismiss(self) -> None:

@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _listen(owner: int) -> bytes:
-    """Everything the owner wrote before it ended, or closed its end."""
+    """Return everything the owner wrote before it ended, or closed its end."""
     os.set_blocking(0, False)
     watched = [0]
     # A forked child of the owner keeps the pipe open, too, so the owner itself is watched if the kernel supports that.

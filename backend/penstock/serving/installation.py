@@ -84,7 +84,7 @@ class Hosted:
 
 
 def find_installation(environment: Environment | None, native: bool = False) -> Installation:
-    """Triton on ``PATH`` or in ``/opt/tritonserver``; otherwise the one in the serving environment's wheel.
+    """Return Triton on ``PATH`` or in ``/opt/tritonserver``; otherwise the one in the serving environment's wheel.
 
     Args:
         environment: the serving environment; None if there is none.

@@ -126,7 +126,9 @@ def with_stub(host: ModelHost, isolated: list[str]) -> ModelHost:
 
 
 def strings_in_stub(host: ModelHost, repositories: list[Path]) -> Iterator[str]:
-    """Warnings about plain Python models, which always run in the stub, if that cannot exchange their byte strings."""
+    """Return warnings about plain Python models, which always run in the stub, if that cannot exchange their byte
+    strings.
+    """
     if not host.installation.from_wheel or host.environment.exchanges_with_stub:
         return
     for repository in repositories:

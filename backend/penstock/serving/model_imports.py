@@ -124,7 +124,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> object:
-        """Like the built-in function, except that plain names of modules in the model's folder refer to those."""
+        """Import like the built-in function, but resolve plain names of modules in the model's folder to these modules."""
         package = self.name.partition(".")[0]
         if level or not _is_beside(package, name.partition(".")[0]):
             return builtins.__import__(name, globals, locals, fromlist or (), level)

@@ -59,12 +59,12 @@ class References:
         return [_Resolved(request, self._begin(request)) for request in requests]
 
     def close(self) -> None:
-        """Ends the threads that fetch."""
+        """End the threads that fetch."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin(self, request: Request) -> Mapping[str, _Input | Exception]:
-        """Starts to fetch what the inputs of a request refer to."""
+        """Start to fetch the files that the inputs of a request refer to."""
         begun: dict[str, _Input | Exception] = {}
         for name in self._names:
             try:
@@ -88,7 +88,7 @@ class References:
         return string
 
     def _decoded(self, name: str, number: int, url: bytes) -> bytes:
-        """The bytes of a data URL (RFC 2397) in base64."""
+        """Return the bytes of a data URL (RFC 2397) in base64."""
         head, comma, content = url.partition(b",")
         if not comma or not head.lower().endswith(b";base64"):
             raise _failure(name, number, "a data URL has the form data:image/jpeg;base64,... here")

@@ -323,7 +323,7 @@ def _concatenated(batch: TensorList, start: int, stop: int) -> Any:
 
 
 def joined_on_gpu(arrays: Sequence[Any]) -> Any:
-    """CuPy arrays one after the other, complete, as answers are copied on other streams."""
+    """Return CuPy arrays one after the other, complete, as answers are copied on other streams."""
     cupy = require_cupy()
     with arrays[0].device:
         joined = cupy.concatenate(arrays)

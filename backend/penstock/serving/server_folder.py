@@ -81,7 +81,7 @@ def remove_leftovers() -> list[Path]:
 
 @contextlib.contextmanager
 def _locked_owner(folder: Path) -> Iterator[str | None]:
-    """The prefix of a dead server's shared memory, while its lock is held; None if the server may live."""
+    """Return the prefix of a dead server's shared memory, while its lock is held; None if the server may live."""
     path = folder / _OWNER
     if folder.is_symlink() or folder.stat().st_uid != os.geteuid() or not path.is_file():
         yield None

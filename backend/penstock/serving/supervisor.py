@@ -481,7 +481,7 @@ class _Deaths:
         self._recovered = time.monotonic()
 
     def pause(self, free: int) -> float:
-        """Seconds: none for the first ``free`` deaths, then doubled for each."""
+        """Return the seconds to wait: none for the first ``free`` deaths, then doubled for each."""
         beyond = self.count - free
         # At most 32, as 2 to the power of a thousand is too large for a float.
         return min(0.5 * 2.0 ** (min(beyond, 32) - 1), _MAX_PAUSE_SECONDS) if beyond > 0 else 0.0

@@ -110,7 +110,7 @@ class TritonNetwork:
         return [self._found(name, found[name]) for name in wanted]
 
     def _given(self, tensor: NetworkTensor, array: np.ndarray) -> _Given:
-        """An input as Triton takes it."""
+        """Return an input in the form that Triton takes."""
         if tensor.name not in self._strings:
             return _Given(tensor.name, _NUMBERS[TRITON_TYPES[tensor.dtype]], array.shape, array)
         rows = array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
@@ -122,7 +122,9 @@ class TritonNetwork:
         return _Given(tensor.name, _BYTES_NUMBER, shape, np.frombuffer(joined, np.uint8))
 
     def _found(self, name: str, output: np.ndarray) -> np.ndarray | list[np.ndarray]:
-        """An output as the operator takes it: of strings, a list of samples, whose lengths may differ."""
+        """Return an output in the form that the operator takes: for strings, a list of samples, whose lengths may
+        differ.
+        """
         if output.dtype != np.object_:
             return output
         if not self._strings.get(name):
@@ -149,14 +151,14 @@ class _Given:
 
 
 def _rows(strings: np.ndarray) -> np.ndarray:
-    """Strings as rows of uint8 that are padded with zeros to the longest."""
+    """Return strings as rows of uint8 that are padded with zeros to the longest."""
     longest = max(map(len, strings.reshape(-1)), default=0)
     joined = b"".join(string.ljust(longest, b"\0") for string in strings.reshape(-1))
     return np.frombuffer(joined, np.uint8).reshape(*strings.shape, longest)
 
 
 def _strings(memory: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """The strings of a tensor, each after its length, as an array of objects."""
+    """Return the strings of a tensor, each after its length, as an array of objects."""
     content, begin = memory.tobytes(), 0
     strings = np.empty(math.prod(shape), np.object_)
     for number in range(len(strings)):

@@ -81,7 +81,7 @@ class Cache:
     def piece(
         self, path: str, start: int, count: int, fetch: Callable[[], bytes], ask: Callable[[], Mapping[str, Any]]
     ) -> bytes | memoryview:
-        """``count`` bytes of an object from ``start`` on, fewer at its end: from the folder, or fetched.
+        """Return ``count`` bytes of an object from ``start`` on, fewer at its end: from the folder, or fetched.
 
         Args:
             path: the object's path.
@@ -127,7 +127,7 @@ class Cache:
         return info
 
     def _find(self, name: str) -> tuple[float, memoryview] | None:
-        """When a piece was fetched, and the piece; None if it is not there or damaged."""
+        """Return when a piece was fetched, and the piece; None if it is not there or damaged."""
         path = self._path_of(name)
         try:
             content = path.read_bytes()
@@ -189,7 +189,7 @@ class Cache:
 
     @contextlib.contextmanager
     def _ledger(self) -> Iterator[int]:
-        """The file with the number of bytes in use, locked: only its holder may count files."""
+        """Return the file with the number of bytes in use, locked: only its holder may count files."""
         ledger = os.open(self.folder / "used", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(ledger, fcntl.LOCK_EX)

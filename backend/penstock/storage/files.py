@@ -93,7 +93,7 @@ class Files:
         return self.read(path).tobytes().decode("utf-8", "surrogateescape")
 
     def read_range(self, path: str, start: int, size: int, allocate: Allocate = fresh_memory) -> np.ndarray:
-        """``size`` bytes of a file from ``start`` on, uint8 of shape (size,); ``allocate`` as in :meth:`read`.
+        """Return ``size`` bytes of a file from ``start`` on, uint8 of shape (size,); ``allocate`` as in :meth:`read`.
 
         Raises:
             OSError: the file cannot be read, or is shorter; or there is no such range, as a damaged index may claim.

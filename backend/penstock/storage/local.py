@@ -33,7 +33,7 @@ def read(path: str, allocate: Allocate = fresh_memory) -> np.ndarray:
 
 
 def read_range(path: str, start: int, size: int, allocate: Allocate = fresh_memory) -> np.ndarray:
-    """``size`` bytes of a file from ``start`` on; fewer at its end."""
+    """Return ``size`` bytes of a file from ``start`` on; fewer at its end."""
     file = opened(path)
     # A damaged index may ask for more than there is memory for.
     return _read(file.descriptor, start, allocate(min(size, max(file.size - start, 0))))

@@ -11,7 +11,7 @@ def is_remote(path: str) -> bool:
 
 
 def join(root: str, path: str) -> str:
-    """``path`` below ``root``, unless it is absolute or there is no root."""
+    """Return ``path`` below ``root``, unless it is absolute or there is no root."""
     if not root or is_remote(path) or os.path.isabs(path):
         return path
     # Object stores take "." literally.

@@ -69,7 +69,7 @@ class Retries:
             raise ValueError(f"Times must be positive, got {self}")
 
     def pause(self, failures: int) -> float:
-        """Seconds to wait after ``failures`` failed attempts."""
+        """Return the seconds to wait after ``failures`` failed attempts."""
         # At most 64, as 2 to the power of a thousand is too large for a float.
         return min(self.first_pause * 2.0 ** (min(failures, 64) - 1), self.max_pause) * random.uniform(0.75, 1)
 
@@ -119,7 +119,7 @@ def read(path: str, allocate: object = None) -> np.ndarray:
 
 
 def read_range(path: str, start: int, size: int, allocate: object = None) -> np.ndarray:
-    """``size`` bytes of an object from ``start`` on; fewer at its end."""
+    """Return ``size`` bytes of an object from ``start`` on; fewer at its end."""
     return np.frombuffer(bytearray(_cat(path, start, size)), np.uint8)
 
 

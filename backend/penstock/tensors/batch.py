@@ -409,7 +409,7 @@ class TensorList:
         return self._text(None)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the first samples, as pictures if they are images."""
+        """Return the first samples for notebooks, as pictures if they are images."""
         from penstock.tensors.pictures import MAX_SHOWN, batch_html
 
         heading = f"{type(self).__name__}: {len(self)} samples, {self._dtype}, layout '{self._layout}'"

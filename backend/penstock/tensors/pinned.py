@@ -197,7 +197,7 @@ class CopiesInFlight:
         self.forget_done()
 
     def forget_all(self) -> None:
-        """In a forked process, which has no copies in flight, but must not give their memory back either."""
+        """Forget all copies, in a forked process, which has none in flight, but must not release their memory either."""
         self._lock = threading.RLock()
         _of_parent.append(self._copies)
         self._copies = []

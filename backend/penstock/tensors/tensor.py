@@ -45,7 +45,7 @@ class DLDeviceType(NamedEnum):
 
 
 def check_layout(layout: str | None, ndim: int) -> str:
-    """``layout`` as text; raises ValueError unless it is empty or names all ``ndim`` dimensions."""
+    """Return ``layout`` as text; raise ValueError unless it is empty or names all ``ndim`` dimensions."""
     if layout is not None and not isinstance(layout, str):
         raise TypeError(f"A layout must be a str or None, got {layout!r}")
     text = str(layout) if layout else ""
@@ -164,7 +164,7 @@ class Tensor:
         return self._text(None)
 
     def _repr_html_(self) -> str:
-        """For notebooks: a picture, if the tensor is an image or a signal."""
+        """Return a picture for notebooks, if the tensor is an image or a signal."""
         from penstock.tensors.pictures import sample_html
 
         return sample_html(self._host_array(), self._layout, edge=320)

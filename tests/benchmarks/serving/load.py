@@ -165,7 +165,7 @@ class Measurement:
 
     @property
     def throughput(self) -> float:
-        """Answers per second."""
+        """The number of answers per second."""
         return len(self.latencies) / self.seconds
 
     def percentile(self, percent: float) -> float:

@@ -65,7 +65,7 @@ class Summary:
 
     @property
     def bad(self) -> int:
-        """Cases that should not have come out as they did."""
+        """The cases with wrong outcomes."""
         return sum(count for (_, kind), count in self.counts.items() if kind in BAD)
 
     def as_json(self) -> str:

@@ -16,7 +16,7 @@ from fuzzing.image_seeds import Seed, image_seeds, picture
 
 
 def audio_seeds() -> Iterator[Seed]:
-    """Sound of the formats that libsndfile writes."""
+    """Yield sounds of the formats that libsndfile writes."""
     try:
         import soundfile
     except ImportError:

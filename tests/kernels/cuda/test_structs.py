@@ -80,7 +80,7 @@ def launch(recorder: Recorder, row: tuple[object, ...], *extra: Extra, once: boo
 
 
 def test_numbers_are_never_taken_for_addresses() -> None:
-    """However large: only what is declared as a pointer is filled in for other batches."""
+    """Check that only members declared as pointers are changed for other batches, however large other numbers are."""
     recorder = Recorder()
     place = recorder.scratch(64)
     launch(recorder, _Whole(1, [_Part(0.5, place + 8), _Part(0.5, 0)], place, [0, 0, place], 7))

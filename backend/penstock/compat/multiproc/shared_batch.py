@@ -23,7 +23,7 @@ class BufShmChunk:
 
     @classmethod
     def allocate(cls, shm_chunk_id: object, initial_chunk_size: int) -> BufShmChunk:
-        """New memory, of this many bytes at first."""
+        """Allocate new memory, of this many bytes at first."""
         return cls(shm_chunk_id, SharedMemory(initial_chunk_size))
 
     @property

@@ -36,7 +36,7 @@ def get_callback_from_source(
 
 
 def assert_cpu_sample_data_type(sample: object, error_str: str = _UNSUPPORTED) -> bool:
-    """True for an array in the host's memory; raises TypeError for anything else."""
+    """Return True for an array in the host's memory; raise TypeError for anything else."""
     gives_data = isinstance(sample, (np.ndarray, TensorCPU)) or hasattr(sample, "__dlpack__")
     if not gives_data or hasattr(sample, "__cuda_array_interface__"):
         raise TypeError(error_str.format(type(sample)))
@@ -44,7 +44,7 @@ def assert_cpu_sample_data_type(sample: object, error_str: str = _UNSUPPORTED) -
 
 
 def assert_cpu_batch_data_type(batch: object, error_str: str = _UNSUPPORTED) -> bool:
-    """True for a batch in the host's memory, as a list or as one array; raises TypeError for anything else."""
+    """Return True for a batch in the host's memory, as a list or as one array; raise TypeError for anything else."""
     if isinstance(batch, list):
         return all(assert_cpu_sample_data_type(sample, error_str) for sample in batch)
     return isinstance(batch, TensorListCPU) or assert_cpu_sample_data_type(batch, error_str)

@@ -78,7 +78,7 @@ class _Job(NamedTuple):
 
     @property
     def results(self) -> Path:
-        """The file that tells the type of its results, which is written last."""
+        """The file with the type of its results, which is written last."""
         return self.folder / f"{self.key}.results"
 
 

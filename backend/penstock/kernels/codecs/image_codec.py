@@ -96,7 +96,7 @@ def decode_in_process(
     region: Region | None,
     smooth: bool,
 ) -> None:
-    """Like :func:`decode`, but always in this process."""
+    """Do :func:`decode`, but always in this process."""
     encoded = _unwritable(encoded)
     if header.format == "jpeg":
         _check_scans(encoded)
@@ -239,7 +239,7 @@ def decode_reduced_to_scratch(
     adjust_orientation: bool,
     decoding: Decoding,
 ) -> np.ndarray:
-    """Like :func:`decode_reduced` of a region, as uint8 in scratch memory that this thread's next call overwrites."""
+    """Do :func:`decode_reduced` for a region, as uint8 in scratch memory that this thread's next call overwrites."""
     channels = header.shape(output_type, adjust_orientation)[2]
     pixels = _pixels.array((*region.extents, channels), np.dtype(np.uint8))
     decode_reduced(encoded, header, scale, pixels, output_type, adjust_orientation, region, decoding)

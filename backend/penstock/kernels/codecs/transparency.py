@@ -69,7 +69,7 @@ def decode_as_pillow(
 
 
 def decode_as_pillow_in_process(encoded: np.ndarray, output: np.ndarray, drops_alpha: bool, upright: bool) -> bool:
-    """Like :func:`decode_as_pillow`, but always in this process."""
+    """Do :func:`decode_as_pillow`, but always in this process."""
     from PIL import Image, ImageOps
 
     with reading_with_pillow(encoded.data) as image:

@@ -59,11 +59,11 @@ class Clip(Protocol):
     size: tuple[int, int]
 
     def __len__(self) -> int:
-        """The number of frames."""
+        """Return the number of frames."""
 
     @property
     def times(self) -> np.ndarray:
-        """Times at which frames are shown, in seconds from the first one on: float64 of shape (n,)."""
+        """The times at which frames are shown, in seconds from the first one on: float64 of shape (n,)."""
 
     @property
     def sound(self) -> SoundFormat | None:
@@ -256,7 +256,7 @@ class Video:
 
     @property
     def times(self) -> np.ndarray:
-        """Times at which frames are shown, in seconds from the first one on: float64 of shape (n,)."""
+        """The times at which frames are shown, in seconds from the first one on: float64 of shape (n,)."""
         return self.index.times
 
     @cached_property
@@ -427,7 +427,7 @@ class Video:
 
     @property
     def _earliest(self) -> int:
-        """A time well before the first frame, in the stream's unit."""
+        """Return a time well before the first frame, in the stream's unit."""
         points = self.index.points or [0]
         return points[0] - int(_MARGIN / (self._stream.time_base or 1))
 
@@ -477,7 +477,7 @@ class _Isolated:
 
     @cached_property
     def times(self) -> np.ndarray:
-        """Times at which frames are shown, in seconds from the first one on: float64 of shape (n,)."""
+        """The times at which frames are shown, in seconds from the first one on: float64 of shape (n,)."""
         told = self._pool.run("open_video", "this video", self._encoded, self._arguments | {"times": True})
         try:
             times = np.array(told, np.float64)

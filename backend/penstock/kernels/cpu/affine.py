@@ -30,7 +30,9 @@ def fill_rotations_2d(angles: np.ndarray, rotations: np.ndarray) -> None:
 
 @kernel
 def fill_rotations_3d(angles: np.ndarray, axes: np.ndarray, rotations: np.ndarray) -> None:
-    """Like :func:`fill_rotations_2d`, about unit vectors (x, y, z), float32, in single precision as in DALI; Rodrigues' formula."""
+    """Do :func:`fill_rotations_2d` about unit vectors (x, y, z), float32, in single precision as in DALI; Rodrigues'
+    formula.
+    """
     for row in range(len(rotations)):
         axis = axes[min(row, len(axes) - 1)]
         c, s = _cosine_sine(-np.float64(np.float32(angles[min(row, len(angles) - 1)]) * _TO_RADIANS))

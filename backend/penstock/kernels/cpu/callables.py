@@ -54,7 +54,7 @@ class Compiled:
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """numba's, which compiles it.
+        """numba's dispatcher, which compiles it.
 
         Raises:
             MissingCompilerError: numba is not installed.

@@ -95,7 +95,7 @@ def intrinsic(function: Callable[..., Intrinsic]) -> Callable[..., Any]:
 
 
 def literal_intrinsic(function: Callable[..., Intrinsic]) -> Callable[..., Any]:
-    """Like :func:`intrinsic`, for functions that need the values of constants."""
+    """Define an :func:`intrinsic` that needs the values of constants."""
     return DeferredIntrinsic(function, prefer_literal=True)
 
 

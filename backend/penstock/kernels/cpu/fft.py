@@ -391,7 +391,7 @@ def _spectra(
 
 @inner
 def _scratch(size: int, window: np.ndarray) -> _Scratch:
-    """Scratch memory for ``size`` complex numbers of 8 frames, and for copies of the frames."""
+    """Return scratch memory for ``size`` complex numbers of 8 frames, and for copies of the frames."""
     return np.empty(size * _ROW, np.float32), np.empty(window.size * _LANES, np.float32)
 
 

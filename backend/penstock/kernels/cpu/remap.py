@@ -228,13 +228,13 @@ def displace_by_waves(
     target: np.ndarray,
     fill: float = 0.0,
 ) -> None:
-    """Like :func:`remap`, with maps that displace each row y by ``across[y]`` and each column x by ``down[x]``."""
+    """Do :func:`remap` with maps that displace each row y by ``across[y]`` and each column x by ``down[x]``."""
     kept, value = _is_kept(source, target), np.float32(fill)
     _waves(source, across, down, np.float32(shift), linear, value, kept, target, target.dtype.type(0))
 
 
 def displace_on_ball(source: np.ndarray, shift: float, linear: bool, target: np.ndarray, fill: float = 0.0) -> None:
-    """Like :func:`remap`, with a bulge: distances from the centre are squared, in units of half the longer side."""
+    """Do :func:`remap` with a bulge: distances from the centre are squared, in units of half the longer side."""
     height, width = source.shape[:2]
     middle_x, middle_y = width / 2, height / 2
     from_x = np.arange(width, dtype=np.float32) + np.float32(0.5 - middle_x)

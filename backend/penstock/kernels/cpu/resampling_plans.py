@@ -171,7 +171,7 @@ def _plan_strips(
     across: np.ndarray,
     rules: np.record,
 ) -> tuple[int, int, int, int]:
-    """Like :func:`_plan_rows` for bytes, for blocks that make strips of output rows.
+    """Do ``_plan_rows`` for bytes, for blocks that make strips of output rows.
 
     Returns:
         The rows of sums that are kept, the most rows of a strip, the most vertical taps, and the most weights of columns that

@@ -47,7 +47,7 @@ class Placeholder:
         self.located = None
 
     def unfolded(self) -> Placeholder:
-        """Like :meth:`TensorList.unfolded`."""
+        """Do :meth:`TensorList.unfolded`."""
         size = numpy_dtype(self.dtype).itemsize
         parts = [
             address + np.arange(shape[0], dtype=np.uint64) * np.uint64(math.prod(shape[1:]) * size)
@@ -56,7 +56,7 @@ class Placeholder:
         return Placeholder(self._batch.unfolded(), np.concatenate(parts))
 
     def repeated(self, counts: Sequence[int]) -> Placeholder:
-        """Like :meth:`TensorList.repeated`."""
+        """Do :meth:`TensorList.repeated`."""
         return Placeholder(self._batch.repeated(counts), np.repeat(self._addresses, counts))
 
     def layout(self) -> str:

@@ -175,7 +175,7 @@ def copy_grouped(
     plans: Sequence[_Plan],
     copy_of: Callable[[_Plan, Located, Located], WindowCopy],
 ) -> None:
-    """Like :func:`copy_windows`, for batches in which many samples share a plan (the same object) and shapes.
+    """Do :func:`copy_windows` for batches in which many samples share a plan (the same object) and shapes.
 
     Args:
         copy_of: makes the copy from a sample's plan, source and target; called once for each group of equal samples.

@@ -634,7 +634,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
     def submit_fused(
         self, workspace: Workspace, follow: Callable[[TensorListGPU], PlannedResampling | None] | None = None
     ) -> EarlyStart:
-        """Like the first half of :meth:`run_batch`, but nothing is allocated ahead: each image stays where it is decoded.
+        """Do the first half of :meth:`run_batch`, but allocate nothing ahead: each image stays where it is decoded.
 
         Args:
             follow: work to do on images while others are decoded, instead of storing them, for a batch with their types and

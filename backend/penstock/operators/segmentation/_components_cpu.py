@@ -57,7 +57,8 @@ def _boxes(labels: np.ndarray, left: np.ndarray, shape: np.ndarray) -> np.ndarra
 
 
 def component_boxes(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Bounding boxes of the connected components of equal labels, int64 of shape (components, 2 * ndim): starts, then ends.
+    """Return bounding boxes of the connected components of equal labels, int64 of shape (components, 2 * ndim): starts,
+    then ends.
 
     Elements are connected if they share a face. Components are in the order of their first elements.
 

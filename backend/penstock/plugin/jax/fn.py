@@ -22,7 +22,7 @@ def jax_function(
     device: str | None = None,
     preserve: bool = True,
 ) -> Callable[..., Any]:
-    """Decorator: makes a function of JAX arrays usable as an operator in pipelines.
+    """Decorate a function of JAX arrays, so that pipelines can use it as an operator.
 
     Args:
         function: takes for each input an array whose first dimension is the batch (samples must have equal shapes), and

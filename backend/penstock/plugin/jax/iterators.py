@@ -127,7 +127,7 @@ def data_iterator(
     *,
     _kind: type[DALIGenericIterator] = DALIGenericIterator,
 ) -> Callable[..., Any]:
-    """Decorator: calling the graph-defining function returns a :class:`DALIGenericIterator`.
+    """Decorate the graph-defining function, so that its call returns a :class:`DALIGenericIterator`.
 
     The call takes the function's arguments, those of :class:`~penstock.Pipeline`, and ``checkpoints`` (returned by the
     iterator's method of that name). ``num_threads`` is 4 by default; ``device_id`` the first GPU, or None.

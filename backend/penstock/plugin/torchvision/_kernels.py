@@ -92,7 +92,7 @@ def _on_masks(functional: Function, inner: Function) -> Function:
 
 
 def _on_geometry(functional: Function, suffix: str, inner: Function, told: list[str], gives: str) -> Function:
-    """Of boxes and points."""
+    """Return the kernel of a function for boxes or points."""
     name = functional.__name__
     parameters = _signature(functional, suffix, without=_PIXEL_PARAMETERS)
     metadata = [_Parameter(each, _Parameter.POSITIONAL_OR_KEYWORD) for each in told]

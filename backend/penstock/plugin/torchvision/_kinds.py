@@ -23,7 +23,9 @@ _NAMES = {"Image": "image", "Video": "video", "Mask": "mask", "BoundingBoxes": "
 
 
 def kind_of(value: object) -> str | None:
-    """`pixels` (of PIL, or an array), `tensor`, `image`, `video`, `mask`, `boxes` or `points`; None: something else."""
+    """Return the kind of a value: `pixels` (of PIL, or an array), `tensor`, `image`, `video`, `mask`, `boxes` or
+    `points`; None: something else.
+    """
     if isinstance(value, Pixels) or is_pil(value):
         return "pixels"
     if isinstance(value, np.ndarray):

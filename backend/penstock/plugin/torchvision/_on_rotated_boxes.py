@@ -47,7 +47,7 @@ def _anchored(boxes: Tensor, sign: int) -> Tensor:
 
 
 def _cornered(boxes: Tensor) -> Tensor:
-    """XYWHR to four corners."""
+    """Convert XYWHR to four corners."""
     x, y, wide, high = (boxes[..., column] for column in range(4))
     cos, sin = _turn(boxes[..., 4])
     corners = [x, y, x + wide * cos, y - wide * sin]
@@ -66,7 +66,7 @@ def _measured(boxes: Tensor) -> Tensor:
 
 
 def _precise(boxes: Tensor) -> Tensor:
-    """In single precision at least."""
+    """Return the boxes in single precision at least."""
     return boxes if boxes.dtype in (torch().float32, torch().float64) else boxes.float()
 
 

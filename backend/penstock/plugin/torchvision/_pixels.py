@@ -69,7 +69,7 @@ class Pixels:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Height and width."""
+        """The height and width."""
         if self.plan is not None:
             height, width = self.plan.extents
             return height, width
@@ -79,12 +79,12 @@ class Pixels:
 
     @property
     def channels(self) -> int:
-        """1 (mode L), 2 (LA), 3 (RGB) or 4 (RGBA)."""
+        """The number of channels: 1 (mode L), 2 (LA), 3 (RGB) or 4 (RGBA)."""
         return _CHANNELS[self._original.mode] if self._original is not None else self.source.shape[2]
 
     @functools.cached_property
     def array(self) -> np.ndarray:
-        """(H, W, C)."""
+        """The array, (H, W, C)."""
         if self.plan is None:
             return self.source
         result = np.empty((*self.size, self.channels), np.uint8)

@@ -20,19 +20,19 @@ class Numbers(Protocol):
         ...
 
     def fractions(self, count: int) -> np.ndarray:
-        """From [0, 1), float32 of shape (count,): `torch.rand`."""
+        """Draw from [0, 1), float32 of shape (count,): `torch.rand`."""
         ...
 
     def between(self, low: float, high: float) -> float:
-        """From [low, high) in single precision: `torch.Tensor.uniform_`."""
+        """Draw from [low, high) in single precision: `torch.Tensor.uniform_`."""
         ...
 
     def below(self, low: int, high: int) -> int:
-        """From low, ..., high - 1: `torch.randint`."""
+        """Draw from low, ..., high - 1: `torch.randint`."""
         ...
 
     def shuffled(self, count: int) -> list[int]:
-        """0, ..., count - 1 in any order: `torch.randperm`."""
+        """Draw 0, ..., count - 1 in random order: `torch.randperm`."""
         ...
 
     def permutation(self, count: int) -> Any:
@@ -149,7 +149,7 @@ def happens(probability: float) -> bool:
 
 
 def torch() -> ModuleType:
-    """PyTorch, which tensors need.
+    """Return the module `torch`, which tensors need.
 
     Raises:
         ImportError: it is not installed.

@@ -111,7 +111,7 @@ def probability(value: float) -> float:
 
 
 def checked_padding(padding: Size) -> tuple[int, int, int, int]:
-    """As :func:`borders_of`, for classes.
+    """Return :func:`borders_of`'s result, for transforms.
 
     Raises:
         ValueError: it is none of that.

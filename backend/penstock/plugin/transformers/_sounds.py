@@ -139,7 +139,7 @@ class FeatureExtractor(Processor):
         overrides: tuple[bool | None, bool | None],
         settings: Mapping[str, object],
     ) -> Features:
-        """Whisper's; ``overrides``: for masks of frames, and for normalized sounds."""
+        """Return Whisper's spectra; ``overrides``: settings for masks of frames, and for normalized sounds."""
         lengths = [max(len(sound), length or 0) for sound in sounds]
         if len(set(lengths)) > 1:
             raise ValueError(

@@ -77,7 +77,7 @@ class Front:
         )
 
     def address(self, use: str) -> str:
-        """``host:port`` for clients on this machine; ``use`` is ``HTTP``, ``gRPC`` or ``metrics``."""
+        """Return ``host:port`` for clients on this machine; ``use`` is ``HTTP``, ``gRPC`` or ``metrics``."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.options.listen, self.options.listen)
         return f"[{host}]:{self.ports[use]}" if ":" in host else f"{host}:{self.ports[use]}"
 

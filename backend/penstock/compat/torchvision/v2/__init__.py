@@ -114,7 +114,7 @@ class Normalize(v2.Normalize):
         self.device = check_device(device)
 
     def check_inputs(self, flat_inputs: list[Leaf]) -> None:
-        """Images are normalized as well."""
+        """Accept all inputs: images are normalized, too."""
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
         tensor = pil_to_tensor(inpt) if kind_of(inpt) == "pixels" else inpt

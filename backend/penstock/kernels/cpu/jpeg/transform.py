@@ -230,7 +230,7 @@ def _coefficients(blocks: types.CPointer, start: int, quantizers: types.CPointer
 def transform_low(
     c0: Vector, c2: Vector, plane: types.CPointer, place: int, stride: int, other_place: int, other_stride: int
 ) -> Vector:
-    """Like :func:`transform_all`, of blocks whose other coefficients are zeros."""
+    """Do :func:`transform_all` for blocks whose other coefficients are zeros."""
     half = 1 << (_FIRST - 1)
     none = zeros(8)
     few = (none, none, none, none, none, none, none, none)
@@ -276,7 +276,7 @@ def transform_all(
 def transform_reduced(
     c: _Eight, size: np.int64, plane: types.CPointer, place: int, stride: int, other_place: int, other_stride: int
 ) -> Vector:
-    """Like :func:`transform_all`, to ``size`` x ``size`` pixels for each block: 4, 2 or 1."""
+    """Do :func:`transform_all` to ``size`` x ``size`` pixels for each block: 4, 2 or 1."""
     safe = 1 << SAFE
     if size == 4:
         shift = _FIRST + 1

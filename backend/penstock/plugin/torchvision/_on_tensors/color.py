@@ -39,7 +39,7 @@ def _blend(image: Tensor, other: Tensor, ratio: float) -> Tensor:
 
 
 def _lightness(image: Tensor) -> Tensor:
-    """In floats, (..., 1, H, W)."""
+    """Return the lightness in floats, (..., 1, H, W)."""
     red, green, blue = image.unbind(dim=-3)
     return red.mul(_LUMA[0]).add_(green, alpha=_LUMA[1]).add_(blue, alpha=_LUMA[2]).unsqueeze(-3)
 

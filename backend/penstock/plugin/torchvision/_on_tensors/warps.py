@@ -190,7 +190,7 @@ def _perspective_mask(
 
 
 def relative_places(height: int, width: int, like: Tensor) -> Tensor:
-    """(1, H, W, 2): the centres of all pixels, from -1 to 1."""
+    """Return the centres of all pixels, from -1 to 1, as (1, H, W, 2)."""
     library, dtype = torch(), _type_of(like)
     positions = library.empty(1, height, width, 2, dtype=dtype, device=like.device)
     for axis, extent in enumerate((width, height)):

@@ -249,7 +249,7 @@ def _covered(corners: Tensor, crop: tuple[int, int, int, int], min_overlap: floa
 
 
 def _upcast(values: Tensor) -> Tensor:
-    """Wide enough for areas."""
+    """Convert coordinates to a type wide enough for areas."""
     library = torch()
     if values.is_floating_point():
         return values if values.dtype in (library.float32, library.float64) else values.float()

@@ -19,7 +19,7 @@ EVERYTHING = frozenset({"pixels", "tensor", "image", "video", "mask", "boxes", "
 
 
 def _module() -> Any:
-    """`torch.nn.Module`, or without PyTorch a class with the members that transforms use."""
+    """Return `torch.nn.Module`, or without PyTorch a class with the members that transforms use."""
     if importlib.util.find_spec("torch"):
         return torch().nn.Module
     return _Module
@@ -34,7 +34,7 @@ class _Module:
         return self.forward(*inputs)  # type: ignore[attr-defined]
 
     def train(self, mode: bool = True) -> _Module:
-        """Say whether the transform is used in training, which changes nothing."""
+        """Set whether the transform is used in training, which changes nothing."""
         self.training = mode
         return self
 

@@ -113,7 +113,7 @@ __all__ = [
 
 
 def adjust_brightness(inpt: Sample, brightness_factor: float) -> Sample:
-    """Brighten by a factor, or darkens if it is below 1."""
+    """Brighten by a factor, or darken if it is below 1."""
     return call("adjust_brightness", inpt, brightness_factor=brightness_factor)
 
 
