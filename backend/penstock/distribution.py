@@ -15,7 +15,7 @@ from typing import Any
 from penstock.core.compiling import checkout
 
 DISTRIBUTION = "penstock-triton"
-"""What pip calls this package: on PyPI, `penstock` is somebody else's."""
+"""The name of this package on PyPI, where `penstock` is another project's."""
 
 
 @functools.cache

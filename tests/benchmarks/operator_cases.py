@@ -24,7 +24,7 @@ from penstock.schema.catalogue import public_operators
 from penstock.schema.examples import Call, shown_calls, why_unswept
 
 Work = Callable[..., Any]
-"""From a module (Penstock's or DALI's) and its inputs to outputs."""
+"""A function from a module (Penstock's or DALI's) and its inputs to outputs."""
 Inputs = list[list[np.ndarray]]
 """A batch: the samples of each input."""
 Peer = Callable[["Libraries"], Callable[..., Any]]

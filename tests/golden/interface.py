@@ -25,7 +25,7 @@ MODULES = (
     "tfrecord",
     "types",
 )
-"""Below the package; with the modules in them."""
+"""Modules and packages below `penstock`, each package with its modules."""
 
 
 def interface() -> dict[str, Any]:

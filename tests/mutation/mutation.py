@@ -36,15 +36,15 @@ from reach import Reach, Test, module_functions, package_modules, test_files, tr
 RESULTS = ROOT / "build" / "mutation.jsonl"
 MAX_TESTS = 300
 MAX_SECONDS = 30.0
-"""Of a mutant's tests, as they took without it."""
+"""The limit of a mutant's tests, in seconds that they took without it."""
 MAX_FILES = 3
-"""Files that are run where no test is known to reach the function."""
+"""The number of files to run where no test is known to reach the function."""
 MIN_SECONDS = 240.0
-"""What takes longer with a mutant than this, and than ten times what it took without it, has been noticed."""
+"""A mutant whose tests take longer than this, and than ten times their time without it, counts as killed."""
 CERTAIN_SECONDS = 1.0
 KILLED, SURVIVED, NOT_REACHED, NO_TESTS = "killed", "survived", "not reached", "no tests"
 NOT_JUDGED = "not judged"
-"""Tests that fail or take too long without the mutant, too, tell nothing about it."""
+"""The outcome where tests fail or take too long without the mutant, too, so that they show nothing about it."""
 # Not worth a test: what is shown to people, and examples.
 _NOT_SAMPLED = re.compile(r"penstock\.examples|__repr__|__str__|_repr_html_")
 

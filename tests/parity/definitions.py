@@ -25,7 +25,7 @@ import numpy as np
 _MARK = "<!-- definitions -->\n"
 _OLDER = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE"}
 Results = Mapping[str, Mapping[str, Any]]
-"""Outputs by the case."""
+"""Outputs by case."""
 
 
 class Distances(NamedTuple):

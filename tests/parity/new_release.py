@@ -24,7 +24,7 @@ from penstock.presets.family import known_settings
 
 RECORDED = Path(__file__).parent / "recorded" / "release.json"
 Release = Mapping[str, Mapping[str, list[str]]]
-"""Of each class, its model types and settings."""
+"""The model types and settings of each class."""
 
 
 def release(found: Mapping[str, Class]) -> dict[str, dict[str, list[str]]]:

@@ -71,7 +71,7 @@ SOUND_CALLS: tuple[dict[str, Any], ...] = (
     {"truncation": True, "max_length": 2},
     {"truncation": True, "max_length": 1000},
 )
-"""What else several sounds are called with."""
+"""The arguments of calls with several sounds."""
 
 
 def by_feature_extractor(

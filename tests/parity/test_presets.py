@@ -170,8 +170,9 @@ def test_configurations_that_classes_write_are_read() -> None:
 
 
 MISREAD = {"pp-ocrv5-rec-small": ("30 x 1", "201 x 1", "401 x 2", "700 x 3")}
-"""Images that become one column wide as floats: PyTorch 2.14 takes the strides of such a tensor for others, and repeats one row.
-Of the same tensor, made contiguous first, it computes what the preset does."""
+"""Images that become one column wide as floats: PyTorch 2.14 misreads the strides of such a tensor, and repeats one
+row. For the same tensor, made contiguous first, it computes the preset's result.
+"""
 
 
 @pytest.mark.parametrize("name", [*SMALL, *FAMILIES])

@@ -196,7 +196,7 @@ ensemble_scheduling {
         _LABELS,
     ),
 }
-"""The models by the names that the examples ask for. The images' models tell which of red, green and blue there is most of."""
+"""The models by the names in the examples. Those for images report which of red, green and blue is strongest."""
 
 
 def write_models(folder: Path) -> None:
@@ -324,7 +324,7 @@ MEASUREMENTS = (
     ("inception_graphdef", ("-i", "http", "-b", "2")),
     ("simple_sequence", ("-i", "grpc", "--streaming")),
 )
-"""What perf_analyzer is asked to measure: a model, and how."""
+"""perf_analyzer's measurements: a model, and the options."""
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,12 @@ from penstock import fn, pipeline_def
 
 NORMALIZE: dict[str, Any] = {"mean": [123.7, 116.3, 103.5], "std": [58.4, 57.1, 57.4], "output_layout": "CHW"}
 MOST_PER_RUN, MOST_PER_OPERATOR = 90, 40
-"""Calls that hand data in and out, and of each operator."""
+"""The largest number of calls that hand data in and out, per run and per operator."""
 _BATCHES = 8
 _MAY_DIFFER = 16
-"""Depending on which thread waited for which, a batch takes a few calls more; a call for each sample would be 64 more."""
+"""The tolerated difference in calls: depending on which thread waited for which, a batch takes a few more; a call for
+each sample would be 64 more.
+"""
 
 
 def uniform(low: float, high: float) -> Any:
@@ -58,7 +60,7 @@ def flips(images: Any) -> Any:
 
 
 OPERATORS = {crop: 4, flip: 6, pad: 6, colours: 7, rotate: 4, flips: 25}
-"""How many there are in the graph as written, the source included."""
+"""The number of operators in the graph as written, the source included."""
 
 
 def calls_of_a_batch(work: Callable[[Any], Any], batch_size: int, threads: int) -> int:

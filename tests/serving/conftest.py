@@ -17,8 +17,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from served import await_stops
 
 START_SECONDS = 600.0
-"""For a server to become ready. Beside other work it may get a twentieth of a core, and compiles what nobody has compiled: 40 s of
-that were not over after 180 s. One that hangs is not ready after any time."""
+"""The seconds for a server to become ready. Beside other work it may get a twentieth of a core, and compiles kernels:
+40 s of that were not over after 180 s. One that hangs is never ready.
+"""
 TEST_SECONDS = 900
 
 

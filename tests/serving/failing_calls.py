@@ -52,7 +52,7 @@ ERRORS = {
     Kind.THREAD: (errno.EAGAIN,),
     Kind.DESCRIPTOR: (errno.EMFILE,),
 }
-"""What calls of each kind fail with."""
+"""The errors with which calls of each kind fail."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ and bad files.
 """
 
 PATIENCE = 90.0
-"""Seconds for what takes one or two on a machine with nothing else to do."""
+"""The seconds for steps that take one or two on an idle machine."""
 
 MIN_START_SECONDS = 45
 """Seconds after which `penstock serve` says that models are not ready: Triton waits for some failed calls forever.
@@ -44,13 +44,17 @@ On a busy machine it is five times what the last start without a failure took.
 """
 
 COLD_START_SECONDS = 600
-"""For a start, and for a first answer, where no call fails: kernels may have to be compiled, on a machine that others use."""
+"""The seconds for a start, and for a first answer, where no call fails: kernels may have to be compiled, on a machine
+that others use.
+"""
 
 RETRY_SECONDS = 20.0
-"""Seconds after which a request is sent again where only some answer is awaited."""
+"""The seconds after which a request is sent again where any answer will do."""
 
 EXIT_SECONDS = 10.0
-"""Seconds in which what a server has started ends after it: the kernel removes a killed process a moment later."""
+"""The seconds within which a server's processes and files disappear after it: the kernel removes a killed process a
+moment later.
+"""
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:

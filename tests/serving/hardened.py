@@ -23,7 +23,7 @@ NOBODY = "65534"
 NAMESPACES = ["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 SCRATCH = [Path("/tmp"), Path("/dev/shm")]
 CACHES = ("penstock-kernels-", "penstock-native-")
-"""What the names of a user's caches begin with, which the next start finds."""
+"""The prefixes of a user's caches, which the next start finds."""
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ INFER = "/inference.GRPCInferenceService/ModelInfer"
 CHUNKS = 1_000_000
 MIN_DEADLINE_SECONDS, MAX_DEADLINE_SECONDS = 0.0015, 0.005
 _ROW_BYTES = 10_000
-"""Of a request in a storm: the model works on it for about as long as the deadlines."""
+"""The bytes of a row of a request in a storm: the model works on it for about as long as the deadlines."""
 
 
 @dataclass(frozen=True)

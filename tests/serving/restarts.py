@@ -29,7 +29,7 @@ from traffic_process import BIN, Counts
 
 MODELS = ("crossing", "several")
 SIGNALS = (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT)
-"""Triton is ended by each in turn; to its supervisor, each is a death."""
+"""The signals that end Triton, in turn; to its supervisor, each is a death."""
 
 MIN_AVAILABILITY = 0.9
 WINDOW_SECONDS = 0.5

@@ -21,7 +21,7 @@ from penstock.plugin.triton import autoserialize
 """
 
 PATIENCE_SECONDS = 120.0
-"""For what takes one or two on a machine with nothing else to do."""
+"""The seconds for steps that take one or two on an idle machine."""
 
 _stopper = ThreadPoolExecutor(thread_name_prefix="stopper")
 _stops: list[Future[None]] = []

@@ -72,11 +72,11 @@ WHILE_STOPPING = [
 """System calls between SIGTERM and the end."""
 
 TRITONS_OWN = ("tritonserver", "libstdc++", "libtritonserver", "libevent", "libtriton_python")
-"""Parts of the libraries' names from which Triton may die of a call that fails, which is then restarted."""
+"""Parts of the names of libraries in which a failing call may kill Triton, which is then restarted."""
 
 
 SPARE_DESCRIPTORS = 4
-"""By how much the number of Triton's descriptors differs from one moment to the next, without a fault."""
+"""The number by which Triton's descriptors differ from one moment to the next, without a fault."""
 
 
 @pytest.fixture(scope="module")

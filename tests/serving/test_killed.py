@@ -23,7 +23,7 @@ from traffic_process import BIN, Counts
 
 MODELS = ("crossing", "several", "twins")
 PATIENCE = 90.0
-"""Seconds for what takes two or three on a machine with nothing else to do."""
+"""The seconds for steps that take two or three on an idle machine."""
 
 pytestmark = pytest.mark.exhaustive
 

@@ -52,7 +52,7 @@ def calling():
     y, seven = fn.triton_model(x, model="called", output_names=["y", "seven"], timeout_seconds={timeout})
     return fn.copy(y * 2, name="z"), fn.copy(seven, name="seven")
 """
-"""Doubles what `called` returns: x + 1."""
+"""A pipeline that doubles what `called` returns: x + 1."""
 SINGLE = """
 @pipeline_def(batch_size=4)
 def single():

@@ -37,7 +37,7 @@ from penstock.serving.server import LocalServer
 HERE = Path(__file__).parent
 
 CACHE_BYTES = 16 << 20
-"""Of the cache of responses, if there is one."""
+"""The bytes of the response cache, if there is one."""
 
 
 class Traffic:

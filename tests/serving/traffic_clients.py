@@ -17,10 +17,10 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 TYPES = {"FP32": np.float32, "INT32": np.int32, "INT64": np.int64, "UINT8": np.uint8}
 
 STATUSES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 499: "CANCELLED", 500: "INTERNAL", 503: "UNAVAILABLE"}
-"""What codes of HTTP mean, in gRPC's words."""
+"""The gRPC status of each HTTP code."""
 
 LOST = "LOST"
-"""The status where the connection broke, or never came to be."""
+"""The status where the connection broke, or was never made."""
 
 
 @dataclass(frozen=True)

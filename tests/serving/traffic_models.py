@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 MAX_BATCH = 8
-"""Of every model."""
+"""The largest batch size of every model."""
 
 MAX_PIXELS = 4096
 """The limit that `fingerprint` sets for the images that it decodes."""
 
 CROP = 8
-"""Extent of the window that `several` takes, so the least extent of its images."""
+"""The extent of the window that `several` crops, so the least extent of its images."""
 
 FAR_CROP = 64
-"""Extent of the window that `crossing` takes; more than what made-up images have, so that a probe of the model fails."""
+"""The extent of the window that `crossing` crops; more than generated images have, so that a probe of the model fails."""
 
 DEFAULT_FACTOR = 3
-"""What `chosen` takes where a request gives no factor."""
+"""The factor that `chosen` uses where a request has none."""
 
 _HEAD = """
 from penstock import fn, pipeline_def, types
@@ -198,7 +198,7 @@ SERVED = (*_PIPELINES, "chain")
 """The names of all models."""
 
 CACHED = "cached"
-"""The one of them that takes a server with a cache of responses."""
+"""The model that needs a server with a response cache."""
 
 
 def write_repository(folder: Path, instances: int = 1, delay_us: int = 1000, cached: bool = False) -> Path:

@@ -21,13 +21,13 @@ PATIENCE = 60.0
 """Seconds after which a request counts as never answered."""
 
 MIN_DEADLINE, DEADLINE_SPREAD = 0.0015, 0.0035
-"""Seconds: about what an answer takes, so that deadlines pass before it, with it and after it."""
+"""In seconds: about the time of an answer, so that deadlines pass before it, with it and after it."""
 
 BIN = 0.05
-"""Seconds of the bins in which the time line counts."""
+"""The seconds of a bin of the time line."""
 
 KEPT_MISTAKES = 3
-"""Of each kind."""
+"""The number of mistakes of each kind that are stored."""
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from traffic_models import CACHED, CROP, DEFAULT_FACTOR, FAR_CROP, MAX_BATCH, MA
 INVALID, NOT_FOUND = "INVALID_ARGUMENT", "NOT_FOUND"
 
 ASKED = ("fingerprint", "ragged", "several", "crossing", "chain", "twins", "chosen", "cut", "unbatched")
-"""The models that good requests go to; `chain` asks the others."""
+"""The models that good requests go to; `chain` calls the others."""
 
 CACHED_QUESTIONS = 50
-"""How many different requests `cached` gets."""
+"""The number of different requests that `cached` gets."""
 
 NOBODY = "nobody"
 """A model that does not exist."""

@@ -34,7 +34,7 @@ _GRANTS = {
 """The options that each grant one item of a setting, with the setting and their metavars."""
 
 _SWITCHES = [item.name for item in declared() if item.metadata["scope"] is Scope.SERVER]
-"""The settings that are options without a value."""
+"""The settings whose options take no value."""
 
 
 def setting_options(function: Callable[..., None]) -> Callable[..., None]:

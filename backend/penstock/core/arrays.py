@@ -11,7 +11,7 @@ import numpy as np
 from penstock.core.loading import brief_core
 
 MAX_RANK = 5
-"""The most dimensions of a sample, and of an array that is described."""
+"""The largest number of dimensions of a sample, and of an array that the core gets."""
 ARRAY = np.dtype(
     [
         ("data", np.int64),
@@ -21,8 +21,9 @@ ARRAY = np.dtype(
         ("extents", np.int64, MAX_RANK),
     ]
 )
-"""``PenstockArray``: the address of the first element, how many there are, dimensions, whether the elements lie side by side, and the
-first extents."""
+"""``PenstockArray``: the address of the first element, the number of elements, the number of dimensions, whether the
+elements are contiguous, and the first extents.
+"""
 
 
 @functools.cache

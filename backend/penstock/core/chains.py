@@ -14,9 +14,13 @@ from penstock.core.arrays import MAX_RANK, address, addresses
 from penstock.core.loading import core
 
 _STRIP_BYTES = 1 << 20
-"""Of the results between two stages: smaller strips fit the caches better, but need more calls."""
+"""Bytes of results between two stages that are computed at a time: smaller strips fit the caches better, but need more
+calls.
+"""
 WORTH_WAKING_NS = 100_000
-"""Minimum remaining work of the calling thread for it to wake another one, which takes 50 microseconds and some of the caller's time."""
+"""Minimum remaining work of the calling thread, in nanoseconds, for it to wake another one, which takes 50 microseconds
+and some of the caller's time.
+"""
 
 _EXTENTS = (np.int64, MAX_RANK)
 REGION = np.dtype([("anchor", *_EXTENTS), ("extents", *_EXTENTS)])
@@ -44,7 +48,7 @@ IMAGE = np.dtype(
         ("extents", np.int64, 3),
     ]
 )
-"""``PenstockImage``: an image to compute another one of, of the same rows, columns and channels."""
+"""``PenstockImage``: an input image, and the number of rows, columns and channels, which the output shares."""
 STORE = np.dtype(
     [("placement", PLACEMENT), ("permutation", *_EXTENTS), ("image_axes", np.int64, 3), ("values", np.int64)]
 )

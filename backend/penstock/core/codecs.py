@@ -25,10 +25,10 @@ JPEG_HEADER = _record("height", "width", "channels", "orientation", "needs_all_c
 """``PenstockJpegHeader``: what a JPEG's header declares, as stored. The orientation is that of its EXIF data; 0: there is none. All
 coefficients are needed at a time (1) where a file has several scans."""
 ENCODED_IMAGE = _record("data", "size", "output", "height", "width", "top", "left", "bottom", "right", "decoded_by")
-"""``PenstockEncodedImage``: an image to decode, and by which decoder it is."""
+"""``PenstockEncodedImage``: an image to decode, and its decoder."""
 
 RECORDING = _record("data", "encoding", "frames", "channels", "rate")
-"""``PenstockRecording``: the address of a recording's samples, how they are stored, and how many there are."""
+"""``PenstockRecording``: the address of a recording's samples, their encoding, and their number."""
 
 
 class Encoding(IntEnum):
@@ -271,7 +271,7 @@ def check_status(status: int, what: str) -> None:
 
 
 Backend = tuple[int, float, int]
-"""One of nvImageCodec's decoders: its kind, its fraction of each batch, and whether that may change."""
+"""One of nvImageCodec's decoders: its kind, its fraction of each batch, and whether that fraction may change."""
 
 
 class ImageDecoder:

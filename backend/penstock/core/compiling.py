@@ -21,7 +21,7 @@ _FLAGS = ("-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wl,-z,
 _COMPILERS = ("c++", "g++", "clang++")
 _ZIG = (sys.executable, "-m", "ziglang")
 GLIBC_OF_WHEELS = "2.28"
-"""The oldest glibc that wheels run with: that of manylinux_2_28, as NumPy's wheels."""
+"""The oldest glibc that wheels support: that of manylinux_2_28, as for NumPy's wheels."""
 _PACKAGE = Path(__file__).parents[1]
 _CHECKOUT = _PACKAGE.parents[1]
 _IS_CHECKOUT = (_CHECKOUT / "pyproject.toml").is_file()

@@ -10,7 +10,7 @@ from penstock.core.arrays import addresses
 from penstock.core.loading import core
 
 RANGE = np.dtype([("file", np.int64), ("start", np.int64), ("bytes", np.int64), ("place", np.int64)])
-"""``PenstockRange``: a part of an open file (its descriptor), and where it goes in a block, in bytes."""
+"""``PenstockRange``: a part of an open file (its descriptor), and its destination in a block, in bytes."""
 # ``PenstockFiles`` and ``PenstockPiece``, whose fields all are words.
 _FILES, _PIECE = struct.Struct("6q"), struct.Struct("2q")
 

@@ -15,7 +15,7 @@ def _record(*names: str) -> np.dtype:
 
 
 GPU_ARGUMENT = _record("value", "sample_bytes")
-"""``PenstockGpuArgument``: a value, and what each sample ahead of those of a launch adds to it."""
+"""``PenstockGpuArgument``: a value, and the increment for each sample that precedes those of a launch."""
 GPU_KERNEL = _record(
     "function",
     "shared_bytes",
@@ -26,9 +26,9 @@ GPU_KERNEL = _record(
     "descriptors",
     "descriptor_bytes",
 )
-"""``PenstockGpuKernel``: a kernel, and what it is launched with."""
+"""``PenstockGpuKernel``: a kernel, and the parameters of its launch."""
 GPU_STEP = _record("kernel", "first", "last")
-"""``PenstockGpuStep``: which kernel is launched for which samples."""
+"""``PenstockGpuStep``: the kernel to launch, and its samples."""
 GPU_STREAM = _record("launch", "block_threads", "stream")
 """``PenstockGpuStream``: the driver's function, the threads of a block, and the stream."""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CORE_VERSION = 6
-"""Of the interface in `core.h`, which the library has to have, too."""
+"""The version of the interface in `core.h`, which the library must have, too."""
 
 # The return types and arguments of the functions of `core.h`.
 _FUNCTIONS = {

@@ -20,7 +20,7 @@ from penstock.core.loading import brief_core, core
 CALL_WORDS = 12
 """The size of a ``PenstockCall`` in words: a function's address and its arguments, of which it may take fewer."""
 NO_CALLS = np.zeros((0, CALL_WORDS), np.int64)
-"""A list of nothing, for :meth:`SharedWork.follow`."""
+"""An empty list of calls, for :meth:`SharedWork.follow`."""
 # One element for each fork between the first process and this one, counted without a system call.
 _forks: list[None] = []
 os.register_at_fork(after_in_child=lambda: _forks.append(None))

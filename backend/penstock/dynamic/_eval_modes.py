@@ -47,4 +47,4 @@ class EvalMode(Enum):
 
 
 SYNCHRONOUS = (EvalMode.sync_cpu, EvalMode.sync_full)
-"""The modes in which calls run at once and raise their errors as they are."""
+"""The modes in which calls run at once and raise their errors immediately."""

@@ -12,7 +12,7 @@ from typing import SupportsIndex, final
 import numpy as np
 
 STATE_WORDS = 7
-"""The draws that one call of a random operator takes."""
+"""The number of draws that one call of a random operator takes."""
 
 _MASK = 0xFFFFFFFFFFFFFFFF
 _NUM_WORDS_AHEAD = 64

@@ -5,4 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 Key = np.uint64 | tuple[np.uint64, np.uint64]
-"""A seed; with it, if the first block is beyond the 2**62 blocks that positions count, the upper two bits of its number."""
+"""A seed, or a seed with the upper two bits of the first block's number, if that is beyond the 2**62 blocks that
+positions count.
+"""

@@ -18,7 +18,7 @@ VARIABLE = "PENSTOCK_RECORD_KERNELS"
 LIST = Path(__file__).with_name("signatures.txt")
 _CUDA = "cuda "
 FIRST = Path(__file__).with_name("first_signatures.txt")
-"""Those of the list that the demonstration and the usual pipelines need, which `make setup` compiles."""
+"""The part of the list that the demonstration and the usual pipelines need, which `make setup` compiles."""
 
 
 class Kind(Enum):

@@ -81,7 +81,9 @@ def extended_places(anchor: int, extent: int, size: int, policy: str) -> np.ndar
 
 
 ROUNDINGS = ("round", "truncate", "torchvision", "floor")
-"""Halves away from zero; towards zero; halves to even, and towards zero where a window begins before the array; down."""
+"""The ways to round: halves away from zero; towards zero; halves to even, and towards zero where a window begins before
+the array; down.
+"""
 
 
 def crop_regions(

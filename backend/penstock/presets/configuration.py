@@ -482,7 +482,7 @@ _ENDINGS = {
 }
 _KINDS = {"images": "ImageProcessor", "videos": "Processor", "audio": "FeatureExtractor"}
 _SUGGESTIONS = 3
-"""Names in a message about an unknown class."""
+"""The number of names that a message about an unknown class suggests."""
 # Models of timm and open_clip have a single file, which names no processor but has one of the keys below.
 _TIMM_FILE, _OPEN_CLIP_FILE = "config.json", "open_clip_config.json"
 _TELLING = {"pretrained_cfg": "TimmWrapperImageProcessor", "preprocess_cfg": "OpenClipImageProcessor"}

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 PIXELS = "pixel_values"
 CHANNELS = 3
 ARITHMETIC = {"torchvision": "torchvision", "pil": "numpy"}
-"""For each library that resizes, whose arithmetic normalizes."""
+"""The library whose arithmetic normalizes, for each library that resizes."""
 # PIL's numbers of filters, and the names of PIL's and torchvision's filters.
 _PIL_FILTERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 _TORCHVISION_FILTERS = {0: "nearest-exact", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
@@ -64,7 +64,7 @@ class PresetError(PenstockError, ValueError):
 
 
 Values = dict[str, Any]
-"""Values by name: settings of a configuration, or what a processor gives."""
+"""Values by name: settings of a configuration, or outputs of a processor."""
 Features = Mapping[str, np.ndarray]
 """A pipeline's results for one image, by the names of its outputs."""
 

@@ -23,7 +23,7 @@ from penstock.presets.speech import FEATURES, FEATURES_MASK, MASK, PADDING_MASK,
 Count = Any
 """An integer, or a node that holds one."""
 TOLERANCE = 1e-3
-"""By how much features may differ from those of a class that computes with PyTorch."""
+"""The tolerance for features, relative to those of a class in transformers that computes with PyTorch."""
 INT16 = 32768.0
 _SIZES = "audio_embed_sizes"
 _MASK_TYPES = {"bool": types.BOOL, "int32": types.INT32, "int64": types.INT64}
@@ -226,9 +226,9 @@ class RowFamily(SpectralFamily):
 
     in_samples: ClassVar[bool] = False
     axis: ClassVar[int] = 0
-    """Along which values are filled."""
+    """The axis along which values are padded."""
     masks_unfilled: ClassVar[bool] = True
-    """Whether there are masks where a call fills nothing."""
+    """Whether there are masks where a call pads nothing."""
     fills_to_longest_only: ClassVar[bool] = False
     """Whether a call is supported only where it pads sounds to the longest one, and cuts none off."""
 

@@ -29,9 +29,9 @@ class SoundFamily(Family):
     """
 
     padding: ClassVar[object] = False
-    """How far a call of the processor fills sounds, if it does not say it: see :class:`plugin.transformers.FeatureExtractor`."""
+    """How far a call of the processor pads sounds by default: see :class:`plugin.transformers.FeatureExtractor`."""
     truncation: ClassVar[bool] = False
-    """Whether a call cuts sounds off, if it does not say it."""
+    """Whether a call cuts sounds off by default."""
 
     sampling_rate: int = 16000
     padding_value: float = 0.0
@@ -201,7 +201,7 @@ class CodecFamily(SoundFamily):
 
     padding = True
     always_masks: ClassVar[bool] = False
-    """Whether there is a mask where a call fills nothing."""
+    """Whether there is a mask where a call pads nothing."""
 
     @property
     def outputs(self) -> tuple[str, ...]:

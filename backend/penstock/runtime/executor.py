@@ -46,7 +46,7 @@ Started = Batch | Result | BaseException
 """A batch that was started: in flight, complete, or the error with which it was started or completed."""
 
 NOTHING = contextlib.nullcontext()
-"""A context in which everything is as it was."""
+"""A context that changes nothing."""
 
 
 def _is_without_samples(workspace: Workspace) -> bool:

@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from typing import Self
 
 SMALL_BATCH_BYTES = 64 << 20
-"""Up to which a batch takes nothing of the budgets: there are only as many batches at a time as instances of models."""
+"""Batches up to this many bytes do not count in budgets: there are only as many at a time as instances of models."""
 
 DEFAULT_SHARE = 0.6
-"""Of the machine's or container's memory: the rest is for models, libraries, requests and answers on their way."""
+"""The share of the machine's or container's memory that batches may take: the rest is for models, libraries, requests
+and answers.
+"""
 
 _LIGHT_SHARE = 1 / 16
 """Of the budgets: a batch that takes less is not worth a closer look."""

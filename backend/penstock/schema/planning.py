@@ -17,7 +17,7 @@ from penstock.schema.samples import Samples
 from penstock.schema.workspace import HasArguments, PlannedSamples, Sample, SampleFailure, Workspace
 
 MAX_CACHED_PLANS = 256
-"""Of samples of the same types and layouts."""
+"""The largest number of cached plans, for samples of the same types and layouts."""
 # After `_MAX_MISSES` batches without a known sample, only every `_RETRY_INTERVAL`-th batch is looked up.
 _MAX_MISSES, _RETRY_INTERVAL = 4, 16
 # For each :meth:`Sample.key`, the shapes of the outputs, and the holder of the plan.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 _IDLE_SECONDS = 0.3
-"""After this time without an execution, nothing is queued, whatever was counted: queued requests may be cancelled."""
+"""The seconds without an execution after which the queue counts as empty: queued requests may have been cancelled."""
 
 
 class Admission:

@@ -18,7 +18,7 @@ from penstock.serving.lifeline import Lifeline
 _ANSWER_SECONDS = 3.0
 """Seconds that a server on a busy machine may take to report that it has drained."""
 _REFUSAL_SECONDS = 1.0
-"""For sending refusals to the clients of requests that were in flight too long."""
+"""The seconds for sending refusals to the clients of requests that were in flight too long."""
 _POLL_SECONDS = 0.05
 _METRICS_SECONDS = 2.0
 

@@ -41,7 +41,7 @@ _LIBRARIES = frozenset({"numba", "llvmlite", "cupy", "cupy_backends"})
 """Libraries that compile and start kernels: an error type of theirs is not about a sample."""
 
 _BUGS = (ImportError, AttributeError, NameError, AssertionError, SystemError, RecursionError, DeviceError)
-"""A missing library, a broken one, a lost GPU, or a mistake in Penstock: raised for any sample."""
+"""Errors of a missing library, a broken one, a lost GPU, or a mistake in Penstock: raised for any sample."""
 
 
 def fault_of(error: BaseException) -> Fault:

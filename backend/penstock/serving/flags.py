@@ -21,7 +21,7 @@ _POLL_INTERVAL_FLAG = "--repository-poll-secs"
 _LOAD = "--load-model"
 _EXIT_TIMEOUT = "--exit-timeout-secs"
 DEFAULT_EXIT_TIMEOUT = "10"
-"""Seconds."""
+"""Triton's default exit timeout, in seconds."""
 _BACKEND = "--backend-config"
 _REPOSITORIES = ("--model-repository", "--model-store")
 _HTTP_RESTRICTED = "--http-restricted-api"

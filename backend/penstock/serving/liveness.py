@@ -19,7 +19,9 @@ ASK_SECONDS = 5.0
 """The interval between two checks, in seconds."""
 
 SILENT_SECONDS = 60.0
-"""Without an answer for so long, it is ended. Each question waits for 10 seconds, so these are at least four."""
+"""The seconds without an answer after which the server is ended. Each check waits for 10 seconds, so there are at least
+four.
+"""
 
 
 class Asked(Protocol):

@@ -11,7 +11,7 @@ from pathlib import Path
 from penstock.serving.control import ServerError
 
 _LISTENING = "0A"
-"""The kernel's number of that state of a socket."""
+"""The kernel's code of a listening socket."""
 
 
 def choose_ports(host: str, requested: Mapping[str, int | None]) -> dict[str, int]:

@@ -25,7 +25,7 @@ READ_SECONDS = 2.0
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 30.0
-"""Between attempts to load a model; each pause is twice as long as the one before."""
+"""The longest pause between attempts to load a model, in seconds; each pause is twice as long as the one before."""
 
 _FAILING = re.compile(rf'^{Metric.CANNOT_ANSWER.value.name}\{{.*\bmodel="((?:[^"\\]|\\.)*)".*\}} 1$', re.M)
 

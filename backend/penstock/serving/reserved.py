@@ -15,7 +15,7 @@ from penstock.tensors import TensorList, TensorListCPU
 Shape = tuple[int, ...]
 
 _MIN_RESERVED_BYTES = 1 << 15
-"""Bytes of a request's part from which reserving costs less than copying."""
+"""The smallest part of a request, in bytes, for which reserving costs less than copying."""
 
 
 class ReservedOutput:

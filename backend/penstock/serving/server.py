@@ -55,11 +55,12 @@ __all__ = ["LocalServer", "ModelState", "ServerError"]
 _log = logging.getLogger("penstock.serving")
 
 _GPU_POOL_BYTES = 1 << 30
-"""For outputs on the GPU: from the stub, those that don't fit are served wrong, and Triton's default of 64 MB is less than a
-batch of photos."""
+"""The bytes of Triton's pool for outputs on the GPU: from the stub, outputs that don't fit are served wrong, and
+Triton's default of 64 MB is less than a batch of photos.
+"""
 
 MIN_OPEN_FILES = 256
-"""For Triton's libraries, threads and models, and a hundred connections."""
+"""The smallest limit of open files: for Triton's libraries, threads and models, and a hundred connections."""
 
 _MAX_START_ATTEMPTS = 3
 """Attempts to start on automatically chosen ports: another program may take one before Triton does."""

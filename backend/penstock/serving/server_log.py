@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LINES_AT_ONCE = 50
-"""Lines with the same cause that are written at once; after them, one a second."""
+"""The number of lines with the same cause that are written without delay; after them, one a second."""
 LINES_PER_SECOND = 1.0
 MAX_FILE_BYTES = 50 << 20
 MAX_FILES = 5

@@ -44,7 +44,7 @@ class Scope(Enum):
     NARROW = auto()
     """Leave out what the server grants; :func:`penstock.serving.trust.check_trust` refuses the rest."""
     SERVER = auto()
-    """Nothing: models have no such parameter."""
+    """No effect: models have no such parameter."""
 
 
 class ConfigurationError(PenstockError, ValueError):

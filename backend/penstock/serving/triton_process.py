@@ -21,9 +21,9 @@ from penstock.serving.stubs import Stubs, describe_end
 from penstock.serving.triton_launch import launch_command
 
 _LINGER_SECONDS = 2.0
-"""Triton waits for clients to close idle connections; it is ended by force after this time."""
+"""The seconds that Triton waits for clients to close idle connections, before it is ended by force."""
 _CLOSE_SECONDS = 5.0
-"""For the server to close its models."""
+"""The seconds for the server to close its models."""
 _MAX_TAIL_LINES = 2000
 _MAX_LINE_BYTES = 64 << 10
 

@@ -30,7 +30,7 @@ REPOSITORIES = "PENSTOCK_REPOSITORIES"
 clients may load models, but not upload their files."""
 
 MAX_INSTANCES = 1024
-"""Instances of a model on a server: each has a pipeline, and with isolation a process."""
+"""The largest number of instances of a model on a server: each has a pipeline, and with isolation a process."""
 
 NO_UPLOADS = (
     "Invalid argument: the model's files were uploaded by a client, and they would run here as code. `penstock serve "

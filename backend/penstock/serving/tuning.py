@@ -21,7 +21,7 @@ from penstock.serving.load_generator import InferRequest, Load, LoadGenerator, a
 from penstock.serving.settings import ConfigurationError
 
 SIGNIFICANT_GAIN = 1.03
-"""Measurements of one setting differ by up to 3 %."""
+"""The smallest ratio of two measurements that counts as faster: those of one setting differ by up to 3 %."""
 QUEUE_DELAYS_US = (0, 500, 2_000, 5_000)
 _WARM_UP_SECONDS = 0.5
 _CONFIRMATION_RUNS = 2

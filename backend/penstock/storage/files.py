@@ -152,4 +152,4 @@ def _store(path: str) -> _Store:
 
 
 ANYWHERE = Files()
-"""For pipelines that are not confined."""
+"""Files for pipelines that are not confined."""

@@ -213,5 +213,5 @@ def _is_done(event: Event) -> bool:
 
 _of_parent: list[object] = []
 copies_in_flight = CopiesInFlight()
-"""Of this process."""
+"""The copies of this process."""
 os.register_at_fork(after_in_child=_note_fork)

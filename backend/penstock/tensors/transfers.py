@@ -30,13 +30,17 @@ _MIN_LANE_BYTES = 1 << 20
 """The smallest copy, in bytes, that is worth a separate stream."""
 _SLOTS, _SLOT_BYTES = 16, 2 << 20
 _MIN_PIECE_BYTES = 1 << 18
-"""Of a copy through staging memory: for less, waking another thread takes longer than it saves."""
+"""The smallest piece of a copy through a staging buffer, in bytes: for less, waking another thread takes longer than it
+saves.
+"""
 _DIRECT_PIECE_BYTES = 8 << 20
-"""Pieces of direct copies, so that others, such as those of kernels' arguments, can come in between."""
+"""The size of pieces of direct copies, in bytes, so that others, such as those of kernels' arguments, can come in
+between.
+"""
 _MIN_DIRECT_BLOCK_BYTES = 1 << 18
-"""On average: smaller blocks are gathered in staging memory."""
+"""The smallest average size of directly copied blocks, in bytes: smaller blocks are gathered in a staging buffer."""
 _MAX_THREADS = 8
-"""That fill staging memory: more are not faster than the bus."""
+"""The largest number of threads that fill staging buffers: more are not faster than the bus."""
 _MAX_LANES = 4
 _FREE_RESULT_BYTES, _MAX_RESULT_BYTES = 256 << 20, 1 << 30
 """Pinned memory for results: bytes retained for later ones, and the limit, as programs may keep results."""

@@ -11,7 +11,7 @@ from fuzzing.seeds import Seeds
 from fuzzing.targets import ALL_TARGETS, IMAGES, SOUNDS
 
 BATCH = 64
-"""Cases that follow each other and have one target."""
+"""The number of consecutive cases that have one target."""
 
 _WEIGHTS = {
     **{format: 8.0 for format in IMAGES},
@@ -27,7 +27,7 @@ _WEIGHTS = {
     "chunks": 2.0,
     "video": 1.5,
 }
-"""How often formats are taken; the others once."""
+"""The relative frequency of formats; others have 1."""
 
 
 class Case(NamedTuple):

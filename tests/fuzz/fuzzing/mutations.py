@@ -16,7 +16,7 @@ _NUMBERS = (
     *(1 << 40, (1 << 63) - 1, 1 << 63, (1 << 64) - 1),
 )
 _LONGEST = 1 << 18
-"""A mutated file has no more bytes."""
+"""The largest size of a mutated file, in bytes."""
 
 Mutation = Callable[[Random, bytearray], None]
 
@@ -137,7 +137,7 @@ def _splice(rng: Random, data: bytearray, other: bytes) -> None:
 # -- of formats' fields ------------------------------------------------------------------------------------------------
 
 Chunk = tuple[int, int, int]
-"""Where a chunk of a file begins, where its contents begin, and where it ends."""
+"""The offsets of a chunk of a file, of its contents, and of its end."""
 
 
 def _edit_chunks(rng: Random, data: bytearray, chunks: list[Chunk]) -> int | None:

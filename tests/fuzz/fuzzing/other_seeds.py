@@ -98,7 +98,7 @@ def npy_seeds() -> Iterator[Seed]:
 
 
 INFLATED = 1024
-"""What an LZ4 block of the seeds inflates to."""
+"""The bytes that an LZ4 block of the seeds inflates to."""
 
 
 def lz4_seeds() -> Iterator[Seed]:

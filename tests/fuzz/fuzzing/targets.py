@@ -21,7 +21,7 @@ from penstock.serving.pipeline_runner import PipelineRunner
 from penstock.tensors import TensorListCPU
 
 _NEIGHBOURS = 2
-"""Good files in each batch."""
+"""The number of good files in each batch."""
 
 IMAGES = ("jpeg", "png", "webp", "bmp", "pnm", "tiff", "jpeg2k", "gif", "avif", "ico", "foreign")
 SOUNDS = ("wav", "flac", "ogg", "mp3", "sound")
@@ -100,7 +100,7 @@ TARGETS = (
 
 
 _Good = tuple[bytes, list[np.ndarray]]
-"""A file, and the outputs that it has."""
+"""A file, and its outputs."""
 
 
 ALL_TARGETS: tuple[Target | ReaderTarget | InputTarget, ...] = (*TARGETS, InputTarget(), *READER_TARGETS)

@@ -48,7 +48,7 @@ class Report(NamedTuple):
 
 
 READY = "ready"
-"""Sent when a job's target is ready, and the cases begin."""
+"""The message that a job's target is ready, and the cases begin."""
 
 
 class Worker:

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 BATCHES = 6
-"""How many batches are read after a checkpoint is restored."""
+"""The number of batches to read after a checkpoint is restored."""
 _ORDERS: tuple[dict[str, Any], ...] = (
     {},
     {"stick_to_shard": True},

@@ -12,7 +12,7 @@ import numpy as np
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
-"""By colour type."""
+"""The number of channels by colour type."""
 KINDS = [
     (0, 1),
     (0, 2),

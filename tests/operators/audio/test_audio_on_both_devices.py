@@ -97,7 +97,7 @@ CLOSE: dict[str, Define] = {
         _given(_STEREO, device, np.int8), scale=0.5, dtype=types.UINT16
     ),
 }
-"""Integers within 1, real numbers within 1e-5."""
+"""Cases with a tolerance: integers within 1, real numbers within 1e-5."""
 
 
 @pytest.mark.parametrize("name", CLOSE)

@@ -91,14 +91,14 @@ EXACT: dict[str, Define] = {
         for kind in KINDS
     },
 }
-"""Equal to the last bit."""
+"""Cases whose results are equal to the last bit."""
 
 CLOSE: dict[str, Define] = {
     "boxes, offset": lambda device: _boxes(
         device, offset=True, scale=300.0, means=[0.1] * 4, stds=[0.1, 0.1, 0.2, 0.2]
     ),
 }
-"""Integers within 1, real numbers within 1e-5."""
+"""Cases with a tolerance: integers within 1, real numbers within 1e-5."""
 
 
 @pytest.mark.parametrize("name", EXACT)

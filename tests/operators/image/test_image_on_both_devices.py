@@ -98,7 +98,7 @@ EXACT: dict[str, Define] = {
     },
     **{f"median {kind}": lambda d, k=kind: fn.experimental.median_blur(typed(d, k)) for kind in KINDS},
 }
-"""Equal to the last bit."""
+"""Cases whose results are equal to the last bit."""
 
 CLOSE: dict[str, Define] = {
     **{
@@ -116,7 +116,7 @@ CLOSE: dict[str, Define] = {
     "resized frames": lambda device: fn.resize(frames(device), size=(9, 7), dtype=types.FLOAT),
     "frames without a kernel": lambda device: fn.laplacian(frames(device), window_size=5, dtype=types.FLOAT),
 }
-"""Integers within 1, real numbers within 1e-5."""
+"""Cases with a tolerance: integers within 1, real numbers within 1e-5."""
 
 NORMALIZED: dict[str, Define] = {
     "three channels": lambda device: prepared(images(device)),
@@ -126,7 +126,7 @@ NORMALIZED: dict[str, Define] = {
     ),
     "halves": lambda device: prepared(images(device), dtype=types.FLOAT16),
 }
-"""Resized, rounded to a byte and then normalized by 60 at least: within the sixtieth that a byte's step becomes."""
+"""Images resized, rounded to a byte and then normalized by at least 60: equal within 1/60, which is a byte's step."""
 
 
 @pytest.mark.parametrize("name", EXACT)

@@ -15,7 +15,7 @@ CLOSE: dict[str, Define] = {
     "normalized": lambda device: fn.normalize(images(device)),
     "normalized together": lambda device: fn.normalize(images(device), axes=[0, 1], batch=True, ddof=1),
 }
-"""Integers within 1, real numbers within 1e-5."""
+"""Cases with a tolerance: integers within 1, real numbers within 1e-5."""
 
 
 @pytest.mark.parametrize("name", CLOSE)

@@ -32,7 +32,7 @@ EXACT: dict[str, Define] = {
     "shots": lambda device: fn.noise.shot(images(device), factor=fn.random.uniform(range=[1, 20])),
     "shots of floats": lambda device: fn.noise.shot(fn.cast(images(device), dtype=types.FLOAT)),
 }
-"""Equal to the last bit."""
+"""Cases whose results are equal to the last bit."""
 
 CLOSE: dict[str, Define] = {
     "normal": lambda device: fn.random.normal(device=device, shape=[300], mean=3, stddev=2),
@@ -41,7 +41,7 @@ CLOSE: dict[str, Define] = {
     "noise": lambda device: fn.noise.gaussian(images(device), stddev=fn.random.uniform(range=[1, 20])),
     "noise int64": lambda device: fn.noise.gaussian(fn.cast(images(device), dtype=types.INT64), stddev=20.0),
 }
-"""Integers within 1, real numbers within 1e-5."""
+"""Cases with a tolerance: integers within 1, real numbers within 1e-5."""
 
 
 @pytest.mark.parametrize("name", EXACT)

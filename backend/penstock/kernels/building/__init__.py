@@ -30,7 +30,9 @@ from penstock.kernels.recording import Signature
 
 _SYMBOL = "penstock_kernel_"
 _KERNELS_AT_ONCE = 24
-"""That a process compiles of a module before another may take the next: so that all processes end at about the same time."""
+"""The number of a module's kernels that a process compiles before another process may take the next ones, so that all
+processes end at about the same time.
+"""
 
 
 @dataclass

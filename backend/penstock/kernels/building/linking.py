@@ -17,7 +17,7 @@ from penstock.kernels.building.targets import Target
 from penstock.kernels.cpu import libraries
 
 MEMORY = NativeLibrary("libpenstock_kernels_memory.so", "kernels", ("-std=c++20",))
-"""What kernels call for memory; linked into each library of kernels."""
+"""The memory functions that kernels call; linked into each library of kernels."""
 
 
 def link(

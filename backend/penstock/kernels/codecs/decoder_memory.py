@@ -18,7 +18,7 @@ from penstock.kernels.codecs.headers.declared import Declared
 from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader, JpegHeaders, output_channels
 
 BASE_BYTES = 8 << 20
-"""Of any decoder: tables, and blocks of converted values."""
+"""The bytes that any decoder takes: tables, and blocks of converted values."""
 
 _MIN_CHANNELS = 3  # Grey is often decoded to colours.
 
@@ -127,7 +127,9 @@ def _jpeg_memory(header: ImageHeader, encoded: np.ndarray, output_type: DALIImag
 
 
 ON_WHITE_BYTES_PER_PIXEL = 28
-"""Of Pillow's images in RGBA: the decoded one, a converted copy, the page, both composed, and that as RGB."""
+"""The bytes per pixel of Pillow's RGBA images: the decoded one, a converted copy, the page, both composed, and that as
+RGB.
+"""
 
 # -- videos and recordings ---------------------------------------------------------------------------------------------
 

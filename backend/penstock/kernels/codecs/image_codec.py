@@ -504,7 +504,7 @@ def _decode_webp(encoded: np.ndarray, output_type: DALIImageType, region: Region
 # -- plain BMP and TIFF --------------------------------------------------------------------------------------------
 
 _PLAIN_ROWS = {"bmp": (bmp.plain_rows, DALIImageType.BGR), "tiff": (tiff.plain_rows, DALIImageType.RGB)}
-"""What finds the rows of files that are not compressed, and what their pixels are."""
+"""For each uncompressed format, the function that finds a file's rows, and its pixel formats."""
 
 
 def _copy_plain(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 TURNS = 6
-"""How many take turns at very small batches, at most."""
+"""The largest number of decoders that take turns at very small batches."""
 TURNS_OF_REQUESTS = 3
-"""As many, where batches are not begun ahead, but when somebody asks for them."""
+"""The largest number where batches begin only when a request needs them, and not ahead."""
 # Small batches, or batches of small images, leave the GPU idle at times; tiny batches do for most of the time.
 _MAX_IMAGES_OF_SMALL_BATCH, _MAX_PIXELS_OF_SMALL_IMAGE, _MAX_PIXELS_OF_TINY_BATCH = 8, 1 << 19, 1 << 22
 _TURNS_OF_SMALL_BATCHES = 3

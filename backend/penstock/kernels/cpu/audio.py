@@ -178,7 +178,7 @@ def loud_part(power: np.ndarray, threshold: np.float32) -> tuple[int, int]:
 
 
 TAPS_AT_A_TIME = 8
-"""Filter taps processed at a time."""
+"""The number of filter taps that are processed at a time."""
 
 
 def sinc_table(lobes: int) -> np.ndarray:

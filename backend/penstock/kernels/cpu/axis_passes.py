@@ -30,7 +30,7 @@ _HALF, _ONE, _TWO = np.float32(0.5), np.float32(1), np.float32(2)
 ORIGIN, STEP, SCALE = range(3)
 OFFSET, LOW, HIGH, TAPS = range(4)
 RESTS = 4
-"""The ranges of a line that are rounded otherwise than the rest, at most."""
+"""The largest number of ranges of a line that are rounded differently from the others."""
 
 
 @kernel

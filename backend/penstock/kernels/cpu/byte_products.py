@@ -55,7 +55,7 @@ def low_byte(weight: int) -> np.int32:
 
 
 LEAST_WEIGHT, MOST_WEIGHT = -(1 << 15) - 128, (1 << 15) - 129
-"""The bounds of weights that are two bytes."""
+"""The bounds of weights that consist of two bytes."""
 
 
 def _shuffled(builder: IRBuilder, first: Value, second: Value, lanes: Sequence[int]) -> Value:

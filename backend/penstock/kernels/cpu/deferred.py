@@ -124,7 +124,7 @@ class DeferredOverload:
 
 _undeclared: list[DeferredIntrinsic | DeferredOverload] = []
 overloads: dict[Callable[..., object], DeferredOverload] = {}
-"""By the function that kernels call."""
+"""The overloads by the function that kernels call."""
 _declaring = threading.RLock()
 
 

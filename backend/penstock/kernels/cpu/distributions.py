@@ -94,7 +94,7 @@ def normal(a: np.uint64, b: np.uint64) -> np.float32:
 
 
 NORMALS_AT_ONCE = 1024
-"""That :func:`fill_normals` computes in arrays that stay in the cache."""
+"""The number of values that :func:`fill_normals` computes at a time, in arrays that stay in the cache."""
 # The bits of sqrt(1/2), and those of a float32's fraction.
 _ROOT_BITS, _FRACTION_BITS = np.int32(0x3F3504F3), np.int32(23)
 

@@ -36,7 +36,7 @@ from penstock.kernels.reference_filters import ReferenceTaps
 from penstock.kernels.thread_buffers import ThreadBuffers
 
 BLOCK = 16
-"""Rows and columns that are transposed at a time; smaller images are padded to this size."""
+"""The rows and columns that are transposed at a time; smaller images are padded to this size."""
 # Bytes of a row that are summed at a time, four rows at once.
 _LINE = 64
 

@@ -11,7 +11,7 @@ from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd_integers import leading_zeros, load_word
 
 MARGIN = 16
-"""Bytes to add to the data, as words are read from any position in it."""
+"""The bytes to append to the data, as words are read from any position in it."""
 
 # Samples before a block, as filters of up to this order refer to them.
 _HISTORY = 32

@@ -121,8 +121,10 @@ IMAGE_RULES = np.dtype(
         ("stacks", STACK_RULES),
     ]
 )
-"""How images are resized and cropped alike; see :func:`image_rules`. Numbers for H and W are pairs, in a row for all images; ``most``
-counts if ``is_limited``, ``starts`` and ``ends`` if ``is_within``; of ``filters``, the first is for axes that shrink."""
+"""How images are resized and cropped alike; see :func:`image_rules`. Values for H and W are pairs, in a row for all
+images; ``most`` is valid if ``is_limited``, ``starts`` and ``ends`` if ``is_within``; the first of ``filters`` is for
+axes that shrink.
+"""
 
 
 def image_rules(

@@ -31,7 +31,7 @@ from penstock.kernels.recording import Kind
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
-"""Of libraries: of their index, and of how kernels are called."""
+"""The version of the format of libraries: of their index, and of the calls of kernels."""
 INDEX = "penstock_kernels_index"
 """The symbol of a library's index: JSON, which ends with a zero."""
 RELEASE = "penstock_release_memory"

@@ -15,15 +15,15 @@ from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int64, Pointer, Repeated, layout_of
 
 COMPONENTS = 3
-"""The most that an image has."""
+"""The largest number of components of an image."""
 _SIDE = 8
-"""Of a block."""
+"""The side of a block, in pixels."""
 _GROUP = 8
-"""Pixels that a thread makes."""
+"""The number of pixels that a thread makes."""
 _SMOOTHED = 2
-"""How often a sample is repeated in a direction in which repetitions are smoothed."""
+"""The repetition factor of samples in a direction in which they are interpolated instead."""
 _NARROWEST = 3
-"""Rows of fewer samples are not smoothed."""
+"""Rows of fewer samples than this are not smoothed."""
 
 
 class _Part(NamedTuple):

@@ -361,7 +361,7 @@ NO_RESAMPLING = ResamplingColumns(
     np.zeros(0, np.int64),
     _NO_FLAGS,
 )
-"""Of no stacks."""
+"""Columns without stacks."""
 _NO_WINDOWS = np.zeros((0, 4), np.int64)
 
 

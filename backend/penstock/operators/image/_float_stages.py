@@ -15,7 +15,7 @@ from penstock.schema.image_chain import Pixels, Sampling, Stage, Store
 from penstock.schema.operator import Shape
 
 CHANNELS = 3
-"""Of images whose pixels are resampled at once."""
+"""The number of channels of images that are resampled in one pass."""
 
 
 @dataclass(frozen=True)

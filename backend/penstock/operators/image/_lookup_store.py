@@ -13,7 +13,7 @@ from penstock.schema.image_chain import Pixels, Store
 from penstock.schema.operator import Shape
 
 PLANES = (2, 0, 1)
-"""HWC as CHW."""
+"""The permutation from HWC to CHW."""
 
 
 @dataclass(frozen=True)

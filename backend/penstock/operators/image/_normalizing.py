@@ -9,7 +9,9 @@ import numpy as np
 from penstock.schema import Argument
 
 SPLIT = np.float32((1 << 16) + 1)
-"""Adding and then subtracting this multiple of a number drops the last 16 of its 24 bits (Veltkamp)."""
+"""The factor of Veltkamp's split: adding and then subtracting this multiple of a number drops the last 16 of its 24
+bits.
+"""
 REFERENCES = ("torchvision", "numpy", "bfloat16", "to_dtype", "to_tensor")
 NORMALIZING_ARGUMENTS = (
     Argument("divisor", "float", 255.0, "Values are divided by it; 1: they are not."),

@@ -130,4 +130,4 @@ class ResampledPlanes(Stage):
 
 
 _lines = ThreadBuffers()
-"""Rows between the two passes."""
+"""Buffers for rows between the two passes."""

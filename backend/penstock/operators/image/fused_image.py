@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
 _MAX_CACHED = 256
 _MIN_REDUCTION_LEFT = 1.5
-"""By how much a resize still reduces an image that is decoded at a smaller scale, at least: below that, results differ visibly
-(docs/decisions/decode-reduced-jpegs-on-request.md)."""
+"""The smallest factor by which a resize must still reduce an image that is decoded at a smaller scale: below that,
+results differ visibly (docs/decisions/decode-reduced-jpegs-on-request.md).
+"""
 _STRIP = 1 << 20
 """Bytes processed at a time between two stages: smaller strips fit the caches better, but need more calls."""
 

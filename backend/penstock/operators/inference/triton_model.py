@@ -9,7 +9,9 @@ from penstock.schema import Argument, Schema, register_operator
 from penstock.schema.networks import Network
 
 FindModel = Callable[[str, int, float], Network]
-"""Finds a model of the server by its name, its version (-1: the newest) and how many seconds a call may take (0: any)."""
+"""Finds a model of the server from its name, its version (-1: the newest) and the seconds that a call may take (0:
+any).
+"""
 _find_model: FindModel | None = None
 
 

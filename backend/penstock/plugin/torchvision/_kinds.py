@@ -17,7 +17,7 @@ from penstock.plugin.torchvision._typing import Canvas, Function, Leaf, Nested, 
 _FUNCTIONS: dict[str, dict[str, Function]] = {}
 _REGISTERED: dict[str, dict[type, Function]] = {}
 FORMATS = ("XYXY", "XYWH", "CXCYWH", "XYWHR", "CXCYWHR", "XYXYXYXY")
-"""Of boxes; the last three of rotated ones."""
+"""The formats of boxes; the last three are of rotated ones."""
 
 _NAMES = {"Image": "image", "Video": "video", "Mask": "mask", "BoundingBoxes": "boxes", "KeyPoints": "points"}
 
@@ -67,7 +67,7 @@ def kind_of_type(cls: type) -> str | None:
 
 
 NOT_OF_IMAGES = frozenset({"uniform_temporal_subsample"})
-"""Functions of tensors and videos, which leave images as they are."""
+"""Functions for tensors and videos only, which return images unchanged."""
 
 
 def function_for(name: str, *kinds: str) -> Callable[[Function], Function]:

@@ -8,7 +8,7 @@ from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._typing import Canvas, Tensor
 
 WIDTHS = {"XYXY": 4, "XYWH": 4, "CXCYWH": 4, "XYWHR": 5, "CXCYWHR": 5, "XYXYXYXY": 8}
-"""How many numbers a box of each format has."""
+"""The number of coordinates of a box in each format."""
 
 ROTATED = frozenset({"XYWHR", "CXCYWHR", "XYXYXYXY"})
 _SIDES = 4

@@ -20,13 +20,13 @@ Nested: TypeAlias = Any
 """A sample, of whatever containers and values a caller nests."""
 
 Leaf: TypeAlias = Any
-"""One value of a sample: an image, boxes, a label, or anything else, which is handed on."""
+"""One value of a sample: an image, boxes, a label, or anything else, which passes unchanged."""
 
 Function: TypeAlias = Callable[..., Any]
 """A function applied to a sample or a value: a caller's, or one declared for some kinds of values."""
 
 Params: TypeAlias = dict[str, Any]
-"""Arguments of a function by their names: those that were drawn for a sample, and those that were set."""
+"""Arguments of a function by name: those drawn for a sample, and those that are fixed."""
 
 PilImage: TypeAlias = "PIL.Image.Image"
 Tensor: TypeAlias = "torch.Tensor"
@@ -40,7 +40,7 @@ Fill: TypeAlias = float | Sequence[float] | None
 """One value, or one for each channel; None: zeros."""
 
 Fills: TypeAlias = Fill | dict[type | str, Fill]
-"""The same, or by type; `others` for types that are not named."""
+"""As :data:`Fill`, or by type; `others` for types that are not named."""
 
 Size: TypeAlias = int | Sequence[int]
 """One number for both axes, or one for each."""
@@ -49,7 +49,7 @@ Floats: TypeAlias = float | Sequence[float]
 """One number, or several."""
 
 Corners: TypeAlias = Sequence[Sequence[float]]
-"""x and y of each."""
+"""x and y of each corner."""
 
 Canvas: TypeAlias = tuple[int, int]
 """The height and width of the image that boxes or points belong to."""

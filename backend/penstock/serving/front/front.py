@@ -27,7 +27,7 @@ _TIED = Path(__file__).with_name("tied.py")
 
 _START_SECONDS = 15.0
 _STOP_SECONDS = 15.0
-"""For requests in flight; Triton may crash if all calls of a relay are cancelled at once."""
+"""The seconds for requests in flight; Triton may crash if all calls of a relay are cancelled at once."""
 _TICK_SECONDS = 0.25
 _MAX_PAUSE_SECONDS = 60.0
 _STABLE_SECONDS = 60.0

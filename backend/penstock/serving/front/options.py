@@ -13,25 +13,27 @@ from pathlib import Path
 from penstock.serving.control import ServerError
 
 MIN_KEY_CHARACTERS = 16
-"""Shorter keys can be guessed."""
+"""The smallest number of characters of a key: shorter ones can be guessed."""
 
 MAX_JSON_BYTES = 64 << 10
-"""Of a request's JSON part, and so of a request without the binary tensor extension."""
+"""The largest JSON part of a request, in bytes, and so of a request without the binary tensor extension."""
 
 MAX_JSON_DEPTH = 32
-"""Arrays and objects around a value. Triton 2.51 overflows its stack at some 100,000."""
+"""The largest number of arrays and objects around a value. Triton 2.51 overflows its stack at some 100,000."""
 
 MAX_HEADER_BYTES = 16 << 10
 
 MAX_CONNECTIONS = 4096
-"""Of clients, over all ports; fewer if this process may open fewer files."""
+"""The largest number of client connections, over all ports; smaller if this process may open fewer files."""
 
 MAX_UPSTREAM_CONNECTIONS = 256
-"""To Triton's HTTP port, which waits in the front beyond that: Triton's descriptors are never used up."""
+"""The largest number of connections to Triton's HTTP port; more requests wait in the front, so that Triton's
+descriptors are never used up.
+"""
 
 _DESCRIPTORS_PER_CONNECTION = 2
 _SPARE_DESCRIPTORS = 200
-"""For listeners, threads, Triton's connections and files."""
+"""The descriptors reserved for listeners, threads, Triton's connections and files."""
 
 _TRITON_ADDRESSES = ("--http-address", "--grpc-address", "--metrics-address")
 

@@ -37,7 +37,7 @@ STOP_SECONDS = 5.0
 
 _STREAM_METHOD = "ModelStreamInfer"
 _HOP_METADATA = ("user-agent", "authorization", "te", "content-type")
-"""About the connection to the front, or for the front itself."""
+"""Metadata of the connection to the front, or for the front itself."""
 
 Result = TypeVar("Result")
 Metadata = tuple[tuple[str, str | bytes], ...]

@@ -11,7 +11,7 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
-"""The kernel's number of the option."""
+"""The kernel's number of the option `PR_SET_PDEATHSIG`."""
 
 
 def main() -> None:

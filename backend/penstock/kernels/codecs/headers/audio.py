@@ -56,7 +56,7 @@ def check_length(frames: int, channels: int, rate: int, available: int) -> None:
 # The densest coding is FLAC's of silence: 65535 samples of each of 8 channels in 42 bytes.
 _DENSEST = 16_384
 UNCHECKED_VALUES = 1 << 24
-"""Frames x channels that a recording of any size may have."""
+"""The number of values (frames x channels) up to which any recording is accepted."""
 
 
 def _check(condition: bool, what: str) -> None:

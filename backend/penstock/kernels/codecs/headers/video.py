@@ -30,7 +30,7 @@ CONTAINERS = (
     ),
     *("vvc", "av1", "obu", "m4v", "mjpeg", "rm", "nut", "mxf", "dv", "vc1", "yuv4mpegpipe"),
 )
-"""FFmpeg's names of supported containers: the common ones, and none that refers to other files."""
+"""FFmpeg's names of supported containers: the common ones, without those that refer to other files."""
 
 
 class CorruptVideoError(PenstockError, ValueError):

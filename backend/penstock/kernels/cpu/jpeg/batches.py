@@ -46,16 +46,20 @@ from penstock.kernels.cpu.options import brief, cfunc, inner, kernel
 from penstock.kernels.cpu.parts import bytes_at, elements_at, record_at
 
 SUBSEQUENCE = 23 * 32
-"""The bits that one thread begins to decode: an odd number of words, which lie at different banks of a GPU's shared memory."""
+"""The number of bits with which one thread begins to decode: an odd number of words, which lie at different banks of a
+GPU's shared memory.
+"""
 OWN = 240
-"""The subsequences of a thread block, besides those of the block before that it repeats."""
+"""The number of subsequences of a thread block, without those of the block before that it repeats."""
 
 MAX_BLOCKS = 10
 """The most blocks in a unit."""
 CODE_TABLES = 4
 LINK = 12
 BEYOND = 256
-"""A block may begin with the last bit of the data, and has up to 216 bytes; three words more are read ahead."""
+"""The bytes that may be read beyond the data: a block may begin with the last bit, and has up to 216 bytes; three words
+more are read ahead.
+"""
 
 QUANTIZERS_PLACE = CODE_TABLES * CODES
 CHAIN_PLACE = QUANTIZERS_PLACE + 2 * MAX_COMPONENTS * FULL

@@ -45,8 +45,10 @@ LEVELS = 3
     BEGIN,
     PLANE_COLUMNS,
 ) = range(11)
-"""Columns of a plane: the number of its first block; blocks from row to row; its columns and rows of blocks that hold pixels;
-of the blocks whose coefficients are kept, the first row and column, rows, columns, and pairs in a row; where they begin."""
+"""Columns of a plane: the number of its first block; blocks from row to row; its columns and rows of blocks that hold
+pixels; the first row and column, rows, columns, and pairs per row of the blocks whose coefficients are stored; the
+offset of these.
+"""
 
 
 class Coefficients(NamedTuple):

@@ -45,7 +45,7 @@ CONSTANTS = {
     "GREEN_OF_CB": -_fixed(0.34414),
     "GREEN_OF_CR": _ONE - _fixed(0.71414),
 }
-"""For a GPU's kernel of the same; without the whole numbers that 16 bits cannot hold."""
+"""The constants of the GPU kernel for the same conversion; without whole numbers that 16 bits cannot hold."""
 
 # Factors with a bit less, of twice the chroma, which a product of 16 bits takes. For all chroma they give the same.
 _RED_OF_CR, _BLUE_OF_CB = math.ceil(1.402 * _ONE / 4), math.ceil(1.772 * _ONE / 4)
@@ -53,7 +53,7 @@ _GREEN = pair_of(-_fixed(0.34414) // 2, -_fixed(0.71414) // 2)
 _GREEN_BITS = _BITS - 1
 
 _SUM_BITS = 4
-"""Upsampled chroma are sums of this many bits more, from the sums of rows, which have two more."""
+"""The number of bits that upsampled chroma sums have beyond 8; sums of rows have two of them."""
 
 
 @inner

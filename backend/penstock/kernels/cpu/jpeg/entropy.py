@@ -18,7 +18,9 @@ from penstock.kernels.cpu.simd import at, part_of, pointer, pointer_at
 from penstock.kernels.cpu.simd_integers import load_word, put, rarely
 
 MARGIN = 4096
-"""Padding after a scan's data. The longest unit, 6 blocks of 64 coefficients of up to 27 bits, has 1296 bytes."""
+"""The bytes of padding after a scan's data. The longest unit, 6 blocks of 64 coefficients of up to 27 bits, has 1296
+bytes.
+"""
 
 FULL, ENDED = 64, 128
 """The number of coefficients in a block, and the step of an end-of-block code beyond the last nonzero one."""

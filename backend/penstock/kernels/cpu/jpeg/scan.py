@@ -147,7 +147,7 @@ PLACE, BITS, COUNT, _LEFT, _RESTARTS = range(5)
 """Elements of a reader."""
 _COMPONENT, _DC, _AC, _START, _BEGIN, _STEP, _STRIDE, _SIZE = range(8)
 _COLUMNS = 8
-"""Columns of a layout: as many as are a power of two."""
+"""The number of columns of a layout, a power of two."""
 _COMPONENTS = 3
 # Blocks are transformed in pairs, and a single one with a block of zeros after it.
 _MAX_BLOCKS, _MAX_PAIRS = 6, 3
@@ -158,7 +158,7 @@ _KEPT, _DROPPED = order_of(PLACES, _NOWHERE), order_of(np.full_like(PLACES, _NOW
 # Two rows more for upsampled chroma.
 _WIDEST_UNIT, _ROWS_OF_STRIP = 32, 17 + 9 + 9 + 2
 TALLEST = 16
-"""The rows of the tallest units."""
+"""The number of rows of pixels in the tallest units."""
 _SPARE = 64
 
 

@@ -27,10 +27,10 @@ from penstock.kernels.cpu.simd_integers import (
 
 _BITS, _BETWEEN = 13, 2
 _FIRST, _SECOND = _BITS - _BETWEEN, _BITS + _BETWEEN + 3
-"""The shift after each pass: two factors of the square root of 8 are divided out at the end."""
+"""The shift after each pass: together they divide by two factors of the square root of 8."""
 _MIDDLE = 128
 IN_FOUR_ROWS = 10
-"""The coefficients, in zig-zag order, that are in the first four rows and columns."""
+"""The number of coefficients, in zig-zag order, within the first four rows and columns."""
 
 
 def _fixed(number: float) -> int:
@@ -66,10 +66,10 @@ CONSTANTS = {
     "C1307": _C1307,
     **{f"O{part}{place}": factor for part, factors in enumerate(_ODD) for place, factor in enumerate(factors)},
 }
-"""For a GPU's kernel of the same."""
+"""The constants of the GPU kernel for the same transform."""
 
 SAFE = 14
-"""Decoders that add 16-bit numbers agree as long as none has more bits than this, plus a sign."""
+"""The largest number of bits, without the sign, up to which decoders that add 16-bit numbers agree."""
 
 
 # The order of rows and of columns: products are of pairs of numbers next to each other, and the first four suffice for blocks with
@@ -79,9 +79,9 @@ LANES = 16
 FULL_SIZE = 8
 """The rows and columns of pixels of a block that is not reduced."""
 PAIR = 128
-"""The coefficients of two blocks."""
+"""The number of coefficients of two blocks."""
 OTHER = LANES // 2
-"""Where the second block of a pair begins."""
+"""The offset of the second block of a pair."""
 
 
 def _place(row: int, column: int) -> int:
@@ -95,7 +95,7 @@ def _place(row: int, column: int) -> int:
 
 
 PLACES = np.array([_place(*divmod(number, 8)) for number in range(64)], np.uint8)
-"""Where the coefficients of the first block of a pair are."""
+"""The positions of the coefficients of the first block of a pair."""
 
 # The offset of all pixels plus the rounding term, in the units of the first number of a row.
 _ADDED = pair_of((_MIDDLE << _SECOND | 1 << (_SECOND - 1)) >> _BITS, 0)
