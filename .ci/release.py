@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NAME = "penstock_triton"
 _UNRELEASED = re.compile(r"^## Unreleased\n(?P<entries>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _NO_RELEASE_YET = " Nothing has been released yet."
-# What nobody can use the package without.
+# Files without which the package cannot be used.
 IN_WHEEL = ("penstock/__init__.py", "penstock/py.typed", "penstock/fn/__init__.pyi", "penstock/operators/index.json")
 IN_SDIST = (
     "pyproject.toml",

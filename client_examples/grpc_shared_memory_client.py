@@ -21,7 +21,7 @@ def main() -> None:
     """Send one request with all files."""
     options = arguments(__doc__ or "", port=8001)
     batch = read_batch(options.files)
-    # An input of type BYTES travels as each string's length and content, one behind the other.
+    # An input of type BYTES travels as each string's length and content, one after the other.
     content = serialize_byte_tensor(batch)
     size = len(content.item())
     name = f"penstock_client_{os.getpid()}"

@@ -14,7 +14,7 @@ PATCH, WIDTH, HEADS, EMBEDDING = 32, 64, 4, 48
 SIDE, CHANNELS = 224, 3
 PATCHES = (SIDE // PATCH) ** 2
 INPUT, OUTPUT = "pixel_values", "image_embeds"
-# What cosines are multiplied with, as CLIP has learned it.
+# The learned factor of CLIP's cosines.
 SCALE = 100.0
 
 

@@ -31,7 +31,7 @@ from penstock.serving.server import LocalServer
 PREPROCESS, TOWER, MODEL = "clip_preprocess", "clip_image_tower", "clip"
 BATCH = 16
 TEXTS = ("a photo of a cat", "a photo of a dog", "a photo of a ship")
-# What CLIP has beside its weights.
+# CLIP's settings besides its weights.
 CONFIGURATION = {
     "image_processor_type": "CLIPImageProcessor",
     "size": {"shortest_edge": SIDE},

@@ -29,7 +29,7 @@ from penstock.serving.export import export_preset
 from penstock.serving.server import LocalServer
 
 MODEL = "qwen2_vl_preprocess"
-# What Qwen2-VL has beside its weights.
+# Qwen2-VL's settings besides its weights.
 CONFIGURATION = {
     "image_processor_type": "Qwen2VLImageProcessor",
     "min_pixels": 56 * 56,

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-# Before there is a process group: functions of this module keep the one that they are defined with. Gloo's threads would then
-# live on until Python ends, and one that still held a tensor would abort the process.
+# Before there is a process group: functions of this module keep the one that they are defined with. Gloo's threads
+# would then live on until Python ends, and one that still held a tensor would abort the process.
 import torch.distributed.nn
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel

@@ -122,7 +122,7 @@ def train(folder: Path, epochs: int, seed: int, progress: Progress) -> State:
     """Train on fresh looks of the training digits in each epoch; ``folder`` is for their files."""
     split = load_split()
     files = write_digits(folder, split.train_digits)
-    # Batches of one size: another would be compiled anew.
+    # Batches of one size: another size would be compiled again.
     batches: Any = DALIGenericIterator(
         digits_pipeline(files, split.train_labels.tolist(), BATCH, seed=seed),
         ["image", "label"],

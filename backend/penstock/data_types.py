@@ -98,7 +98,7 @@ class NamedEnum(IntEnum, metaclass=_Closed):
         return str(self)
 
     def __bool__(self) -> bool:
-        # Unlike the number: the first one is a choice as well, so `dtype or FLOAT` keeps UINT8.
+        # Unlike the number, the first member is true, so that `dtype or FLOAT` keeps UINT8.
         return True
 
     def __eq__(self, other: object) -> bool:
@@ -106,7 +106,7 @@ class NamedEnum(IntEnum, metaclass=_Closed):
             return True
         if isinstance(other, (NamedEnum, float)) and type(other) is not type(self):
             return False
-        # NotImplemented, where it is no number.
+        # NotImplemented, unless the value is a number.
         return int.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
@@ -363,7 +363,7 @@ def to_dali_type(framework_type: object) -> DALIDataType:
         return framework_type
     if framework_type is bool:
         return BOOL
-    # Names of types, but not the codes that numpy also takes ("f4").
+    # Names of types, but not the codes that numpy also accepts ("f4").
     if isinstance(framework_type, str) and framework_type not in _BY_NAME:
         raise TypeError(f"{framework_type!r} could not be converted into any known DALIDataType")
     if framework_type in (int, None):

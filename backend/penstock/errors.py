@@ -282,11 +282,11 @@ def without_frames(error: _AnyError) -> _AnyError:
     if raised is None:
         return error
     if causes[-1].__cause__ is not None:
-        # Of an error that is raised again and again, only the last traceback is told.
+        # For an error that is raised repeatedly, only the last traceback is shown.
         _CAUSE.__set__(causes[-1], None)
     text = traceback_text(raised)
     for each in causes:
-        # Not by assigning to them: errors of users may be frozen.
+        # Not by assignment: users' errors may be frozen.
         _TRACEBACK.__set__(each, None)
         _CONTEXT.__set__(each, None)
     _CAUSE.__set__(causes[-1], RaisedAt(text))

@@ -213,7 +213,7 @@ def _source_of(
     return Source(source, cycle, batch, batch_info, num_outputs, layouts, no_copy)
 
 
-# Arguments that raise RuntimeError if given twice; others raise ValueError.
+# Arguments that raise RuntimeError if repeated; others raise ValueError.
 _ONCE = ("source", "layout", "dtype", "ndim", "cuda_stream", "use_copy_kernel")
 _ONCE_VALUES = ("batch_info", "parallel", "batch", "prefetch_queue_depth", "bytes_per_sample_hint", "no_copy")
 
@@ -338,7 +338,7 @@ class ExternalSource(Described):
         given = self._arguments | own | {key: value for key, value in kwargs.items() if value is not None}
         given["repeat_last"] = repeat_last or given["repeat_last"]
         if given["source"] is None and given["num_outputs"] is not None:
-            # Each is fed by the user; the function has no such option.
+            # The user feeds each; the function has no such option.
             count = given.pop("num_outputs")
             return [external_source(**given) for _ in range(count)]
         return external_source(**given)

@@ -8,7 +8,7 @@ _ROLE = re.compile(r":[a-z]+:`~?([^`]+)`")
 _PROMPTS = (">>> ", "... ")
 _OPENING = {"prose": (), "code": ("", "```python"), "output": ("", "```text"), "table": ("", "```text")}
 _CLOSING = {"prose": (), "code": ("```", ""), "output": ("```", ""), "table": ("```", "")}
-# Doctest's own notes are no part of what is shown.
+# Doctest's directives are not shown.
 _DIRECTIVE = "  # doctest: +SKIP"
 
 

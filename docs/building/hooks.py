@@ -37,7 +37,7 @@ SEARCH_BOOSTS = {
     "api/": 1.0,
     "": 2.0,
 }
-# Words that readers type for a page, which its title lacks. Tags count more than titles, and are not shown.
+# Words that readers search for, which the page's title lacks. Tags count more than titles, and are not shown.
 SEARCH_TAGS = {
     "api/pipeline.md": ["prefetch", "num_threads"],
     "glossary.md": ["batch size"],

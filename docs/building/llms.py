@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
 _TAG = re.compile(r"<[^>]+>")
 _SENTENCE = re.compile(r"(.+?[.:])(?: |$)")
-# What a reader with little room may leave out.
+# The pages that a reader with a small context may skip.
 _OPTIONAL = "Design"
 
 

@@ -182,7 +182,7 @@ def _photo_file(number: int) -> np.ndarray:
     return np.frombuffer(file.getvalue(), np.uint8)
 
 
-# What takes the place of pictures that are made up.
+# Photographs that replace generated pictures.
 _PHOTOGRAPHS = {
     photos().make: _photo,
     photo_files().make: _photo_file,

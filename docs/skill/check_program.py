@@ -84,7 +84,7 @@ def _has_module(name: str) -> bool:
 def _has_names(value: object, names: list[str]) -> bool:
     for name in names:
         if isinstance(value, type):
-            return True  # members of classes are left to the run
+            return True  # members of classes are checked in the run
         if not hasattr(value, name):
             return False
         value = getattr(value, name)

@@ -170,8 +170,7 @@ def silero(temporary: Path) -> ModuleType:
 
 
 def log_mel(signal: torch.Tensor) -> torch.Tensor:
-    """Return Whisper's features of up to 30 seconds, in its steps and PyTorch's Fourier transform in single precision.
-    """
+    """Return Whisper's features of up to 30 seconds, in its steps and PyTorch's Fourier transform in single precision."""
     filled = torch.nn.functional.pad(signal[:_MAX_SAMPLES], (0, max(_MAX_SAMPLES - len(signal), 0)))
     spectrum = torch.stft(filled, 400, 160, window=torch.hann_window(400), return_complex=True)
     bands = torch.from_numpy(_mel_filters()) @ (spectrum[..., :-1].abs() ** 2)

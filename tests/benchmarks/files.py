@@ -42,7 +42,7 @@ FILES, BATCH = 16, 4
 _LARGE_BATCH = 64
 # The batch and the files of formats that take long to write.
 _SLOW = 2, 8
-# Bytes from which OpenCV, which takes no hint of the size, decodes at 1/8.
+# The smallest files, in bytes, that OpenCV, which has no hint of the size, decodes at 1/8.
 _LARGE_JPEG = 1 << 20
 RATE = 16_000
 _FRAMES, _SIDE = 64, 224

@@ -31,7 +31,7 @@ from turns import gpu_ms, headline, in_turns, keep
 import penstock
 
 SELF, DALI = "Penstock", "DALI"
-# The first of them warms up what the other candidates have displaced from the caches, and is not counted.
+# The first round warms up what the other candidates have displaced from the caches, and is not counted.
 BATCHES_PER_TURN = 3
 LIBRARIES = Libraries()
 

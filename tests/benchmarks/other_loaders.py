@@ -47,7 +47,7 @@ def _litdata(folder: str, kind: str, batch: int) -> Run:
     chunks = f"{folder}/litdata-{kind}"
     if not Path(chunks).exists():
         files = sorted(Path(folder, kind).iterdir())
-        # It tells of its progress on both streams.
+        # The library reports its progress on both streams.
         with _silence():
             litdata.optimize(
                 _sample_of, list(enumerate(map(str, files))), output_dir=chunks, chunk_bytes="16MB", num_workers=1

@@ -196,8 +196,7 @@ def main() -> None:
 
 
 def page_table() -> str:
-    """Return the table of the page: what was compared (`make parity`), and the recorded times in `results`.
-    """
+    """Return the table of the page: what was compared (`make parity`), and the recorded times in `results`."""
     runs = {machine: _kept(machine) for machine in ("cpu", "gpu")}
     told = "; ".join(f"{run['date']}, {run['gpu'] or run['processor']}" for run in runs.values() if run)
     columns = (
@@ -257,7 +256,7 @@ def _measured(options: argparse.Namespace, files: list[bytes]) -> list[dict[str,
 
 def _measured_on_gpu(options: argparse.Namespace, files: list[bytes]) -> list[dict[str, Any]]:
     rows = []
-    # Before anything asks for the GPU, which processes that are forked afterwards could not use.
+    # Before anything uses the GPU, which processes that are forked afterwards could not use.
     with multiprocessing.get_context("fork").Pool(CORES) as processes:
         for name in CONFIGURATIONS:
             if name in (*SMALL, *FAMILIES) or options.only not in name:

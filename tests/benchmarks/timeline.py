@@ -99,7 +99,7 @@ class Recorder:
     def _copy(self, call: Callable[[], Any], launches: LaunchList, *given: Any) -> Any:
         *_places, stream, _event = given
         span = Span(COPIES, cupy.cuda.Event(), cupy.cuda.Event())
-        # In the list, as it is processed later.
+        # A list, as it is processed later.
         launches.record(span.start, stream)
         found = call()
         launches.record(span.stop, stream)

@@ -53,7 +53,7 @@ def test_an_archive(tmp_path: Path) -> None:
     archive = write_archive(tmp_path / "train.tar", names)
     result = index(archive)
     assert result.exit_code == 0, result.output
-    # As DALI's wds2idx writes it, but for the file without an extension, which that one takes for another.
+    # As DALI's wds2idx writes it, except for the file without an extension, which wds2idx mistakes for another.
     assert (tmp_path / "train.idx").read_text().splitlines() == [
         "v1.2 3",
         "jpg 512 10 a/0001.jpg txt 1536 10 a/0001.txt",

@@ -32,7 +32,7 @@ from penstock.schema.examples import examples, settable_arguments, why_unswept
 T = TypeVar("T")
 _BATCH_SIZE = 3
 _CALLS_OF_PROCESS = 50
-# Numbers at which operators change what they do.
+# Numbers at which operators change their behaviour.
 _NUMBERS = (0, 1, 2, 3, -1, 7, 16, 0.5, 0.3, 1.5, -0.7, 33.3)
 _DTYPES = ("uint8", "int8", "int16", "uint16", "int32", "float16", "float32", "float64", "int64", "bool")
 _ENUMERATIONS = {

@@ -51,7 +51,7 @@ _BATCH_SIZE = 3
 _OPTIONS = {"num_threads": 1, "prefetch_queue_depth": 1}
 _GRAPHS_OF_PROCESS = 100
 _MAX_ELEMENTS = 200_000
-# Beyond what a graph takes on a busy machine.
+# A time limit beyond what a graph takes on a busy machine.
 _SECONDS_FOR_GRAPH = 300
 _ATTEMPTS = 6
 _TOLERANCE, _STEP = 1e-5, 1
@@ -69,7 +69,7 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
 _UNARY = ("math.abs", "math.sqrt", "math.floor", "math.fabs", "math.cbrt", "math.atan")
 _CONSTANTS = (0, 1, 2, -3, 7, 0.5, -1.5, 255, 100)
 _Batch = tuple[list[np.ndarray], str, int]
-# Differences that stay, and why; the first whose pattern is found counts.
+# Known differences, with the reason; the first whose pattern is found counts.
 _REASONS = (
     ("Unexpected layout of output", "DALI infers a layout that the operator does not give, and refuses it"),
     ("Failed to create video decoder", "DALI's decoder on the CPU takes no Motion JPEG"),

@@ -74,7 +74,7 @@ def size_arguments(rng: np.random.Generator, samples: list[np.ndarray], layout: 
         given["max_size"] = [extent() for _ in range(axes)] if rng.random() < 0.5 else extent()
     if rng.random() < 0.3:
         relative = bool(rng.random() < 0.5)
-        # Regions that lie outside of the image altogether make DALI crash.
+        # Regions entirely outside of the image make DALI crash.
         scale = 1 if relative else least
         given["roi_start"] = [float(np.float32(v)) for v in (rng.random(axes) * 1.2 - 0.1) * scale]
         given["roi_end"] = [float(np.float32(v)) for v in (rng.random(axes) * 1.2 - 0.1) * scale]
@@ -213,7 +213,7 @@ def test_crop_mirror_normalize(seed: int) -> None:
     # With more channels, DALI reads past the end of its lists when it adds some.
     given["pad_output"] = bool(rng.random() < 0.3) and channels <= 4
     if not given["pad_output"]:
-        # As many as mean and std have: else DALI reads past the end of the shorter lists.
+        # As many values as mean and std have: else DALI reads past the end of the shorter lists.
         count = max(len(given["mean"]), len(given["std"]))
         given["fill_values"] = [float(v) for v in rng.integers(0, 9, count)]
     given["dtype"] = str(rng.choice(["FLOAT", "FLOAT16", "UINT8", "INT8"]))

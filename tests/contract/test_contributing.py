@@ -88,14 +88,14 @@ def shown() -> tuple[str, str]:
 
 def test_the_operator_in_ten_minutes(tmp_path: Path) -> None:
     (tmp_path / "invert.py").write_text(shown()[0], encoding="utf-8")
-    # In a separate process: an operator that is registered stays so.
+    # In a separate process: a registered operator stays registered.
     subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, check=True)
 
 
 def test_its_test(tmp_path: Path) -> None:
     for name, text in zip(("invert.py", "test_invert.py"), shown(), strict=True):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    # Its place would be below these folders, whose helpers it uses.
+    # Its real folder would be below these, whose helpers it uses.
     paths = [str(tmp_path), str(ROOT / "tests"), str(ROOT / "tests" / "operators"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-m", "pytest", "-p", "invert", "-p", "conftest", str(tmp_path / "test_invert.py")]

@@ -31,7 +31,7 @@ LAYERS = [
     {"examples", "plugin.torchvision", "compat.torchvision"},
     {"cli", "model", "__main__"},
 ]
-# The package's own face is the part without a name; packages within a part may have a line of their own.
+# The package's public face is the part without a name; packages within a part may have separate lines.
 LAYER_OF = {part: number for number, layer in enumerate(LAYERS) for part in layer}
 LAZY = (
     "cloudpickle",
@@ -119,7 +119,7 @@ def test_operators_know_no_other_operator() -> None:
         tree = parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("penstock.operators."):
-                # Only what several operators of a family share, in modules that begin with an underscore.
+                # Only code that several operators of a family share, in modules that begin with an underscore.
                 assert node.module.rsplit(".", 1)[1].startswith("_"), f"{path} imports {node.module}"
 
 

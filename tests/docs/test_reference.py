@@ -74,7 +74,7 @@ def test_pictures_show_what_goes_in_and_what_comes_out() -> None:
         np.asarray(Image.open(io.BytesIO(pages[f"operators/pictures/rotate-1-{number}-0.webp"]))) for number in (0, 1)
     )
     assert before.shape == after.shape == (160, 240, 3)
-    # The middle stays where it is, turned by 30 degrees: a pixel to the right of it was above.
+    # The middle stays in place, turned by 30 degrees: a pixel to the right of it was above.
     y, x = 40 * np.sin(np.pi / 6), 40 * np.cos(np.pi / 6)
     assert np.abs(after[round(80 - y), round(120 + x)].astype(int) - before[80, 160]).max() < 40
     page = pages["operators/rotate.md"]
@@ -133,7 +133,7 @@ def test_equivalents_exist(name: str) -> None:
     try:
         importlib.import_module(parts[0])
     except (ImportError, RuntimeError):
-        # It is not installed; or it is torchvision, whose compiled part wants a PyTorch for CUDA.
+        # The library is not installed; or it is torchvision, whose compiled part needs a PyTorch for CUDA.
         assert parts[0] in ("kaldi_native_fbank", "librosa", "silero_vad", "tokenizers", "torch", "torchvision")
         return
     for split in range(len(parts), 0, -1):

@@ -41,7 +41,7 @@ QUERIES = {
     "ensemble": "tutorials/serve-an-ensemble.html",
     "corrupt image": "tutorials/errors-and-isolation.html",
 }
-# The theme's own worker, index and messages: it is set up (0), is ready (1), is asked (2) and answers (3).
+# The theme's worker, index and messages: it is set up (0), is ready (1), gets a query (2) and answers (3).
 _SEARCH = """
 async queries => {
   const config = JSON.parse(document.getElementById("__config").textContent)

@@ -127,7 +127,7 @@ def hostile(operations: bytes) -> bytes:
 @pytest.mark.parametrize(
     "operations",
     [
-        # BUILD modifies what was found: a type, the function, a class, by a state and by slots.
+        # The opcode BUILD modifies the object before it: a type, the function, a class, by a state and by slots.
         b"ctorch\nFloatStorage\n}X\x04\x00\x00\x00nameX\x01\x00\x00\x00xsb",
         b"ctorch\nFloatStorage\nN}X\x04\x00\x00\x00nameX\x01\x00\x00\x00xs\x86b",
         b"ctorch._utils\n_rebuild_tensor_v2\nN}X\x08\x00\x00\x00__call__K\x01s\x86b",
@@ -138,7 +138,7 @@ def hostile(operations: bytes) -> bytes:
         b"K\x01Q",
         b"(X\x07\x00\x00\x00storageX\x05\x00\x00\x00floatX\x01\x00\x00\x001X\x03\x00\x00\x00cpuK\x0cNtQ",
         b"Pabc\n",
-        # Gigabytes are reserved for a memo, or for bytes that are not there.
+        # Files that reserve gigabytes for a memo, or for bytes that do not exist.
         b"Nr\xff\xff\xff\xff",
         b"\x96\x00\x00\x00\x00\x01\x00\x00\x00",
         b"",

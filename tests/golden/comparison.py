@@ -70,7 +70,7 @@ def _values_difference(a: np.ndarray, b: np.ndarray, case: Case) -> str:
         return ""
     if case.exact:
         if a.dtype == np.float16:
-            # The reference rounds ties of halves its own way.
+            # DALI rounds ties of halves in its own way.
             return (
                 ""
                 if np.allclose(a.astype(np.float64), b.astype(np.float64), rtol=1e-3, equal_nan=True)

@@ -21,7 +21,7 @@ RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "recorded" / "int
     "interface"
 ]
 
-# DALI's internals that its modules do not hide; Penstock does their work differently.
+# DALI's internals that its modules do not hide; Penstock has no counterparts.
 MACHINERY = {
     "auto_aug.core.decorator.Augmentation",
     "auto_aug.core.decorator.augmentation",

@@ -15,7 +15,7 @@ if device_count() < 2:
     collect_ignore_glob.append("test_*two_gpus.py")
 # Otherwise JAX takes most of the GPU's memory, which tests in several processes share.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-# This folder's own, too, as the server's tests share their models.
+# Tests of this folder, too, as the server's tests share their models.
 sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("golden", "kernels/cuda", "gpu")]
 
 

@@ -237,7 +237,7 @@ def test_a_batch_is_decoded_while_python_computes(monkeypatch: pytest.MonkeyPatc
             deadline = time.monotonic() + 60
             while not batch.is_done and time.monotonic() < deadline:
                 pass
-            # Nobody has waited for it.
+            # Nobody has waited for this batch.
             assert batch.is_done
             assert all(batch.wait())
             for target, image in zip(targets, expected, strict=True):
@@ -268,7 +268,7 @@ def test_data_that_are_copied_beforehand_are_those_of_their_batch(monkeypatch: p
             order = rng.permutation(40)[: 10 + step % 31].tolist()
             batch, targets = begin(order)
             if step % 5 == 0:
-                # Nobody waits for it; only its pixels stay.
+                # Nobody waits for this batch; only its pixels remain.
                 dropped.append(targets)
                 del batch
             else:
@@ -398,7 +398,7 @@ def test_an_image_without_room_on_the_gpu_fails_alone() -> None:
     with cupy.cuda.Device(tested_gpu.device()):
         pool = cupy.cuda.MemoryPool()
         pool.set_limit(4 << 20)
-        # Count this thread's only, to exclude what other tests left behind.
+        # Count this thread's decoders only, to exclude those of other tests.
         with cupy.cuda.using_allocator(pool.malloc):
             running = _built(lambda x, device: fn.decoders.image(x, device=device), encoded, "mixed")
             result = running.executor.run_once(isolate=True)

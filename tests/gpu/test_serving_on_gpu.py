@@ -23,7 +23,7 @@ from penstock.serving.model_hosts import MODEL_HOSTS
 from penstock.serving.server import LocalServer
 
 ROOT = Path(__file__).parents[2]
-# By DLPack alone, which is right with every numpy in Triton's stub, where such a model always runs.
+# Through DLPack alone, which is right with every numpy in Triton's stub, where such a model always runs.
 JUDGE = """
 import cupy
 import numpy as np
@@ -116,7 +116,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterato
     write_model(repository, "grown", ON_GPU_CONFIG, HEADER + GROWN)
     write_model(repository, "ranged", ON_GPU_CONFIG, HEADER + RANGED)
     write_model(repository, "chain", CHAIN_CONFIG)
-    # Natively, Triton's own pool will do, for what does not fit there is handed on by way of the host.
+    # In the native backend, Triton's pool suffices, as outputs that do not fit there go through the host.
     pool = {"gpu_pool_bytes": 64 << 20} if model_host == "native" else {}
     with LocalServer(repository, model_host=model_host, **pool) as running:
         yield running
@@ -174,7 +174,7 @@ def test_a_model_takes_over_what_another_left_on_the_gpu(server: LocalServer) ->
 
 def test_sixty_four_large_outputs_in_flight_are_all_right(server: LocalServer) -> None:
     def ranges_of(value: int) -> list[list[float]]:
-        # A client for each thread: they are not made to be shared.
+        # One client per thread: they are not thread-safe.
         with tritonclient.http.InferenceServerClient(server.http_url) as client:
             found: list[list[float]] = client.infer("chain", [numbers([value])]).as_numpy("range").tolist()
             return found

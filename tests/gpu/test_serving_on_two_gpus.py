@@ -50,7 +50,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def infer(server: LocalServer, model: str, tensor: tritonclient.http.InferInput, output: str) -> np.ndarray:
-    # A client for each call: they are not made to be shared by threads.
+    # One client per call: they are not thread-safe.
     with tritonclient.http.InferenceServerClient(server.http_url) as client:
         found: np.ndarray = client.infer(model, [tensor]).as_numpy(output)
         return found

@@ -96,7 +96,7 @@ def test_only_what_has_changed_is_compiled_again(archive: Path, tmp_path: Path) 
     other = CudaKernel("kernels/cuda/jpeg_pixels.cu", "transform_blocks", "")
     assert build_cuda([TAPS, other], more) == 1
     assert len(zipfile.ZipFile(more).namelist()) == 1 + 2 * entries
-    # Kernels that are no longer wanted are left out.
+    # Kernels that are no longer listed are removed.
     assert build_cuda([TAPS], more) == 0
     assert len(zipfile.ZipFile(more).namelist()) == 1 + entries
 

@@ -67,7 +67,7 @@ def test_letterbox_maps_back(height: int, width: int) -> None:
         begin, end = offset[axis], offset[axis] + extent * scale[0]
         assert filled[0] == pytest.approx(begin, abs=0.51)
         assert filled[-1] + 1 == pytest.approx(end, abs=0.51)
-        # Before and behind there is as much border as whole pixels allow.
+        # The borders before and after differ by at most a pixel.
         assert begin == pytest.approx(640 - end, abs=1.01)
 
 

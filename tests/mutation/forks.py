@@ -24,7 +24,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 TIMED_OUT = -1
 _POLL_SECONDS = 0.02
-# What most tests import, and what does not become another thing by being imported early.
+# Libraries that most tests import, and that behave the same when imported early.
 _LIBRARIES = ("numpy", "numba", "PIL.Image", "click", "concurrent.futures", "multiprocessing", "sqlite3", "http.server")
 
 

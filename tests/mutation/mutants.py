@@ -16,7 +16,7 @@ REACHED = "__mutant_reached__"
 MARKS = "__function_marks__"
 """A built-in in which each marked function sets its byte first."""
 
-# Functions with these decorators are compiled ahead, from the source as it is: another body would not run.
+# Functions with these decorators are compiled ahead, from the unchanged source: another body would not run.
 _COMPILED = {
     "brief",
     "cfunc",

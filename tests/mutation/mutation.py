@@ -45,7 +45,7 @@ CERTAIN_SECONDS = 1.0
 KILLED, SURVIVED, NOT_REACHED, NO_TESTS = "killed", "survived", "not reached", "no tests"
 NOT_JUDGED = "not judged"
 """The outcome where tests fail or take too long without the mutant, too, so that they show nothing about it."""
-# Not worth a test: what is shown to people, and examples.
+# Not worth a test: representations for people, and examples.
 _NOT_SAMPLED = re.compile(r"penstock\.examples|__repr__|__str__|_repr_html_")
 
 

@@ -42,7 +42,7 @@ def changes() -> list[tuple[str, str]]:
 
 
 def test_changes_of_a_function() -> None:
-    # Neither annotations and defaults, nor the words of errors, nor what numba compiles.
+    # Not mutated: annotations and defaults, the texts of errors, and functions that numba compiles.
     assert sorted(changes()) == sorted(
         [
             ("x < 0 and most", "not (x < 0 and most)"),

@@ -75,8 +75,8 @@ _ASSIGNED: tuple[dict[str, object], ...] = (
     {"quality": 9},
 )
 """Attributes that are set after a processor is made."""
-# Where the class fails, and images are processed: arrays of images by LLaVA-OneVision's and ViViT's, tensors by Emu3's, sizes
-# assigned to Llama 3.2's, images of one row by Video-LLaVA's.
+# Calls where transformers' class fails, and images are processed: arrays of images by LLaVA-OneVision's and ViViT's,
+# tensors by Emu3's, sizes assigned to Llama 3.2's, images of one row by Video-LLaVA's.
 BEYOND = ("onevision-small", "mllama-small", "emu3-small", "vivit-small", "video-llava-image-small")
 
 
@@ -115,8 +115,7 @@ def _without_types(configuration: Mapping[str, object]) -> dict[str, object]:
 
 
 def wrong_calls(name: str, backend: str, recorded: str) -> list[str]:
-    """Return the calls for which our processor gives something else than transformers', or something where that fails.
-    """
+    """Return the calls for which our processor gives something else than transformers', or something where that fails."""
     processor = ImageProcessor(CONFIGURATIONS[name], backend=backend)
 
     def assigned(values: Mapping[str, object]) -> Mapping[str, Any]:

@@ -41,7 +41,7 @@ _KINDS = {
     "feature_extraction": ("sounds", "feature_extractor_type", FeatureExtractor),
 }
 _MODEL = re.compile(rf"transformers\.models\.(?!auto\.)\w+\.({'|'.join(_KINDS)})_\w+")
-# From the best to the worst.
+# Verdicts from the best to the worst.
 VERDICTS = ("equal", "colours", "as exact", "close", "different", "refused", "missing", "none")
 _TOLD = {
     "equal": "equal in every value",
@@ -218,7 +218,7 @@ def results_of_cases(processor: Any, kind: str, tensors: str) -> Iterator[tuple[
     for what, given, call in CASES[kind](processor):
         np.random.seed(0)
         try:
-            # Some classes change the list that they are given.
+            # Some classes modify the list that they get.
             values = processor(copy.copy(given), **arguments_of(processor, {**call, "return_tensors": tensors}))
         except Exception:  # classes raise any exception for input that they do not expect
             continue
@@ -238,7 +238,7 @@ def _of_case(theirs: Any, ours: Any, given: Any, call: Mapping[str, object]) -> 
     # A class's random choice is the first one after this seed.
     np.random.seed(0)
     try:
-        # Some classes change the list that they are given.
+        # Some classes modify the list that they get.
         expected = as_arrays(theirs(copy.copy(given), **arguments_of(theirs, call)))
     except Exception:
         return "equal", ""

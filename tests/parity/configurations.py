@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Classes whose own settings are not followed, or that need more.
+# Classes whose default settings no preset follows, or that need more.
 NEEDED: dict[str, dict[str, object]] = {
     "LlavaNextImageProcessor": {"size": {"shortest_edge": 336}, "crop_size": {"height": 336, "width": 336}},
     "LayoutLMv2ImageProcessor": {"apply_ocr": False},
@@ -25,7 +25,7 @@ NEEDED: dict[str, dict[str, object]] = {
         }
     },
 }
-# With sizes as models have them, and small, for what is recorded.
+# With models' usual sizes, and small ones, for recorded results.
 CONFIGURATIONS: dict[str, Mapping[str, object]] = {
     "clip": {"image_processor_type": "CLIPImageProcessor", "size": 224, "crop_size": 224},
     "clip-old": {"feature_extractor_type": "CLIPFeatureExtractor", "size": 32, "crop_size": 27, "do_resize": True},

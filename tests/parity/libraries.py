@@ -30,7 +30,7 @@ def torchvision_functional() -> Any:
     try:
         import torchvision  # noqa: F401
     except RuntimeError:
-        # Its compiled part wants a PyTorch for CUDA. No transform uses that, but its operators must be declared.
+        # Its compiled part needs a PyTorch for CUDA. No transform uses that, but its operators must be declared.
         library = torch.library.Library("torchvision", "FRAGMENT")
         for name in ("nms", "qnms"):
             library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

@@ -76,7 +76,7 @@ def known_to_presets(each: Class) -> frozenset[str] | None:
     try:
         return known_settings(read_configuration(configuration))
     except PresetError:
-        # Its own settings are not followed.
+        # No preset follows its default settings.
         return frozenset()
 
 

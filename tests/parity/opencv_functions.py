@@ -151,7 +151,7 @@ def _warp_perspective(rng: np.random.Generator, most: int) -> Call:
     kind, border, inverse = list(FILTERS)[rng.integers(3)], str(rng.choice(list(BORDERS))), bool(rng.integers(2))
     (height, width), planar = _size(rng, image, most), rng.random() < 0.2
     if border.startswith("reflect"):
-        # Only what lies near the image is reflected.
+        # Only positions near the image are reflected.
         border = border if min(image.shape[:2]) >= 8 else "wrap"
         matrix, inverse, (height, width) = (
             (np.eye(3) + rng.normal(0, 0.1, (3, 3))).astype(np.float32),

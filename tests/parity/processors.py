@@ -92,7 +92,7 @@ def by_feature_extractor(
     try:
         told = dict(extractor(given, sampling_rate=extractor.sampling_rate, return_tensors="np", **call))
     except IndexError as error:
-        # DAC's class looks for a second axis before it looks whether there is one.
+        # DAC's feature extractor accesses a second axis before it checks whether there is one.
         raise ValueError("The sounds do not fit into one tensor") from error
     if any(value.dtype == object for value in told.values()):
         raise ValueError("The sounds do not fit into one tensor")
@@ -309,7 +309,7 @@ def class_of(configuration: Mapping[str, object], backend: str) -> Any:
 
 def by_transformers(configuration: Mapping[str, object], backend: str, images: list[Any]) -> dict[str, Any]:
     """Return the result of transformers' image processor for images in one call; bfloat16 as float32."""
-    # Some classes change what they are given.
+    # Some classes modify their input.
     held = copy.deepcopy({key: value for key, value in configuration.items() if not key.endswith("_type")})
     return as_arrays(class_of(configuration, backend).from_dict(held)(images, return_tensors="pt"))
 

@@ -103,7 +103,7 @@ def _case(library: str, rng: np.random.Generator, most: int) -> Case | None:
         if not _is_the_same_in_old_releases(height, width, h, w):
             return None
     asked = {name: value for name, value in asked.items() if value is not None}
-    # PyTorch takes planes with sides of one pixel for another layout: it rounds otherwise, or writes nonsense.
+    # PyTorch mistakes planes with sides of one pixel for another layout: it rounds differently, or writes nonsense.
     sides = (height, width, *asked.get("size", [1]))
     floats = (
         library == reference == "torchvision" and rng.random() < 0.5 and min(sides) > 1 and interpolation != "lanczos"

@@ -56,7 +56,7 @@ def _results(configuration: Mapping[str, Any], processor: Any, tensors: str) -> 
             continue
         converts = getattr(processor, "do_convert_rgb", False) and class_name(configuration) not in _OWN_BACKGROUNDS
         if kind == "images" and not converts:
-            # Some classes leave images as they are that are not RGB; presets convert all.
+            # Some classes do not convert images that are not RGB; presets convert all.
             given = _converted(given)
         # A class's random choice is the first one after this seed.
         np.random.seed(0)

@@ -12,8 +12,7 @@ from processors import by_transformers, class_of, ours, pictures, result_or_refu
 
 from penstock.presets import PresetError, preset, read_configuration
 
-# Settings without an effect on a picture from a file: where the result lies, and its type. A preset says
-# that itself.
+# Settings without an effect on a picture from a file: the device and type of the result. A preset sets those itself.
 _ELSEWHERE = ("return_tensors", "device", "data_format", "input_data_format")
 _SIZES: tuple[object, ...] = (
     40,
@@ -38,7 +37,7 @@ _TOGETHER: tuple[dict[str, object], ...] = (
     {"do_resize": False, "do_rescale": False, "do_normalize": False},
 )
 UNCHANGED, REFUSED = "", "-"
-# Settings that presets follow although the class fails: `Gemma3Processor` implements them.
+# Settings that presets follow although transformers' class fails: `Gemma3Processor` implements them.
 _BEYOND = ({"do_pan_and_scan": True},)
 
 

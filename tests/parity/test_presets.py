@@ -134,7 +134,7 @@ def test_published_configurations_give_what_the_class_gives(where: str) -> None:
 
 
 def test_all_families_are_compared_with_what_their_classes_save() -> None:
-    # The first two use a class of another name, and the others are not of transformers.
+    # The first two use a class of another name, and the others are not from transformers.
     of_others = {"OpenClipImageProcessor", "YoloLetterboxImageProcessor"}
     unsaved = {"Qwen2_5_VLImageProcessor", "Qwen3VLImageProcessor"} | of_others
     assert set(presets.families()) - SAVED.keys() == unsaved
@@ -285,7 +285,7 @@ def test_sounds_equal_what_transformers_gave(name: str) -> None:
         presets.read_configuration(SOUNDS[name]),
     )
     for batch in ([sound] for sound in sounds()), [sounds()]:
-        # No sound is filled for the sake of another one.
+        # No sound is padded for the sake of another one.
         results = [[list(map(np.array, values)) for values in zip(*pipeline.run(audio=given))] for given in batch]
         told = [dict(zip(family.outputs, (value[None] for value in values))) for each in results for values in each]
         assert [{key: digest_of(value) for key, value in each.items()} for each in told] == alone
@@ -360,7 +360,7 @@ def test_tokens_of_videos_are_those_of_their_grids(name: str) -> None:
     sizes = [
         (frames, height, width) for frames in (1, 2, 3, 6, 11) for height, width in ((20, 31), (70, 64), (140, 22))
     ]
-    # The others take no video of one frame.
+    # The other families accept no video of one frame.
     sizes = sizes if name == "qwen2-vl" else sizes[3:]
     pipeline = presets.preset(VIDEOS[name], batch_size=len(sizes))
     patches, grids = pipeline.run(videos=[np.zeros((*size, 3), np.uint8) for size in sizes])

@@ -79,7 +79,7 @@ def unpacked_python() -> Path:
     for made in (folder, packages, state / "lists" / "partial", state / "cache" / "archives" / "partial"):
         made.mkdir(parents=True, exist_ok=True)
     (state / "status").touch()
-    # Lists of its own, so that nothing of the machine's is changed.
+    # Separate package lists, so that nothing of the machine's is changed.
     apt = [
         "apt-get",
         "-qq",

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "training"))
 
 from digits_data import Look, encode, load_split
 
-# Ray's and pyarrow's own threads and sockets outlive what they belong to.
+# Threads and sockets of Ray and pyarrow outlive the objects that they belong to.
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(500), pytest.mark.exhaustive]
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -245,7 +245,7 @@ class Runner:
             timeout=_TIMEOUT,
             check=False,
         )
-        # The scripts themselves go on after a failure: what is printed has to be looked at, too.
+        # The scripts go on after a failure: their output has to be checked, too.
         if done.returncode or "Traceback (most recent call last)" in done.stdout:
             tail = "\n".join(done.stdout.splitlines()[-15:])
             raise _FailedError(f"`{command}` ended with {done.returncode}:\n{tail}")

@@ -87,7 +87,7 @@ def calls_of_a_batch(work: Callable[[Any], Any], batch_size: int, threads: int) 
     def count(_frame: FrameType, event: str, _argument: object) -> None:
         counts[-1] += event == "call"
 
-    # Of what earlier tests have left, finalizers would be called and counted.
+    # Finalizers of earlier tests' objects would be called and counted.
     gc.collect()
     gc.disable()
     try:

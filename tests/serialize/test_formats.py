@@ -151,7 +151,7 @@ def test_bytes_that_are_no_pipeline_are_refused(data: bytes) -> None:
 
 
 def test_damaged_files_are_refused_or_load() -> None:
-    # Whatever is flipped, nothing else than the package's own errors comes out.
+    # Whichever bit is flipped, only the package's errors are raised.
     original = (WIRE / "06_geometry_colour.dali").read_bytes()
     rng = np.random.default_rng(1)
     for _ in range(150):

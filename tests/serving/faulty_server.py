@@ -125,7 +125,7 @@ class FaultyServer:
     def kill(self) -> None:
         """End all its processes by force, and remove what they then leave."""
         self._note_shared_memory()
-        # Repeat until none is left: meanwhile the supervisor and Triton may have started others.
+        # Repeat until there are none: meanwhile the supervisor and Triton may have started others.
         assert wait_until(self._killed), f"processes survive SIGKILL: {self._remains()}"
         if self._process is not None:
             self._process.wait(PATIENCE)

@@ -71,7 +71,7 @@ class Findings:
             if share < min_availability
         ]
         found += [f"left behind: {what}" for what in self.left]
-        # A file or a thread that stays after each death would make more than this.
+        # A file or a thread that stays after each death would exceed this.
         if self.descriptors[1] > self.descriptors[0] + 3:
             found.append(f"the supervisor has {self.descriptors[1]} files open, and had {self.descriptors[0]}")
         if self.threads[1] > self.threads[0] + 3:

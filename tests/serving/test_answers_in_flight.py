@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from served import HEADER, add_model, stopped_later
 
-# 4 MiB of floats, which threads send in pieces, after a wait in which tests do what they like.
+# 4 MiB of floats, which threads send in pieces, after a wait during which tests act.
 COUNT = 1 << 20
 WAITS = (
     HEADER
@@ -168,7 +168,7 @@ def test_memory_that_is_unregistered_while_its_request_is_computed(
         request = pool.submit(ask_into, server.http_url, memory, 4 * COUNT, 5)
         while not started.exists():
             time.sleep(0.01)
-        # Triton does not unmap what an answer will be written to.
+        # Triton does not unmap memory to which an answer will be written.
         with pytest.raises(InferenceServerException, match="currently in use"):
             client.unregister_system_shared_memory(memory.name)
         request.result()

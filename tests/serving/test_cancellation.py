@@ -25,8 +25,9 @@ from served import PATIENCE_SECONDS, add_model, stopped_later, until
 
 pytestmark = pytest.mark.exhaustive
 
-# Three operators, each of which notes the samples that reach it and adds 1000. With 101, 103 and 107, unlike in trial runs, the first of them
-# waits until the test lets it go on, and then for as long as the server may take to hear of a cancellation.
+# Three operators, each of which records the samples that reach it and adds 1000. With 101, 103 and 107, unlike in trial
+# runs, the first of them waits until the test lets it go on, and then for as long as the server may take to notice a
+# cancellation.
 SLOW = """
 import os, time
 from penstock import fn, pipeline_def, types

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.exhaustive
 MEBIBYTE = 1 << 20
 # The memory limit of a request, and of all requests together.
 MAX_MEMORY, BUDGET = 384 * MEBIBYTE, 640 * MEBIBYTE
-# Memory of loaded libraries, threads, buffers of requests, and blocks that pools keep.
+# Memory of loaded libraries, threads, buffers of requests, and blocks that pools retain.
 SLACK = 384 * MEBIBYTE
 INSTANCES = 4
 

@@ -194,7 +194,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-# A process for each of the many models takes the stub half a minute.
+# The stub takes half a minute to start a process for each of the many models.
 @pytest.fixture(scope="module", params=["native", pytest.param("stub", marks=pytest.mark.exhaustive)])
 def model_host(request: pytest.FixtureRequest) -> Any:
     return request.param
@@ -217,7 +217,7 @@ def saboteurs(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iter
     made = tmp_path_factory.mktemp("saboteurs")
     add_model(made, "sabotaged", TWO_LINES, HEADER + SABOTAGED)
     add_model(made, "without_library", TWO_LINES, HEADER + WITHOUT_LIBRARY)
-    # The operator keeps memory of a request, for which Triton waits at its end.
+    # The operator holds memory of a request, for which Triton waits at its end.
     with stopped_later(
         LocalServer(made, model_host=model_host, allow_failures=True, flags=["--exit-timeout-secs=1"])
     ) as running:

@@ -207,8 +207,8 @@ def answers_of(asking: list[Asking]) -> list[Answer]:
 @pytest.mark.parametrize("protocol", [HttpClient, GrpcClient])
 def test_requests_in_flight_are_answered_and_later_ones_refused_as_unavailable(tmp_path: Path, protocol: type) -> None:
     repository = write_slow(tmp_path)
-    # Two instances, so that half of the requests are queued. Were clients that hold connections open waited for until the timeout, the
-    # server would take a minute to end.
+    # Two instances, so that half of the requests are queued. If clients that hold connections open were waited for
+    # until the timeout, the server would take a minute to end.
     with (
         LocalServer(repository, model_host="native", settings=TRUSTING, flags=["--exit-timeout-secs=60"]) as server,
         contextlib.closing(HttpClient(server)) as health,

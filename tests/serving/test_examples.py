@@ -26,7 +26,7 @@ def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_clip_gives_the_scores_of_this_program(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    # More than one request holds.
+    # More images than one request holds.
     names = [f"{number}.{'png' if number % 2 else 'jpg'}" for number in range(18)]
     for name in names:
         height, width = rng.integers(30, 400, 2)
@@ -36,7 +36,7 @@ def test_clip_gives_the_scores_of_this_program(tmp_path: Path) -> None:
     shown = re.findall(r"^(\S+): a cat (\S+), no cat at all (\S+)$", done.stdout, re.MULTILINE)
     assert [name for name, *_ in shown] == names
     np.testing.assert_allclose([float(cat) + float(none) for _, cat, none in shown], 1, atol=0.0015)
-    # Each image has its own.
+    # Each image has a separate answer.
     assert len({cat for _, cat, _ in shown}) > 1
     assert "differ from the preset's in this program: 0 of 2709504" in done.stdout
 

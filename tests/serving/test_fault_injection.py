@@ -236,7 +236,7 @@ def test_a_start_succeeds_or_says_why_not(
 ) -> None:
     _, starting, _ = calls_at_both_ends
     assert starting[program, kind]
-    # Beyond the middle: what is opened and started first belongs to Python and the loader.
+    # Past the middle: the files and processes opened first belong to Python and the loader.
     number = 1 + round(0.6 * (starting[program, kind] - 1))
     error = ERRORS[kind][number % len(ERRORS[kind])]
     failed = fresh.start(Fault(program, kind, error, number))

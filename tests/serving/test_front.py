@@ -234,7 +234,7 @@ def test_json_is_read_before_triton_does(server: LocalServer, http_target: Targe
     pid = server.pid
     status, answer = http_target.post(body.encode())
     refused = json.loads(answer)["error"]
-    # Harmless requests reach Triton, which says what is wrong with them.
+    # Harmless requests reach Triton, which reports their errors.
     assert refused.startswith(reason) if reason and "nested" not in reason else reason in refused
     assert status in ((400,) if reason else (400, 500))
     assert server.pid == pid

@@ -98,7 +98,7 @@ def work(x):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return x * pool.apply(len, ([1, 2],))
 """
-# Triton has its own OpenSSL.
+# Triton has a separate OpenSSL.
 HASHES = """
 import hashlib, ssl
 import numpy as np
@@ -169,7 +169,7 @@ def test_memory_that_a_model_keeps_stays_right(server: LocalServer, client: Any)
 
 
 def test_outputs_that_an_operator_keeps_stay_right(client: Any) -> None:
-    # At last it releases them: Triton does not unload a model whose answers are still there.
+    # At the end it releases them: Triton does not unload a model that still has answers.
     for number in (0, 1, 2, 3, 4, 5, 6, -1):
         x = np.full((1, 50_000), number, np.float32)
         np.testing.assert_array_equal(ask(client, "keeps_outputs", x=x).as_numpy("y"), x)
@@ -178,7 +178,7 @@ def test_outputs_that_an_operator_keeps_stay_right(client: Any) -> None:
 def test_answers_are_written_where_clients_want_them(client: Any) -> None:
     x = np.random.default_rng(2).random((3, 50_000), np.float32)
     size = x.nbytes
-    # One of the two begins where no float may.
+    # One of the two begins at an address that is invalid for a float.
     with shared_memory(client, 2 * size + 2) as (name, memory):
         tensor = tritonclient.http.InferInput("x", list(x.shape), "FP32")
         tensor.set_data_from_numpy(x)
@@ -216,7 +216,7 @@ def test_modules_of_python_use_its_libraries_not_those_of_triton(client: Any) ->
 
 
 def test_inputs_that_come_in_several_pieces(client: Any) -> None:
-    # Triton hands on what it reads from a connection in pieces.
+    # Triton hands on the data of a connection in pieces.
     x = np.random.default_rng(1).random((4, 1_000_000), np.float32)
     np.testing.assert_array_equal(ask(client, "plain", x=x).as_numpy("same"), x)
 
@@ -242,8 +242,8 @@ def test_a_model_that_refused_requests_is_unloaded_soon(client: Any) -> None:
         with pytest.raises(InferenceServerException, match="not an image"):
             ask(client, "decodes", x=np.zeros((1, 700), np.uint8))
     client.unload_model("decodes")
-    # After one garbage collection or, where a request came during the first one, two: with a pause in between that is twenty
-    # times as long as the first.
+    # After one garbage collection or, if a request arrived during the first one, two: with a pause in between that is
+    # twenty times as long as the first.
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         (entry,) = (one for one in client.get_model_repository_index() if one["name"] == "decodes")

@@ -39,7 +39,7 @@ RAISING = {
     "fails": "ZeroDivisionError",
     "interrupts": "KeyboardInterrupt",
 }
-# The errors that clients get for these: the server's, the model's, or their own.
+# The category of these errors for clients: the server's, the model's, or the client's.
 STATUSES = {
     "fills_the_disk": ("OSError(28, 'No space left on device')", "503"),
     "exhausts": ("MemoryError", "503"),
@@ -91,7 +91,7 @@ NOT_LOADED = {
 }
 
 
-# Each model is two processes of the stub, one after the other: seconds each.
+# Each model is two processes of the stub, one after the other, which takes seconds each.
 @pytest.fixture(scope="module", params=["native", pytest.param("stub", marks=pytest.mark.exhaustive)])
 def model_host(request: pytest.FixtureRequest) -> Any:
     return request.param

@@ -24,7 +24,7 @@ from served import HEADER, add_model, ask, stopped_later
 # The first test waits for the server.
 
 MOST = 6
-# Coloured squares upon black: what is to be found, and what is to be told of each.
+# Coloured squares on black: the objects to find, and their descriptions.
 DETECT = f"""
 import numpy as np
 

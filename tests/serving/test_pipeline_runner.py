@@ -81,11 +81,11 @@ def test_a_source_that_gives_anything_else_is_found_out(pipeline: Pipeline, sabo
     source = runner.sources[name]
     source.run = sabotage(source, source.run)  # type: ignore[method-assign]
     if sabotage is swallow:
-        # The first time, it has nothing older to give.
+        # The first time, it has no older batch to return.
         assert values(runner, 2, 20) == [[22, 22]]
     with pytest.raises(MixUpError, match=f"'{name}' (returned|kept)"):
         runner.run(fed(3, 30), 1)
-    # The pipeline is a new one, whose sources do as they should.
+    # The pipeline is a new one, whose sources work.
     assert values(runner, 4, 40, count=2) == [[44, 44]] * 2
     assert not holding(runner)
 

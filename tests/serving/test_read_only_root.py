@@ -116,7 +116,7 @@ def test_damaged_kernels_are_compiled_again(tmp_path: Path) -> None:
         f"definition = runpy.run_path({str(tmp_path / 'models/half/1/pipeline.py')!r})['half']; "
         "probe(definition(num_threads=1, device_id=None))"
     )
-    # No library of kernels, from which nothing would be compiled.
+    # No library of kernels, so nothing would be compiled.
     variables = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels"), "PENSTOCK_KERNELS": "compile"}
     subprocess.run([sys.executable, "-c", filling], env=variables, check=True)
     damaged = list((tmp_path / "kernels").rglob("*.nbc"))

@@ -191,7 +191,7 @@ def test_sequences_have_their_own_state(server: LocalServer) -> None:
 def test_names_of_sequences(server: LocalServer, model_host: str) -> None:
     model = "simple_string_dyna_sequence"
     if model_host == "stub":
-        # To any Python model, Triton 2.51 passes the name with what was in memory after it, and refuses that itself.
+        # For any Python model, Triton 2.51 passes the name with the bytes in memory after it, and refuses that itself.
         with pytest.raises(InferenceServerException, match=r"number of string elements|cut off"):
             send_sequence(server.http_url, model, "1002", [1, 2, 3])
         return

@@ -153,7 +153,7 @@ def test_a_server_that_is_not_ready_in_time_is_not_drained(repository: Path) -> 
     server = Ending(repository, timeout=0.01)
     with pytest.raises(ServerError, match=r"not ready after 0 s, of which it had a processor for \d+: "):
         server.start()
-    # It has answered nobody yet, and may never answer what draining asks for.
+    # It has not answered anybody yet, and may never answer the requests of draining.
     assert server.drained is False
 
 
@@ -260,7 +260,7 @@ def test_settings_reach_the_models(tmp_path: Path) -> None:
 
 
 def test_a_numpy_with_which_the_data_would_be_wrong_is_refused(tmp_path: Path) -> None:
-    # Given as an Environment, it is not judged beforehand: the backend itself has to notice.
+    # Passed as an Environment, it is not checked beforehand: the backend itself has to notice.
     environment = replace(describe(sys.executable), triton=find_environment().triton)
     (tmp_path / "preprocess" / "1").mkdir(parents=True)
     (tmp_path / "preprocess" / "config.pbtxt").write_text('backend: "penstock"\n')

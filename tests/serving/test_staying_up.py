@@ -248,7 +248,7 @@ def test_a_supervisor_and_a_guardian_that_are_both_killed_take_triton_with_them(
         command.process.wait()
         wait(lambda: not Path(f"/proc/{triton}").exists() or "tritonserver" not in command_line(triton)[0])
         assert folder.is_dir()
-    # The next one removes what was left.
+    # The next server removes the files that remained.
     with Command(repository, tmp_path / "output", env=os.environ | {"TMPDIR": str(tmp_path)}) as command:
         assert f"removed what a server left behind that was killed: {folder}" in re.sub(r"\s+", " ", command.text())
         assert not folder.exists()
@@ -463,7 +463,7 @@ def test_a_full_disk_costs_no_request_and_no_restart(repository: Path, tmp_path:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 def test_no_room_for_the_files_of_a_server_is_a_clear_error(repository: Path, tmp_path: Path, small_disk: Path) -> None:
-    # Enough for Python to choose the folder.
+    # Enough files for Python to choose the folder.
     filler = fill(small_disk)
     os.truncate(filler, filler.stat().st_size - 200_000)
     with Command(repository, tmp_path / "output", env=os.environ | {"TMPDIR": str(small_disk)}) as command:

@@ -42,7 +42,7 @@ def test_names_are_handed_over_as_they_are(file: str, model: str, stub: Path, tm
     assert told[1:7] == ["penstock_ab12_0", "1048576", "1048576", "77", "/tmp/backends/python", "336"]
     assert told[8] == "/tmp/backends/penstock"
     assert not (tmp_path / "executed").exists()
-    # The model's own programs find the shell that everybody has.
+    # The model's programs find the usual shell.
     assert told[10] == os.environ["PATH"]
 
 

@@ -217,7 +217,7 @@ def test_a_cancelled_request_cancels_its_calls(server: LocalServer, client: Any)
     running = grpc.async_infer("calling", [x], lambda _, error: errors.append(error))
     time.sleep(0.3)
     running.cancel()
-    # The instance of `calling` answers the next request while that of `called` still sleeps for the one given up.
+    # The instance of `calling` answers the next request while that of `called` still sleeps for the abandoned one.
     until(lambda: client.get_inference_statistics("calling")["model_stats"][0]["inference_stats"]["fail"]["count"])
     assert time.monotonic() - began < 5
     grpc.close()

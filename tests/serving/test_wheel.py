@@ -54,7 +54,7 @@ with LocalServer(sys.argv[1], model_host="native", environment=sys.executable) a
 """
 
 
-# With the checkout's kernels, which are for this very processor, in place of those for the best level that it has.
+# With the checkout's kernels, which are for this very processor, instead of those for its best level.
 RESIZE = """
 import sys
 
@@ -105,7 +105,8 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = environment / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
     subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True)
-    # The other packages are this environment's, but for Triton, which is found by its records; they come after its own.
+    # The other packages are this environment's, except Triton, which is found by its records; they come after the test
+    # environment's.
     (describe(python).packages / "others.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
     return python
 

@@ -253,7 +253,7 @@ def children(pid: int) -> list[int]:
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
-            # A process may end while it is looked at.
+            # A process may end while it is inspected.
             with contextlib.suppress(OSError):
                 text = (entry / "stat").read_text()
                 # pid (name) state parent ...; the name may hold anything, so the last parenthesis ends it.
@@ -466,7 +466,7 @@ def command(
     if output is not None:
         output.write_text(text)
     parts = [summary[part] for part in ("alone_before", "clean", "mixed", "alone_after") if part in summary]
-    # Without deaths, nobody may have been sent away. Those of a server that runs already are not known.
+    # Without deaths, no client may have been sent away. The deaths of a server that runs already are not known.
     wanted = "honest" if deaths.count or reload_every else "spotless"
     sys.exit(not all(part[wanted] for part in parts))
 

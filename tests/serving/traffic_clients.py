@@ -164,7 +164,7 @@ class GrpcClient:
 
     def __init__(self, url: str) -> None:
         options = [
-            # A connection of its own, not one that all clients of the process share.
+            # A separate connection, not one that all clients of the process share.
             ("grpc.use_local_subchannel_pool", 1),
             ("grpc.initial_reconnect_backoff_ms", 100),
             # How long an attempt may take: a busy server greets late.
@@ -228,6 +228,6 @@ def _grpc_answer(response: service_pb2.ModelInferResponse) -> Answer:
 
 def _grpc_error(error: grpc.aio.AioRpcError) -> Answer:
     message = error.details() or ""
-    # The library says so itself where there is no server to say anything.
+    # The library itself raises this where there is no server to answer.
     lost = error.code().name == "UNAVAILABLE" and "model" not in message
     return Answer(status=LOST if lost else error.code().name, message=message)

@@ -42,7 +42,7 @@ def ragged():
     images = fn.decoders.image(fn.external_source(name="encoded"), output_type=types.RGB)
     return fn.flip(images, horizontal=1, name="mirrored")
 """,
-    # Three inputs, each with its own answer, and one answer made of two of them.
+    # Three inputs, each with a separate answer, and one answer made of two of them.
     "several": """
 def several():
     images = fn.decoders.image(fn.external_source(name="encoded"), output_type=types.RGB)
@@ -57,7 +57,7 @@ def several():
         fn.cast(total + number, dtype=types.INT64, name="joined"),
     )
 """,
-    # An operator that fails on what a probe makes up, before an input that it does not touch.
+    # An operator that fails on a probe's data, before an input that it does not touch.
     "crossing": """
 def crossing():
     a = fn.external_source(name="a", dtype=types.UINT8, ndim=3, layout="HWC")
@@ -81,7 +81,7 @@ def halved():
         fn.cast(total + tag, dtype=types.INT64, name="joined"),
     )
 """,
-    # An input that requests leave out, or give as a parameter of theirs.
+    # An input that requests omit, or send as a parameter.
     "chosen": """
 def chosen():
     number = fn.external_source(name="number", dtype=types.INT64, ndim=0)

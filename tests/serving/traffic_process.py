@@ -274,7 +274,7 @@ class Process:
             began = time.time()
             request, answer = await self._one(client)
             self._counts.judge(request, answer, began)
-            # A server that is not there is not asked thousands of times a second.
+            # A missing server does not get thousands of requests a second.
             await asyncio.sleep(max(self._settings.pause, 0.05 if answer and answer.status == LOST else 0.0))
 
     async def _one(self, client: Client) -> tuple[Request, Answer | None]:

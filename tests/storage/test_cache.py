@@ -74,7 +74,7 @@ def test_what_was_fetched_is_not_fetched_again(server: FlakyServer, folder: Path
             file.seek(-5, 2)
             assert file.read() == LARGE[-5:].tobytes()
     assert (cache.hits, cache.misses) == (7, 0)
-    # Three pieces, a part, and what was opened.
+    # Three pieces, a part, and the opened object.
     assert server.requests == {"/0.bin": 1, "/empty.bin": 1, "/large.bin": 5}
 
 

@@ -31,7 +31,7 @@ def archive() -> bytes:
     return packed.getvalue()
 
 
-# On a busy machine answers may take a while: only where some never come is the time short.
+# On a busy machine answers may take a while: the time is short only where some never come.
 PATIENT = Retries(attempts=4, first_pause=0.01)
 IMPATIENT = replace(PATIENT, timeout=2.0, seconds_per_mib=0.05)
 

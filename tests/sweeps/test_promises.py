@@ -254,7 +254,7 @@ def each_of_sequences() -> list[Any]:
 @pytest.mark.parametrize(("schema", "device", "number"), each_of_sequences())
 def test_sequences_equal_their_frames(schema: Schema, device: str, number: int) -> None:
     whole = in_sequences(schema, example(schema, number))
-    # An operator that runs over frames takes them with the same arguments; others may want arguments that fit.
+    # An operator that runs over frames takes them with the same arguments; others may need matching arguments.
     with contextlib.nullcontext() if schema.sequences else contextlib.suppress(OperatorError):
         sequences = outcome(schema, whole, device)
         for frame in range(2):

@@ -87,7 +87,7 @@ def test_what_is_no_array_is_refused(other: object) -> None:
     for read in (described, addresses):
         with pytest.raises(TypeError, match="bytes-like object is required"):
             read([BYTES, other])  # type: ignore[list-item]
-    # Python has no exception left.
+    # Python has no pending exception.
     assert addresses([BYTES]) is not None
 
 

@@ -75,7 +75,7 @@ def test_random_looks(tmp_path: Path) -> None:
     plain, _ = _epoch(digits_pipeline(files, numbers, _BATCH, augmented=False))
     assert first.shape == plain.shape == (_COUNT, 1, 32, 32)
     assert first.min() >= -1 and first.max() <= 1  # noqa: PT018
-    # A quarter is inverted; the others are the digits that they were made of, somewhat turned and moved.
+    # A quarter is inverted; the others are the original digits, somewhat turned and moved.
     closeness = [np.corrcoef(look.ravel(), plain[label].ravel())[0, 1] for look, label in zip(first, labels)]
     assert np.mean(np.array(closeness) > 0.5) > 0.6
     assert 0.1 < np.mean(np.array(closeness) < -0.5) < 0.4

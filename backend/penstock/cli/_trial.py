@@ -116,7 +116,7 @@ def _run_each_step(pipeline: Pipeline, paths: Sequence[str], trial: Trial, ran: 
 
     result = _run(pipeline, paths, note)
     if paths and not _has_callbacks(pipeline):
-        # Once more, after kernels were compiled: these are the times to report.
+        # A second run, after kernels were compiled: these are the times to report.
         result = _run(pipeline, paths, note)
     trial.failures = result.failures
     batches = iter(result.outputs)

@@ -25,7 +25,7 @@ def main() -> None:
     if not arguments or arguments[0] in ("-h", "--help") or (arguments[0] == "-m" and len(arguments) < 2):
         sys.exit(_USAGE)
     install()
-    # Lets processes started by the program find Penstock in DALI's place, too; `multiprocessing` passes on only its own
+    # Lets processes started by the program find Penstock instead of DALI, too; `multiprocessing` passes on only its own
     # path.
     stand_ins = str(Path(__file__).parent / "path")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (stand_ins, os.environ.get("PYTHONPATH"))))

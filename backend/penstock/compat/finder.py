@@ -13,7 +13,7 @@ from penstock.compat.environment import warn_of_variables
 from penstock.errors import import_as
 
 _ROOT = "nvidia.dali"
-# Its members stand beside the rest of Penstock.
+# Penstock's members are beside these.
 _EXPERIMENTAL = f"{_ROOT}.experimental"
 # Modules at another path here; all others have the same path below `penstock`.
 _REDIRECTS = {
@@ -61,7 +61,7 @@ class _Loader(importlib.abc.Loader):
         self._module = module
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system reads the module from here afterwards, so the counterpart keeps its own attributes.
+        # The import system reads the module from here afterwards, so the counterpart's attributes stay as they were.
         sys.modules[module.__name__] = self._module
         # Its imported submodules are found by DALI's names, too.
         prefix = self._module.__name__ + "."

@@ -57,7 +57,7 @@ filled part.
 """
 # ``PenstockStage``, ``PenstockChain`` and ``PenstockCrew``, whose fields all are words.
 _STAGE, _CHAIN, _CREW = struct.Struct("13q"), struct.Struct("8q"), struct.Struct("3q")
-# The core's status if something is empty.
+# The core's status if an array is empty.
 _EMPTY = 1
 
 

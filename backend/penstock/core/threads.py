@@ -132,7 +132,7 @@ class Job:
 
     def wait(self) -> None:
         """Wait until the job, which is queued, is done, without holding the GIL."""
-        # The threads of the process that this one was forked from are not here.
+        # The threads of the process from which this one was forked do not exist here.
         if self._forks == len(_forks) and not self.is_done:
             core().penstock_task_wait(self._address)
             self._keep = None
@@ -195,7 +195,7 @@ class SharedWork:
 
     def wait(self) -> int:
         """Wait for the calls, without holding the GIL; return 0, or what the one that failed returned."""
-        # The threads of the process that this one was forked from are not here.
+        # The threads of the process from which this one was forked do not exist here.
         if self._forks != len(_forks) and not self.is_done:
             return 0
         library = brief_core() if self.is_done else core()

@@ -15,7 +15,7 @@ from penstock.dynamic._invariants import all_unmarked, is_invariant
 from penstock.dynamic._tensor import Tensor
 from penstock.tensors import TensorCPU, TensorList
 
-# Larger tensors are not compared from step to step: calls with them run on their own.
+# Larger tensors are not compared from step to step: calls with them run outside of the captured pipeline.
 _MAX_COMPARED_ELEMENTS = 1 << 16
 
 

@@ -129,7 +129,7 @@ def _check_number(kind: str, device_id: int) -> None:
 
 
 Device.CPU = Device("cpu")
-# What :func:`device` takes; also a device of PyTorch.
+# The values that :func:`device` accepts; also a device of PyTorch.
 DeviceLike = Device | str
 
 

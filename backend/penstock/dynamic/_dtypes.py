@@ -122,7 +122,7 @@ def _short_name(kind: Kind, bits: int) -> str:
     return "bool" if kind is Kind.bool else f"{kind.name[0].replace('s', 'i')}{bits}"
 
 
-# What :func:`dtype` takes.
+# The values that :func:`dtype` accepts.
 DTypeLike = DType | DALIDataType | str | np.dtype | type
 
 int8 = DType(Kind.signed, 8, type_id=INT8)

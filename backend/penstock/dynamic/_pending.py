@@ -45,7 +45,7 @@ def _alike(error: Exception, text: str) -> Exception:
 
 def _seen_from(error: Exception, site: Frame) -> Exception:
     """Return the error, with a traceback of one frame: the line of the call."""
-    # A traceback needs a frame, and the one of the call may be gone: this makes one with that name and line.
+    # A traceback needs a frame, and the call's frame may be gone: this makes one with that name and line.
     code = compile("\n" * (site.lineno - 1) + "raise error", site.filename, "exec")
     known = {"error": error.with_traceback(None)}
     try:
@@ -53,7 +53,7 @@ def _seen_from(error: Exception, site: Frame) -> Exception:
     except type(error) as raised:
         return raised.with_traceback(None if raised.__traceback__ is None else raised.__traceback__.tb_next)
     finally:
-        # The frames of the traceback, of which this one called the other, refer to these.
+        # These refer to the frames of the traceback, the last of which called the next.
         known.clear()
         del error
     raise AssertionError

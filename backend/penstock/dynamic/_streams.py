@@ -25,7 +25,7 @@ class Stream:
 
     def __init__(self, *, stream: Given = create_new, device_id: int | None = None) -> None:
         cupy = cuda.require_cupy("a CUDA stream")
-        # The owner of a given stream may destroy it, or let others use it.
+        # The owner of a user's stream may destroy it, or let others use it.
         self._given = stream
         with cupy.cuda.Device(device_id):
             self._device_id = int(cupy.cuda.Device().id)

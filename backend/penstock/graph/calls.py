@@ -69,7 +69,7 @@ def call_operator(
     for number, one_set in enumerate(sets):
         one_set = [scope.enter_branch(node) for node in one_set]
         _check_input_devices(schema, device, one_set, display)
-        # A private operator in a module, `readers._TFRecord`, runs for the public one and goes by its name.
+        # A private operator in a module, `readers._TFRecord`, implements the public one and goes by its name.
         class_name = schema.class_name.lstrip("_") if schema.module else schema.class_name
         op_name = name or scope.next_name(unnamed or class_name)
         if name and len(sets) > 1:
@@ -234,7 +234,7 @@ def split_arguments(
     constants: dict[str, Any] = {}
     for argument, value in current_arguments(schema, arguments, display):
         if isinstance(value, np.ndarray) and (value.size != 1 or value.ndim > 1) and argument.type != "object":
-            # An array is data of its own type, like data from the graph; one with a single element is a number.
+            # An array is data of a fixed type, like data from the graph; one with a single element is a number.
             try:
                 value = constant_node(value)
             except OverflowError as error:

@@ -202,7 +202,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        # Its methods are rewritten when they are called.
+        # The methods of a class are rewritten when they are called.
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:

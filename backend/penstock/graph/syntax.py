@@ -189,7 +189,7 @@ class Expression:
             function, *(value if isinstance(value, Expression) else np.asarray(value).item() for value in operands)
         )
 
-    # Comparison makes nodes, so that dictionaries could not find them.
+    # Comparison makes nodes, so dictionaries could not look them up.
     __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self: Node, index: object) -> Node:

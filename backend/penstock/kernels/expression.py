@@ -73,7 +73,7 @@ ARITY = {
     **dict.fromkeys((*KEEPING_UNARY, *FLOATING_UNARY), 1),
     "clamp": 3,
 }
-# Python's spelling.
+# The operator as Python spells it.
 SYMBOLS = {
     "add": "+",
     "sub": "-",

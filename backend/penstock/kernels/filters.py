@@ -18,7 +18,7 @@ from penstock.kernels.resize_shapes import AxisPlan
 
 _PER_UNIT = 32
 _NO_TABLE = np.empty(0)
-# Instead of the first taps, if they follow from the filter's radius.
+# An empty filter instead of the first taps, if they follow from the filter's radius.
 _COMPUTED = np.empty(0, np.int64)
 # The largest radius of a filter, in samples: beyond it only the edges would matter.
 MAX_SUPPORT = 65536.0

@@ -738,7 +738,7 @@ def _lfm2_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(fit.height, fit.width, side, side)
 
 
-# This many tiles on a side are the most that Granite Docling takes.
+# The largest number of tiles on a side that Granite Docling accepts.
 _GRANITE_SIDE = 16
 
 
@@ -864,11 +864,11 @@ def _phi4(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(*fit, high, wide)
 
 
-# Step 3.7 makes images square that have a side of less than this many pixels, and this ratio.
+# Step 3.7 makes images square that have a side shorter than this many pixels, and this ratio.
 _STEP3_THIN, _STEP3_RATIO = 32, 4
 # Windows are as wide as the shorter side of images that are this much longer than wide.
 _STEP3_LONG = 1.5
-# A window is added for what is left over of a side, if it is more than this part of a window.
+# A window is added for the remainder of a side, if it is more than this fraction of a window.
 _STEP3_LEFT = 0.2
 
 

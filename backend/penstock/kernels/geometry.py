@@ -66,7 +66,7 @@ def about_centres(rotations: np.ndarray, sizes_in: np.ndarray, sizes_out: np.nda
     """Return the affine matrices [R|t], float32, that map the centres of outputs to the centres of inputs."""
     from penstock.kernels.cpu.affine import fill_about_centres
 
-    # In single precision, like the reference.
+    # In single precision, like DALI.
     count, axes = sizes_in.shape
     matrices = np.empty((count, axes, axes + 1), np.float32)
     fill_about_centres(rotations, sizes_in, sizes_out, matrices)

@@ -37,7 +37,7 @@ _WORDS = {32: _WORD, 64: _LONG_WORD}  # by their bits
 # Words in the state of std::mt19937_64, and the offset of its recurrence.
 _LENGTH, _MIDDLE = 312, 156
 _SEED_SLOTS = 1024
-# The blocks that positions of draws count.
+# The number of blocks that positions of draws count.
 _COUNTED = 2**62 - 1
 SAMPLE_STRIDE = 65537
 """The stride between the streams of samples."""

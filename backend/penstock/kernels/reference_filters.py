@@ -36,7 +36,7 @@ class ReferenceTaps(NamedTuple):
         """The range of positions that the filter reads."""
         if not self.starts.size:
             return 0, 0
-        # Where outer weights are 0 and left out, a filter may begin behind the next one.
+        # Where outer weights are 0 and omitted, a filter may begin after the next one.
         return int(self.starts.min()), int(self.starts.max()) + self.weights.shape[1]
 
     def part(self, outputs: slice) -> ReferenceTaps:

@@ -18,7 +18,7 @@ from penstock.data_types import INTERP_NN, DALIInterpType
 from penstock.kernels.resize_shapes import AxisPlan
 
 _PER_UNIT = 32
-# DALI resamples as many values at a time as fit into a register, and rounds these otherwise than those that are left over.
+# DALI resamples as many values at a time as fit into a register, and rounds the remaining ones differently.
 _REGISTER_BYTES = 16
 
 

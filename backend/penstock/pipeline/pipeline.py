@@ -162,7 +162,7 @@ class Pipeline(SettingsAttributes):
             output_ndim=_plain(output_ndim),
             output_layout=output_layout,
             exec_dynamic=exec_dynamic if experimental_exec_dynamic is None else experimental_exec_dynamic,
-            # Saved pipelines have these two as numbers.
+            # Saved pipelines store these two as numbers.
             stream_policy=None if stream_policy is None else StreamPolicy(stream_policy),
             concurrency=None if concurrency is None else OperatorConcurrency(concurrency),
             passes=None if passes is None else tuple(chosen_passes(passes)),

@@ -65,7 +65,7 @@ class Session:
         self._first_iteration = True
         self._to_consume = 0
         self.api_check = True
-        # Batches that were started before they were asked for.
+        # The number of batches that were started before they were requested.
         self._ahead = 0
         self._api: PipelineAPIType | None = None
         # Whether no data of the user's is waited for.
@@ -278,7 +278,7 @@ class Session:
         queue = self.queue
         while self._to_consume and queue is not None:
             self._to_consume -= 1
-            # What else went wrong is of no interest any more.
+            # Further errors are of no interest any more.
             with contextlib.suppress(Exception):
                 queue.next_result()
         for step in self.feeds.values():

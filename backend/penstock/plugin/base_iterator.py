@@ -232,7 +232,8 @@ class BaseIterator(DaliMembers):
             self._begin_pipelines()
             return
         if epoch.next_is_short and not epoch.over:
-            # By the iterator's length the epoch is over, but its last batch, which is to be dropped, was not taken yet.
+            # By the iterator's length the epoch is over, but its last batch, which is to be dropped, has not been taken
+            # yet.
             self._get_outputs()
             self._schedule_runs()
             epoch.advance()

@@ -12,7 +12,7 @@ from penstock.kernels.fitted_sizes import SizeArguments, fitted
 from penstock.presets.family import PIXELS, Family, Features, PresetError, Values, named
 from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamily
 
-# Below this size, ConvNeXT crops what it has resized.
+# Below this size, ConvNeXT crops after resizing.
 _CONVNEXT_CROPS = 384
 _WHITE = 255
 # Prefix of settings and outputs of the larger of two pictures.
@@ -316,7 +316,7 @@ class JanusFamily(FixedFamily):
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 384})
     resample: int = 3
     do_pad: bool = True
-    # The class saves the colour, but recomputes it from the mean when it is created.
+    # transformers' processor saves the colour, but recomputes it from the mean when it is created.
     ignored: frozenset[str] = NO_CROP | {"pad_size", "background_color"}
     min_size: int = 14
 

@@ -31,7 +31,7 @@ class NeuCodecFamily(RowFamily):
     padding_value: float = 1.0
     hop_length: int = 320
     silence_beside: int = 0
-    # The class saves these settings, but uses constants.
+    # transformers' feature extractor saves these settings, but uses constants.
     ignored: frozenset[str] = frozenset({"frame_length", "frame_shift", "num_mel_bins", "stride"})
 
     padding = True

@@ -196,8 +196,8 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
     "videos": ("video_processor",),
 }
 _EDGE_224, _EDGE_256, _SIDES_224 = {"shortest_edge": 224}, {"shortest_edge": 256}, {"height": 224, "width": 224}
-# The classes of `transformers`, less their ending, with their own defaults; and what it has no classes of: YOLO's letterbox, and
-# open_clip.
+# The classes of `transformers`, without their suffix, with their default settings; and those outside of it: YOLO's
+# letterbox, and open_clip.
 _FAMILIES: dict[str, Family] = {
     "Apertus1p5": AreaFamily(),
     "Aria": AriaFamily(),
@@ -457,7 +457,7 @@ _FAMILIES: dict[str, Family] = {
 }
 # Feature extractors that share their name with an image processor of another family.
 _SOUNDS_OF: dict[str, Family] = {"Phi4MultimodalFeatureExtractor": Phi4SoundFamily()}
-# Classes that cannot be followed, and why.
+# Classes of transformers that no preset can follow, with the reason.
 _SUMMED = "it normalizes by the mean and deviation of a whole image, which PyTorch sums in an order of its own"
 _UNFOLLOWED = {
     "ImageGPTImageProcessor": "it finds colours by a product of matrices, whose rounding PyTorch chooses",

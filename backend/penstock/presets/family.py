@@ -53,7 +53,8 @@ _WITHOUT_EFFECT = frozenset(
         "video_sampling",
     }
 )
-# Settings that some classes read and that change values, but that no family has: noise, and CLIP's older name for a square size.
+# Settings that some classes of transformers read and that change values, but that no family has: noise, and CLIP's
+# older name for a square size.
 _READ_BY_SOME = frozenset({"dither", "use_square_size"})
 # Sizes that are only read if a flag is set.
 _FLAGS = {"crop_size": "do_center_crop", "pad_size": "do_pad"}

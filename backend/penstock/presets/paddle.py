@@ -24,7 +24,8 @@ from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, FixedFamily, Resca
 from penstock.presets.nested import flipped
 
 _SQUARE = frozenset({"height", "width"})
-# Means and deviations of ImageNet, blue first: the classes normalize red by those of blue.
+# Means and deviations of ImageNet, blue first: the processors of PaddleOCR in transformers normalize red by those of
+# blue.
 _BLUE_MEAN, _BLUE_STD = (0.406, 0.456, 0.485), (0.225, 0.224, 0.229)
 _LIMITS = ("max", "min", "resize_long")
 
@@ -265,7 +266,7 @@ class TableFamily(FixedFamily):
     do_pad: bool = True
     pad_size: Mapping[str, int] = field(default_factory=lambda: {"height": 512, "width": 512})
     torchvision_only: bool = True
-    # The class saves settings that only its decoder reads.
+    # transformers' processor saves settings that only its decoder reads.
     ignored: frozenset[str] = frozenset({"resample", "bos_id", "character", "dict", "eos_id", "td_token"})
 
     forms = (_SQUARE,)

@@ -255,7 +255,7 @@ class Lfm2Family(_SliceFamily):
     return_row_col_info: bool = False
     do_pad: bool = True
     torchvision_only: bool = True
-    # The class computes the number of patches from other settings when it is created.
+    # transformers' processor computes the number of patches from other settings when it is created.
     ignored: frozenset[str] = frozenset({"size", "pad_size", "max_num_patches"}) | NO_CROP
 
     unchanged = frozenset({"max_num_patches"})

@@ -162,7 +162,7 @@ class ClapFamily(ClipSoundFamily):
     top_db: object = None
     truncation: str = "fusion"  # type: ignore[assignment,misc]
     padding: str = "repeatpad"  # type: ignore[misc]
-    # The class saves settings that follow from the others.
+    # transformers' feature extractor saves settings that follow from the others.
     ignored: frozenset[str] = frozenset({"nb_frequency_bins", "nb_max_samples"})
 
     hidden = frozenset({"ignored"})
@@ -209,7 +209,7 @@ class ClapFamily(ClipSoundFamily):
     def joined(self, images: Sequence[Features]) -> Values:
         values = super().joined(images)
         if self.truncation == "fusion":
-            # If no sound is longer, the class marks a random one as longer; here the first.
+            # If no sound is longer, transformers marks a random one as longer; here the first.
             values["is_longer"] = np.arange(len(images))[:, None] == 0
         return values
 
@@ -829,7 +829,7 @@ class GemmaSoundFamily(FilledFamily):
     max_length: int = 480_000
     pad_to_multiple_of: int = 128
     is_gemma4: bool = False
-    # The class saves these settings, but recomputes them from the others when it is created.
+    # transformers' feature extractor saves these settings, but recomputes them from the others when it is created.
     ignored: frozenset[str] = frozenset({"frame_length", "hop_length", "fft_length"})
 
     padding = True
@@ -984,7 +984,7 @@ class GraniteFamily(DecimalFamily):
     win_length: int = 400
     projector_window_size: int = 15
     projector_downsample_rate: int = 5
-    # The class saves settings that follow from the others.
+    # transformers' feature extractor saves settings that follow from the others.
     ignored: frozenset[str] = frozenset({"melspec_kwargs", "feature_size"})
 
     padding = True
@@ -1139,7 +1139,7 @@ class SecondsFamily(DecimalFamily):
 
     chunk_length: int = 30
     dither: float = 0.0
-    # The class saves settings that follow from the others.
+    # transformers' feature extractor saves settings that follow from the others.
     ignored: frozenset[str] = frozenset({"nb_max_frames", "n_samples"})
 
     padding = "max_length"
@@ -1396,7 +1396,7 @@ class Phi4SoundFamily(FilledFamily):
     def finished(self, features: np.ndarray, mask: np.ndarray, samples: int, longest: bool) -> np.ndarray:
         if longest:
             return features
-        # The class clears the rows after a sound only up to this one.
+        # transformers' feature extractor clears the rows after a sound only up to this one.
         values = features.copy()
         values[self.valid(samples) : samples // self.hop_length - 1] = 0
         return values

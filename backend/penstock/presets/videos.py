@@ -35,7 +35,7 @@ _PIXELS, _GRID = "pixel_values_videos", "video_grid_thw"
 # SmolVLM's longest edge.
 _SMOL_MAX_EDGE = 4096
 _INERT = frozenset({"video_metadata", "return_metadata"})
-# Settings that are not read from the configurations of most classes.
+# Settings that the configurations of most classes do not override.
 _UNSET = frozenset({"sampling", "initial_shift", "overflow_strategy"})
 
 
@@ -169,7 +169,8 @@ def _glm4v(family: SampledFamily, video: VideoLength) -> list[int]:
     return unique + unique[-1:] * (len(unique) % 2)
 
 
-# GLM-4.6V's frames per second by the longest duration in seconds that they apply to; the longest duration; the most frames.
+# GLM-4.6V's frames per second by the longest duration in seconds to which they apply; the longest duration; the largest
+# number of frames.
 _GLM46V_RATES, _GLM46V_MAX_SECONDS, _GLM46V_MAX_FRAMES = {30: 3.0, 300: 1.0, 2400: 0.5}, 2400, 640
 
 
@@ -471,7 +472,7 @@ def _whole_units(frames: DataNode, unit: int) -> DataNode:
     return fn.slice(frames, start=[0], shape=fn.cast(total, dtype=types.INT32), axes=[0], out_of_bounds_policy="clamp")
 
 
-# Least mean difference (of 255) from the previous frame for which VideoLLaMA 3 keeps a token.
+# The least mean difference (of 255) from the previous frame for which VideoLLaMA 3 keeps a token.
 _LLAMA3_MIN_DIFFERENCE = 0.1
 
 

@@ -40,7 +40,7 @@ _LIGHT_SHARE = 1 / 16
 
 _CGROUPS, _CGROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
-# For all budgets, as a batch takes from several at once.
+# One lock for all budgets, as a batch takes from several at once.
 _lock = threading.Lock()
 _waiting: list[_Waiting] = []
 

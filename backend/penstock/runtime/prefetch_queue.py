@@ -60,7 +60,7 @@ class PrefetchQueue:
         self._thread: threading.Thread | None = None
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
-        # Used by the thread only, once there is one.
+        # Once there is a thread, only the thread uses it.
         self._started = deque(started)
         self._completed = self._wanted = 0
 

@@ -195,7 +195,7 @@ def _queue_depths(depth: object) -> tuple[int, int]:
     )
 
 
-# How DALI's messages call the types of descriptions of outputs, one and several.
+# The types of descriptions of outputs, one and several, as DALI's messages name them.
 _DESCRIBED = {
     DALIDataType: "a value from {types}.DALIDataType, a list of these",
     int: "an int, a list of ints",

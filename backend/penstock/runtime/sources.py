@@ -68,7 +68,7 @@ def accepted_positional(function: Callable[..., object]) -> int:
     except (TypeError, ValueError):
         return 0
     if isinstance(function, functools.partial):
-        # Bound arguments with a default can be left out.
+        # Bound arguments with a default can be omitted.
         parameters = [p for p in parameters if p.default is p.empty]
     found = _forbidden(parameters)
     if found:
@@ -217,7 +217,7 @@ def fetch_all(sources: Sequence[Source], batch_size: int, epoch: int) -> list[tu
         try:
             fetched.append((source, source.fetch(batch_size, epoch)))
         except StopIteration:
-            # It is not kept: it would keep the callers' frames alive, and with them the pipeline.
+            # It is not stored: it would keep the callers' frames alive, and with them the pipeline.
             continue
     if len(fetched) < len(sources):
         raise StopIteration

@@ -81,7 +81,7 @@ class AsCurrent(AbstractContextManager[None]):
 
     def __enter__(self) -> None:
         pipeline_stream = self._stream
-        # As `cupy.cuda.Device` does, without creating one for each batch.
+        # The same as `cupy.cuda.Device`, without creating an object for each batch.
         runtime = self._runtime = pipeline_stream.runtime
         self._before = runtime.getDevice()
         if self._before != pipeline_stream.device_id:

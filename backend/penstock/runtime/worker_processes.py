@@ -81,7 +81,8 @@ def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequ
             return
 
 
-# multiprocessing's functions for this wait for an acknowledgement, from Python 3.14 on, and take the parent's next task for it.
+# multiprocessing's functions for this wait for an acknowledgement, from Python 3.14 on, and mistake the parent's next
+# task for it.
 def _send_descriptor(channel: Any, descriptor: int) -> None:
     with socket.fromfd(channel.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as stream:
         socket.send_fds(stream, [b"d"], [descriptor])

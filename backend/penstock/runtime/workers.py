@@ -13,7 +13,7 @@ from typing import Protocol
 
 # Below this many elements in total, waking a thread costs more than it saves.
 _MIN_ELEMENTS_TO_WAKE_THREADS = 4096
-# Seconds: tasks that are shorter keep threads waiting for the GIL, which each takes between two tasks.
+# In seconds: shorter tasks make threads wait for the GIL, which each takes between two tasks.
 _MIN_SECONDS_TO_SHARE_TASK = 15e-6
 # Batches whose first tasks are timed: the first ones, in which kernels may be compiled, and then one per interval.
 _NUM_FIRST_TIMED_BATCHES, _TIMED_BATCH_INTERVAL = 3, 64

@@ -290,7 +290,8 @@ class FusedOperator(Operator):
             return
         columns = [list(step.samples) for step in steps]
         reasons: list[str | None] = [None] * last.batch_size
-        # Whether samples that failed are to be computed step by step; not their errors, whose frames would refer to this list.
+        # Whether failed samples are to be computed step by step; not their errors, whose frames would refer to this
+        # list.
         in_turn: list[int] = []
 
         def task(index: int) -> None:

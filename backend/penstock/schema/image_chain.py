@@ -71,8 +71,8 @@ class Stage:
     writes_views = False
     # Whether a part of the output costs as much as all of it; then all of it is computed.
     is_whole = False
-    # Parameters of the compiled code that decodes JPEGs and computes this stage of each; see `_decode_and_resample_cpu.py`. None: it
-    # cannot.
+    # Parameters of the compiled code that decodes JPEGs and computes this stage of each; see
+    # `_decode_and_resample_cpu.py`. None: the stage has no such code.
     told_to_decoder: np.ndarray | None = None
     shape: Shape
 

@@ -108,7 +108,7 @@ class _Family(ModuleType):
         return sorted(vars(self)) if namespace is None else namespace.names(self.__name__)
 
     def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
-        # By name, as modules are: functions that are sent to other processes name families, such as `fn.decoders`.
+        # By name, like modules: functions that are sent to other processes name families, such as `fn.decoders`.
         return importlib.import_module, (self.__name__,)
 
 

@@ -64,8 +64,9 @@ class Operator(Generic[State, Plan, Plans]):
     # Whether shapes and plans depend only on the inputs' types, layouts and shapes and on arguments' values, and plans
     # are never modified: then equal samples share one plan.
     plans_by_shape: bool = False
-    # Whether what `describe` returns, and the state that it leaves, depend only on the inputs' and arguments' types, ranks and layouts,
-    # unless one of them is empty, and are never modified: then they hold for all batches of the same kind.
+    # Whether the results of `describe`, and the state that it stores, depend only on the inputs' and arguments' types,
+    # ranks and layouts, unless one of them is empty, and are never modified: then they hold for all batches of the same
+    # kind.
     described_by_kind: bool = False
     # Whether the launches of `compute_batch` depend only on the batch's types, layouts and shapes and on the values of
     # arguments and CPU inputs: then they are recorded and repeated for later batches of the same kind.
@@ -74,7 +75,8 @@ class Operator(Generic[State, Plan, Plans]):
     keeps_frame_shape: bool = False
     # Whether a sample's result may depend on which other samples of the batch failed.
     depends_on_batch: bool = False
-    # Whether it passes its inputs to foreign code, which may keep them, and which finds the pipeline as the current one.
+    # Whether it passes its inputs to foreign code, which may keep them, and which finds the pipeline as the current
+    # one.
     lends_inputs: bool = False
     # Arguments whose values affect `run_values` only.
     varying_arguments: frozenset[str] = frozenset()
@@ -176,7 +178,7 @@ class Operator(Generic[State, Plan, Plans]):
         if workspace.owners is None:
             workspace.outputs = uploaded
             return
-        # For frames of sequences the outputs are allocated already, and are filled in place.
+        # For frames of sequences, the outputs exist already, and are filled in place.
         from penstock.kernels.cuda.window import copy_batch
 
         for frames, batch in zip(workspace.outputs, uploaded):

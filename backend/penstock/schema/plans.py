@@ -93,7 +93,7 @@ def _joined(parts: Sequence[Any]) -> Any:
     return [row for part in parts for row in part] if isinstance(first, list) else first
 
 
-# The type parameters of operators: the state that `describe` leaves for the batch, the plan of one sample, and the
+# The type parameters of operators: the state that `describe` stores for the batch, the plan of one sample, and the
 # plans of many samples if the operator implements `infer_batch`. Only type checkers see their defaults.
 if TYPE_CHECKING:
     State = TypeVar("State", default=Any)

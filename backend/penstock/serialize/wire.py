@@ -129,7 +129,7 @@ class PipelineDef:
 # -- the messages ------------------------------------------------------------------------------------------------------
 
 # Number, name, label and type of each field. Text is declared as bytes: files may hold any, and invalid UTF-8 is then
-# reported, or kept, by this module instead of protobuf.
+# reported, or preserved, by this module instead of protobuf.
 _FIELDS: dict[str, tuple[Field, ...]] = {
     "Argument": (
         (1, "name", "required", "bytes"),

@@ -225,8 +225,8 @@ def _check_stub(pb_utils: Any) -> None:
     if int(np.__version__.split(".")[0]) < 2:
         return
     sent = np.arange(1, 4, dtype=np.float32)
-    # A stub built for NumPy 1 silently reads wrong values, and cannot read byte strings. `stub_exchange` mends it for plain
-    # models. Through DLPack, since a tensor made from an array would return that same array.
+    # A stub built for NumPy 1 silently reads wrong values, and cannot read byte strings. `stub_exchange` fixes that for
+    # plain models. Through DLPack, since a tensor made from an array would return that same array.
     is_mended = pb_utils.Tensor.__module__ == "penstock_stub_exchange"
     if is_mended or not np.array_equal(pb_utils.Tensor.from_dlpack("probe", sent).as_numpy(), sent):
         raise ConfigurationError(

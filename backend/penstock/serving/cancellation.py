@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Protocol
 
-# Polling costs Triton 40 to 100 microseconds per request. The fraction of time that polling may take, and the
-# seconds of unused time that may be saved up.
+# Polling costs Triton 40 to 100 microseconds per request. The fraction of time that polling may take, and the seconds
+# of unused time that may be saved up.
 _MAX_POLLING_SHARE = 0.02
 _MAX_SAVED_SECONDS = 0.005
 # Longer polls, in seconds per request, were waiting for a processor, and do not count: one of them would delay

@@ -151,7 +151,7 @@ class Control:
             connection.close()
 
 
-# Remedies for some of Triton's own refusals.
+# Remedies for some of Triton's refusals.
 _ADVICE = {
     "has kind KIND_GPU but no GPUs|specifies invalid or unsupported gpu id": "`penstock serve --device cpu` runs it on the CPU",
     "unable to find backend library for backend 'dali'": "`penstock serve --as dali` takes such models",

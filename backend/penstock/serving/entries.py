@@ -44,7 +44,7 @@ Entry = Mapping[str, Any]
 """An input, output or control in a configuration."""
 
 BYTES = "TYPE_STRING"
-# The fields of a control that give its values for false and true, and so its type.
+# The fields of a control that hold its values for false and true, and so its type.
 _CONTROL_TYPES = {"int32_false_true": "TYPE_INT32", "fp32_false_true": "TYPE_FP32", "bool_false_true": "TYPE_BOOL"}
 UNKNOWN_TYPE = "TYPE_INVALID"  # Triton's value for a missing type
 

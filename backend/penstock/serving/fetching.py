@@ -25,7 +25,7 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _MAX_REDIRECTS = 3
 _MAX_URL_CHARACTERS = 8192
 _CHUNK_BYTES = 1 << 16
-# Addresses of IPv6 that stand for one of IPv4 in their last 32 bits: compatible ones, and those of NAT64.
+# IPv6 prefixes that embed an IPv4 address in their last 32 bits: compatible addresses, and those of NAT64.
 _EMBEDDING = tuple(ipaddress.IPv6Network(network) for network in ("::/96", "64:ff9b::/96"))
 
 Resolve = Callable[[str, int], Collection[str]]
@@ -207,7 +207,7 @@ def _shut_down_at(end: float | None) -> Iterator[list[socket.socket]]:
 
     def shut_down() -> None:
         with suppress(IndexError, OSError):  # it has not begun, or has ended
-            # The method of an encrypted one would have its reader take what is encrypted for the answer.
+            # `SSLSocket.shutdown` would make its reader mistake encrypted bytes for the answer.
             socket.socket.shutdown(live[0], socket.SHUT_RDWR)
 
     timer = threading.Timer(_remaining(end) or 0, shut_down)

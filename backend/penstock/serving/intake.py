@@ -52,7 +52,7 @@ class Intake:
         samples = [received.get(spec.name) or self._substitute(spec, request, count) for spec in self._inputs]
         for spec in self._inputs:
             if spec.repeats and spec.name in received:
-                # These are kept for later requests.
+                # These are stored for later requests.
                 self._last[spec.name] = [sample.copy() for sample in received[spec.name]]
         return samples
 

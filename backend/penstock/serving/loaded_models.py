@@ -177,7 +177,7 @@ def _existing(folder: Path | None) -> Path:
     return folder
 
 
-# Triton puts files that clients send there, whatever TMPDIR is, and leaves them when it is killed.
+# Triton puts files that clients send there, whatever TMPDIR is, and does not remove them when it is killed.
 _UPLOADED_FILES_FOLDER = Path("/tmp")
 _UPLOADED_FILES_PREFIX = "folder"
 

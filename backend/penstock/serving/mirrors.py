@@ -62,8 +62,8 @@ class Mirrors:
 
     def _follow(self) -> None:
         while not self._stopped.wait(_CHECK_INTERVAL_SECONDS):
-            # A file that disappears in the meantime is gone in the next update as well; one that is half-written is complete
-            # then.
+            # A file that disappears in the meantime is gone in the next update as well; one that is half-written is
+            # complete then.
             with contextlib.suppress(OSError, ValueError):
                 self.refresh()
 

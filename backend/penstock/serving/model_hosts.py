@@ -22,13 +22,12 @@ MODEL_HOSTS = ("native", "stub")
 MODEL_HOST_VARIABLE = "PENSTOCK_BACKEND"
 """The environment variable that selects the default."""
 
-# By default, glibc's malloc keeps memory that many threads have freed, each in its own arena, and raises the size from
-# which memory returns to the system to that of the largest block seen. If models run inside the server, the tensors of
-# answers are allocated there, too: up to 32 MiB, the most that malloc allows, they come from retained memory, whose pages need not be
-# cleared again. What is retained at the end of it is enough for the answers of several batches.
-#
-# A server that was loading a model once stood still in numpy, which inverted a matrix of 3 x 3, as OpenBLAS waited for its own
-# threads. Operators have threads of their own, and need none of OpenBLAS's.
+# By default, glibc's malloc retains memory that many threads have freed, each in a separate arena, and raises the size
+# from which memory returns to the system to that of the largest block seen. If models run inside the server, the
+# tensors of answers are allocated there, too: up to 32 MiB, the most that malloc allows, they come from retained
+# memory, whose pages need not be cleared again. What is retained at its end is enough for the answers of several
+# batches. A server that was loading a model once stood still in numpy, which inverted a matrix of 3 x 3, as OpenBLAS
+# waited for its threads. Operators have threads of their own, and need none of OpenBLAS's.
 DEFAULT_VARIABLES = {
     "stub": {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 << 10)},
     "native": {

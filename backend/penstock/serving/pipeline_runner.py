@@ -189,7 +189,7 @@ def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, 
     # If every sample has failed, an operator that derives its output types from results has no output.
     all_failed = len(result.failures) == count
     for index, batch in enumerate(result.outputs):
-        # Parts of samples know which of them they are from.
+        # Parts know the sample that they are from.
         stray = batch.made_of(0, count) != (0, len(batch))
         if stray and not all_failed:
             raise MixUpError(

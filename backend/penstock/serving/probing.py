@@ -145,7 +145,8 @@ def _refuse_faults_of_the_server(errors: Sequence[Exception]) -> None:
     """Raise an error if a trial run failed for a reason of the server, so that requests would fail, too."""
     found = [server_cause(error) for error in errors]
     for error, cause in zip(errors, found):
-        # A file of another kind than the pipeline's may meet a library that is missing, or surprise one, so all have to fail.
+        # A file of another kind than the pipeline's may meet a missing library, or break one, so all kinds have to
+        # fail.
         if cause is not None and (is_about_resources(cause) or None not in found):
             raise TrialRunError(f"the model cannot answer any request here: {_in_one_line(error)}") from error
 

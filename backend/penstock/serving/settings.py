@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 SERVER_SETTINGS = "PENSTOCK_BACKEND_CONFIG"
 """The environment variable with the server's settings: JSON, one section per backend name, with values as text."""
 
-_SECTIONS = ("dali", "penstock")  # the later one wins
+_SECTIONS = ("dali", "penstock")  # The later section takes precedence.
 ISOLATION = ("auto", "all", "none")
 DEVICES = ("auto", "cpu")
 MODEL_ISOLATION = ("none", OWN_PROCESS)
@@ -321,7 +321,7 @@ def warn_of_unknown(config: Mapping[str, object], environment: Mapping[str, str]
         logger.warning("the parameter '%s' has no effect: it is the server's, for all models of a process", _BUDGET)
     known = [item.name for item in declared()]
     for name, (_, called) in _configured(config, environment).items():
-        # Triton's Python backend has parameters of its own, in capitals.
+        # Triton's Python backend has separate parameters, in capitals.
         if name not in known and not name.isupper():
             logger.warning("%s has no effect: it is not a setting of Penstock.%s", called, did_you_mean(name, known))
 

@@ -156,6 +156,6 @@ def _stat(pid: int) -> _Stat | None:
     # pid (name) state parent ...; the name may contain anything, so the last parenthesis ends it.
     start, end = text.index(b"("), text.rindex(b")")
     rest = text[end + 2 :].split()
-    # QEMU makes up a shorter text for the process that reads about itself.
+    # QEMU returns a shorter text to a process that reads about itself.
     status = int(rest[49]) if len(rest) > 49 else 0
     return _Stat(text[start + 1 : end], rest[0].decode(), int(rest[1]), int(rest[19]), status)

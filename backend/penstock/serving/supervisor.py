@@ -225,7 +225,7 @@ class _Models:
             self._list(now)
             for stub, since in list(self._suspects.items()):
                 if stub in self._suspects:  # and not forgotten with another one of its model
-                    # A server that does not answer now is asked again the next time.
+                    # A server that does not answer now is checked again the next time.
                     with contextlib.suppress(ServerError):
                         self._judge(stub, now - since)
         for stub in [stub for stub in self._stubs if not stub.running()]:

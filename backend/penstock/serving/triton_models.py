@@ -83,7 +83,7 @@ class TritonNetwork:
         batched = config.get("max_batch_size", 0) > 0
         self.max_batch_size = config["max_batch_size"] if batched else 1
         self._unbatched = not batched
-        # Of strings by their tensors' names: whether a sample is one.
+        # For strings, by their tensors' names: whether a sample is one.
         self._strings: dict[str, bool] = {}
         self.inputs, self.outputs = (
             tuple(self._tensor(entry, batched) for entry in config.get(kind, ())) for kind in ("input", "output")

@@ -63,8 +63,8 @@ class TritonProcess:
         self._started = threading.Event()
         self._failure: Exception | None = None
         self._process: subprocess.Popen[bytes]
-        # It is this thread that starts the process, and waits for its end: the kernel ends a process with the thread that
-        # started it.
+        # This thread starts the process, and waits for its end: the kernel ends a process with the thread that started
+        # it.
         self._thread = threading.Thread(
             target=self._run, args=(list(command), dict(variables)), name="penstock-triton-log", daemon=True
         )

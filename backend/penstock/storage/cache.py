@@ -20,12 +20,12 @@ _log = logging.getLogger(__name__)
 # A cached piece: this, when it was fetched, its length and its checksum; then the piece.
 _MAGIC: Final = b"penstck1"
 _HEAD: Final = struct.Struct("<8sdQI")
-# The names by which stores report what changes with an object's contents. The size alone is not enough.
+# The names under which stores report a value that changes with an object's contents. The size alone is not enough.
 _VERSION_FIELDS: Final = (
     "ETag", "etag", "Content-MD5", "content_md5", "Digest", "md5Hash", "crc32c", "generation", "VersionId",
     "Last-Modified", "LastModified", "last_modified", "updated", "mtime", "created",
 )  # fmt: skip
-# Objects whose version is remembered.
+# The largest number of objects whose version is remembered.
 _MAX_REMEMBERED_OBJECTS: Final = 100_000
 # A file that has been in writing for this many seconds belongs to a process that died.
 _ABANDONED_SECONDS: Final = 3600
@@ -181,7 +181,7 @@ class Cache:
                 used = self._make_room(size)
             if used + size > self.max_bytes:
                 return None
-            # The name includes the size, for others that count meanwhile.
+            # The name includes the size, for processes that count meanwhile.
             temporary = writing / f"{size}-{uuid.uuid4().hex}"
             temporary.touch(mode=0o600)
             os.pwrite(ledger, b"%20d" % (used + size), 0)

@@ -25,9 +25,9 @@ def without_file_protocol(path: str) -> str:
 
 def is_below(path: str, origin: str) -> bool:
     """Return whether a remote path is ``origin`` or lies below it."""
-    # Only here, as it is large and most paths are local.
+    # Imported only here, as it is large and most paths are local.
     import urllib.parse
 
     rest = urllib.parse.unquote(path.removeprefix(origin))
-    # fsspec chains file systems with "::"; what follows it is another path.
+    # fsspec chains file systems with "::"; the part after it is another path.
     return path.startswith(origin) and rest[:1] in ("", "/") and ".." not in rest.split("/") and "::" not in rest

@@ -80,8 +80,8 @@ class TensorList:
 
     device_type: ClassVar[str]
     _tensor_class: ClassVar[type[Tensor]]
-    # Defaults of most batches are on the class, as each step of a pipeline creates some.
-    # Whether the user asked for the samples not to be copied to one buffer.
+    # Defaults of most batches are on the class, as each step of a pipeline creates some. Whether the user asked for the
+    # samples not to be copied to one buffer.
     _scattered = False
     _dtype = DALIDataType.NO_TYPE
     _ndim = 0
@@ -92,7 +92,7 @@ class TensorList:
     places: np.ndarray | None = None
     # The shapes last converted to an array, and that array.
     _shape_rows: tuple[Sequence[Shape], np.ndarray] | None = None
-    # The shapes whose volumes were last asked for, and those.
+    # The shapes whose volumes were last requested, and the volumes.
     _volumes: tuple[Sequence[Shape], np.ndarray] | None = None
     source_infos: Sequence[str] = ()
     positions: list[int] | None = None

@@ -99,7 +99,7 @@ def stream_at(address: int, device_id: int) -> Any:
         return cuda.ExternalStream(address, device_id)
 
 
-# Of CUDA's errors, those after which all calls of a process fail; the runtime and the driver number them alike.
+# CUDA's errors after which all calls of a process fail; the runtime and the driver number them alike.
 _DEVICE_LOST_ERRORS = frozenset(
     {
         214,  # uncorrectable ECC error

@@ -22,7 +22,7 @@ class Driver(NamedTuple):
     synchronize: int
 
 
-# In the order of the fields. They stay as they are: later versions of a function have another name.
+# In the order of the fields. They are stable: later versions of a function have another name.
 _NAMES = (
     "cuCtxSetCurrent",
     "cuLaunchKernel",

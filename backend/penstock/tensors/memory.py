@@ -23,7 +23,7 @@ _MIN_STEP_BYTES = 256
 
 def _aligned_block(size: int) -> np.ndarray:
     raw = np.empty(size + _ALIGNMENT_BYTES, np.uint8)
-    # By ctypes, as NumPy's `raw.ctypes` takes as long as the rest of the function.
+    # By ctypes, as NumPy's `raw.ctypes` takes as long as all the other steps.
     start = -ctypes.addressof(ctypes.c_char.from_buffer(raw.data)) % _ALIGNMENT_BYTES
     return raw[start : start + size]
 

@@ -28,7 +28,7 @@ _PORTABLE_FLAG, _HOST_MEMORY = 1, 1
 _lock = threading.RLock()
 _total = 0
 _refused = False
-# Incremented in a forked process, in which memory that its parent has locked is not usable.
+# Incremented in a forked process, where memory that its parent has locked is not usable.
 _forks = 0
 
 
@@ -171,7 +171,7 @@ class CopiesInFlight:
     """Copies that the GPU makes by itself, and the host memory that they read, which is retained until they are done."""
 
     def __init__(self) -> None:
-        # Garbage that is collected while a thread holds it may belong to a copy, too.
+        # Garbage that is collected while a thread holds the lock may belong to a copy, too.
         self._lock = threading.RLock()
         self._copies: list[tuple[Event, object]] = []
 

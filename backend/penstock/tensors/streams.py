@@ -54,8 +54,8 @@ class Stream(Protocol):
     ) -> None: ...
 
 
-# Streams are never destroyed: results outlive what made them, and libraries free memory in the order of its stream.
-# Keeping them here matters for a pipeline in a reference cycle, whose stream would be finalized with it.
+# Streams are never destroyed: results outlive the pipeline that made them, and libraries free memory in the order of
+# its stream. Keeping them here matters for a pipeline in a reference cycle, whose stream would be finalized with it.
 _streams: list[Stream] = []
 _idle: dict[int, list[Stream]] = {}
 

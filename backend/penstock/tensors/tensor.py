@@ -20,7 +20,7 @@ from penstock.tensors.dlpack import Capsule, is_capsule
 from penstock.tensors.formatting import tensor_text
 from penstock.tensors.transfers import array_to_host
 
-# Distinguishes an argument not given from None.
+# Distinguishes an absent argument from None.
 NOT_GIVEN: object = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()
 
 

@@ -34,7 +34,7 @@ from penstock.tensors.tensor import (
 )
 from penstock.tensors.transfers import SMALL_BYTES, HostBlocks, Threads, array_to_host, transfers
 
-# Of an array of CuPy's.
+# Whether the samples are part of a CuPy array.
 _POINTER = attrgetter("data.ptr")
 
 
@@ -127,7 +127,7 @@ class TensorListCPU(TensorList):
         dtype = tensor.dtype if isinstance(tensor, Tensor) else from_numpy_dtype(array.dtype)
         return TensorListCPU.of_samples([array] * num_samples, layout, dtype, array.ndim)
 
-    # The block of memory that holds the samples, and where they begin in it, until they are needed as arrays.
+    # The block of memory that holds the samples, and their offsets in it, until they are needed as arrays.
     _parts: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod

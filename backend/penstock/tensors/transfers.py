@@ -134,7 +134,7 @@ class _Lane:
     def follow(self, user: Stream) -> None:
         """Make later copies wait for the work queued on a stream so far, which uses memory that is now freed."""
         with self._device:
-            # An event of its own, as another thread, or a collection of garbage, may do the same at this moment.
+            # A separate event, as another thread, or a garbage collection, may do the same at this moment.
             freed = user.record(require_cupy().cuda.Event(disable_timing=True))
             self.stream.wait_event(freed)
         self._freed = freed

@@ -204,7 +204,7 @@ def own_cost(server: LocalServer, requests: int = 200) -> dict[str, float]:
             put_load(server.http_url, [numbers_request(model)], 1, count=requests)
             after = _compute(server, model)
             values.append((after[0] - before[0]) / (after[1] - before[1]) / 1e3)
-    # The least disturbed: what is asked for is a difference of small numbers.
+    # The least disturbed run: the result is a difference of small numbers.
     return {model: min(values) for model, values in found.items()}
 
 

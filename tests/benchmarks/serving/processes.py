@@ -48,8 +48,8 @@ def busy_seconds() -> float:
 
 
 def _cpu_seconds(process: int) -> float:
-    # Linux's number of the clock of a process (see clock_getcpuclockid(3)). What /proc/<process>/stat has is sampled at each tick, which
-    # misses threads that run for less, or counts them in full.
+    # Linux's number of the clock of a process (see clock_getcpuclockid(3)). The times in /proc/<process>/stat are
+    # sampled at each tick, which misses threads that run for less, or counts them in full.
     try:
         return time.clock_gettime((~process << 3) | 2)
     except OSError:

@@ -40,7 +40,7 @@ from penstock.serving.server import LocalServer
 console = Console(width=150 if not sys.stdout.isatty() else None, highlight=False)
 
 IMAGE_BYTES = 4 * 3 * 224 * 224
-# What `imagenet_preprocess` does, in two models with the image on the GPU between them.
+# The steps of `imagenet_preprocess`, in two models with the image on the GPU between them.
 STAGES = {
     "pixels": """
 @autoserialize
@@ -260,7 +260,7 @@ def main() -> None:
                 grow(servers["native"], [numbers_request("passing")], options.grow)
                 grow(servers["native"], [image_request(OURS, image) for image in images], options.grow // 10)
     for model_host in () if options.gpu or options.only else MODEL_HOSTS:
-        # The first start fills what is kept from start to start.
+        # The first start fills the caches that later starts use.
         started(ROOT / "model_repository", model_host)
         seconds, megabytes = started(ROOT / "model_repository", model_host)
         console.print(f"model_repository, {model_host:6}: ready after {seconds:.1f} s, {megabytes:.0f} MB resident")

@@ -136,7 +136,7 @@ def _substitute() -> None:
     v2._utils = Private("_utils")
 
 
-# Before the suite's own configuration is imported, which imports what is replaced.
+# Before the suite's configuration is imported, which imports the modules to replace.
 _substitute()
 
 
@@ -195,7 +195,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     except PrivateNameError as error:
         pytest.skip(f"private: {error}")
     except AttributeError as error:
-        # Attributes of objects whose names begin with an underscore, and of what no release has.
+        # Attributes of objects whose names begin with an underscore, and of modules that no release has.
         if getattr(error, "name", None) and error.name.startswith("_") and not error.name.startswith("__"):
             pytest.skip(f"private: {error}")
         raise

@@ -23,7 +23,7 @@ from fuzzing.settings import Settings
 from fuzzing.worker import READY, Job, Report, Worker, quiet, serve
 
 _fork = multiprocessing.get_context("fork")
-# Cases of lost processes are still run one by one for this many seconds when the time is over.
+# After the end of the time, cases of lost processes still run one by one for this many seconds.
 _GRACE = 60.0
 _WAITING = 6
 """How many times as long as it may compute a case may take: on a busy machine most of that is waiting for a processor."""
@@ -192,7 +192,7 @@ class Campaign:
                 if message == READY:
                     slot.since, slot.computed = time.monotonic(), _computed(slot.process.pid)
                 elif message.peak > self._bounds.memory:
-                    # Another process takes the next job: this one may keep what it holds.
+                    # Another process takes the next job: this one may hold on to memory.
                     self._lost(slot, Outcome(MEMORY, f"the process held {message.peak >> 20} MiB", "at the end"))
                     return
                 else:

@@ -56,7 +56,7 @@ class Cases:
             raise ValueError(f"No target takes any of {sorted(formats)}; there are {sorted(present)}")
         self._names = list(self._formats)
         families = [tuple(t.formats) for t in ALL_TARGETS if t.name in self._formats]
-        # Targets that take the same formats share the formats' weight.
+        # Targets that accept the same formats share the formats' weight.
         self._target_weights = [
             sum(_WEIGHTS.get(format, 1.0) for format in self._formats[name]) / families.count(family)
             for name, family in zip(self._names, families)

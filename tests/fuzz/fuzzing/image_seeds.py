@@ -255,7 +255,7 @@ def _others() -> Iterator[Seed]:
     yield from _known(
         "ico", _saved("ICO", picture(4)), _saved("ICO", picture(4), sizes=[(16, 16)], bitmap_format="bmp")
     )
-    # Formats that nobody promised: they must be refused, or read without harm.
+    # Formats without a promise: they must be refused, or read without harm.
     for name in ("TGA", "PCX", "DDS", "SGI", "MSP", "XBM", "IM", "SPIDER", "QOI", "EPS", "PDF", "BLP"):
         yield from _known("foreign", _saved(name, picture(3, 24, 32), "1" if name in ("MSP", "XBM") else None))
     yield from _known("foreign", *(_written(name, picture(3, 24, 32)) for name in (".hdr", ".exr", ".sr", ".jxl")))

@@ -320,7 +320,7 @@ def _mutate_jpeg2k(rng: Random, data: bytearray) -> None:
         chunks.append((position, position + 4, min(position + 2 + size, len(data))))
         position += 2 + size
         if marker == 0x90:
-            # Behind the header of a part of a tile: its data begin with SOD.
+            # After the header of a part of a tile: its data begins with SOD.
             following = data.find(b"\xff\x90", position)
             position = following if following >= 0 else len(data)
     if chunks and rng.random() < 0.35:
@@ -463,7 +463,7 @@ def _mutate_npy(rng: Random, data: bytearray) -> None:
     for found, replacements in rng.sample(_NPY_WORDS, len(_NPY_WORDS)):
         if found in old:
             new = old.replace(found, rng.choice(replacements), 1)
-            # Spaces behind the words keep the header's length.
+            # Spaces after the words keep the header's length.
             data[10:128] = new.rstrip()[: len(old) - 1].ljust(len(old) - 1) + b"\n" if rng.random() < 0.8 else new
             return
 

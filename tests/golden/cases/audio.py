@@ -234,7 +234,7 @@ DECODERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-# Sums in DALI's order; of spectra, which are added in another one, nothing is exact.
+# Sums in DALI's order; spectra, which are added in another order, are never exact.
 EXACT = ("mel row", "mel without layout", "mel volume", "mel channels", "mfcc volume")
 for name, define in DEFINITIONS.items():
     exact = name in EXACT or name.endswith(("of constants", "of one frame"))
@@ -295,5 +295,5 @@ for dtype in ("INT16", "INT32", "FLOAT"):
 for coding in ("WAV PCM_U8", "WAV PCM_24", "WAV FLOAT", "WAV ULAW", "FLAC PCM_16", "AIFF PCM_16"):
     for dtype in ("INT16", "FLOAT"):
         FAMILY.add(f"decoding {coding} to {dtype}", _decoded(coding, dtype, {}), options=ONE, gpu=False)
-# What Vorbis decodes to depends on the version of its library in the last bits.
+# Vorbis decodes differently in the last bits with each version of its library.
 FAMILY.add("decoding OGG VORBIS", _decoded("OGG VORBIS", "FLOAT", {}), tolerance=1e-4, options=ONE, gpu=False)

@@ -24,7 +24,7 @@ def alone(name: str, bin: Any, bins: int = 11, **settings: Any) -> Define:
         keywords = {"shape": data.shape()} if name in ("translate_x", "translate_y") else {}
         given = bin(module) if callable(bin) else bin
         with warnings.catch_warnings():
-            # Signs that are drawn by the augmentation itself are warned of.
+            # The augmentation warns of signs that it draws itself.
             warnings.simplefilter("ignore", UserWarning)
             return augmentation(data, magnitude_bin=given, num_magnitude_bins=bins, **keywords)
 
@@ -42,7 +42,7 @@ def drawn_signed(module: Any) -> Any:
 def policy(name: str, function: str, *arguments: Any, shape: bool = False, **keywords: Any) -> Define:
     def define(module: Any) -> Any:
         data = SOURCE(module)
-        # Interpolation may be off by one, which augmentations that follow, equalization for example, would multiply.
+        # Interpolation may be off by one, which later augmentations, such as equalization, would multiply.
         given = dict(keywords, interp_type=module.types.INTERP_NN)
         if shape:
             given["shape"] = data.shape()

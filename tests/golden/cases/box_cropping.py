@@ -25,7 +25,7 @@ def _crop(name, inputs, **given):  # type: ignore[no-untyped-def]
     )
 
 
-# Of fixed aspect ratios other than powers of 2, DALI rejects windows by rounding errors.
+# With fixed aspect ratios other than powers of 2, DALI rejects windows by rounding errors.
 for name, boxes in {"three": THREE, "large": LARGE, "many": MANY, "none": NONE}.items():
     for given in (
         {},
@@ -108,7 +108,8 @@ def _ramp(height: int, width: int) -> np.ndarray:
     return np.stack([values // 256, values % 256, values % 7], axis=-1).astype(np.uint8)
 
 
-# No window keeps these boxes, so that there is no crop: with one, DALI reads beyond the shapes of anything but images.
+# No window contains these boxes, so that there is no crop: with one, DALI reads beyond the shapes of anything but
+# images.
 NEVER = feed([np.float32([[20.0, 30.0, 21.0, 31.0]])] * 3)
 for layout, shape in {"HW": (6, 8), "FHWC": (2, 6, 8, 3)}.items():
     FAMILY.add(

@@ -53,7 +53,7 @@ ARGUMENTS: tuple[tuple[str, str, Any, dict[str, Any]], ...] = (
 )
 for operator, name, source, others in ARGUMENTS:
     for text, value in CORNERS.items():
-        # DALI takes this number for a filter, and fails later.
+        # DALI mistakes this number for a filter, and fails later.
         if (name, text) != ("interp_type", "a large number"):
             FAMILY.each(operator, {name: source}, [{**others, name: value}])
 for name in ("range", "values", "shape"):
@@ -65,7 +65,7 @@ for name in ("range", "values", "shape"):
                 lambda m, n=name, v=value: m.fn.random.uniform(**{n: resolved(m, v)}, seed=3),
                 exact=True,
             )
-# What is wrong with arguments is found before the inputs are counted, in the order in which they are written.
+# Errors of arguments are reported before the inputs are counted, in the order in which they are written.
 FAMILY.add("unknown argument, no input", lambda m: m.fn.flip(nonsense=1))
 FAMILY.add("a list for a number, no input", lambda m: m.fn.flip(horizontal=[1]))
 FAMILY.add("wrong, then unknown", lambda m: m.fn.flip(PIXELS(m), horizontal=[1], nonsense=1))
@@ -121,7 +121,7 @@ MATRIX = np.float32([1, 0, 1, 0, 1, 0])
 for shape in ((6,), (2, 3), (1, 6), (1, 2, 3)):
     given = MATRIX.reshape(shape)
     FAMILY.add(f"warp by an array of {shape}", lambda m, g=given: m.fn.warp_affine(PIXELS(m), matrix=g))
-# Sizes that the graph gives are cut off, those of lists are rounded.
+# Sizes from the graph are truncated, those in lists are rounded.
 for size in ([3.4, 3.6], [3.5, 2.5], np.float32([3.4, 3.6]), np.float32([3.5, 2.5])):
     FAMILY.each("rotate", {"pixels": PIXELS}, [{"angle": 30.0, "size": size}])
     FAMILY.each("warp_affine", {"pixels": PIXELS}, [{"matrix": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0], "size": size}])
@@ -211,7 +211,7 @@ for anchor in ([1], [-1], [3], [4, 2], [-2]):
                 PIXELS(m), feed([np.ones((2, 4), np.float32)] * 3)(m), anchor=a, mode=o
             ),
         )
-# An axis in which a window has one place only draws no number.
+# An axis along which a window has one position draws no number.
 for seed in range(6):
     FAMILY.add(
         f"random crop with one place in a dimension, seed {seed}",

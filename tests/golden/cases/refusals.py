@@ -36,7 +36,7 @@ for kind in TYPES:
         FAMILY.add(
             f"constant({kind}, {data})", lambda m, t=dali_name, d=data: m.fn.constant(dtype=getattr(m.types, t), **d)
         )
-    # To the left of a node, numpy's numbers are Python's, and arrays are nothing that DALI takes.
+    # To the left of a node, numpy's numbers are Python's, and DALI accepts no arrays.
     number, array = np.dtype(kind).type(1), np.ones(3, kind)
     FAMILY.add(f"{kind} number + node", lambda m, n=number: n + VECTOR(m))
     FAMILY.add(f"{kind} number < node", lambda m, n=number: n < VECTOR(m))
@@ -199,7 +199,8 @@ for angle in (np.nan, np.inf):
 FAMILY.each(
     "noise.shot", {"signed": feed([np.float32([-5, -1, 0, 3, 200])] * 3)}, [{"factor": 0.0, "seed": 3}], exact=True
 )
-# Values from the graph: their number of dimensions, and frames that the operator or the argument does not have.
+# Values from the graph: with wrong numbers of dimensions, and of frames that the operator or the argument does not
+# have.
 IN_FRAMES = feed([np.stack([image, image]) for image in PIXELS], "FHWC")
 for name, given, argument, value in (
     ("bb_flip", {}, "horizontal", np.int32([1])),

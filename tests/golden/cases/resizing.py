@@ -68,13 +68,13 @@ FAMILY.each(
     {"int16": feed(images(SHAPES, np.int16), "HWC"), "uint16": feed(images(SHAPES, np.uint16), "HWC")},
     [{"size": [3, 9]}],
 )
-# Where no size is given at all, nothing is limited.
+# Without any size, nothing is limited.
 FAMILY.each(
     "resize",
     {"pixels": PIXELS},
     [{"size": [0, 0], "max_size": 3, "mode": mode} for mode in ("default", "stretch", "not_larger", "not_smaller")],
 )
-# Halves are frequent where extents grow by whole factors; how they are rounded depends on where they are.
+# Halves are frequent where extents grow by whole factors; their rounding depends on their position.
 LARGER = images([(40, 30, 3), (33, 17, 1), (20, 41, 4)])
 SIGNED = [image.astype(np.int16) - 128 for image in LARGER]
 FAMILY.each(

@@ -158,7 +158,7 @@ FAMILY.each(
         {"align": [4]},
     ],
 )
-# Places that are whole, or half way, in single precision, but not in double.
+# Positions that are whole, or half way, in single precision, but not in double.
 TALL = feed([np.arange(90 * 80, dtype=np.int32).reshape(90, 80, 1)] * 3, "HWC")
 PLACES = [feed([np.float32(place) for place in places]) for places in ([0.7, 0.9, 0.35], [0.65, 0.95, 0.1])]
 for rounding in ("round", "truncate"):
@@ -172,7 +172,7 @@ STARTS = feed([np.int32(start) for start in ([3, 7], [11, 2], [0, 20])])
 FAMILY.each("slice", {"tall": TALL}, [{"start": STARTS, "rel_shape": PARTS, "axes": [0, 1]}], exact=True)
 FAMILY.each("slice", {"tall": TALL}, [{"rel_start": ANCHORS, "shape": STARTS, "axes": [0, 1]}], exact=True)
 FAMILY.each("slice", {"tall": TALL}, [{"rel_start": ANCHORS, "rel_end": PARTS, "axes": [0, 1]}], exact=True)
-# What continues an image beyond its border, far beyond it too, and the other names of policies.
+# Policies that continue an image beyond its border, also far beyond it, and their other names.
 POLICIES = ("clamp", "edge", "reflect", "reflect_1001", "reflect_101", "wrap", "constant", "CONST")
 CONTINUED = [{"crop": [25, 40], "out_of_bounds_policy": policy} for policy in POLICIES]
 FAMILY.each("crop", {"pixels": PIXELS}, CONTINUED, exact=True)

@@ -22,13 +22,13 @@ from penstock.kernels.codecs.image_description import EncodedFiles, JpegHeaders
 from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
 
 HEIGHT, WIDTH = 1600, 2500
-# Libraries, numba's compiled functions, and pages that the allocator keeps.
+# Memory of libraries, of numba's compiled functions, and of pages that the allocator retains.
 NOISE = 24 << 20
 
 
 def picture(channels: int, dtype: Any = np.uint8, size: tuple[int, int] = (HEIGHT, WIDTH)) -> np.ndarray:
     y, x = np.mgrid[: size[0], : size[1]]
-    # With some noise, as files of little data are decoded by others.
+    # With some noise, as other decoders take files of little data.
     pixels = ((x // 7 + y // 5 + x * y % 5) % 250).astype(dtype) * (257 if dtype == np.uint16 else 1)
     return np.repeat(pixels[..., np.newaxis], channels, 2) if channels > 1 else pixels
 
@@ -73,7 +73,8 @@ def turned() -> Any:
     return exif
 
 
-# A fresh process, in which no freed memory is used again: it loads what decoders need, and measures each decoding in a fork.
+# A fresh process, in which no freed memory is reused: it loads the decoders' libraries, and measures each decoding in a
+# fork.
 MEASURE = """
 import os, re, sys
 import numpy as np
@@ -124,7 +125,7 @@ def test_no_decoder_takes_more_than_estimated(name: str, tmp_path: Path) -> None
     peaks, estimates = zip(*(map(int, line.split()) for line in run.stdout.splitlines()))
     for peak, estimate in zip(peaks, estimates):
         assert peak <= estimate + NOISE
-    # The estimate is of use: it refuses nothing that takes less than a third of it.
+    # The estimate must be useful: it refuses no file that takes less than a third of it.
     assert max(estimates) <= 3 * (max(peaks) + NOISE)
 
 

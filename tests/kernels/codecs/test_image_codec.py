@@ -22,7 +22,7 @@ _FILES = [key.removeprefix("file/") for key in _RECORDING.files if key.startswit
 _DECODED = [key for key in _RECORDING.files if key.count("/") == 2]
 _DTYPES = {"UINT8": np.uint8, "FLOAT": np.float32, "UINT16": np.uint16, "INT8": np.int8}
 
-# DALI refuses gray with alpha and inks as they are; here they come as stored.
+# DALI refuses gray with alpha and unconverted inks; here they come as stored.
 _MORE_THAN_DALI = ("cmyk.jpg/ANY_DATA/UINT8",)
 
 

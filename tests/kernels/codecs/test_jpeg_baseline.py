@@ -292,7 +292,7 @@ def test_damaged_files_are_left_to_the_libraries(monkeypatch: pytest.MonkeyPatch
     assert outputs[0] == outputs[1]
 
 
-# This one, one with AVX2, and one with neither that nor AVX-512.
+# This processor, one with AVX2, and one with neither that nor AVX-512.
 MACHINES = {
     "this": {},
     "avx2": {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx,+avx2,+fma"},

@@ -231,7 +231,7 @@ def test_each_file_is_decoded_by_one_of_the_threads() -> None:
         with ThreadPoolExecutor(count) as threads:
             list(threads.map(work, range(count)))
 
-    # One is left out, and one is not a file that the kernels read.
+    # One file is missing, and the kernels do not support another.
     order, files[5] = np.delete(np.arange(24), 11), jpeg(64, 69, keep_rgb=True, subsampling=0)
     decoded = decode_together(
         EncodedFiles(files), headers, whole_scale(files), everything, order, targets, 3, False, 256, parallel, 3

@@ -18,7 +18,7 @@ from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.image_header import read_header
 
 _TESTS = Path(__file__).parents[2]
-# Written by tests/golden/make_decoders.py: what real DALI makes of the files of tests/golden/tiff_files.py.
+# Written by tests/golden/make_decoders.py: real DALI's results for the files of tests/golden/tiff_files.py.
 _TIFFS = np.load(_TESTS / "golden" / "decoders" / "tiffs.npz")
 _DTYPES = {"UINT8": np.uint8, "UINT16": np.uint16, "FLOAT": np.float32}
 

@@ -56,7 +56,7 @@ def test_a_thread_has_a_context_before_ffmpeg_takes_it(monkeypatch: pytest.Monke
         thread.join()
     assert made == [None, None]
     assert [one["context"] for one in found] == [True, True]
-    # FFmpeg would decode on the CPU, and say nothing.
+    # FFmpeg would silently decode on the CPU.
     assert [one["allow_software_fallback"] for one in found] == [False, False]
 
 

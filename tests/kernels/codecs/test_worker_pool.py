@@ -28,7 +28,7 @@ from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.codecs.worker_pool import DecoderPool
 
-# Where JPEG 2000 tells the tiles' width, behind the marker of the image's size.
+# The offset of the tiles' width in JPEG 2000, after the marker of the image's size.
 _TILE_WIDTH = 4 + 18
 
 
@@ -94,7 +94,7 @@ def test_a_bad_file_is_its_own_error_and_the_worker_stays(pool: DecoderPool) -> 
 def test_a_decoder_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = DecoderPool(1)
     try:
-        # A worker's first task loads libraries, which takes longer than the one that is stopped shall get.
+        # A worker's first task loads libraries, which takes longer than the time limit of the task to be stopped.
         read(pool, jpeg2000())
         (first,) = pool.pids()
         os.kill(first, signal.SIGSTOP)

@@ -184,7 +184,7 @@ def test_views_of_arguments_are_refused(kernels: Any) -> None:
     for _ in range(100):  # what else it returned is released
         with pytest.raises(KernelError, match="returned a view"):
             kernels.view_and_others(np.ones((3, 2), np.float32))
-    # An empty one shares nothing.
+    # An empty array shares nothing.
     assert kernels.view(np.ones((1, 2), np.float32)).shape == (0, 2)
 
 

@@ -174,7 +174,7 @@ def test_a_chain_equals_its_steps(
     ]
     chain = run([source], stages, [target])
     np.testing.assert_array_equal(target, expected)
-    # From what it reads alone.
+    # The result from this region alone.
     (read,) = chain.read_regions()
     place = tuple(slice(a, a + e) for a, e in zip(read["anchor"][:3], read["extents"][:3]))
     part = source[place].copy()

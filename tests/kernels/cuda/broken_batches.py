@@ -20,7 +20,7 @@ from penstock import fn, pipeline_def
 
 BATCHES = 1000
 MOST_PIXELS = 300 * 300
-# Memory is compared after this many batches, and again after this many; what leaks grows each time, other memory once.
+# Memory is compared after this many batches, and again after this many; leaks grow each time, other memory once.
 _AT_FIRST, _WINDOW = 300, 100
 _KEPT_BY_HOST, _KEPT_BY_GPU = 128 << 10, 1 << 20
 

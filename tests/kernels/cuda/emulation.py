@@ -179,7 +179,8 @@ class RawModule:
         )
         library = self.folder / f"{_key(code)}.so"
         if not library.exists():
-            # Made elsewhere and put there whole: another thread or process may look for it, and this one may be interrupted.
+            # Made elsewhere and moved there complete: another thread or process may look for it, and this one may be
+            # interrupted.
             with tempfile.TemporaryDirectory(dir=self.folder) as place:
                 source, made = Path(place, f"{library.stem}.cpp"), Path(place, library.name)
                 source.write_text(code)
@@ -187,7 +188,7 @@ class RawModule:
                 subprocess.run(command, check=True)
                 source.replace(library.with_suffix(".cpp"))
                 made.replace(library)
-        # A library that keeps the interpreter's lock: one kernel runs at a time, as they share what they emulate.
+        # A library that holds the GIL: one kernel runs at a time, as they share the emulated device.
         run = ctypes.PyDLL(str(library)).run
         run.argtypes = [ctypes.c_uint, ctypes.c_uint, ctypes.c_void_p]
         return _Kernel(run)
@@ -225,8 +226,8 @@ def _nothing() -> None:
     pass
 
 
-# The driver's functions that compiled code calls, which does not know that they are not the driver's. They need the
-# interpreter's lock, as kernels do.
+# The driver's functions that compiled code calls without knowing that they are emulated. They need the GIL, as kernels
+# do.
 _DRIVER = types.SimpleNamespace(
     cuCtxSetCurrent=_driver_function(_nothing),
     cuDeviceGet=lambda _device, _number: 0,
@@ -391,7 +392,8 @@ def emulated_gpu(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # A batch that is still prepared ahead, for a pipeline in a cycle, would note for the next emulation that there is no GPU.
+        # A batch that is still prepared ahead, for a pipeline in a reference cycle, would record for the next emulation
+        # that there is no GPU.
         prefetch_queue.finish_batches()
         if before is None:
             del sys.modules["cupy"]

@@ -28,7 +28,7 @@ from penstock.kernels.cpu.simd_integers import put
 from penstock.kernels.cuda.jpeg_codes import SAFE_SUM
 
 _BLOCKS, _LUMAS = 6, 4
-# Elements after the last block, which receive what is invalid.
+# Elements after the last block, to which invalid values are written.
 _SLACK = 64
 # Invalid values are written to the start of the next block, before that is read.
 _ORDER = order_of(np.arange(FULL), FULL)

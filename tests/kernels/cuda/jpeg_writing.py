@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER
 
-# Codes of four and eight bits, for all there are: they need not be short. Luma's, and others for chroma.
+# Codes of four and eight bits, for all symbols: they need not be short. One table for luma, and others for chroma.
 _SIZES = list(range(12))
 _RUNS = [0x00, 0xF0, *(run << 4 | size for run in range(16) for size in range(1, 11))]
 _DC, _AC = (_SIZES, _SIZES[::-1]), (_RUNS, _RUNS[::-1])

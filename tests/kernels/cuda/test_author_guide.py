@@ -60,6 +60,6 @@ def test_solarize(tmp_path: Path, compiled_kernels: Path) -> None:
     # Contributors may add an operator of the same name.
     text = shown[1].replace("Solarize", "ShownSolarize")
     (tmp_path / "solarize.py").write_text(text, encoding="utf-8")
-    # In a separate process: an operator that is registered stays so.
+    # In a separate process: a registered operator stays registered.
     program = [sys.executable, "-c", PROGRAM, str(Path(__file__).parent), str(compiled_kernels)]
     subprocess.run(program, cwd=tmp_path, check=True)

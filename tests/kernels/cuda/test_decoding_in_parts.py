@@ -151,7 +151,7 @@ def test_windows_are_resized_in_strips_whatever_the_widths_of_images(
     monkeypatch.setattr(alike_images, "chosen", noted)
     assert_equal(run(a, [images]), expected)
     assert followed == [True]
-    # Rows of 71 pixels and so on are no whole groups of four bytes, those of windows are.
+    # Rows of 71 pixels and so on are not whole groups of four bytes, but those of windows are.
     assert used == [True]
 
 
@@ -176,7 +176,7 @@ def test_files_are_read_while_the_batch_before_is_completed(
     followed: list[bool], slow_consumer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
-    # No batch is begun besides those that are prefetched.
+    # No batch is begun besides the prefetched ones.
     monkeypatch.setattr(turns, "TURNS", 1)
     monkeypatch.setattr(kernel_decoder, "_MAX_PIXELS_TO_BEGIN_AHEAD", 0)
     for name in ("prepare", "begin", "run"):

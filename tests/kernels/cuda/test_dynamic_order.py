@@ -43,7 +43,7 @@ class Streams:
                 streams.log.append(f"{self.name} waits for {event.name}")
 
         self.current = Stream()
-        # Streams of earlier tests note nothing.
+        # Streams of earlier tests record nothing.
         monkeypatch.setattr(idle_streams, "_idle", {})
         monkeypatch.setattr(cuda, "Event", Event)
         monkeypatch.setattr(cuda, "Stream", Stream)

@@ -20,7 +20,8 @@ class Interrupted:
 
 
 def test_page_locked_memory_may_be_freed_while_it_is_looked_through() -> None:
-    # With what was iterated over before, a good video was skipped now and then: "dictionary changed size during iteration".
+    # When the iteration was over the live dictionary, a good video was skipped now and then: "dictionary changed size
+    # during iteration".
     runtime = sys.modules["cupy"].cuda.runtime
     for look in (lambda: runtime.hostAlloc(8, 0), lambda: runtime.pointerGetAttributes(1).type):
         first = runtime.hostAlloc(8, 0)

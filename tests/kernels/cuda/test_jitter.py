@@ -41,7 +41,7 @@ def test_pixels_come_from_where_they_are_displaced_to(dtype: type, start: int) -
 
 
 def test_places_are_even() -> None:
-    # An image whose pixels say where they are.
+    # An image whose pixels encode their positions.
     height, width, farthest = 60, 50, 2
     source = np.stack(np.mgrid[:height, :width], axis=-1).astype(np.float32)
     target = xp.empty(source.shape, np.float32)

@@ -39,7 +39,7 @@ def noise(height: int, width: int, rng: np.random.Generator = RNG) -> np.ndarray
 
 def damaged_noise() -> tuple[np.ndarray, np.ndarray]:
     """Return a JPEG, and the same with damage that every decoder sees."""
-    # For one noise in six no decoder notices it, so the seed must not depend on earlier tests.
+    # With one noise in six, no decoder notices the damage, so the seed must not depend on earlier tests.
     whole = encoded(noise(100, 120, np.random.default_rng(77)), quality=90)
     damaged = whole.copy()
     damaged[-300:-100] = 0x55
@@ -281,7 +281,7 @@ def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, allocated: li
     shared.crew.submit(Job(wait, ctypes.addressof(semaphore), semaphore, len(shared.crew)))
     batch = Decoded(FILES, shared)
     assert not batch.batch.is_done
-    # The data with the descriptors, and what is in between; the targets are the test's own.
+    # The data with the descriptors, and the memory between them; the targets are the test's.
     assert [one() is not None for one in allocated] == [True] * 2
     for _ in range(len(shared.crew)):
         library.sem_post(semaphore)
@@ -292,8 +292,7 @@ def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, allocated: li
 
 @pytest.fixture
 def joined(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
-    """Return the streams that waited for another because data, however little, is copied on another stream.
-    """
+    """Return the streams that waited for another because data, however little, is copied on another stream."""
     told: list[tuple[Any, Any]] = []
     monkeypatch.setattr(jpeg_gpu, "_WORTH_A_STREAM", 1)
     monkeypatch.setattr(jpeg_gpu, "follow", lambda stream, other, _event: told.append((stream, other)))
@@ -347,7 +346,7 @@ def test_a_launch_that_fails_is_told_where_its_batch_is_waited_for(
     before.batch.work.wait()
     with pytest.MonkeyPatch.context() as context:
         kernel = jpeg_pixels.SOURCE.kernel("transform_blocks")
-        # More than the kernel was given.
+        # More bytes than the kernel got.
         context.setattr(kernel, "max_dynamic_shared_size_bytes", -1)
         broken = Decoded(FILES, own)
         broken.batch.work.wait()

@@ -82,7 +82,7 @@ class Images:
         )
         planes = xp.empty((sum(c.size for c, _ in self.made),))
         places = np.cumsum([planes.data.ptr, *(c.size for c, _ in self.made)], dtype=np.uint64)[:-1]
-        # Each image's part begins so that its quantizers lie where they are.
+        # Each image's part begins so that its quantizers have their offsets.
         columns.begins[:-1] = factors.astype(np.int64) - QUANTIZERS_PLACE
         make_pixels(scans, 0, (coefficients, places, pixels), np.array(windows), channels, **how)
         return [target.get() for target in targets]

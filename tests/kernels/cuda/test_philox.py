@@ -105,7 +105,7 @@ def test_what_is_launched_is_recorded() -> None:
         for _ in range(4):
             pipeline.run()
     pipeline.close()
-    # Once for the first batch, and once to record for those that are like it.
+    # Once for the first batch, and once to record the launches for similar ones.
     assert len(worked_out) == 2 * 3
 
 

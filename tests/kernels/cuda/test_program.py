@@ -67,7 +67,8 @@ def batches(count: int, *shapes: tuple[int, ...]) -> Iterator[list[np.ndarray]]:
 @pytest.mark.parametrize("contiguous", [True, False])
 def test_batches_of_a_kind_that_comes_again_are_worked_out_once_more(contiguous: bool) -> None:
     programs, work = Programs(), Doubling()
-    # More than descriptors are kept for, all of them alive, so that none has the addresses of another.
+    # More sets of addresses than descriptors are cached for, all of them alive, so that none has the addresses of
+    # another.
     given = list(batches(12, (3, 5), (7, 1), (1, 1)))
     results = [run(programs, work, arrays, contiguous) for arrays in given]
     assert work.times == 2

@@ -79,6 +79,6 @@ def test_events_that_were_waited_for_serve_later_results(monkeypatch: pytest.Mon
     made: Any = pipeline()
     for _ in range(6):
         made.run() if waits else made.run(cupy.cuda.Stream())
-    # Two are in flight while the test waits for the last one.
+    # Two batches are in flight while the test waits for the last one.
     assert len(recorded) == 7
     assert len(set(map(id, recorded))) == 2

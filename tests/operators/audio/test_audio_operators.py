@@ -72,7 +72,7 @@ def test_librosa_s_bands_are_computed_in_double_precision(layout: str) -> None:
     rising = (frequencies - edges[:-2, None]) / (edges[1:-1] - edges[:-2])[:, None]
     falling = (edges[2:, None] - frequencies) / (edges[2:] - edges[1:-1])[:, None]
     weights = np.maximum(0, np.minimum(rising, falling)) * (2 / (edges[2:] - edges[:-2]))[:, None]
-    # A spectrum for each frequency, of which only that one has power: sums are single weights.
+    # A spectrum for each frequency, with power at that one only: sums are single weights.
     powers = np.eye(257, dtype=np.float32)
     bands = first(
         lambda x: fn.mel_filter_bank(

@@ -8,7 +8,8 @@ import pytest
 from penstock import DataNode, fn, pipeline_def, types
 from penstock.errors import OperatorError
 
-# `torch.randn(count, generator=torch.Generator().manual_seed(count))` of PyTorch 2.14.1, and where these numbers are in it.
+# The numbers of `torch.randn(count, generator=torch.Generator().manual_seed(count))` in PyTorch 2.14.1, and their
+# positions in it.
 DRAWN = {
     3: (range(3), [0.8032760620117188, 0.17483338713645935, 0.08897809684276581]),
     16: (range(0, 16, 5), [-0.339642196893692, -0.07864610850811005, 1.4549826383590698, -1.1504848003387451]),

@@ -104,7 +104,7 @@ _SMALL, _LARGE = image(height=10, width=10), image()
 _PIXELS = HEIGHT * WIDTH
 _PACKED = np.frombuffer(block.compress(bytes(1000), store_size=False), np.uint8)
 
-# The decoder, a sample, the setting, what the sample needs of it, and what the error says of that.
+# The decoder, a sample, the setting, the value of it that the sample needs, and the text of the error.
 LIMITED: dict[str, tuple[Callable[[Any], Any], np.ndarray, str, int, str]] = {
     **{
         f"pixels of {kind}": (fn.decoders.image, image(kind), "max_pixels", _PIXELS, "40x60 = 2400 pixels")
@@ -416,7 +416,7 @@ def test_a_file_that_kills_its_decoder_fails_alone(monkeypatch: pytest.MonkeyPat
     (refused,) = failures(fn.decoders.image, [killer], isolate_decoders="auto").values()
     assert "its tiles are of 40x0 pixels" in str(refused)
 
-    # The check of headers is what keeps the file from the library; without it, the process has to.
+    # The check of headers keeps the file from the library; without it, the process has to.
     known = images.image_format(memoryview(killer))
     assert known is not None
     unchecked = known._replace(check=lambda data: Declared(HEIGHT, WIDTH))
@@ -440,7 +440,7 @@ def test_a_file_that_kills_its_decoder_fails_alone(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_kind_of_files_that_ends_the_process_is_decoded_apart_in_any_case() -> None:
-    # An animated PNG whose image is not the first frame: nvImageCodec dies of damaged ones.
+    # An animated PNG whose image is not the first frame: nvImageCodec crashes on damaged ones.
     def chunk(name: bytes, contents: bytes) -> bytes:
         return struct.pack(">I", len(contents)) + name + contents + struct.pack(">I", zlib.crc32(name + contents))
 
@@ -490,7 +490,7 @@ def test_a_tiff_of_32_bits_is_converted_without_a_table_of_all_values(layout: st
 
 
 def test_frames_of_which_ffmpeg_says_that_they_are_damaged_are_errors() -> None:
-    # FFmpeg leaves parts of them as the memory happened to be, which may be somebody else's picture.
+    # FFmpeg leaves parts of them uninitialized, which may show somebody else's picture.
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="mpeg") as file:
         stream = file.add_stream("mpeg1video", rate=25)

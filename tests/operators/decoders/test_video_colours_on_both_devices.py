@@ -267,7 +267,7 @@ def test_grey_and_ycbcr_belong_to_rgb() -> None:
     from penstock.kernels.colour import FROM_YCBCR, LUMA, YCBCR_OFFSET
 
     shape = 40, 60
-    # Colours that RGB has.
+    # Colours that RGB can represent.
     ramp = np.linspace(60, 200, shape[0] * shape[1]).reshape(shape).astype(np.uint8)
     u, v = (np.full((shape[0] // 2, shape[1] // 2), value, np.uint8) for value in (120, 140))
     for full_range in (False, True):

@@ -95,7 +95,7 @@ def test_frames_in_any_order(video: str) -> None:
     for _ in range(15):
         wanted = order.sample(range(FRAMES), 3)
         np.testing.assert_array_equal(opened.frames(wanted), found[wanted])
-    # A decoder that knows the index begins anywhere.
+    # A decoder that knows the index can begin anywhere.
     np.testing.assert_array_equal(Video(video, index=opened.index).frames([31]), found[31:32])
 
 
@@ -114,7 +114,7 @@ def _analyses(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 def test_a_file_of_which_all_is_told_is_analysed_once(video: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first = Video(video)
-    # Matroska does not tell how H.264 is reordered.
+    # Matroska does not store how H.264 is reordered.
     assert first.index.tells_all == (Path(video).name in ("a.mp4", "hevc.mp4", "vp8.webm", "vp9.webm"))
     seen = _analyses(monkeypatch)
     again = Video(video, index=first.index)
@@ -128,7 +128,7 @@ def test_a_header_that_tells_another_size_is_not_relied_on(tmp_path: Path, monke
     path = write(tmp_path / "a.mp4", "libx264", "mp4")
     expected = Video(path).frames([30])
     contents = bytearray(Path(path).read_bytes())
-    # In the sample entry, width and height follow 24 bytes behind its type.
+    # In the sample entry, width and height are 24 bytes after its type.
     at = contents.rindex(b"avc1") + 28
     assert contents[at : at + 4] == WIDTH.to_bytes(2, "big") + HEIGHT.to_bytes(2, "big")
     contents[at : at + 2] = (WIDTH // 2).to_bytes(2, "big")
@@ -141,7 +141,7 @@ def test_a_header_that_tells_another_size_is_not_relied_on(tmp_path: Path, monke
 
 
 def test_times_are_those_of_the_rate(video: str) -> None:
-    # Elementary streams do not tell their rate.
+    # Elementary streams do not store their rate.
     rate = 25 if video.endswith((".h264", ".hevc")) else RATE
     np.testing.assert_allclose(Video(video).times, np.arange(FRAMES) / rate, atol=0.001)
 

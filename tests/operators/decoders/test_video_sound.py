@@ -76,7 +76,7 @@ def check_heard(name: str, heard: np.ndarray, start: float) -> None:
     first = round(start * rate)
     assert heard.dtype == np.float32
     assert heard.shape[1] == 2
-    # Codecs blur; containers that count in milliseconds place sound to within one.
+    # Codecs blur; containers with millisecond timestamps position sound to within one.
     errors = {
         shift: np.abs(heard - whole[first + shift :][: len(heard)]).mean()
         for shift in range(-min(slack, first), slack + 1)

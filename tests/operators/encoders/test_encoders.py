@@ -46,7 +46,7 @@ def opened(file: bytes, kind: str) -> np.ndarray:
 def test_files_without_loss(function: Any, kind: str, arguments: dict[str, Any], channels: int) -> None:
     images = [image(20, 30, channels), image(7, 5, channels)]
     if channels == 4:
-        # Where nothing is to be seen, WebP keeps no colours.
+        # Where alpha is zero, WebP does not keep colours.
         for own in images:
             own[..., 3] |= 1
     for own, file in zip(images, encoded(function, images, **arguments)):

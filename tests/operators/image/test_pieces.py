@@ -117,7 +117,7 @@ def test_large_planes_and_tiles_are_those_of_the_table(width: int) -> None:
     settings: dict[str, Any] = {"mean": MEAN, "std": STD}
     ((planes,),) = run(lambda x: fn.rescale_normalize(x, **settings), image)
     np.testing.assert_array_equal(planes, normal(image).transpose(2, 0, 1))
-    # Tiles that the image fills, and canvases that it does not, with a border that is a vector wide or is none.
+    # Tiles that the image fills, and canvases that it does not, with a border one vector wide or none.
     ((tiles,),) = run(lambda x: fn.image_tiles(x, tile=[240, width // 2], **settings), image)
     halves = normal(image).reshape(2, 240, 2, width // 2, 3).transpose(0, 2, 4, 1, 3).reshape(tiles.shape)
     np.testing.assert_array_equal(tiles, halves)

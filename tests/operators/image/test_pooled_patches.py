@@ -21,7 +21,7 @@ def pooled(size: tuple[int, int], **arguments: object) -> tuple[np.ndarray, list
 
 
 def test_each_patch_of_a_canvas_is_once_in_a_token() -> None:
-    # Two crops of 4 x 4 patches side by side, 2 apart: of each, the neighbour has the first or the last one.
+    # Two crops of 4 x 4 patches side by side, 2 apart: the neighbour has the first or the last patches of each.
     indices, grid = pooled((8, 12), crop=8, patch=2, margins=[1, 1])
     assert grid == [4, 4, 4, 6]
     np.testing.assert_array_equal(indices[:16, 0], np.arange(16))

@@ -299,7 +299,7 @@ def write_records(reader: str, data: Path, index: Path, size: int) -> None:
         data.write_bytes(record * 8)
         lines = [f"{number}\t{number * len(record)}" for number in range(8)]
     else:
-        # A field of protobuf's that readers do not know, so that they pass over it.
+        # A protobuf field that readers do not know, so that they skip it.
         message = b"\x7a" + bytes([size & 127 | 128, size >> 7]) + bytes(size)
         record = struct.pack("<QI", len(message), 0) + message + bytes(4)
         data.write_bytes(record * 8)
@@ -361,7 +361,7 @@ def _reading_from(folder: Path, reader: str) -> Pipeline:
 
 @pytest.mark.parametrize("reader", ["file", "file_root", "tfrecord", "mxnet", "webdataset", "numpy", "video"])
 def test_files_without_permission(shared_folder: Path, reader: str, request: pytest.FixtureRequest) -> None:
-    # Modules and kernels that the first run of a reader loads may be out of another user's reach, too.
+    # Another user may be unable to access modules and kernels that the first run of a reader loads, too.
     with contextlib.suppress(RuntimeError):  # what is no array or video
         _reading_from(shared_folder / "other", reader).run()
     pipe = _reading_from(shared_folder / "own", reader)
@@ -383,5 +383,5 @@ def test_folders_of_many_files_are_listed_quickly(tmp_path: Path) -> None:
     begin = time.process_time()
     pipe.build()
     assert pipe.reader_meta("files")["epoch_size"] == 20_000
-    # A million in 5 s; and what a process does but once.
+    # A million in 5 s; and one-time work of a process.
     assert time.process_time() - begin < 20_000 * 5e-6 + 0.3

@@ -306,7 +306,7 @@ def test_records_are_shuffled_both_before_epochs_and_while_read(tmp_path: Path) 
     shuffled = {"random_shuffle": True, "initial_fill": 4, "shuffle_after_epoch": True, "seed": 5}
     pipeline = _pipeline(lambda: fn.readers.tfrecord(features=features, **paths, **shuffled)["label"], 9)
     epochs = [np.concatenate([np.array(sample) for sample in pipeline.run()[0]]).tolist() for _ in range(3)]
-    # DALI's.
+    # DALI's order.
     assert epochs == [[1, 3, 2, 5, 6, 8, 4, 0, 7], [1, 2, 5, 3, 6, 7, 8, 0, 4], [0, 4, 2, 3, 7, 5, 1, 8, 6]]
 
 
@@ -332,7 +332,7 @@ def test_mxnet(tmp_path: Path) -> None:
     assert _texts(images) == ["image0", "image1"]
     assert [label.tolist() for label in labels] == [[7.0], [1.5, 2.5]]
 
-    # The same in two files, of which the index speaks as of one; a place named twice is one record.
+    # The same data in two files that the index treats as one; a position that is listed twice is one record.
     second = int(index.split()[-1])
     (tmp_path / "b.rec").write_bytes(data[:second])
     (tmp_path / "c.rec").write_bytes(data[second:])

@@ -66,7 +66,7 @@ def test_epoch_shuffle_of_dali() -> None:
         [0, 4, 3, 2, 1],
         [0, 2, 3, 4, 1],
     ]
-    # Shards keep their place in the shuffled list.
+    # Shards keep their position in the shuffled list.
     assert _batches(OrderSettings(size=5, epoch_shuffle_seed=1, shard_id=1, num_shards=2), 3, 3) == [
         [3, 2, 1],
         [0, 4, 1],

@@ -151,7 +151,7 @@ def test_ranges_of_files(tmp_path: Path) -> None:
     for _ in range(50):
         numbers, starts = rng.integers(0, 3, 20), rng.integers(0, 90_000, 20)
         sizes = rng.choice([0, 1, 100, 10_000], 20)
-        # Some follow others, with and without a gap.
+        # Some records follow others, with and without a gap.
         for i in range(1, 20, 3):
             numbers[i], starts[i] = numbers[i - 1], min(starts[i - 1] + sizes[i - 1] + rng.choice([0, 7, 5000]), 90_000)
         found = read_ranges(ANYWHERE, paths, numbers, starts, sizes, HostPool())

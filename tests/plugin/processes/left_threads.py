@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch.distributed
 
-# Seconds: a thread that was joined is listed a little longer.
+# In seconds: a joined thread is listed a little longer.
 PATIENCE = 5
 
 

@@ -78,7 +78,7 @@ def check_jax_distributed(root: Path, environments: Sequence[Mapping[str, str]])
     command = [str(ROOT / "examples" / "train_with_jax_distributed.py"), str(folder_of_images(root))]
     command += ["--coordinator", free_address(), "--processes", "2", "--batch-size", "4"]
     told = run_together([[*command, "--process", str(number)] for number in range(2)], environments)
-    # Ten images each, in five batches of which each process has two, in both epochs.
+    # Ten images each, in five batches, two of which each process reads, in both epochs.
     for number, text in enumerate(told):
         assert re.findall(rf"process {number}: epoch (\d), (\d+) images", text) == [("0", "10"), ("1", "10")], text
     losses = [re.findall(r"loss (\S+)", text) for text in told]

@@ -91,7 +91,7 @@ def outcome(module: Any, make: Any, sample: Any, seed: int) -> Any:
     try:
         return make(module)(sample)
     except Exception as error:
-        # Whether both refuse it is compared, not how.
+        # The test compares whether both refuse it, not how.
         return f"refused, {isinstance(error, (TypeError, ValueError, RuntimeError, NotImplementedError, OSError))}"
 
 

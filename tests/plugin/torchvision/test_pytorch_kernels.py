@@ -148,7 +148,7 @@ def test_images_of_other_modes_become_what_torchvision_makes_of_them(mode: str) 
             try:
                 results.append(make(module)(_picture(mode)))
             except Exception as error:
-                # Whether both refuse it is compared, not how.
+                # The test compares whether both refuse it, not how.
                 results.append(
                     f"refused: {isinstance(error, (TypeError, ValueError, OSError, KeyError, RuntimeError))}"
                 )

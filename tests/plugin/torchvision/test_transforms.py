@@ -49,7 +49,7 @@ def test_arrays_are_images_of_pil() -> None:
     assert isinstance(result, np.ndarray)
     np.testing.assert_array_equal(result, np.asarray(compose(Image.fromarray(array))))
     assert v2.Resize(9)(array[:, :, 0]).ndim == 2
-    # Beside others, an array is a label.
+    # Among other values, an array is a label.
     sample = v2.Resize(9)({"image": Image.fromarray(array), "label": array})
     assert sample["label"] is array
     assert min(sample["image"].size) == 9

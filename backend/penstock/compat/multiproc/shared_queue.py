@@ -29,7 +29,7 @@ class ShmQueue:
         capacity: the most messages in it.
     """
 
-    # Before the messages: whether the queue is closed, where it begins, and how many messages it has.
+    # The header before the messages: whether the queue is closed, where it begins, and how many messages it has.
     _HEADER = 3
 
     def __init__(self, mp: BaseContext, capacity: int) -> None:

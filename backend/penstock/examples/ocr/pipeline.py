@@ -21,7 +21,8 @@ MAX_SIDE = 960  # of the detector's input
 # In the order of the channels, blue first, as in PaddleOCR.
 MEAN = [0.485, 0.456, 0.406]
 STD = [0.229, 0.224, 0.225]
-# Threshold of text pixels, lowest score and length of a line, and how much larger a line is than the region that the detector marks.
+# The threshold of text pixels, the lowest score and length of a line, and how much larger a line is than the region
+# that the detector marks.
 MIN_TEXT, MIN_LINE, MIN_SIDE, GROW = 0.3, 0.6, 3, 1.6
 LINE_HEIGHT, MIN_LINE_WIDTH = 48, 320  # of the recognizer's input
 

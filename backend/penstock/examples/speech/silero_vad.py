@@ -16,7 +16,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 FRAMES, PROBABILITIES = "frames", "probabilities"
-# In samples, at 16 kHz: each frame begins with the last samples of the one before it.
+# In samples, at 16 kHz: each frame begins with the last samples of the previous one.
 FRAME_STEP, CONTEXT = 512, 64
 FRAME_LENGTH = CONTEXT + FRAME_STEP
 

@@ -62,7 +62,7 @@ class _Codegen(AOTCPUCodegen):
         super().__init__("penstock.kernels", target.cpu)
 
     def _init(self, llvm_module: llvm.ModuleRef) -> None:
-        # numba would make an engine that runs the code, which no machine can do for another architecture.
+        # numba would create an engine that runs the code, which is impossible for another architecture.
         level: Any = vars(config)["OPT"]
         options: dict[str, Any] = {"opt": level}
         self._tm_features = self._target.features
@@ -70,7 +70,7 @@ class _Codegen(AOTCPUCodegen):
         self._tm = llvm.Target.from_triple(self._target.triple).create_target_machine(**options)
         self._target_data = self._tm.target_data
         self._data_layout = str(self._target_data)
-        # As numba's option for the optimization level sets them.
+        # The same options as numba sets for the optimization level.
         self._loopvect, self._opt_level = level.is_opt_max, 3 if level.is_opt_max else 0
 
     def _create_empty_module(self, name: str) -> ir.Module:
@@ -95,7 +95,7 @@ def _codegen(target: Target) -> _Codegen:
     made = _Codegen(target)
     context._internal_codegen = made  # private: what numba generates code by
     context.get_executable = _executable
-    # numba has compiled its functions that count references for this machine.
+    # numba has compiled its reference-counting functions for this machine.
     with global_compiler_lock:
         rtsys._library = compile_nrt_functions(context)  # private: the library that numba links into all generated code
     return made

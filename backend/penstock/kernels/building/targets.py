@@ -28,7 +28,7 @@ class Target(NamedTuple):
         return self.triple.partition("-")[0]
 
 
-# LLVM's names of what the levels of x86-64 have, beyond those before, as numba's kernels ask for them.
+# LLVM's names for the features of each x86-64 level, beyond those of the level below, as numba's kernels request them.
 _X86_FEATURES = {
     "x86-64-v2": "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3",
     "x86-64-v3": "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave",

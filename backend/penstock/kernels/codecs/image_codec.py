@@ -416,7 +416,7 @@ def _decode_jpeg(
     return _decode_with_simplejpeg(encoded, space, output, fast_idct)
 
 
-# Our kernels make tables for each file, which takes as long as they save in a smaller one.
+# Our kernels make tables for each file, which takes longer than decoding a smaller one with them saves.
 _LARGE_FILE = 1 << 15
 
 
@@ -529,7 +529,7 @@ def _copy_plain(
         output[...] = rows
         return True
     cv2 = opencv()
-    # A band of rows stays in the cache between both steps; OpenCV takes no rows in reverse order.
+    # A band of rows stays in the cache between both steps; OpenCV accepts no rows in reverse order.
     for start in range(0, len(rows), _BAND):
         band = output[start : start + _BAND]
         cv2.cvtColor(np.ascontiguousarray(rows[start : start + _BAND]), cv2.COLOR_BGR2RGB, dst=band)

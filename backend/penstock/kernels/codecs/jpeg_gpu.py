@@ -27,7 +27,8 @@ from penstock.tensors.driver import driver_error
 from penstock.tensors.memory import size_class
 from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
 
-# Bytes of each that are in memory at a time: coefficients of 32 photographs keep most of a large GPU busy, and samples of 16.
+# Bytes of coefficients and of samples in memory at a time: coefficients of 32 photographs keep most of a large GPU
+# busy, and samples of 16.
 _AT_ONCE, _SAMPLES_AT_ONCE = 104 << 20, 28 << 20
 _ALIGNMENT = 256
 # Bytes of files from which another thread pays off, and of data from which another stream does.

@@ -149,7 +149,7 @@ def decode_on_cpu(stream: object, parameters: object, fast_idct: bool, smooth: b
     Args:
         fast_idct, smooth: as for :func:`~penstock.kernels.codecs.image_codec.decode`.
     """
-    # Taken out while it is written: after a failure its state is unknown.
+    # Removed while it is written: after a failure its state is unknown.
     held = _local.__dict__.pop("image", None)
     image = _cpu_decoder(fast_idct, smooth).decode(stream, image=held, params=parameters)
     if image is None:
@@ -160,7 +160,7 @@ def decode_on_cpu(stream: object, parameters: object, fast_idct: bool, smooth: b
     return pixels
 
 
-# An image of 20 megapixels: the largest that each thread keeps memory for.
+# The largest image for which each thread retains memory: 20 megapixels.
 _MAX_KEPT_BYTES = 64 << 20
 
 

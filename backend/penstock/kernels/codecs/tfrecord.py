@@ -22,7 +22,7 @@ INT64, STRING, FLOAT32 = 0, 1, 2
 _DTYPES: dict[int, np.dtype] = {INT64: np.dtype(np.int64), STRING: np.dtype(np.uint8), FLOAT32: np.dtype(np.float32)}
 # The name of each kind, and the field that holds its values.
 _LISTS = {INT64: ("int64", "int64_list"), STRING: ("string", "bytes_list"), FLOAT32: ("float32", "float_list")}
-# Names are declared as bytes, since files may hold any. A FloatList is left as raw bytes, see `_floats`.
+# Names are declared as bytes, since files may hold any. A FloatList stays raw bytes, see `_floats`.
 _MESSAGES = Messages(
     "penstock.tfrecord",
     {

@@ -60,7 +60,7 @@ def decode_as_pillow(
         False, with the output undefined, if the image is none of these, or has another size.
     """
     known = image_format(encoded.data)
-    # It has no limits for JPEGs: they are checked separately.
+    # The decoder has no limits for JPEGs: they are checked separately.
     pool = decoding.pool_for(*((known.trusted, known.check(encoded.data).crash_prone) if known else (True, False)))
     arguments = asdict(conversion)
     if pool is None:

@@ -43,9 +43,9 @@ _PADDING = 1 << 16
 _MOST_KEYS_AHEAD, _MARGIN = 3, 10
 # Containers with a time for each packet, by FFmpeg's names.
 _TIMED = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")
-# FFmpeg decodes a frame of each file that it opens, to learn what a container may leave out; with these options it does not.
+# FFmpeg decodes a frame of each file that it opens, to learn what a container may omit; with these options it does not.
 _UNANALYSED = {"codec_whitelist": "none", "probesize": "32"}
-# The bit of VP8's frame header that tells whether the frame is shown.
+# The bit of VP8's frame header that states whether the frame is shown.
 _VP8_SHOWN = 0x10
 
 
@@ -216,8 +216,8 @@ class Video:
         data = ANYWHERE.open(source) if isinstance(source, str) else io.BytesIO(source.tobytes())
         # Not at exit, where a thread may still be decoding.
         weakref.finalize(self, data.close).atexit = False
-        # No protocols: a playlist, or a session description, would make FFmpeg open other files and sockets.
-        # Text in another encoding than UTF-8 is no error, as which PyAV took it before version 19.
+        # No protocols: a playlist, or a session description, would make FFmpeg open other files and sockets. Text in
+        # another encoding than UTF-8 is no error, but PyAV treated it as one before version 19.
         lenient = {} if int(self._av.__version__.partition(".")[0]) >= 19 else {"metadata_errors": "replace"}
         return self._av.open(data, options=options | {"protocol_whitelist": ""}, **lenient)
 
@@ -262,7 +262,7 @@ class Video:
     @cached_property
     def _track(self) -> SoundTrack | None:
         with self._reporting("open"):
-            # An open file has one position, which is that of the frames.
+            # An open file has one position, which belongs to the frames.
             container = self._opened(self._source)
             if not has_sound(container):
                 return None
@@ -289,8 +289,8 @@ class Video:
 
     def _indexed(self) -> VideoIndex:
         packets = [packet for packet in self._container.demux(self._stream) if packet.size and self._is_shown(packet)]
-        # AVI has no times: FFmpeg counts the frames as they are stored. MPEG's program streams have some: it guesses the
-        # others.
+        # AVI has no times: FFmpeg counts the frames as they are stored. MPEG's program streams have some: it guesses
+        # the others.
         container = self._container.format.name
         misleading = container == "mpeg" or (container == "avi" and self._stream.codec_context.has_b_frames)
         if misleading or any(packet.pts is None for packet in packets):
@@ -442,7 +442,7 @@ class Video:
                 if frame.pts is None:
                     continue
                 if points[number] != frame.pts:
-                    # Some could not be decoded.
+                    # Some frames could not be decoded.
                     number = bisect_left(points, frame.pts)
             self.next_frame = number + 1
             if number == index:
@@ -577,7 +577,7 @@ def _frames_of(codec: VideoCodecContext, packets: Iterable[Packet[Any]]) -> Iter
     """Yield the frames in packets."""
     codec.flush_buffers()
     for packet in packets:
-        # Where a file ends, PyAV gives a packet without data.
+        # At the end of a file, PyAV yields a packet without data.
         if packet.size:
             yield from codec.decode(packet)
     yield from codec.decode(None)
@@ -586,7 +586,7 @@ def _frames_of(codec: VideoCodecContext, packets: Iterable[Packet[Any]]) -> Iter
 def _facts_of(stream: VideoStream) -> tuple[object, ...]:
     """Return what must be known about a stream before it is decoded."""
     own = stream.codec_context
-    # Streams of H.264 may leave out by how many frames they are reordered; others do not.
+    # H.264 streams may omit by how many frames they are reordered; others do not.
     reordered = own.has_b_frames if own.codec.canonical_name == "h264" else None
     return own.name, own.extradata, own.height, own.width, stream.time_base, stream.start_time, reordered
 

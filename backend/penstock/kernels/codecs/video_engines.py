@@ -12,7 +12,7 @@ from penstock.tensors.cuda import require_cupy
 if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
 
-# The most decoders to keep while nobody uses them.
+# The largest number of unused decoders to retain.
 _MOST_IDLE = 32
 
 
@@ -66,18 +66,18 @@ def engine_decoder(av: ModuleType, kind: DecoderKind) -> VideoCodecContext | Non
     """
     # A thread has a current device before it has a context, which its first work on the device makes. FFmpeg would find none.
     require_cupy("decoding of videos").cuda.runtime.memGetInfo()
-    # Frames are in the memory of the context that is current, which the GPU's other users share.
+    # Frames are in the memory of the current context, which the GPU's other users share.
     context: dict[str, object] = {"primary_ctx": "0", "current_ctx": "1"}
     try:
         from av.codec.hwaccel import HWAccel
 
-        # The file's own decoder decodes what the engine refuses; this one must not do it silently on the CPU.
+        # The file's decoder decodes what the engine refuses; this one must not do it silently on the CPU.
         engine = HWAccel(
             "cuda", device=str(kind.device), allow_software_fallback=False, options=context, is_hw_owned=True
         )
         decoder: VideoCodecContext = av.CodecContext.create(kind.name, "r", hwaccel=engine)
     except (ImportError, TypeError, ValueError, av.error.FFmpegError):
-        # An older PyAV, a format that the engine does not know, or no engine.
+        # PyAV is too old, the engine does not know the format, or there is no engine.
         return None
     if not decoder.is_hwaccel:
         return None

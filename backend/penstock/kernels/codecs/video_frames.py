@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-# Frames per second of a file that does not tell its own.
+# The frame rate, in frames per second, of a file that does not state one.
 USUAL_RATE = 25
 
 # In seconds: times that differ by less are the same, however they were computed.

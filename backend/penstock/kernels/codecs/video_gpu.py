@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
 _COLOURS: Final = {RGB: Colours.RGB, GRAY: Colours.GREY, YCbCr: Colours.YCBCR}
-# The engine's formats: the type of their values (of 16 bits the upper ones are used), whether u and v alternate in one plane,
-# whether chroma is halved.
+# The engine's formats: the type of their values (of 16 bits the upper ones are used), whether u and v alternate in one
+# plane, whether chroma is halved.
 _SURFACES: Final[dict[str, tuple[np.dtype, bool, bool]]] = {
     "nv12": (np.dtype(np.uint8), True, True),
     "p010le": (np.dtype(np.uint16), True, True),
@@ -163,7 +163,7 @@ class _Conversion:
             self._target(place).array()[...] = require_cupy().asarray(values)
 
 
-# The type of a frame's values, the frame without a target, and what owns its memory.
+# The type of a frame's values, the frame without a target, and the owner of its memory.
 _Found = tuple[np.dtype, Planes, object]
 
 

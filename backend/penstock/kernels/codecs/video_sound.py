@@ -11,10 +11,10 @@ import numpy as np
 if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
 
-# Decoding begins this many seconds early: formats build on what comes before (Opus on 80 ms, MP3 on some frames).
+# Decoding begins this many seconds early: a frame of sound depends on earlier ones (Opus on 80 ms, MP3 on some frames).
 _AHEAD = 0.5
-# In units of the file's time: where frames that follow each other are told to be apart, or to overlap, by less, they do
-# neither.
+# In units of the file's time: consecutive frames whose times leave a smaller gap, or overlap by less, count as
+# contiguous.
 _JITTER = 2
 
 
@@ -72,7 +72,7 @@ class SoundTrack:
         """
         unit = float(self._stream.time_base)
         early = math.floor((start + self._origin - _AHEAD) / unit)
-        # Some containers refuse to go to a time before all others.
+        # Some containers refuse to seek to a time before all frames.
         self._container.seek(max(early, self._stream.start_time or 0), stream=self._stream)
         following: int | None = None
         for frame in self._container.decode(self._stream):

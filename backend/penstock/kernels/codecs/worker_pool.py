@@ -39,7 +39,7 @@ _SECONDS, _BYTES_PER_SECOND = 30.0, 4 << 20
 _LONGEST_ANSWER = 1 << 20
 # Memory is reserved in powers of two, and released once a task needs less than a quarter of it.
 _MIN_MEMORY, _LARGE_MEMORY = 1 << 20, 64 << 20
-# A worker that shared more is ended after its task: starting another takes less time than decoding this much.
+# A worker that shared more memory is ended after its task: starting another takes less time than decoding this much.
 _MAX_KEPT_MEMORY = 256 << 20
 _ALIGNMENT = 64
 # No GPU. Keep the last image's memory for the next one: page faults took longer than decoding some images.
@@ -218,7 +218,7 @@ class _Worker:
                 )
             except OSError as error:
                 raise WorkerStartError(f"No process could be started to decode in: {error}") from error
-            # From here on, `close` releases what is ours.
+            # From here on, `close` releases the process and its memory.
             ours.pop_all()
             their_socket.close()
             try:
@@ -283,7 +283,7 @@ class _Worker:
         try:
             packed = memoryview(LENGTH.pack(len(message)) + message)
             sent = socket.send_fds(self._socket, [packed], files)
-            # Only if there is any: it fails if the worker has already answered and ended.
+            # Only if there is data to send: sending fails if the worker has already answered and ended.
             if sent < len(packed):
                 self._socket.sendall(packed[sent:])
         except OSError as error:

@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
 
-# Filters, by their number in `DALIInterpType`; a triangle is also what LINEAR is.
+# Filters, by their number in `DALIInterpType`; LINEAR is a triangle, too.
 NEAREST, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = range(6)
 # The radius of a filter that is not widened, in samples.
 _RADIUS = np.array([0, 1, 2, 3, 1, 1], np.float32)
@@ -148,7 +148,7 @@ def fill_passes(
     for axis in range(axes):
         if axis == order[0]:
             wholes[axis, LOW], wholes[axis, HIGH] = 0, size_in[axis]
-        # Positions are counted from there, which rounds them.
+        # Positions are counted from the region's start, which rounds them.
         wholes[axis, OFFSET] = wholes[axis, LOW]
         origin, step = np.float32(singles[axis, ORIGIN] - np.float32(wholes[axis, LOW])), singles[axis, STEP]
         if kinds[axis] != NEAREST:

@@ -16,7 +16,7 @@ _MIN_REGION = np.float64(np.float32(1e-3))
 # Modes, by their number in `resize_shapes.MODES`.
 _DEFAULT, _STRETCH, _NOT_LARGER, _NOT_SMALLER = range(4)
 _TOO_LARGE = 2.0**62
-# How real-valued extents are made integers.
+# How real-valued extents become integers.
 HALF_AWAY, TRUNCATED, CEILED = range(3)
 
 
@@ -55,7 +55,7 @@ def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: n
             common = lowest if mode == _NOT_LARGER else highest
         for axis in range(most.size):
             if most[axis] > 0 and extents[axis] != 0:
-                # In double precision, unlike the scales that are asked for.
+                # In double precision, unlike the scales that users request.
                 common = min(common, most[axis] / extents[axis])
         for axis in range(axes):
             size = abs(requested[axis])

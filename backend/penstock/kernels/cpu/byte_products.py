@@ -280,7 +280,7 @@ def sum_lines(
             )
         rest = builder.and_(args[5], three)
         with builder.if_then(builder.icmp_unsigned(">", rest, ir.Constant(llvm.INT64, 0))):
-            # Missing rows have weights of 0, whatever is read instead.
+            # Missing rows have weights of 0, so that any data may be read instead.
             begin = builder.mul(builder.mul(whole, four), args[2])
             last = builder.sub(rest, unit)
             places = []

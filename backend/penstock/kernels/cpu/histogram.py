@@ -107,7 +107,7 @@ def _limited_table(counts: np.ndarray, area: int, limit: int, table: np.ndarray)
         for value in range(256):
             excess += max(counts[value] - limit, 0)
             counts[value] = min(counts[value], limit)
-        # The excess is distributed over all values, and the rest of it over some at equal distances.
+        # The excess is distributed over all values, and the remainder over some at equal distances.
         counts += excess // 256
         rest = excess % 256
         distance = max(256 // max(rest, 1), 1)

@@ -68,7 +68,7 @@ class _Key(NamedTuple):
     sources: str
 
 
-# The errors because of which no more kernels are saved in a cache, by the root of the cache.
+# The errors that stopped saving kernels in a cache, by the root of the cache.
 _unwritable: dict[Path, OSError] = {}
 _consequences: set[str] = set()
 

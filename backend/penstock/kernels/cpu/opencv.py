@@ -13,7 +13,7 @@ from penstock.data_types import INTERP_CUBIC, INTERP_LINEAR, INTERP_NN, DALIInte
 _INTERPOLATIONS = {INTERP_NN: "INTER_NEAREST", INTERP_LINEAR: "INTER_LINEAR", INTERP_CUBIC: "INTER_CUBIC"}
 WARP_INTERPOLATIONS = frozenset(_INTERPOLATIONS)
 """The filters that images are warped with."""
-# The channels for which OpenCV takes values beyond the border.
+# The largest number of channels for which OpenCV accepts values beyond the border.
 _CHANNELS = 4
 
 

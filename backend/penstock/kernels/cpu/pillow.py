@@ -301,7 +301,7 @@ def convolve(image: np.ndarray, kernel: np.ndarray, result: np.ndarray) -> None:
     wider = np.empty((rows, (width + 2 * before) * channels), np.float32)
     sums, ends = np.empty(width * channels, np.float32), result.reshape(height, width * channels)
     for line in range(-above, height + above):
-        # A ring of lines: those that the filter covers.
+        # A ring of lines: as many as the filter covers.
         _mirror_line(image, _mirrored(line, height), before, wider[(line + above) % rows])
         y = line - above
         if y < 0:

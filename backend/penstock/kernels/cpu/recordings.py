@@ -41,9 +41,9 @@ _PIECE = np.dtype(
         ("factor", np.float64),
     ]
 )
-# The first four fields describe the whole recording, `target` and `length` all of its output, of which the frames from `first` on, up to
-# `last`, are computed. `downmix`: whether channels are replaced by their mean. `scale`: frames that are read for each one of the output;
-# `lobes` and `phases`, an address, describe the filter. `factor`: what 1 becomes in the output.
+# The first four fields describe the whole recording, `target` and `length` all of its output, of which the frames from
+# `first` to `last` are computed. `downmix`: whether channels are replaced by their mean. `scale`: frames read per
+# output frame; `lobes` and `phases`, an address, describe the filter. `factor`: the value of 1 in the output.
 _ARGUMENTS = ("int64",)
 """Besides the record: the address of scratch memory."""
 # Frames of a recording that are converted at a time; more than the longest filter reads.
@@ -52,14 +52,14 @@ _WINDOW_FRAMES = 2048
 _BLOCK_FRAMES = 256
 # Large recordings are computed in pieces of this many output samples, in whole blocks, by several threads.
 _PIECE_SAMPLES = 1 << 16
-# This much output takes longer than it takes to wake a thread.
+# Output samples whose computation takes longer than waking a thread.
 _LARGE_BYTES = 1 << 20
-# This much output does not stay in the cache of a core until it is read.
+# Output samples that no longer stay in a core's cache until they are read.
 _BEYOND_CACHE_BYTES = 1 << 21
 _CACHED_SAMPLES = 2048  # on their way to memory
 _FLOAT_BYTES = 4
 _LANES = 8
-# Channels whose sum numpy adds up in order; of more, it adds up every eighth first.
+# The largest number of channels that numpy sums in order; with more, it first sums every eighth.
 _CHANNELS_IN_ORDER = 7
 
 _UINT8, _INT16, _INT24, _INT32 = map(int, (Encoding.UINT8, Encoding.INT16, Encoding.INT24, Encoding.INT32))
@@ -108,7 +108,7 @@ def _number_of(value, like):  # type: ignore[no-untyped-def]
 def _float_number(value, like):  # type: ignore[no-untyped-def]
     if isinstance(like, types.Float):
         return lambda value, like: np.float32(value)
-    # Rounded half to even, and saturated; NaN as conversion instructions have it, of which int16 gets the lower half.
+    # Rounded half to even, and saturated; for NaN the conversion instruction's result, whose lower half int16 gets.
     lowest, highest = np.iinfo(like.name).min, np.iinfo(like.name).max
     low, high, nan_value = float(lowest), float(highest), 0 if like.bitwidth == 16 else lowest
 

@@ -72,15 +72,16 @@ class _Axis(NamedTuple):
     high: int
 
 
-# Lines that are summed together, where many rows of integers are summed: each of these is made floats only once for all lines.
+# Lines that are summed together, where many rows of integers are summed: each row is converted to floats only once for
+# all lines.
 _STRIP, _MANY_TAPS = 8, 3
-# Values of a line that are summed together, and the most input rows of them, which are to stay in the cache.
+# Values of a line that are summed together, and the largest number of their input rows, which are to stay in the cache.
 _WIDTH, _MOST_ROWS = 64, 96
 # Columns that are summed together.
 _BLOCK = 8
 # Columns are summed four values at a time, so lines of pixels have this many spare elements at their end.
 _SPARE = 4
-# Added and subtracted, it rounds what is much smaller to whole numbers, halves to even ones.
+# Adding and subtracting it rounds much smaller numbers to whole ones, halves to even ones.
 _ROUNDER = np.float32(3 << 22)
 
 
@@ -356,7 +357,7 @@ def _whole_of(value, like):  # type: ignore[no-untyped-def]
         def signed(value, like):  # type: ignore[no-untyped-def]
             inside = min(max(value, low), high)
             nearest = (inside + _ROUNDER) - _ROUNDER
-            # In DALI, what is rounded up to zero is -1.
+            # In DALI, numbers that are rounded up to zero become -1.
             return np.float32(-1) if nearest == np.float32(0) and inside < np.float32(0) else nearest
 
         return signed
@@ -588,7 +589,7 @@ def fill_resamplings(
     for number in range(len(records)):
         work, rank = records[number], shapes.shape[1]
         if not shapes[number].all():
-            # Nothing is computed of a batch with such an image.
+            # No image of a batch with such an image is computed.
             same[:] = False
             continue
         singles, wholes, rests = work.singles, work.wholes, work.rests

@@ -150,7 +150,7 @@ def replace_by_shots(
     As in DALI, the source is multiplied by the factor's reciprocal in single precision.
     """
     reciprocal = np.float32(1) / factor
-    # The terms of previous means, by the lowest byte of the source: those of all means for uint8.
+    # The terms of previous means, by the lowest byte of the source: for uint8, those of all means.
     known = np.full((256, _TERMS), np.nan)
     factorials, spare = np.full(256, np.nan), np.zeros(2)
     # The first draws of the elements around the last one that needed them.

@@ -270,7 +270,7 @@ def dtype_of(element: Number | Struct) -> np.dtype:
     dtype = np.lib.format.descr_to_dtype(ast.literal_eval(element.fields.removeprefix(_ALIGNED)))
     if not element.fields.startswith(_ALIGNED):
         return dtype
-    # What `descr_to_dtype` returns is not marked as aligned, wherever its fields are.
+    # The result of `descr_to_dtype` is not marked as aligned, wherever its fields are.
     kinds, offsets = zip(*(field[:2] for field in cast(dict[str, tuple[np.dtype, int]], dtype.fields).values()))
     fields = {"names": dtype.names, "formats": kinds, "offsets": offsets, "itemsize": dtype.itemsize}
     return np.dtype(cast(Any, fields), align=True)

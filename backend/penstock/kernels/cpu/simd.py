@@ -206,8 +206,8 @@ def load_channel(_context: TypingContext, array: types.Array, index: types.Integ
     """Return ``array[index + 3 * k]`` for ``k < 8``, of a contiguous array of uint8, as floats; nothing beyond is read."""
     vector = vector_types.FloatVector(8)
     half = ir.VectorType(ir.IntType(8), 16)
-    # Four bytes are at 0, 3, 6 and 9 of the first half, which begins at the index, and four at 6, 9, 12 and 15 of the second,
-    # which begins 6 later; each becomes a number of four bytes, the others of which are 0.
+    # Four bytes are at 0, 3, 6 and 9 of the first half, which begins at the index, and four at 6, 9, 12 and 15 of the
+    # second, which begins 6 later; each becomes a four-byte number whose other bytes are 0.
     lanes = [lane for x in (0, 3, 6, 9, 22, 25, 28, 31) for lane in (x, 32, 32, 32)]
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -651,7 +651,7 @@ def fence(_context: TypingContext) -> Intrinsic:
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, _args: Sequence[Value]) -> Value:
         if is_for_x86(context):
-            # LLVM's fences take stores past the cache for ordered, as other stores are on x86; these are not.
+            # LLVM's fences assume that stores past the cache are ordered, like other stores on x86; they are not.
             kind = ir.FunctionType(ir.VoidType(), [])
             builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse.sfence"), [])
         else:

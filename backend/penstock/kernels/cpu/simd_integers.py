@@ -120,7 +120,8 @@ def narrowed(_context: TypingContext, values: vector_types.IntVector) -> Intrins
     return vector(values), generate
 
 
-# The lanes of two vectors of a group in turns, as its instructions take them: from the lower half of each half, or the upper.
+# The lanes of two vectors of a group alternately, as the instructions expect them: from the lower half of each half, or
+# the upper.
 _LOW = [x + k for start in (0, 8) for x in range(start, start + 4) for k in (0, GROUP)]
 _HIGH = [lane + 4 for lane in _LOW]
 
@@ -403,7 +404,7 @@ def transpose_pixels(
     ``target[place + ((x // 2 * 3 + c) * 16 + y) * 2 + x % 2] = source[index + y * stride + x * 3 + c]``. Four bytes after the
     pixels are read, too.
     """
-    # Two pixels of a channel are next to each other; what is read beyond them fills the vector.
+    # Two pixels of a channel are next to each other; the values after them fill the vector.
     order = [x * 3 + c for first in (0, 2) for c in range(3) for x in (first, first + 1)] + [12, 13, 14, 15]
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -449,7 +450,7 @@ def store_transposed(
         places = [element_pointer(context, builder, array, args[0], args[k]) for k in (1, 3)]
         strides = args[2], args[4]
         vectors = [builder.extract_value(args[5], (i, 0)) for i in range(8)]
-        # Columns i and i + 4; then each column of four in turns, those of the first and of the last.
+        # Columns i and i + 4; then each column of four alternately, those of the first and of the last.
         saturated = [_saturated(context, builder, *pair) for pair in zip(vectors[:4], vectors[4:])]
         turned = _rotated(builder, saturated, low, [lane + 8 for lane in low])
         words = ir.VectorType(llvm.INT32, GROUP // 2)

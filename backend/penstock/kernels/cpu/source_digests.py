@@ -71,7 +71,7 @@ def _visit(function: Function, found: dict[str, bytes]) -> None:
 
 def _name_of(function: Function) -> str:
     code = function.__code__
-    # Functions that are made in a function differ by what they are closed over.
+    # Functions that are made in a function differ by the values in their closures.
     closed = b"".join(_constant(cell.cell_contents)[0] for cell in function.__closure__ or ())
     return (
         f"{function.__module__}:{function.__qualname__}:{code.co_firstlineno}:{hashlib.sha256(closed).hexdigest()[:8]}"

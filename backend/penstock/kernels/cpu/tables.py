@@ -102,7 +102,7 @@ def read_range(row: np.record) -> tuple[int, int]:
         origin, step = np.float64(row.origin), np.float64(row.single_step)
         if row.kind != FROM_ORIGIN:
             origin += step / 2
-    # Some are found in single precision, where errors add up from one output position to the next.
+    # Some positions are computed in single precision, where errors add up from one output position to the next.
     slack = 2 + int(max(number, other) * size) // (1 << 22)
     low = math.floor(origin + min(step * number, step * other)) - slack
     high = math.ceil(origin + max(step * number, step * other)) + slack

@@ -17,7 +17,7 @@ from penstock.kernels.cpu.simd import at, fused, load, pointer, store, turn_floa
 from penstock.kernels.cpu.simd_integers import put
 from penstock.kernels.reference_filters import TORCH_SMALL
 
-# Tables that are kept: images often have the same sizes, and an image has two for each channel.
+# The number of cached tables: images often have the same sizes, and an image has two for each channel.
 _TABLES = 64
 _ONE, _HALF = np.float32(1.0), np.float32(0.5)
 

@@ -21,7 +21,7 @@ from penstock.kernels.cpu.simd import load, store, store_transposed, zeros
 _GROUP = 32
 # Up to here, integers and their sums are exact in single precision.
 _EXACT = 1 << 24
-# Sums of up to this many neighbours are kept in registers.
+# The largest number of neighbours whose sums stay in registers.
 _LANES = 4
 _SUM, _SQUARES, _DEVIATIONS = range(3)
 # Groups of numbers that are summed side by side, and numbers from which that pays off.

@@ -106,7 +106,7 @@ def blended(
 @inner
 def _steps_inside(position: np.float32, step: np.float32, end: np.float32) -> np.int64:
     """Return how often a position may advance, up to ``TILE`` times, and surely be from 0 to ``end``, exclusive."""
-    # Half a pixel is for what advancing rounds.
+    # Half a pixel allows for the rounding of row steps.
     rest = (end - position if step > 0 else position) - np.float32(0.5)
     return np.int64(min(max(rest, np.float32(0)) / max(abs(step), np.float32(1e-6)), np.float32(TILE)))
 

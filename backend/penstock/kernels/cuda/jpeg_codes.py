@@ -101,11 +101,11 @@ DAMAGED, UNSAFE, LATE, NOT_TAKEN = (1 << bit for bit in range(27, 31))
 """Possible problems of an image: damage that decoders notice; pixels on which decoders differ; threads that took too
 long to agree; or a file of another kind. Lower bits count restart intervals that did not end correctly.
 """
-# Rounds in which blocks restarted after waiting for another: that many are as slow as a single thread.
+# The number of rounds after which blocks that restarted after waiting for another are as slow as a single thread.
 _MOST_LATE = 500
 
-# Where the numbers of a column of coefficients, without their signs, have no greater sum than this, the first pass of the
-# transform, whose factors are up to 1.39 of 2 bits more, stays within the 15 bits in which all decoders agree.
+# The largest sum of the magnitudes in a column of coefficients with which the first pass of the transform, whose
+# factors are up to 1.39 times 2 bits more, stays within the 15 bits in which all decoders agree.
 SAFE_SUM = 2900
 
 SOURCE = KernelSource(

@@ -57,7 +57,7 @@ _TABLE_BYTES, _SCAN_BYTES, _IMAGE_BYTES, _RESAMPLING_BYTES = (kind.itemsize for 
 _OF_IMAGE = 3 * _COUNT_BYTES + _SCAN_BYTES + _IMAGE_BYTES
 _OF_FOLLOWED = _COUNT_BYTES + _RESAMPLING_BYTES + _FLAG_BYTES
 
-# The kernels, in the order in which they are launched; without those that resample, where nothing follows.
+# The kernels in launch order; without those that resample, where no step follows.
 _FILL_TABLES, _READ_CODES, _TRANSFORM, _CONVERT, _RESAMPLE, _KERNELS = range(6)
 _OF_GROUPS = _CONVERT - _READ_CODES
 

@@ -249,7 +249,7 @@ class Staging:
     """
 
     def __init__(self) -> None:
-        # Garbage that is collected while a thread holds it may give memory back, too.
+        # Garbage that is collected while a thread holds the lock may release memory, too.
         self._lock = threading.RLock()
         self._free: dict[int, list[Pinned]] = {}
         self._busy: deque[Pinned] = deque()

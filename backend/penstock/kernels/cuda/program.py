@@ -25,10 +25,10 @@ from penstock.tensors import TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.driver import context_of, driver, driver_error
 
-# Batches recur at the same few addresses: the descriptors for this many sets of addresses are kept on the device.
+# Batches recur at the same few addresses: the descriptors for this many sets of addresses stay on the device.
 _MAX_PLACEMENTS = 8
 _MAX_PROGRAMS = 16
-# Recording takes longer than launching, so only kinds of batches that recur while their program would still be known
+# Recording takes longer than launching, so only kinds of batches that recur while their program would still be cached
 # qualify.
 _MAX_SEEN = _MAX_PROGRAMS
 # After `_MAX_MISSES` batches of unknown kinds, only every `_RETRY_INTERVAL`-th batch is looked up.
@@ -253,7 +253,7 @@ class Programs:
         except CannotRecord:
             self._recordable = False
             return False
-        # A kind of batch with failures is not kept, as later batches must fail as well.
+        # A kind of batch with failures is not cached, as later batches must fail as well.
         if not workspace.failures:
             self._known[workspace.kind] = self._last = program
             self._misses = 0

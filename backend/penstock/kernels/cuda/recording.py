@@ -19,10 +19,10 @@ from penstock.kernels.cuda.sources import Kernel
 from penstock.kernels.cuda.structs import Records
 from penstock.tensors import TensorListGPU
 
-# A placeholder address encodes a base and a signed offset from it. All of them are above any real address.
+# A placeholder address encodes a base and a signed offset from it. All placeholders are above any real address.
 _FIRST, _APART = 1 << 60, 1 << 40
 ALIGNMENT, _WIDE_ALIGNMENT = 16, 256
-# The bases: scratch memory of a run, tables, memory kept across runs, then one for each batch or sample; the
+# The bases: scratch memory of a run, tables, memory retained across runs, then one for each batch or sample; the
 # descriptors come last.
 SCRATCH, TABLES, KEPT, DESCRIPTORS = 0, 1, 2, -1
 

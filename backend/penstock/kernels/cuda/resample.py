@@ -46,7 +46,8 @@ from penstock.kernels.cuda.taps import FilterTables, blank_tables
 from penstock.kernels.filters import Taps
 from penstock.kernels.resize_shapes import AxisPlans
 
-# Floats of an input row that a block keeps in shared memory: few enough for several blocks to share a multiprocessor.
+# The largest number of floats of an input row that a block holds in shared memory: few enough for several blocks to
+# share a multiprocessor.
 _ROW = 8192
 # With fewer rows than this, rows are cut into more segments, to keep every multiprocessor busy.
 _MANY_ROWS = 2048

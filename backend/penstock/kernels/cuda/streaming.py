@@ -50,7 +50,7 @@ class StreamedBatch:
         self._pinned: list[Pinned] = []
         self._hosts: dict[int, np.ndarray] = {}
         cupy = require_cupy()
-        # The memory may be one that others still read, in the order of the current stream.
+        # Other work in the order of the current stream may still read this memory.
         follow(through.stream, cupy.cuda.get_current_stream(), through.event)
         with through.stream:
             self._bytes = cupy.empty(size, np.uint8)

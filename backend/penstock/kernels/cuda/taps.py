@@ -17,7 +17,7 @@ from penstock.kernels.filters import MAX_SUPPORT, SUPPORT, TABULATED, tabulated
 from penstock.kernels.resize_shapes import AxisPlans
 
 _WEIGHT = np.dtype(np.float32)
-# In numbers: more than what is read at a time.
+# The alignment in numbers: more than one read loads.
 _ALIGNMENT = 64
 
 

@@ -37,7 +37,7 @@ class _BrightnessContrast(LinearColourOperator):
     def linear_maps(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
         dtype_in = samples.workspace.inputs[0].dtype
         dtype_out = dtype_in if self.args["dtype"] is None else self.args["dtype"]
-        # In single precision, like the reference.
+        # In single precision, like DALI.
         brightness = self._values(samples, "brightness", 1.0)
         contrast = self._values(samples, "contrast", 1.0)
         centre = np.float32(half_range(dtype_in))

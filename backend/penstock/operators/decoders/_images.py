@@ -169,7 +169,7 @@ def _spans(window: Region) -> str:
     return ", ".join(f"{start}..{start + extent}" for start, extent in zip(window.anchor, window.extents))
 
 
-# Decoding a JPEG with no more pixels than this takes too little memory to look for the number of its scans.
+# Decoding a JPEG with no more pixels than this takes so little memory that its scans need not be counted.
 _MAX_PIXELS_WITHOUT_SCAN_COUNT = 1 << 20
 
 # Above this fraction of the image, simplejpeg decoding all of it is as fast as nvImageCodec decoding the region.

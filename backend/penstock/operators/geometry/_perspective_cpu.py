@@ -10,7 +10,7 @@ from penstock.kernels.cpu.options import OPTIONS, kernel, njit
 from penstock.kernels.cpu.simd import fused, load, rounded, store
 
 _CONSTANT, _REPLICATE, _REFLECT, _REFLECT_101, _WRAP = range(len(BORDERS))
-# Subpixel positions that the coarse mode distinguishes.
+# The number of subpixel positions that the coarse mode distinguishes.
 _STEPS = 32
 # Pixels of a row that OpenCV computes at once.
 _BLOCK = 16

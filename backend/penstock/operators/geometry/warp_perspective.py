@@ -164,7 +164,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         if 0 in shape:
             raise RuntimeError(f"Cannot warp an empty image of shape {shape}")
         taps = _TAPS[self.args["interp_type"]]
-        # Like OpenCV, the reference: in these cases it rounds positions, in all others it interpolates exactly.
+        # OpenCV, whose results these are, rounds positions in these cases; in all others it interpolates exactly.
         coarse = taps == 2 and (sample.workspace.inputs[0].dtype == INT16 or (layout.endswith("C") and channels == 2))
         sample.plan = PerspectivePlan(self._matrix(sample), taps, coarse, self._fill(layout, channels))
         self._set_size(sample, layout, shape)

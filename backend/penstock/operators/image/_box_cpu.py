@@ -29,7 +29,7 @@ def sums_first(weight: float, area: int) -> bool:
         return False
     sums = np.arange(255 * area + 1)
     exact = sums * weight
-    # Error bound of a sum of products, which exceeds that of a sum's product.
+    # The error bound of a sum of products, which is larger than that of the product with a sum.
     error = (area + 1) * _UNIT_ROUNDOFF * exact
     return not (np.abs(exact - np.floor(exact) - 0.5) <= error)[exact <= 256].any()
 

@@ -7,7 +7,8 @@ import numpy as np
 from penstock.kernels.cpu.opencv import opencv
 from penstock.kernels.cpu.options import inner, kernel
 
-# Below, selecting the median of each window takes less time than moving a histogram, or than sorting all values.
+# With smaller windows, selecting the median of each takes less time than moving a histogram, or than sorting all
+# values.
 _MIN_HISTOGRAM_WINDOW = 9
 _MIN_RANKED_WINDOW = 15
 # A column's counts are 16-bit numbers.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from penstock.kernels.cuda.torch_floats import WidenedTaps
     from penstock.kernels.resize_shapes import AxisPlan
 
-# For each library, the names of its filters, and our filter that selects each.
+# For each library, the names of its filters, and our filter that each selects.
 FILTER_NAMES: dict[str, dict[str, DALIInterpType | None]] = {
     "pil": {
         "nearest": INTERP_NN,
@@ -122,7 +122,7 @@ class ReferencePlan(ResamplePlan):
         """Whether lines are resampled before the height."""
         if self.reference.library != "pil":
             return True
-        # As Pillow 13 does: for tall images, of which more than twice as many rows as columns are dropped, rows go first.
+        # As Pillow 13 does: for images that lose more than twice as many rows as columns, rows go first.
         vertical, horizontal = self.axes
         fewer_rows = vertical.size_in - vertical.size_out
         return fewer_rows <= 0 or fewer_rows <= 2 * (horizontal.size_in - horizontal.size_out)

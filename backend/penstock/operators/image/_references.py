@@ -188,7 +188,7 @@ class ReferenceResizing(ResizingOperator):
         elif all(isinstance(sample.plan, FloatPlan) and sample.plan.has_kernel for sample in workspace.live):
             resample_widened(workspace)
         else:
-            # There are no kernels for other floats, for OpenCV's own resizing, or for images that are reduced first.
+            # There are no kernels for other floats, for OpenCV's resizing, or for images that are reduced first.
             Operator.compute_batch(self, workspace)
 
 

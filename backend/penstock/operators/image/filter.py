@@ -230,7 +230,7 @@ class Filter(Operator[list[int], FilterPlan]):
                 image = np.ascontiguousarray(image)
                 keep(cv2.filter2D(image, depth, window, dst=out, anchor=(x, y), borderType=kind), out)
                 continue
-            # The padding covers the filter's reach, so OpenCV's own border doesn't matter.
+            # The padding covers the filter's reach, so OpenCV's border doesn't matter.
             full = cv2.filter2D(padded, depth, window, anchor=(0, 0), borderType=cv2.BORDER_REPLICATE)
             out[...] = full[: out.shape[0], : out.shape[1]].reshape(out.shape)
 

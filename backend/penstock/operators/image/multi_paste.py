@@ -238,7 +238,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
         if any(batch.dtype != dtype for batch in workspace.inputs):
             raise RuntimeError("All input batches must have the same data type")
         if not workspace.isolate and not self.given("output_size"):
-            # Samples of several requests may differ; of those, only what is pasted together is compared.
+            # Samples of several requests may differ; only those that are pasted together are compared.
             _check_alike(shape[:2] for batch in workspace.inputs for shape in batch.shapes)
         output = dtype if self.args["dtype"] is None else self.args["dtype"]
         for kind in (dtype, output):
@@ -252,7 +252,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
         counts, inputs, indices = self._sources(samples)
         owners = np.repeat(np.arange(len(counts)), counts)
         shapes = np.stack([batch.shape_array() for batch in samples.workspace.inputs])[inputs, indices]
-        # Without regions, a sample is like its own input.
+        # Without regions, a sample equals its input.
         firsts, some = samples.shapes(), counts > 0
         firsts[some] = shapes[(counts.cumsum() - counts)[some]]
         if (shapes[:, 2] != firsts[owners, 2]).any():

@@ -180,7 +180,7 @@ def search_prefixes(
         stay_blank, stay_token = np.empty(width), np.empty(width)
         logs = np.empty(count, np.float64)
         best_classes = np.empty(min(width + 1, count), np.int64)
-        # The candidates for the next step: total, and the text that stays (class -1) or is extended.
+        # The candidates for the next step: their total, and the text that stays (class -1) or is extended.
         new_total, new_base, new_class = np.empty(width), np.empty(width, np.int64), np.empty(width, np.int64)
         new_kept, new_blank, new_token = np.empty(width, np.int64), np.empty(width), np.empty(width)
         for step in range(amount):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-# Far beyond any image.
+# A coordinate far beyond any image.
 _MAX_COORDINATE = 2.0**31
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 Tables = tuple[np.ndarray, ...]
-# The least amount of numbers to read that justifies waking a thread.
+# The smallest amount of numbers to read that justifies waking a thread.
 _MIN_NUMBERS_TO_SHARE = 1 << 15
 
 

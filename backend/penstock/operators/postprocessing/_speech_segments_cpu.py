@@ -95,8 +95,8 @@ def _find(
 ) -> int:
     """Find the segments before they are widened, and return their number."""
     count, speaking, start = 0, False, 0
-    # All in samples, 0 for none (a segment never begins with a pause): start of the current pause; start and length of the segment's
-    # longest pause; start of the last pause that is long enough, and where speech resumes after it.
+    # All in samples, 0 for none (a segment never begins with a pause): start of the current pause; start and length of
+    # the segment's longest pause; start of the last pause that is long enough, and where speech resumes after it.
     pause, longest, longest_length, last, resumed = 0, 0, 0, 0, 0
     for frame in range(len(probabilities)):
         probability, here = np.float64(probabilities[frame]), frame * step

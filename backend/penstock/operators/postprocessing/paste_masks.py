@@ -20,7 +20,7 @@ from penstock.schema import (
 )
 from penstock.schema.example_data import Example, ExampleSamples, random_arrays
 
-# Far beyond any image.
+# A coordinate far beyond any image.
 _MAX_COORDINATE = 2.0**24
 
 

@@ -130,7 +130,7 @@ class NumbaFunction(Operator):
         from numba import cuda
 
         cupy = require_cupy()
-        # Numba keeps its own current device.
+        # Numba keeps track of a current device itself.
         with cuda.gpus[cupy.cuda.Device().id]:
             stream = cuda.external_stream(cupy.cuda.get_current_stream().ptr)
             launch = self._function[tuple(self.args["blocks"]), tuple(self.args["threads_per_block"]), stream]

@@ -10,7 +10,7 @@ from penstock.kernels.cpu.options import njit
 _MODULUS, _FACTOR = 2**31 - 1, 16807
 
 
-# It keeps the GIL: another thread could hold that for longer than this takes.
+# It holds the GIL: another thread could hold that for longer than this takes.
 @njit(error_model="numpy")
 def pick(
     buffer: np.ndarray, following: np.ndarray, start: int, end: int, target: int, state: int, picked: np.ndarray

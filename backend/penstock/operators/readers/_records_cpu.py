@@ -209,7 +209,7 @@ def find_images(
     return True
 
 
-# It keeps the GIL: another thread could hold that for longer than this takes.
+# It holds the GIL: another thread could hold that for longer than this takes.
 @njit(error_model="numpy")
 def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, int]:
     """Copy the data of a Caffe ``Datum`` to a block.

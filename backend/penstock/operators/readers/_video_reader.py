@@ -22,8 +22,8 @@ from penstock.schema import OutputSpec, Sample, Workspace
 from penstock.storage import join
 from penstock.tensors import TensorListGPU
 
-# On a GPU, a thread for so many pixels of a frame, and two at least. Python takes up to a tenth of a millisecond for each frame, during
-# which other threads wait, and an engine a fifth for a small one.
+# On a GPU, one thread per this many pixels of a frame, and at least two. Python takes up to a tenth of a millisecond
+# for each frame, during which other threads wait, and an engine a fifth for a small one.
 _PIXELS_PER_THREAD: Final = 100_000
 _MIN_THREADS: Final = 2
 # Tolerances in seconds and in frames.

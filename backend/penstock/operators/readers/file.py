@@ -170,7 +170,7 @@ class File(Reader):
         spelled = names
         if not self.args["case_sensitive_filter"]:
             spelled, patterns = [name.lower() for name in names], [pattern.lower() for pattern in patterns]
-        # Most patterns are extensions, and looking for these takes a third of the time.
+        # Most patterns are extensions, and comparing these takes a third of the time.
         endings = tuple(pattern[1:] for pattern in patterns if _ENDING.fullmatch(pattern))
         others = [pattern for pattern in patterns if not _ENDING.fullmatch(pattern)]
         return [

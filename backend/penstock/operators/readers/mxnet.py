@@ -35,7 +35,7 @@ def index_lines(files: Files, path: str) -> Iterator[str]:
         end = start + _FRAME.size + length
         if magic != _MAGIC or end > data.size:
             raise ValueError(f"'{path}' is not a RecordIO file: there is no whole record at byte {start}")
-        # 0 is a whole record, 1 the first part of one.
+        # 0 marks a whole record, 1 the first part of one.
         if part < 2:
             yield f"{count}\t{start}"
             count += 1

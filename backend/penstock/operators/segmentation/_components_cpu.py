@@ -10,7 +10,7 @@ from penstock.kernels.cpu.options import njit
 @njit(nogil=True)
 def _boxes(labels: np.ndarray, left: np.ndarray, shape: np.ndarray) -> np.ndarray:
     """Return bounding boxes of the components of the elements in ``left``, which is cleared in the process."""
-    # Copied by loops: a slice assignment, with its error message, takes longer to compile than all the rest.
+    # Copied by loops: a slice assignment, with its error message, takes longer to compile than everything else.
     ndim = shape.size
     strides = np.ones(ndim, np.int64)
     for axis in range(ndim - 2, -1, -1):

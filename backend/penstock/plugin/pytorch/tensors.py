@@ -15,7 +15,7 @@ from penstock.tensors.cuda import require_cupy, stream_at
 if TYPE_CHECKING:
     from penstock.tensors.streams import Stream
 
-# Memory that is kept for PyTorch's queued work, before a pipeline waits for that.
+# Memory that is retained for PyTorch's queued work, before a pipeline waits for that.
 _MAX_RETAINED_BYTES = 256 << 20
 
 to_torch_type: dict[DALIDataType, torch.dtype] = {
@@ -36,7 +36,7 @@ class Lender:
     """
 
     def __init__(self) -> None:
-        # Reentrant: the garbage collector may give tensors back at any time.
+        # Reentrant: the garbage collector may release tensors at any time.
         self._lock = threading.RLock()
         self._retained: deque[_RetainedArray] = deque()
         self.bytes = 0

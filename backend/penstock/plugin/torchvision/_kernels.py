@@ -70,7 +70,7 @@ def _on_images(functional: Function, suffix: str, inner: Function) -> Function:
         given = bound.pop(suffix)
         plain = _plain(given)
         result = inner(plain, **bound)
-        # What is changed in place stays what it is.
+        # Values that are changed in place keep their class.
         return given if result is plain else result
 
     return _named(kernel, f"{functional.__name__}_{suffix}", parameters, functional)

@@ -21,7 +21,7 @@ from penstock.plugin.torchvision._settings import (
 )
 from penstock.plugin.torchvision._typing import Corners, Fill, Floats, Interpolation, PilImage, Size, Tensor
 
-# Pillow has one nearest filter, which torchvision uses for both of its own.
+# Pillow has one nearest filter, which torchvision uses for both of its nearest modes.
 _NAMES = {"nearest-exact": "nearest"}
 _CORNERS = 4
 

@@ -86,7 +86,7 @@ class ImageProcessor(Processor):
     preprocess = __call__
 
     def _plain_settings(self, settings: Mapping[str, object]) -> dict[str, object]:
-        # As in the class, a flag that is None counts as unset.
+        # As in transformers, a flag that is None counts as unset.
         return {key: False if value is None and key.startswith("do_") else value for key, value in settings.items()}
 
     def count_tokens(self, sizes: Sequence[Sequence[int]], **model: int) -> list[int]:

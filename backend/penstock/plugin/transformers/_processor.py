@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 _BATCH_SIZE = 32
 _SIDES = 2
-# The most pipelines kept for different settings of calls.
+# The largest number of pipelines cached for different settings of calls.
 _MAX_PIPELINES = 8
 _KINDS = ("image_processor", "feature_extractor", "video_processor")
-# Other names for parts of a size, and what replaces it; a size given later overrides them.
+# Other names for parts of a size, and the keys that replace them; a later size overrides them.
 _SIZE_ALIASES = ("use_square_size", "min_pixels", "max_pixels", "max_size")
 # Arguments of `from_pretrained` that locate a model, which is a folder here.
 _LOCATION_ARGUMENTS = frozenset(
@@ -83,7 +83,7 @@ class Processor:
         self._backend, self._threads = backend, num_threads or len(os.sched_getaffinity(0))
         self._class: object = None
         self._assigned: dict[str, object] = {}
-        # Mutable settings that a program has read, with copies of their values then, by name.
+        # Mutable settings that a program has read, with copies of their values at that time, by name.
         self._lent: dict[str, tuple[object, object]] = {}
         self._running: OrderedDict[str, tuple[Family, Pipeline]] = OrderedDict()
         family = read_configuration(self._configuration)
@@ -166,7 +166,7 @@ class Processor:
     def _assign(self, name: str, value: object) -> None:
         value = _plain(value)
         if name == "size" and isinstance(value, (list, tuple)) and len(value) == _SIDES:
-            # Donut's class takes the width first, but only when it is made or called.
+            # Donut's processor takes the width first, but only when it is made or called.
             value = {"height": value[0], "width": value[1]}
         setting = self._plain_settings({name: value})
         self._check_changeable(setting)

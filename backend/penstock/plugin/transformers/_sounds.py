@@ -29,7 +29,7 @@ class FeatureExtractor(Processor):
     """A feature extractor of speech made from a model's configuration; arguments as for :class:`ImageProcessor`."""
 
     _input = "audio"
-    # Filters, windows and lengths are computed from the others when the class is made.
+    # Filters, windows and lengths are computed from the others when the extractor is made.
     _assignable = frozenset({"do_normalize", "padding_side", "padding_value", "return_attention_mask"})
 
     def __call__(

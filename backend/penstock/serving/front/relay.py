@@ -77,7 +77,8 @@ class Relay(grpc.GenericRpcHandler):  # type: ignore[misc]  # it has no types
 
         async def handle(request: bytes, context: grpc.aio.ServicerContext) -> bytes:
             await self._free_calls.acquire()
-            # The client's end, or its deadline, cancels this handler; the shield keeps that from the call to Triton.
+            # The client's end, or its deadline, cancels this handler; the shield keeps the cancellation from the call
+            # to Triton.
             call = self._start(_answer(upstream(request, metadata=_passed_on(context))), self._free_calls.release)
             try:
                 return await asyncio.shield(call)

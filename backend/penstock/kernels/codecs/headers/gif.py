@@ -28,7 +28,7 @@ def check_gif(data: memoryview) -> Declared:
             check(position + 10 <= len(data), "GIF: it is cut short within its first image")
             left, top, columns, rows = struct.unpack_from("<HHHH", data, position + 1)
             check(columns > 0 and rows > 0, f"GIF: its first image is of {rows}x{columns} pixels")
-            # Readers enlarge a screen that is too small.
+            # Decoders enlarge a screen that is too small.
             declared = Declared(max(height, top + rows), max(width, left + columns))
             check_density(Declared(rows, columns, 1), len(data), _LZW_RATIO, "GIF")
             return declared

@@ -23,7 +23,7 @@ _FRAME_SIZE, _COMPONENT_SIZE, _MAX_COMPONENTS = 8, 3, 4
 # Horizontal and vertical factors share a byte.
 _FACTORS = frozenset(across << 4 | down for across in range(1, 5) for down in range(1, 5))
 _PRECISIONS = range(2, 17)
-# A 1-bit Huffman code can encode a block; in a scan of its own, a component has at most 16 such blocks per code.
+# A 1-bit Huffman code can encode a block; in a separate scan, a component has at most 16 such blocks per code.
 MAX_SMALL, DENSEST = 1 << 24, 10_000
 
 

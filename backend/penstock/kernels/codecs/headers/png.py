@@ -17,7 +17,7 @@ from penstock.kernels.codecs.image_description import ImageHeader
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = struct.Struct(">I4sIIBBBBB")
 _LARGEST = (1 << 31) - 1
-# By colour type: channels, and the bits that each may have.
+# By colour type: the number of channels, and the bit depths.
 _KINDS = {0: (1, (1, 2, 4, 8, 16)), 2: (3, (8, 16)), 3: (1, (1, 2, 4, 8)), 4: (2, (8, 16)), 6: (4, (8, 16))}
 _PALETTE, _COLOURED = 3, (2, 6)
 _BITS_AT, _BITS = 24, 8
@@ -27,7 +27,7 @@ _CHUNK = struct.Struct(">I4s").unpack_from
 # Bytes around a chunk's data: its length and name, and with them its checksum.
 _CHUNK_START, _CHUNK_OVERHEAD, _CHECKSUM = 8, 12, 4
 _END, _DATA, _FRAME = b"IEND", b"IDAT", b"fcTL"
-# Chunks that say nothing of size, channels or orientation.
+# Chunks that do not affect size, channels or orientation.
 _PLAIN = frozenset((_DATA, b"tEXt", b"gAMA", b"pHYs", b"tIME", _END))
 _ANIMATION = frozenset((b"acTL", _FRAME, b"fdAT"))
 
@@ -104,7 +104,7 @@ def _is_first_frame(names: list[bytes]) -> bool:
 def _chunks(data: memoryview) -> Iterator[tuple[bytes, int, int]]:
     """Yield each chunk's name, start and end."""
     position, size = len(SIGNATURE), len(data)
-    # A length alone is enough: libraries allocate what it declares before they look for the data.
+    # A length alone is dangerous: libraries allocate what it declares before they look for the data.
     while position + _CHUNK_START <= size:
         length, name = _CHUNK(data, position)
         end = position + _CHUNK_OVERHEAD + length

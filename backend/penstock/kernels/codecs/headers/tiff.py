@@ -96,8 +96,8 @@ def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, in
 _VETTED_BITS = (1, 2, 4, 8, 16, 32, 64)
 
 
-# All that may be set in a plain file, with the values that keep it plain, or none if they do not matter: description, software,
-# resolution and time.
+# All tags that a plain file may have, with the values that keep it plain, or none if they do not matter: description,
+# software, resolution and time.
 _COMPRESSION, _PHOTOMETRIC, _STRIP_OFFSETS, _STRIP_BYTES = 259, 262, 273, 279
 _PLAIN_VALUES: dict[int, list[int]] = {
     254: [0],  # A full-resolution image.

@@ -59,5 +59,5 @@ def instance() -> int:
     return start_codec(loaded)
 
 
-# A process that is forked finds neither threads nor GPUs of the one before.
+# A forked process has neither the threads nor the GPUs of its parent.
 os.register_at_fork(after_in_child=instance.cache_clear)

@@ -44,7 +44,7 @@ class Turns:
         if load is None or load >= 1:
             self._shares = [Share(Backend.ENGINE)], rest
         elif load > 0:
-            # A fixed share would be one of the first batch's size, and hold for larger ones, too.
+            # A fixed share would be computed from the first batch's size, and hold for larger ones, too.
             self._shares = [Share(Backend.ENGINE, load, Policy.ADAPTIVE), *rest], []
         device = cupy.cuda.Device().id
         self._settings = device, num_threads, options

@@ -123,7 +123,7 @@ begin, followed by the number of images, and how many shares there are."""
 # The number of files from which another thread pays off.
 _WORTH_SHARING = 16
 _NO_EXTENTS = np.empty((0, 2), np.int64)
-# Words of each image, in the order in which they lie in memory; what has no whole number of words comes last.
+# Words of each image, in the order in which they lie in memory; parts without a whole number of words come last.
 _NUMBERS, _COMPONENTS, _PLACES, _SINGLE = 7, MAX_COMPONENTS * 4, 2, 8
 _WORDS = _NUMBERS + _COMPONENTS + _PLACES + _SINGLE
 

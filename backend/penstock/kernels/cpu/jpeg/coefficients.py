@@ -77,7 +77,7 @@ def memory_for_coefficients(planes: np.ndarray) -> Coefficients:
     for c in range(len(planes)):
         plane = planes[c]
         plane[FIRST_BLOCK], plane[BEGIN] = blocks, values
-        # Units have at most four rows of blocks, of which one holds pixels.
+        # Units have at most four rows of blocks, one of which holds pixels.
         blocks += plane[PER_ROW] * (plane[BLOCKS_DOWN] + 3)
         values += plane[KEPT_ROWS] * plane[PAIRS] * PAIR
     # A pair may have a block after the last.
@@ -91,7 +91,7 @@ def memory_for_coefficients(planes: np.ndarray) -> Coefficients:
     )
 
 
-# The zig-zag number of each place in a block, and for each vector of a pair those of its first block's lanes.
+# The zig-zag number of each position in a block, and for each vector of a pair those of its first block's lanes.
 _NUMBERS = np.zeros(PAIR, np.uint8)
 _NUMBERS[PLACES[NATURAL_ORDER]] = np.arange(FULL)
 _BITS_0, _BITS_1, _BITS_2, _BITS_3, _BITS_4, _BITS_5, _BITS_6, _BITS_7 = (

@@ -47,7 +47,7 @@ CONSTANTS = {
 }
 """The constants of the GPU kernel for the same conversion; without whole numbers that 16 bits cannot hold."""
 
-# Factors with a bit less, of twice the chroma, which a product of 16 bits takes. For all chroma they give the same.
+# Factors with one bit less, of twice the chroma, so that products fit 16 bits. For all chroma they give the same.
 _RED_OF_CR, _BLUE_OF_CB = math.ceil(1.402 * _ONE / 4), math.ceil(1.772 * _ONE / 4)
 _GREEN = pair_of(-_fixed(0.34414) // 2, -_fixed(0.71414) // 2)
 _GREEN_BITS = _BITS - 1

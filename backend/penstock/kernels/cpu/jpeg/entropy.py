@@ -46,8 +46,9 @@ def order_of(places: np.ndarray, nowhere: int) -> np.ndarray:
     return np.append(places[NATURAL_ORDER], np.full(ENDED + 16, nowhere)).astype(np.uint8)
 
 
-# A code table: an entry for each value of the next _LOOKUP bits, an entry for each code and one for invalid ones, and for each
-# code length the first value of that many bits (in 16) that is not such a code, and the position of its entry minus that value.
+# A code table: an entry for each value of the next _LOOKUP bits, an entry for each code and one for invalid ones, and
+# for each code length the first value of that many bits (in 16) that is not such a code, and the position of its entry
+# minus that value.
 _LOOKUP = 10
 _CODES = 1 << _LOOKUP
 MAX_CODES = 256
@@ -57,11 +58,11 @@ _OFFSETS = _LIMITS + 18
 TABLE = _OFFSETS + 18
 """The size of a code table, in uint64."""
 
-# The bytes of an entry: how many bits it stands for; how many follow its first code and that code's value in a word; how many
-# coefficients to advance for the first code, and altogether; a one for each bit of the first code's value (2 bytes); and the
-# value of the second code (2 bytes), if both codes and their values are within the _LOOKUP bits, or, for a code that ends blocks, how
-# many bits follow that tell how many. A decoder loads each by itself: it has more to shift than it has to load. An entry of 0 marks
-# a longer code.
+# The bytes of an entry: the number of bits that it covers; the number of bits in a word after its first code and that
+# code's value; the number of coefficients to advance for the first code, and altogether; a one for each bit of the
+# first code's value (2 bytes); and the value of the second code (2 bytes), if both codes and their values are within
+# the _LOOKUP bits, or, for a code that ends blocks, the number of bits that follow it and encode how many. A decoder
+# loads each separately: shifts limit it, not loads. An entry of 0 marks a longer code.
 _BITS, _REST, _STEPS, _ALL_STEPS, _MASK, _SECOND = 0, 1, 2, 3, 4, 6
 _WORD = 64
 LONGEST_DC, LONGEST_AC = 11, 10
@@ -169,7 +170,7 @@ def _long_entry(table: types.CPointer, bits: np.uint64) -> np.uint64:
     """Return the position of the entry of a code with more than ``_LOOKUP`` bits."""
     first = np.int64(bits >> np.uint64(48))
     length = np.int64(_LOOKUP + 1)
-    # No loop that ends early: how often it runs could not be predicted.
+    # No loop that ends early: its number of iterations could not be predicted.
     for tried in range(_LOOKUP + 1, 17):
         length += np.int64(first >= np.int64(at(table, _LIMITS + tried)))
     known = (first >> max(16 - length, np.int64(0))) + np.int64(at(table, _OFFSETS + length))

@@ -7,7 +7,7 @@ import numpy as np
 from penstock.kernels.cpu.jpeg.batches import columns_of
 from penstock.kernels.cpu.options import brief, inner, kernel
 
-# Bytes of a block.
+# The bytes of a block.
 _COEFFICIENTS, _SAMPLES = 128, 64
 _ALIGNMENT = 256
 

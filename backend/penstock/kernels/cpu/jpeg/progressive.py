@@ -433,8 +433,7 @@ _MOST_BITS = 56
 def _read_bits(
     data: types.CPointer, place: np.uint64, bits: np.uint64, count: np.uint64, wanted: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Read a bit for each one in a word, from the lowest on; return the reader, and the word with those bits instead.
-    """
+    """Read a bit for each one in a word, from the lowest on; return the reader, and the word with those bits instead."""
     told, left = np.uint64(0), wanted
     while left != np.uint64(0):
         place, bits, count = refilled(data, place, bits, count)
@@ -444,7 +443,7 @@ def _read_bits(
         left ^= part
         taken, coming = count_bits(part), bits
         while part != np.uint64(0):
-            # Two at a time: how many there are can not be predicted.
+            # Two at a time: their number cannot be predicted.
             lowest = part & (~part + _ONE)
             told |= lowest & (~(coming >> np.uint64(63)) + _ONE)
             part ^= lowest

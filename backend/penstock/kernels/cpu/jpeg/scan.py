@@ -331,8 +331,7 @@ def begin_strips(scan: Scan, memory: Memory, top: int, left: int, rows: int, col
 
 @inner
 def decode_strip(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
-    """Decode a row of units, from the first to the last one without gaps; return False for damaged data.
-    """
+    """Decode a row of units, from the first to the last one without gaps; return False for damaged data."""
     if is_progressive(scan):
         return _transform_units(scan, memory, strips, row)
     return _decode_units(scan, memory, strips.strip, strips.blocks, strips.used if row >= strips.first else 0)
@@ -612,7 +611,7 @@ def _convert_row(
     blue, red = strip.blue + above, strip.red + above
     far = min(max(near + (1 if y % 2 else -1), 0), strip.chroma_rows - 1)
     step = (far - near) * strip.chroma_stride
-    # Chroma of a quarter of the columns, or of blocks of one sample, are repeated, and not smoothed.
+    # Chroma of a quarter of the columns, or of blocks of one sample, is repeated, and not smoothed.
     across, is_repeated = strip.across, strip.across == 4 or strip.chroma_size == 1
     if (is_repeated and across > 1) or (across == 1 and down == 2):
         first, second = strip.spare, strip.spare + strip.stride

@@ -206,7 +206,7 @@ def _read_tables(body: np.ndarray, segments: Segments) -> bool:
         if kind >= _AC:
             number += (2 if is_progressive else 1) * _TABLES_OF_A_CLASS
         codes, given = segments.codes[number], body[start + 1 : end]
-        # Most files have the codes of the one before.
+        # Most files have the same codes as the one before.
         if not _are_same(codes, given):
             if not are_codes(lengths, given[LENGTHS:], kind < _AC, is_progressive):
                 return False

@@ -72,8 +72,8 @@ SAFE = 14
 """The largest number of bits, without the sign, up to which decoders that add 16-bit numbers agree."""
 
 
-# The order of rows and of columns: products are of pairs of numbers next to each other, and the first four suffice for blocks with
-# few coefficients.
+# The order of rows and of columns: products are of pairs of neighbouring numbers, and the first four suffice for blocks
+# with few coefficients.
 _SEQUENCE = (0, 2, 1, 3, 4, 6, 5, 7)
 LANES = 16
 FULL_SIZE = 8

@@ -145,7 +145,7 @@ _RANDAUGMENT = _space(
 )
 _WIDE = _space(0.99, _Range(0.0, 32.0), _Range(0.0, 32.0), 135.0, 0.99, _Range(8, 0, False, drops=6))
 _ONE_THIRD = 1.0 / 3.0
-# AugMix's first nine operations, none of which changes brightness or colour; the others follow.
+# AugMix's first nine operations do not change brightness or colour; the others follow.
 _AUGMIX = _space(
     0.3, _Range(0.0, _ONE_THIRD, by_side=1), _Range(0.0, _ONE_THIRD, by_side=0), 30.0, 0.9, _Range(4, 0, False, drops=4)
 )
