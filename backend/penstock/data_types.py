@@ -419,7 +419,7 @@ def _int_fits(value: int, dtype: DALIDataType) -> bool:
 
 
 def _no_scalar(value: object) -> str:
-    # Not by `repr`, which shows an enumeration without its module.
+    # Not through `repr`, which shows an enumeration without its module.
     kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     return f"Expected scalar value of type 'bool', 'int' or 'float', got <class '{kind}'>: {value!r}"
 

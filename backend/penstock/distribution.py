@@ -71,6 +71,6 @@ def _project() -> dict[str, Any] | None:
 
 
 def _parse_bounds(requirement: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Parse a lower and an upper bound, in either order, as the metadata of a wheel has them sorted."""
+    """Parse a lower and an upper bound, in either order, as a wheel's metadata sorts them."""
     found = {sign: (int(major), int(minor)) for sign, major, minor in re.findall(r"(>=|<)\s*(\d+)\.(\d+)", requirement)}
     return found[">="], found["<"]

@@ -69,7 +69,7 @@ def nearest_names(name: str, known: Iterable[str], count: int, similarity: float
         similarity: the least that counts as near, from 0 to 1, as :mod:`difflib` measures it.
     """
     by_lower = {candidate.lower(): candidate for candidate in known}
-    # Only here, as only errors need it.
+    # Imported here, as only errors need it.
     import difflib
 
     return [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, count, similarity)]
@@ -202,7 +202,7 @@ class OperatorError(PenstockError):
         super().__init__(self._describe())
 
     def _describe(self) -> str:
-        # Programs for DALI look for its beginning.
+        # Programs for DALI search messages for the beginning of this text.
         text = "" if _imported_as == _PACKAGE else "Critical error in pipeline:\n"
         text += f"Error in {self.device.upper()} operator `{self.operator}`"
         if self.origin:

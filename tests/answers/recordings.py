@@ -153,7 +153,7 @@ class Reference:
         began = time.process_time()
         (tokens,) = self._whisper.run(["tokens"], {"features": features[None].numpy()})
         self.seconds_in_networks += time.process_time() - began
-        # Letters are themselves in the vocabulary, and this is a space.
+        # Letters stand for themselves in the vocabulary, and this is a space.
         return "".join(self._vocabulary[token] for token in tokens[0] if token < _END).replace("Ġ", " ").strip()
 
 

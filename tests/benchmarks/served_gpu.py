@@ -314,7 +314,7 @@ def check(server: LocalServer, requests: int, clients: int = 64) -> Counter[str]
         try:
             if protocol not in connections:
                 connections[protocol] = opened(protocol, addresses[protocol], size + (1 << 16))
-            # The tensor is the end of either answer.
+            # The tensor is at the end of either answer.
             return bytes(connections[protocol].ask(prepared[protocol][index]))[-size:]
         except Exception as error:
             if connection := connections.pop(protocol, None):

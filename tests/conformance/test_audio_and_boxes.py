@@ -69,7 +69,7 @@ def test_boxes_to_erase(seed: int) -> None:
 def test_regions_without_an_extent(seed: int, operator: str) -> None:
     draw = np.random.default_rng(seed)
     kind = str(draw.choice(["LINEAR", "CUBIC", "LANCZOS3", "TRIANGULAR", "GAUSSIAN"]))
-    # At and beyond an edge, DALI reads outside of the image at times.
+    # At and beyond an edge, DALI sometimes reads outside of the image.
     start = draw.uniform(0.1, 0.9, 2)
     end = start + np.array([0, 0.05 * draw.integers(2)])
     size = [int(extent) for extent in draw.integers(1, 20, 2)]

@@ -167,7 +167,7 @@ def test_resize_crop_mirror(seed: int) -> None:
     axes = 3 if "D" in layout else 2
     samples = batch(rng, layout)
     given = size_arguments(rng, samples, layout) | filter_arguments(rng) | crop_arguments(rng, axes)
-    # DALI mirrors another axis than it says where a dimension comes before the spatial ones.
+    # DALI mirrors another axis than the argument names where a dimension comes before the spatial ones.
     given["mirror"] = int(rng.integers(0, 8)) if layout in ("HWC", "DHWC") else 0
     operator = "resize_crop_mirror" if rng.random() < 0.8 else "fast_resize_crop_mirror"
     check(operator, samples, layout, given, exact=True)

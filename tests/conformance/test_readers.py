@@ -197,7 +197,7 @@ def test_webdataset(arguments: dict[str, Any], tmp_path: Path) -> None:
     assert not difference(define, 4, iterations=20, exact=True)
 
 
-# pycocotools is not quite up to numpy 2.
+# pycocotools is not fully compatible with numpy 2.
 @pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy keyword")
 @pytest.mark.parametrize(
     "arguments",

@@ -142,7 +142,7 @@ def test_import_is_quick() -> None:
         output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
         times.append([float(text) for text in output.split()])
     package, functions = (min(column) for column in zip(*times))
-    # Generous: this guards against loading a large library by accident, which costs seconds.
+    # A generous limit: this guards against loading a large library by accident, which costs seconds.
     assert package < 0.5
     assert functions < 3
 

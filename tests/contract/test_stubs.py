@@ -102,7 +102,7 @@ def test_dynamic_mode_has_its_functions_and_readers() -> None:
 def test_results_in_dynamic_mode_are_like_their_inputs() -> None:
     files = stub_files()
     assert results(files[Path("dynamic/__init__.pyi")], "rotate") == ["_Batch", "_Tensor"]
-    # With an input, with a batch size, and alone.
+    # Calls with an input, with a batch size, and alone.
     assert results(files[Path("dynamic/random/__init__.pyi")], "uniform") == ["_Batch", "_Batch", "_Tensor"]
     assert results(files[Path("dynamic/__init__.pyi")], "box_encoder") == [
         "tuple[_Batch, _Batch]",

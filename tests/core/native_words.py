@@ -46,7 +46,7 @@ def word_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
 
 @intrinsic
 def counted_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
-    """Return the word at an address, which becomes greater by one; threads never get the same.
+    """Return the word at an address, and increment it atomically: threads never get the same number.
 
     A thread sees what those wrote that counted before it.
     """

@@ -69,7 +69,7 @@ def test_shares_are_done_once_and_before_the_calls(threads: BackgroundThreads | 
         count = round_ % 40 + 1
         numbers, result = np.zeros(count, np.int64), np.zeros(1, np.int64)
         work = SharedWork(note.address, numbers.ctypes.data, count, numbers, threads)
-        # It returns a sum, which is not 0.
+        # The call returns a sum, which is not 0.
         work.follow(calls((add_up.address, numbers.ctypes.data, count, result.ctypes.data)), result)
         assert work.wait() == count
         assert result[0] == count

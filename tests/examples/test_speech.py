@@ -106,7 +106,7 @@ def test_the_transcriber_produces_the_tokens_of_ctranslate2(speech: Path) -> Non
     alone = [network.run(None, {"features": own[None]}) for own in features]
     for (name, expected), (tokens, scores) in zip(recorded.items(), alone, strict=True):
         assert tokens[0].tolist() == [*expected["tokens"], END], name
-        # CTranslate2's mean leaves out the end.
+        # CTranslate2's mean excludes the end token.
         logarithm = np.log(scores[0, 0]) * tokens.shape[1] / (tokens.shape[1] - 1)
         assert logarithm == pytest.approx(expected["logarithm"], abs=2e-3), name
     # Each text of a batch ends by itself.
@@ -185,7 +185,7 @@ def test_recordings_are_transcribed(client_module: ModuleType, speech: Path, tmp
     assert all(found == [] for found in quiet.values()), quiet
     assert [[segment.text for segment in own] for own in others] == [[SENTENCE]] * 3
     assert all(0.2 < own[0].start < 0.4 and 4.6 < own[0].end < 5 and own[0].score > 0.8 for own in others)
-    # More than Whisper hears at a time.
+    # A recording longer than Whisper's input.
     assert len(long) > 40 * RATE
     assert len(segments) == 2
     assert all(0 < segment.end - segment.start <= 30 for segment in segments)

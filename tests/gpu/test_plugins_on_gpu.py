@@ -143,6 +143,6 @@ def test_functions_of_numba(monkeypatch: pytest.MonkeyPatch) -> None:
             out[i, j] = value[i, j] * 2
 
     kinds = dict(out_types=types.FLOAT, in_types=types.FLOAT, outs_ndim=2, ins_ndim=2)
-    # As many blocks as Numba does not call too few for a GPU.
+    # As many blocks as Numba considers enough for a GPU.
     result = run(lambda x: numba_function(x, run_fn=doubled, blocks=[32, 32, 1], threads_per_block=[8, 8, 1], **kinds))
     assert result[:, 1, 2].tolist() == [0, 2, 4]

@@ -45,7 +45,7 @@ def test_memory_of_a_batch_is_not_the_next_ones_before_it_is_read(size: int) -> 
             if value % 3 == 0:
                 keep_busy()
             right.append(is_filled(uploaded.contiguous_elements(), value))
-            # Its memory goes back before the GPU has even begun to compare.
+            # Its memory is released before the GPU has even begun to compare.
             del uploaded
         assert all(bool(one) for one in right)
 

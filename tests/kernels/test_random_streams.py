@@ -81,7 +81,7 @@ def test_shuffles_are_those_of_the_gnu_library(count: int, order: list[int]) -> 
 
 
 def test_shuffles_by_draws_of_64_bits() -> None:
-    # DALI's, of the files between epochs.
+    # DALI's order of the files between epochs.
     assert std_shuffle(range(6), mersenne_twister_64((1 << 32) + 2**33 + 5), bits=64) == [2, 0, 3, 1, 4, 5]
     assert std_shuffle(range(6), mersenne_twister_64((1 << 32) - 1), bits=64) == [5, 3, 2, 0, 4, 1]
     assert std_shuffle([7], mersenne_twister_64(1), bits=64) == [7]

@@ -185,7 +185,7 @@ def nearness(module: str) -> dict[str, int]:
         score += 4 * any(path.stem == f"test_{folder}" for folder in folders)
         if score or parts[:1] == tuple(folders[:1]):
             score += sum(own == other for own, other in zip(parts, folders))
-            # Of equals, the quickest: servers last.
+            # Of equally near ones, the fastest: servers last.
             scores[file] = 10 * score - len(text) // 5_000 - 20 * ("LocalServer(" in text)
     return scores
 

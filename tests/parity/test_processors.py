@@ -410,7 +410,7 @@ def test_whisper_s_features(filters: int) -> None:
     assert features.shape == (3, filters, 3000)
     assert features.dtype == np.float32
     for signal, given in zip(sounds, features):
-        # The class itself differs from this by up to 5.2e-5.
+        # transformers' feature extractor itself differs from this by up to 5.2e-5.
         np.testing.assert_allclose(given, log_mel(signal, filters), atol=5e-5)
 
 

@@ -80,7 +80,7 @@ def test_each_image_is_recognized_once_though_a_worker_is_killed(bucket: str) ->
         while process.poll() is None:
             time.sleep(0.05)
             for pid in workers_of(process)[:1] if not killed else ():
-                # It may have ended by itself.
+                # The task may have ended by itself.
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                     killed += 1

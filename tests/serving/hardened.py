@@ -77,7 +77,7 @@ def make_readable(folders: Sequence[Path]) -> None:
         held = os.open(folder, os.O_PATH | os.O_DIRECTORY)
         mount("-t", "tmpfs", "-o", "mode=755,size=1m", "tmpfs", str(barred))
         folder.mkdir(parents=True)
-        # Its name, were it looked up, would lead to the cover.
+        # A lookup of its name would lead to the cover.
         bind = ["mount", "--no-canonicalize", "--bind", f"/proc/self/fd/{held}", str(folder)]
         subprocess.run(bind, pass_fds=[held], check=True)
         os.close(held)

@@ -258,7 +258,7 @@ class _Table:
 
 
 def _policy(name: str, sub_policies: Sequence[_Sub], moving: Sequence[Augmentation] = ()) -> Policy:
-    """Return the policy with the augmentations meant in the papers: without random signs where they are not needed."""
+    """Return the policy with the augmentations that the papers mean: with random signs only where they are needed."""
     plain = {"mag_range": (0.1, 1.9), "randomly_negate": False, "mag_to_param": None}
     known = {augmentation.name: augmentation for augmentation in moving} | {
         "shear_x": a.shear_x,

@@ -13,7 +13,7 @@ from penstock.auto_aug.core._augmentation import Augmentation
 from penstock.auto_aug.core.suites import picked, taken_by, translations
 from penstock.graph import DataNode
 
-# In pixels, and as a fraction of the width of images of 224 x 224.
+# The largest translation, in pixels, and as a fraction of the width of images of 224 x 224.
 _TRANSLATE_ABS, _TRANSLATE_REL = 100, 100 / 224
 _ENHANCE = (0.1, 1.9)
 

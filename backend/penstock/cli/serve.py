@@ -216,7 +216,7 @@ def _report(line: str) -> None:
 
 @contextlib.contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """Make the signals that end a program stop the server as Ctrl-C does; what they did before, they do again afterwards.
+    """Make the signals that end a program stop the server as Ctrl-C does; restore their handlers afterwards.
 
     If they stayed ignored, all programs that this one starts would ignore them: processes of a later server's models
     could not be ended.

@@ -63,7 +63,7 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system reads the module from here afterwards, so the counterpart's attributes stay as they were.
         sys.modules[module.__name__] = self._module
-        # Its imported submodules are found by DALI's names, too.
+        # Its imported submodules are found under DALI's names, too.
         prefix = self._module.__name__ + "."
         for name in [name for name in sys.modules if name.startswith(prefix)]:
             spelled = f"{module.__name__}.{name.removeprefix(prefix)}"
@@ -96,7 +96,7 @@ _FINDERS: Sequence[importlib.abc.MetaPathFinder] = (_Finder(), _NamespaceFinder(
 
 
 def install() -> None:
-    """Make ``import nvidia.dali`` import Penstock in this process. Repeating it is harmless.
+    """Make ``import nvidia.dali`` import Penstock in this process. Repeated calls are harmless.
 
     Raises:
         RuntimeError: DALI itself is already imported.
@@ -112,7 +112,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undo :func:`install`; programs keep what they have imported."""
+    """Undo :func:`install`; programs keep the modules that they have imported."""
     import_as()
     for finder in _FINDERS:
         if finder in sys.meta_path:

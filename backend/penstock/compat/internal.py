@@ -11,7 +11,7 @@ __all__ = ["get_submodule"]
 
 
 def get_submodule(root: ModuleType | str, path: str | Sequence[str]) -> ModuleType:
-    """Return the module below ``root``, a module or its name; modules on the way that do not exist are made.
+    """Return the module below ``root``, a module or its name; missing modules in between are created.
 
     Raises:
         RuntimeError: something else has one of their names.

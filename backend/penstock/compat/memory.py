@@ -81,7 +81,7 @@ def PreallocateDeviceMemory(bytes: int, device_id: int) -> None:
     """Make a GPU's memory pool hold at least ``bytes`` free bytes."""
     cupy = require_cupy("preallocated memory")
     with cupy.cuda.Device(device_id):
-        # Freed immediately, the memory stays in the pool.
+        # The memory is freed immediately, but stays in the pool.
         cupy.get_default_memory_pool().malloc(bytes)
 
 

@@ -57,7 +57,8 @@ def address(array: np.ndarray) -> int:
 
 
 def addresses(arrays: list[np.ndarray]) -> np.ndarray | None:
-    """Return the addresses of arrays, int64; None if one of them is not contiguous. Something else must keep them.
+    """Return the addresses of arrays, int64; None if one of them is not contiguous. The caller must keep the arrays
+    alive.
 
     Raises:
         TypeError: one of them has no memory that can be looked at.

@@ -239,7 +239,7 @@ class Chain:
         return cls(chain, b"".join(rows), samples, rank, (sources, arrays, stages))
 
     def run(self, threads: int, cores: Sequence[int] | None = None) -> bool:
-        """Run all samples, without the GIL; return False, and do nothing, if one is empty, or becomes so.
+        """Run all samples, without the GIL; return False, and do nothing, if an array is empty, or becomes so.
 
         Args:
             threads: the largest number of threads that share the samples; for little work there are fewer.
@@ -255,7 +255,8 @@ class Chain:
         return _is_done(status)
 
     def read_regions(self) -> np.ndarray | None:
-        """Return the region of its source that each sample depends on, of type ``REGION``; None if one is empty, or becomes so.
+        """Return the region of its source that each sample depends on, of type ``REGION``; None if an array is empty,
+        or becomes so.
 
         Raises:
             MemoryError: as for :meth:`run`.
@@ -284,7 +285,7 @@ class Chain:
 
 
 def _is_done(status: int) -> bool:
-    """Return whether the core did what it was asked for, and nothing is empty."""
+    """Return whether the core completed the call, and no array was empty."""
     if status < 0:
         raise MemoryError("there is not enough memory for results between two operators")
     return status != _EMPTY
@@ -299,7 +300,8 @@ def run_chain(
     threads: int,
     cores: Sequence[int] | None = None,
 ) -> bool:
-    """Run all samples of a batch through stages, without the GIL; return False, and do nothing, if one is empty, or becomes so.
+    """Run all samples of a batch through stages, without the GIL; return False, and do nothing, if an array is empty,
+    or becomes so.
 
     Args:
         sources, targets: addresses of contiguous samples, int64.

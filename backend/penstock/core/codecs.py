@@ -111,7 +111,8 @@ def read_jpeg_headers(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def read_png_sizes(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the height and width of ordinary PNGs, int64 of shape (files, 2); zeros for files that are to be looked at more closely.
+    """Return the height and width of plain PNGs, int64 of shape (files, 2); zeros for files that another reader has to
+    parse.
 
     Args:
         addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
@@ -219,7 +220,7 @@ def prepare_jpegs(
 
 
 def read_recordings(addresses: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, int]:
-    """Find the samples of ordinary WAV files.
+    """Find the samples of plain WAV files.
 
     Args:
         addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
@@ -235,7 +236,9 @@ def read_recordings(addresses: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarra
 
 
 def load_codec(path: str) -> int | None:
-    """Return the address of nvImageCodec's library, loaded from a file; None if it is missing, or of a version that the core does not know."""
+    """Return the address of nvImageCodec's library, loaded from a file; None if it is missing, or of a version that the
+    core does not support.
+    """
     library: int | None = core().penstock_codec_load(path.encode())
     return library
 
@@ -263,7 +266,7 @@ _NO_MEMORY = 5, 15
 
 
 def check_status(status: int, what: str) -> None:
-    """Raise an exception unless nvImageCodec's status is 0; ``what``: it could not do."""
+    """Raise an exception unless nvImageCodec's status is 0; ``what``: the failed operation."""
     if status in _NO_MEMORY:
         raise MemoryError(f"nvImageCodec could not {what}: no memory was left for it (status {status})")
     if status:

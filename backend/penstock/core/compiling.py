@@ -46,7 +46,7 @@ class NativeLibrary:
     flags: tuple[str, ...]
 
     def path(self) -> Path:
-        """Return the library: the one in the package, otherwise the one compiled from its sources, now or earlier.
+        """Return the path of the library: the one in the package, otherwise the one compiled from its sources.
 
         Raises:
             CompilerError: there is no C++ compiler, it fails, or there is no folder for the library.
@@ -58,7 +58,7 @@ class NativeLibrary:
         return self._built() is not None
 
     def compile_to(self, folder: Path, command: Sequence[str] = ()) -> None:
-        """Compile it into a folder, where :meth:`path` finds it if that is ``native`` in an installed package.
+        """Compile it into a folder; :meth:`path` finds it there if the folder is ``native`` in an installed package.
 
         Args:
             folder: the folder to put the library into.
@@ -71,7 +71,7 @@ class NativeLibrary:
             self._install(self._compile(Path(scratch), command or compiler()), folder)
 
     def folder_in_checkout(self) -> Path:
-        """Return where an editable installation puts it."""
+        """Return the folder into which an editable installation puts it."""
         return _CHECKOUT / "build" / "native" / self._fingerprint()
 
     def sources(self) -> list[Path]:
@@ -105,7 +105,7 @@ class NativeLibrary:
         )
 
     def _caches(self, find_private: Callable[[str], Path | None]) -> Iterator[Path]:
-        """Yield where it may be: in the user's cache; in a temporary folder if that cannot be written."""
+        """Yield the folders that may hold it: in the user's cache; in a temporary folder if that cannot be written."""
         for find in (users_cache, find_private):
             if (folder := find("native")) is not None:
                 yield folder / self._fingerprint()
@@ -130,7 +130,7 @@ class NativeLibrary:
         return made
 
     def _install(self, library: Path, folder: Path) -> Path:
-        """Put the library into a folder at once, so that concurrent builds do not see each other's partial file."""
+        """Put the library into a folder atomically, so that concurrent builds do not see each other's partial file."""
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             copy = shutil.copy(library, scratch)

@@ -90,7 +90,7 @@ def core() -> ctypes.CDLL:
 
 @functools.cache
 def brief_core() -> ctypes.PyDLL:
-    """Return the library, whose functions are called with the GIL: for those that return at once.
+    """Return the library with functions that hold the GIL: for those that return quickly.
 
     Another thread could take the GIL meanwhile, and keep it for long.
     """

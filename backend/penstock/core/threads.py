@@ -27,7 +27,7 @@ os.register_at_fork(after_in_child=lambda: _forks.append(None))
 
 
 def make_calls(calls: int, count: int) -> int:
-    """Call functions, which return 0 unless they fail; return what the first one that fails does, or 0.
+    """Call functions, which return 0 unless they fail; return the result of the first one that fails, or 0.
 
     Args:
         calls: an address, from which on there are ``count`` times CALL_WORDS words.
@@ -80,14 +80,14 @@ class BackgroundThreads:
         self.keep(job)
 
     def keep(self, running: _Running) -> None:
-        """Keep what was submitted alive until it is done."""
+        """Keep the arguments of submitted jobs alive until the jobs are done."""
         with self._keeping:
             while self._running and self._running[0].is_done:
                 self._running.popleft()
             self._running.append(running)
 
     def close(self) -> None:
-        """Finish what was submitted, and end the threads."""
+        """Finish the submitted jobs, and end the threads."""
         address, self._address = self._address, None
         # A forked process does not have the threads.
         if address is not None and self._forks == len(_forks):
@@ -194,7 +194,7 @@ class SharedWork:
         return self._is_done
 
     def wait(self) -> int:
-        """Wait for the calls, without holding the GIL; return 0, or what the one that failed returned."""
+        """Wait for the calls, without holding the GIL; return 0, or the result of the one that failed."""
         # The threads of the process from which this one was forked do not exist here.
         if self._forks != len(_forks) and not self.is_done:
             return 0

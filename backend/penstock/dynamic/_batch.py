@@ -47,7 +47,7 @@ class Tensors(Sequence[Tensor]):
         return self[selection]
 
     def tolist(self) -> list[Tensor]:
-        """Return all of them, in a list."""
+        """Return all samples, in a list."""
         return list(self)
 
     def as_batch(self, copy: bool = False) -> Batch:
@@ -66,7 +66,7 @@ class _Slicing:
         self._batch = batch
 
     def __getitem__(self, index: object) -> Batch:
-        """Return each sample indexed. Bounds and positions may be batches, which hold those of each sample."""
+        """Index each sample. Bounds and positions may be batches, with one value for each sample."""
         arguments = subscript_arguments(index, self._batch.ndim)
         if not arguments:
             return self._batch
@@ -190,7 +190,7 @@ class Batch(Value):
             setattr(self, name, getattr(other, name))
 
     def _alias(self) -> Batch:
-        """Return another object for the same data, for calls whose result this one becomes."""
+        """Return another object for the same data, for a call whose result becomes this one."""
         other = Batch.__new__(Batch)
         other._share(self)
         return other
@@ -227,7 +227,7 @@ class Batch(Value):
     # -- data ------------------------------------------------------------------------------------------------------
 
     def evaluate(self) -> Batch:
-        """Run the call that this is the result of, unless it has run; return the same object."""
+        """Run the call whose result this is, unless it has run; return the same object."""
         if self._storage is None:
             if self._invocation_result is not None:
                 self._storage = self._invocation_result.value()
@@ -388,7 +388,7 @@ class Batch(Value):
 
 
 def _fits(item: Tensor, dtype: DType | None, device: Device | None, layout: str | None, copy: bool) -> bool:
-    """Return whether a tensor can be a sample as it is."""
+    """Return whether a tensor can be a sample without conversion."""
     return (
         not copy
         and dtype in (None, item.dtype)
@@ -410,7 +410,7 @@ class _Dense:
         return [self._batch.device.device_type]
 
     def sketch(self, context: EvalContext) -> None:
-        """Return None, as nothing is known before it runs."""
+        """Return None, as no property is known before it runs."""
 
     def run(self, context: EvalContext) -> list[TensorList]:
         storage = self._batch.storage

@@ -42,7 +42,9 @@ class Face:
         self.values = frozenset(name for name, a in schema.all_arguments.items() if a.type == "object")
 
     def backend(self, device: Device | None, inputs: Sequence[object]) -> str:
-        """Return where a call runs: ``cpu``, ``gpu`` or ``mixed``; raise ValueError if it cannot run where it is to."""
+        """Return the backend of a call: ``cpu``, ``gpu`` or ``mixed``; raise ValueError if the operator does not
+        support it.
+        """
         kind = device.device_type if device is not None else _device_of(inputs)
         devices = self.schema.devices
         if kind in devices:
@@ -54,7 +56,7 @@ class Face:
         raise ValueError(f'Invalid device "{kind}" for operator `{self.display}`, which runs on: {", ".join(devices)}')
 
     def input_device(self, index: int, backend: str) -> str | None:
-        """Return where an input has to be; None: anywhere."""
+        """Return the device on which an input has to be; None: any."""
         device = self.schema.input(index).device
         if device == "":
             return "gpu" if backend == "gpu" else "cpu"
@@ -198,7 +200,7 @@ def perform(
         try:
             return bind(face.schema, backend, len(values), tuple(tensors), constants, face.display)
         except OperatorError:
-            # The arguments are wrong, but an input's rank may be, too, and is then reported first, as in DALI.
+            # The arguments are wrong, but an input's rank may be wrong, too, and DALI reports that first.
             for index, value in enumerate(values):
                 if value.is_external() and not value.layout:
                     face.schema.fitting_layout(index, "", value.ndim)
@@ -217,7 +219,7 @@ def perform(
 
 
 def _gpu_of(device: Device | None, inputs: Sequence[object]) -> int | None:
-    """Return the number of the requested GPU, or of the inputs' GPU, from which the CPU takes them; None: the current one."""
+    """Return the number of the requested GPU, or of the inputs' GPU; None: the current one."""
     if device is not None and device.device_type == "gpu":
         return device.device_id
     devices = (item.device for item in inputs if isinstance(item, Value))
@@ -236,7 +238,9 @@ def _check_gpus(inputs: Sequence[object], display: str) -> None:
 def _sorted_out(
     face: Face, arguments: Mapping[str, object]
 ) -> tuple[dict[str, Tensor | Batch], dict[str, object], Hashable | None]:
-    """Return the arguments that are tensors, the others, and a key that is equal for equal ones; None: they have none."""
+    """Split arguments into tensors and others; also return a key that is equal for equal arguments, or None if they
+    have none.
+    """
     tensors: dict[str, Tensor | Batch] = {}
     constants: dict[str, object] = {}
     key: list[Hashable] = []
@@ -268,7 +272,7 @@ def _sorted_out(
 
 
 def settled(face: Face, name: str, value: object) -> object:
-    """Return an argument as it goes to the operator: a tensor or batch on the CPU, or a constant as pipelines take it."""
+    """Return an argument as the operator gets it: a tensor or batch on the CPU, or a constant as in pipelines."""
     value = all_unmarked(value)
     if (
         value is not None
@@ -304,7 +308,7 @@ def _plain(value: Given, face: Face, name: str) -> object:
 
 
 def frozen(value: Given) -> Hashable:
-    """Return a key that is equal for equal values of the same types; raise TypeError for what cannot be one."""
+    """Return a key that is equal for equal values of the same types; raise TypeError for values without one."""
     kind = type(value)
     if kind in (list, tuple):
         return tuple(map(frozen, value))

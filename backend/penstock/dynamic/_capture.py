@@ -238,7 +238,9 @@ class Loop:
         return value
 
     def schedule_of(self, rng: RNG) -> Schedule:
-        """Return the schedule of a generator; it begins where the generator is when the first step first draws from it."""
+        """Return the schedule of a generator; it starts at the generator's state when the first step first draws from
+        it.
+        """
         found = self._schedules.get(id(rng))
         if found is None:
             found = Schedule(rng)
@@ -260,7 +262,7 @@ class Loop:
         return source.root.shaped(values)
 
     def produced_by_source(self, source: SourceNode) -> Outcome:
-        """Return the outputs that the pipeline gave in this step."""
+        """Return the pipeline's outputs in this step."""
         return self.values_of(source, [self._produced[self._outputs[source, index]] for index in range(source.count)])
 
     def read(self, source: SourceNode) -> None:
@@ -301,7 +303,7 @@ class Loop:
             raise
 
     def finish_tracing(self) -> None:
-        """Make the pipeline from what the first step did."""
+        """Make the pipeline from the traced calls of the first step."""
         self._schedules = {key: schedule for key, schedule in self._schedules.items() if schedule.offsets}
         self.is_traced = False
         if not self._calls:
@@ -394,5 +396,5 @@ class Loop:
 
     @property
     def depends_on_more(self) -> bool:
-        """Whether anything besides the root advances from step to step, which would be out of step after a break."""
+        """Whether other sources than the root advance from step to step, which would be out of step after a break."""
         return len(self.sources) > 1 or bool(self._schedules)

@@ -28,7 +28,7 @@ def key_of(
     device: object,
     schedule: Schedule | None,
 ) -> Hashable | None:
-    """Return the key of a call, which says what it computes; None if it is not captured.
+    """Return the key of a call, which identifies its computation; None if it is not captured.
 
     Args:
         loop: the loop whose body contains the call.

@@ -42,10 +42,10 @@ class Root(Protocol):
         """Return its outputs in the pipeline that is being defined."""
 
     def take_over(self, pipeline: Pipeline) -> None:
-        """Let the pipeline continue from here, once it is built."""
+        """Let the pipeline continue from the present state, once it is built."""
 
     def shaped(self, values: Sequence[Batch]) -> Outcome:
-        """Return the outputs of a step as the body gets them."""
+        """Return the outputs of a step in the form that the body gets."""
 
     def released(self) -> None:
         """Release the reader or source for other uses, as the loop has ended."""
@@ -108,7 +108,7 @@ class CapturedBatch(Batch):
         storage: TensorList | None,
         compute: Callable[[], Outcome] | None = None,
     ) -> CapturedBatch:
-        """Return the result of this step that ``reference`` stands for: its data, or how to compute it."""
+        """Return this step's result for ``reference``: its data, or how to compute it."""
         self = cls.__new__(cls)
         self._storage = storage
         self._tensors = self._device = self._invocation_result = None
@@ -121,7 +121,7 @@ class CapturedBatch(Batch):
         return self._capture_ref if self._loop is loop and self._step == loop.step else None
 
     def evaluate(self) -> CapturedBatch:
-        """Compute the data if it is not there yet; return the same object."""
+        """Compute the data unless that is done; return the same object."""
         self._loop.looked_at(self._capture_ref)
         if self._storage is None:
             assert self._compute is not None

@@ -25,7 +25,7 @@ class Schedule:
 
     def __init__(self, rng: RNG) -> None:
         self.rng = rng
-        # The positions in a step at which its calls draw.
+        # The positions within a step at which its calls draw.
         self.offsets: list[int] = []
         self.period = 0
         self._start = rng.draws
@@ -46,7 +46,7 @@ class Schedule:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Drop what was computed ahead."""
+        """Drop the numbers computed ahead."""
         self._ahead, self._waiting = self.rng.clone(), 0
 
     def next_states(self) -> list[np.ndarray]:

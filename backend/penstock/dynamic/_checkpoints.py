@@ -87,7 +87,7 @@ class Checkpoint:
     # -- objects ---------------------------------------------------------------------------------------------------
 
     def register(self, op: Stateful, name: str | None = None) -> str:
-        """Add a reader or a generator; if its state is waiting here, it is set.
+        """Add a reader or a generator; set its state if one was loaded for its name.
 
         Args:
             op: the object.
@@ -167,7 +167,7 @@ class Checkpoint:
         return None if entry is None else entry.state
 
     def set_state(self, name: object, value: object, op_type: object = None) -> None:
-        """Set the state that the object of that name gets when it is registered, or by :meth:`restore`.
+        """Set the state for the object of that name: applied when it is registered, or by :meth:`restore`.
 
         Args:
             op_type: the class that it belongs to, or the class's name, which is then checked.
@@ -224,7 +224,7 @@ class Checkpoint:
         return json.dumps({"version": VERSION, "states": states})
 
     def deserialize(self, data: str) -> None:
-        """Take the states from JSON; raise ValueError if it is not a checkpoint, or of another version."""
+        """Load the states from JSON; raise ValueError if it is not a checkpoint, or of another version."""
         document = json.loads(data)
         if not isinstance(document, dict) or not isinstance(document.get("states"), dict):
             raise ValueError("This is not a checkpoint: there are no `states` in it")
@@ -291,7 +291,7 @@ def _parsed(key: str, entry: object) -> _Entry:
 
 
 def _checkpoint_files(filename: str) -> list[tuple[int, str]]:
-    """Return the files that such a name stands for, with their numbers."""
+    """Return the files that match such a name, with their numbers."""
     pattern, wildcard, num_sequence_fields = "", "", 0
     for text, field, _, _ in string.Formatter().parse(filename):
         pattern, wildcard = pattern + re.escape(text), wildcard + glob.escape(text)

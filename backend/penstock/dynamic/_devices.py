@@ -80,7 +80,7 @@ class Device:
 
     @staticmethod
     def from_dlpack(dlpack_device: HasDLPackDevice) -> Device:
-        """Return where an object with ``__dlpack_device__`` is."""
+        """Return the device of an object with ``__dlpack_device__``."""
         kind, number = dlpack_device.__dlpack_device__()
         name = Device.type_from_dlpack(kind)
         return Device(name, None if name == "cpu" else number)

@@ -40,7 +40,7 @@ class Kind(Enum):
     enum = auto()
 
 
-# IEEE 754, and the 8-bit format of machine learning, by the number of bits.
+# IEEE 754 formats, and the 8-bit format of machine learning, by the number of bits.
 _EXPONENT_BITS = {8: 4, 16: 5, 32: 8, 64: 11}
 
 
@@ -87,7 +87,7 @@ class DType:
 
     @staticmethod
     def from_fw_type(framework_type: object) -> DType:
-        """Return the type that numpy's or another framework's type stands for."""
+        """Return the type for one of numpy or another framework."""
         return _by_id[to_dali_type(framework_type)]
 
     @staticmethod
@@ -149,7 +149,7 @@ _by_name = {candidate.name: candidate for candidate in _ALL}
 
 
 def dtype(like: DTypeLike) -> DType:
-    """Return the type that ``like`` stands for: a number in pipelines, a name, or a type of numpy or another framework."""
+    """Return the type for ``like``: a number in pipelines, a name, or a type of numpy or another framework."""
     if isinstance(like, DType):
         return like
     if isinstance(like, DALIDataType):
@@ -168,5 +168,5 @@ def type_id(dtype: DType | DALIDataType) -> DALIDataType:
 
 
 def array_dtype(kind: DType) -> np.dtype:
-    """Return the type of the arrays that hold such elements."""
+    """Return the dtype of the arrays that hold such elements."""
     return numpy_dtype(type_id(kind))

@@ -16,7 +16,7 @@ from penstock.runtime.plan import Step, construct
 from penstock.schema import Operator, Schema
 from penstock.tensors import TensorList
 
-# The most cached operators; the least recently used are dropped first.
+# The largest number of cached operators; the least recently used are dropped first.
 _MAX_CACHED_OPERATORS = 1024
 
 
@@ -103,7 +103,7 @@ class Engine:
         self._bound: OrderedDict[Hashable, BoundOperator] = OrderedDict()
 
     def bound(self, key: Hashable, make: Callable[[], BoundOperator]) -> BoundOperator:
-        """Return the operator that ``make`` made for the same key, or makes now."""
+        """Return the cached operator for the key, or the one that ``make`` returns."""
         found = self._bound.get(key)
         if found is not None:
             return found
@@ -113,7 +113,7 @@ class Engine:
         return found
 
     def forget(self) -> None:
-        """Drop the operators that were made."""
+        """Drop the cached operators."""
         self._bound.clear()
 
     def run(

@@ -156,7 +156,7 @@ class EvalContext:
                 call.run(self)
 
     def entered(self) -> AbstractContextManager[object]:
-        """Make this the thread's current context, if another one is."""
+        """Make this the thread's current context, unless it is."""
         return contextlib.nullcontext() if EvalContext.current() is self else self
 
     def __enter__(self) -> EvalContext:

@@ -83,7 +83,8 @@ class ExternalSource:
         return list(batch)
 
     def __call__(self, *, batch_size: int | None = None) -> Outcome:
-        """Return the next item: a tensor, or a batch if the source gives batches; a tuple if there are several outputs.
+        """Return the next item: a tensor, or a batch if the source yields batches; a tuple if there are several
+        outputs.
 
         Args:
             batch_size: the size of batches, which is checked; tensors are repeated this many times.
@@ -123,7 +124,8 @@ class ExternalSource:
         return loop.produced_by_source(self._node)
 
     def captured(self, batch_size: int, ctx: EvalContext | None = None) -> Iterator[Outcome]:
-        """Go through the source once; the loop's first step is traced into a pipeline, which computes the later ones ahead.
+        """Iterate over the source once; the loop's first step is traced into a pipeline, which computes the later ones
+        ahead.
 
         Other sources that the body calls are read once per step, ahead of it; what they returned for steps that are not reached
         is lost.

@@ -38,7 +38,7 @@ class Part:
         return [self._whole.device.device_type]
 
     def sketch(self, context: EvalContext) -> None:
-        """Return None, as nothing is known before it runs."""
+        """Return None, as no property is known before it runs."""
 
     def run(self, context: EvalContext) -> list[TensorList]:
         storage = self._whole.storage

@@ -78,7 +78,7 @@ def is_invariant(value: object) -> bool:
 
 
 def unmarked(value: _Value) -> _Value:
-    """Return the value itself, without a mark; not that of its elements."""
+    """Return the value itself, without a mark; its elements keep theirs."""
     return object.__getattribute__(value, "_value") if issubclass(type(value), Invariant) else value
 
 

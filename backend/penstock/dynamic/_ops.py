@@ -71,7 +71,9 @@ class Operator:
 
 
 def _belongs(schema: Schema) -> bool:
-    """Return whether dynamic mode has the operator: not those that need a pipeline or callbacks, or were old when it began."""
+    """Return whether dynamic mode has the operator: not those that need a pipeline or callbacks, or were deprecated
+    when it began.
+    """
     if schema.deprecated_since:
         version = tuple(int(part) for part in schema.deprecated_since.split(".")[:2])
         if version <= _FIRST_VERSION:
@@ -150,12 +152,12 @@ def documentation(schema: Schema) -> str:
 
 
 def all_operators() -> list[type[Operator] | type[Reader]]:
-    """Return the classes that were made so far."""
+    """Return the classes made so far."""
     return list(_all_ops)
 
 
 def all_functions() -> list[Callable[..., Outcome]]:
-    """Return the functions that were made so far."""
+    """Return the functions made so far."""
     return list(_all_functions)
 
 

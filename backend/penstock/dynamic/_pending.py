@@ -18,14 +18,16 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 def call_site() -> Frame:
     """Return the innermost line of the program that is not Penstock's."""
-    frame = sys._getframe(1)  # private: done for each deferred call, and far quicker than inspect.stack()
+    frame = sys._getframe(1)  # private: done for each deferred call, and far faster than inspect.stack()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, "")
 
 
 def raise_at(error: Exception, site: Frame) -> NoReturn:
-    """Raise an error like ``error`` that names the call at ``site``, from ``error`` with its traceback ending there."""
+    """Raise an error like ``error`` that names the call at ``site``, chained to ``error`` with its traceback ending
+    there.
+    """
     line = linecache.getline(site.filename, site.lineno).strip()
     text = f"It was called here:\n\n{Frame(site.filename, site.lineno, site.function, line)}\n"
     try:
@@ -77,7 +79,9 @@ class Work(Protocol):
         """Return the results."""
 
     def sketch(self, context: EvalContext) -> list[TensorList] | None:
-        """Return batches without samples, of the results' types, ranks and layouts; None if that is not known before."""
+        """Return batches without samples, with the results' types, ranks and layouts; None if these are not known in
+        advance.
+        """
 
 
 class Invocation:
@@ -134,7 +138,7 @@ class Invocation:
             self._error = error
 
     def sketch(self) -> list[TensorList]:
-        """Return the results, or batches without samples that are like them."""
+        """Return the results, or batches without samples of the same types, ranks and layouts."""
         if self._results is not None:
             return self._results
         if self._sketch is None and self._work is not None:
@@ -176,7 +180,7 @@ class Result:
         return self.sketch().layout() or None
 
     def sketch(self) -> TensorList:
-        """Return the result, or a batch without samples that is like it."""
+        """Return the result, or a batch without samples of the same type, rank and layout."""
         return self._invocation.sketch()[self.index]
 
     def value(self) -> TensorList:

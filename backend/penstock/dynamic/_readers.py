@@ -166,7 +166,7 @@ class Reader:
     def next_epoch(
         self, batch_size: int | None = None, ctx: EvalContext | None = None, capture: bool = False
     ) -> Iterator[Outcome]:
-        """Go through the data set, or its shard, once.
+        """Iterate over the data set, or its shard, once.
 
         The iterator has to be used up before the next one is made.
 
@@ -305,7 +305,7 @@ class _ReaderRoot:
         self._handed_over = False
 
     def epoch(self, context: EvalContext) -> Iterator[Outcome]:
-        """Go through the data set, or its shard, once."""
+        """Iterate over the data set, or its shard, once."""
         if self._handed_over and self._loop is None:
             raise RuntimeError("This reader belonged to a captured loop that an error has ended: construct another one")
         if self._loop is None:

@@ -118,7 +118,7 @@ class RNG:
         self.set_state(value)
 
     def get_state(self, *, cuda_stream: object = None) -> RNGState:
-        """Return where the generator is; ``str`` of it can be stored."""
+        """Return the generator's position; ``str`` of it can be stored."""
         block, phase = divmod(self._position % _NUM_POSITIONS, 4)
         stream, counter = divmod(block, _MASK + 1)
         return RNGState(f"Philox_{self._key:016X}_{stream:016X}:{counter:016X}_{phase}")

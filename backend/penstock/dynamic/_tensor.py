@@ -130,7 +130,7 @@ class Tensor(Value):
         return [cls.of(found[0]) for found in lists]
 
     def _alias(self) -> Tensor:
-        """Return another object for the same data, for calls whose result this one becomes."""
+        """Return another object for the same data, for a call whose result becomes this one."""
         other = Tensor.__new__(Tensor)
         other._share(self)
         return other

@@ -69,12 +69,12 @@ def _cores() -> int:
 
 
 def get_num_threads() -> int:
-    """Return the number of threads of contexts that were made without one."""
+    """Return the number of threads of contexts that do not set one."""
     return _default.num_threads or _cores()
 
 
 def set_num_threads(n: int | None) -> None:
-    """Set the number of threads of contexts that were made without one; None: one for each core."""
+    """Set the number of threads of contexts that do not set one; None: one for each core."""
     if n is not None:
         n = _positive(n)
     with _default.lock:
@@ -84,7 +84,7 @@ def set_num_threads(n: int | None) -> None:
 
 
 def default_thread_pool(device_id: int | None) -> ThreadPool:
-    """Return the pool of contexts of a device that were made without one."""
+    """Return the pool of a device's contexts that do not set a number of threads."""
     pool = _default.pools.get(device_id)
     if pool is None:
         with _default.lock:

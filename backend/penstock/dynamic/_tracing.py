@@ -53,7 +53,7 @@ def pipeline(
     device_id: int | None = None,
     **settings: Given,
 ) -> Pipeline:
-    """Return the pipeline that does what a function in dynamic mode does. It can be saved and served like any other.
+    """Return a pipeline with the operations of a function in dynamic mode. It can be saved and served like any other.
 
     The function is called once, on the examples, and what it calls is traced: what it decides in Python, it decides once, and
     constants are those of this call. Random operators draw from the pipeline's seed.
@@ -103,7 +103,7 @@ def pipeline(
 
 
 def _names_of(function: Callable[..., Outcome], count: int) -> list[str]:
-    """Return the names of the function's first parameters; where it has no such, numbered ones."""
+    """Return the names of the function's first parameters; numbered names for those that are missing."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     names = [parameter.name for parameter in inspect.signature(function).parameters.values() if parameter.kind in kinds]
     return [*names[:count], *(f"input_{index}" for index in range(len(names), count))]

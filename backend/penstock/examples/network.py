@@ -57,7 +57,9 @@ def write_network(
 
 
 def write_model(folder: Path, configuration: Path, pipeline: Path | None = None) -> None:
-    """Write a model folder from files: an ensemble, whose version folder must exist although it is empty, or a pipeline."""
+    """Write a model folder from files: an ensemble, whose version folder must exist although it is empty, or a
+    pipeline.
+    """
     version = folder / "1"
     version.mkdir(parents=True)
     shutil.copyfile(configuration, folder / "config.pbtxt")

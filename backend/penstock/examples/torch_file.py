@@ -168,7 +168,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _load(stream: io.BytesIO) -> Any:
-    """Load the next pickle, after a look at its opcodes."""
+    """Load the next pickle, after checking its opcodes."""
     begin = stream.tell()
     for number, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
         if opcode.name not in _OPCODES:

@@ -71,7 +71,7 @@ def convert(function: Callable[..., Any]) -> Callable[..., Any]:
     if not isinstance(function, FunctionType) or is_exempt(function):
         return function
     if TOOLS in function.__code__.co_freevars:
-        # It was defined inside a rewritten function.
+        # The function was defined inside a rewritten function.
         return function
     code = _converted_code(function.__code__)
     if code is None:

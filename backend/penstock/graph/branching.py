@@ -249,7 +249,7 @@ def _merge_nodes(branch: Branch, true: object, false: object) -> DataNode:
     if "gpu" in (parts[0].device, parts[1].device):
         parts = [part if part.device == "gpu" else part.on_device("gpu") for part in parts]
     if conditions.branches:
-        # The parts are deeper than any open branch: as inputs of the merge they must not be split again.
+        # The parts are from deeper branches than any open one: as inputs of the merge they must not be split again.
         around = conditions.branches[-1]
         assert around.side is not None
         around.produced[around.side].update(part.name for part in parts)

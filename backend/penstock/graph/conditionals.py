@@ -80,7 +80,7 @@ class ConditionStack:
             self.branches = inner
 
     def register(self, op: OpNode) -> None:
-        """Record the branch of a new operator's outputs: the innermost of its inputs.
+        """Record the branch of a new operator's outputs: the innermost branch of its inputs.
 
         An operator without inputs makes whole batches: it is outside all branches and is split where it is used.
         """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from penstock.graph.nodes import DataNode, OpNode
 
 _MAX_LINE_CHARACTERS = 110
-# Of a longer graph, this many operators are listed at either end.
+# For a longer graph, this many operators are listed at either end.
 _NUM_EDGE_OPERATORS = 30
 # The arguments of arithmetic, which are written as its operands.
 _EXPRESSION = (_DESCRIPTION, _INTEGERS, _REALS) = ("expression_desc", "integer_constants", "real_constants")
@@ -38,7 +38,9 @@ def listing(operators: Sequence[OpNode], outputs: Sequence[DataNode]) -> str:
 
 
 def title(op: OpNode) -> str:
-    """Return an operator's name in pictures and listings: its function's, or for a fused operator, those of its steps."""
+    """Return an operator's name in pictures and listings: its function's name, or for a fused operator, those of its
+    steps.
+    """
     if op.steps:
         return " + ".join(title(step).partition(".")[2] for step in op.steps)
     return op.display_name.removeprefix(as_imported("penstock."))

@@ -8,7 +8,7 @@ _MAX_ATTEMPTS = 20
 
 
 def parse(source: str) -> ast.Module:
-    """Return the tree of a source, as ``ast.parse`` gives it.
+    """Return the syntax tree of a source, like ``ast.parse``.
 
     CPython 3.11 may lose count of the nesting if another thread parses meanwhile, or a finalizer does. The ``SystemError`` that it
     then raises says nothing about the source.

@@ -13,7 +13,7 @@ from penstock.tensors.cuda import DEVICE_VARIABLE
 
 
 def all_on_cpu() -> bool:
-    """Return whether all pipelines of this process are to run on the CPU, whatever they ask for.
+    """Return whether all pipelines of this process must run on the CPU, whatever device they request.
 
     Raises:
         ValueError: the environment variable ``PENSTOCK_DEVICE`` is neither empty nor ``cpu``.

@@ -76,7 +76,7 @@ def pil_taps(axis: ReferenceAxis) -> ReferenceTaps:
     """Return a filter of Pillow's: `box`, `bilinear`, `hamming`, `bicubic`, `lanczos` or `nearest`."""
     from penstock.kernels.cpu import reference_taps
 
-    # The reference stores regions in single precision.
+    # The library stores regions in single precision.
     start, end = np.float32(axis.start), np.float32(axis.end)
     if axis.filter == "nearest":
         steps = np.full(axis.size_out, float(end - start) / axis.size_out)

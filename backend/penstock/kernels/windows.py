@@ -60,8 +60,7 @@ def check_policy(policy: str, extends: bool = False) -> str:
 
 
 def extended_places(anchor: int, extent: int, size: int, policy: str) -> np.ndarray:
-    """Return which elements of an array of ``size`` are at ``anchor`` and behind it, if the array is continued by a
-    policy.
+    """Return which elements of an array of ``size`` are at ``anchor`` and after it, if a policy continues the array.
 
     >>> extended_places(-2, 7, 3, "reflect_101").tolist()
     [2, 1, 0, 1, 2, 1, 0]

@@ -155,7 +155,7 @@ def _composed_chain(rule: Schema, last: OpNode, uses: Counter[str], only_windows
 
 
 def _is_worth_it(kind: type[FusedOperator], chain: Sequence[_Link], only_windows: bool) -> bool:
-    """Return whether something is gained by computing a chain at once."""
+    """Return whether computing a chain in one step is faster."""
     joined = [operator for link in chain for operator in link.operators]
     return kind.takes(joined) and (not only_windows or isinstance(joined[0], PixelSource))
 
@@ -215,7 +215,9 @@ def _fused(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
 
 
 def _arguments(op: OpNode, position: int, with_inputs: bool, nests: bool) -> dict[str, DataNode]:
-    """Return the arguments that a fused operator takes for one of its operators, or for several already fused, unless it nests."""
+    """Return the arguments that a fused operator takes for one of its operators, or for several already fused, unless
+    it nests.
+    """
     if op.steps and not nests:
         return {
             fused_argument(position + offset, name): node
@@ -228,7 +230,7 @@ def _arguments(op: OpNode, position: int, with_inputs: bool, nests: bool) -> dic
 
 
 def _operators(op: OpNode, nests: bool = False) -> tuple[Operator, ...]:
-    """Return the operators that a node stands for, or with ``nests`` the one that it is; none if it rejects its arguments.
+    """Return the operators that a node represents, or with ``nests`` the node's; none if it rejects its arguments.
 
     It will reject them when the plan is made, too, and is reported there with its source line.
     """

@@ -379,7 +379,7 @@ class Pipeline(SettingsAttributes):
         """Return the number of batches that an external source needs before the first run to fill the prefetch queue."""
         self.build()
         if input_name not in self._session.feeds:
-            # DALI's executors differ in this.
+            # DALI's executors differ in whether they do this.
             kind = KeyError if self.settings.exec_dynamic else RuntimeError
             raise kind(f'The pipeline doesn\'t have an input named "{input_name}".')
         return max(self.settings.depths)

@@ -68,7 +68,7 @@ class Session:
         # The number of batches that were started before they were requested.
         self._ahead = 0
         self._api: PipelineAPIType | None = None
-        # Whether no data of the user's is waited for.
+        # Whether the batch waits for no data from the user.
         self._feeds_itself = False
 
     # -- beginning and end -----------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def map_pipeline(
 
 
 def _as_sent(pipeline: Callable[..., Pipeline] | Pipeline | str | Path) -> Callable[..., Pipeline] | bytes:
-    """Return a pipeline as actors take it: the function that makes it, or the saved pipeline."""
+    """Return a pipeline in the form that is sent to actors: the function that makes it, or the saved pipeline."""
     if isinstance(pipeline, Pipeline):
         return pipeline.serialize()
     return Path(pipeline).read_bytes() if isinstance(pipeline, (str, Path)) else pipeline

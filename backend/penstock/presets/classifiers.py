@@ -407,7 +407,7 @@ def squared(images: DataNode, means: Sequence[float], side: int | None = None) -
 
 
 def on_square(images: DataNode, colour: Sequence[int], side: int | None = None) -> DataNode:
-    """Return images in the middle of a square of a colour: of a known side, or of the longer side of each."""
+    """Return images in the middle of a square of a colour, with a known side, or with the longer side of each."""
     length: DataNode | float = float(side or 0)
     if side is None:
         length = fn.cast(fn.reductions.max(images.shape()[:2]), dtype=types.FLOAT)

@@ -13,7 +13,7 @@ from penstock.presets.family import Features, named
 from penstock.presets.spectra import INT16, KALDI, RowFamily, Values, mask_of, up, whole
 from penstock.presets.speech import FEATURES, FEATURES_MASK, PADDING_MASK, VALUES
 
-# Constants of the classes, not in configurations: bands, and windows per row.
+# Constants of the classes in transformers, not in configurations: bands, and windows per row.
 _BANDS, _STRIDE = 80, 2
 
 

@@ -493,7 +493,7 @@ _TYPE_OF_KIND = {"images": _TYPES[0], "audio": _TYPES[1], "videos": _TYPES[2]}
 
 
 def families() -> tuple[str, ...]:
-    """Return the processors that presets follow, as `transformers` names them."""
+    """Return the names in `transformers` of the processors that presets follow."""
     return (*(name + _KINDS[family.kind] for name, family in _FAMILIES.items()), *_SOUNDS_OF)
 
 
@@ -538,7 +538,7 @@ def _unknown_class(name: str) -> str:
 
 
 def part_of(configuration: Mapping[str, object], kind: str | None = None) -> Mapping[str, object]:
-    """Return the settings of one class, of a configuration that holds those of several, as Qwen2.5-Omni's.
+    """Return the settings of one class from a configuration with those of several, such as Qwen2.5-Omni's.
 
     Args:
         kind: the kind of input: `images`, `audio` or `videos`; by default, the first of these that the configuration
@@ -562,7 +562,7 @@ def _family_named(name: str) -> Family | None:
 
 
 def _settings_of(name: str) -> frozenset[str]:
-    """Return the settings that a class is known to have."""
+    """Return the known settings of a class in transformers."""
     family = _family_named(name)
     return frozenset() if family is None else known_settings(family)
 

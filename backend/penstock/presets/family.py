@@ -116,7 +116,7 @@ class Family:
         return False
 
     def converted(self, values: Values) -> Values:
-        """Return the settings as this family holds them, from those of a configuration over its defaults.
+        """Return the settings as this family stores them, from those of a configuration over its defaults.
 
         Raises:
             PresetError: a setting has a value that is not supported.
@@ -135,7 +135,7 @@ class Family:
         raise PresetError(f"{type(self).__name__} does not tell how many tokens an image becomes")
 
     def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
-        """Return the same, by a size as :func:`count_tokens` takes it.
+        """Return :meth:`tokens` for a size as :func:`count_tokens` takes it.
 
         Raises:
             ValueError: it is none.
@@ -257,7 +257,7 @@ class ImageFamily(Family):
         return fn.resize(images, size=size, reference=backend, interpolation=self.filter_of(backend))
 
     def normalized(self, images: DataNode, backend: str, name: str | None = PIXELS) -> DataNode:
-        """Return images as the model takes them, of layout CHW."""
+        """Return images in the form of the model's input, of layout CHW."""
         if self.leaves_bytes:
             return fn.transpose(images, perm=[2, 0, 1], name=name)
         return fn.rescale_normalize(images, **self.normalizing(backend), name=name)
@@ -368,7 +368,7 @@ def _nearest_setting(defaults: Family, key: str) -> str:
 
 
 def _of_type(value: object, default: object, what: str) -> object:
-    """Return the value; raise PresetError where the default is a flag or a number and it is not."""
+    """Return the value; raise PresetError where the default is a flag or a number and the value is not."""
     if isinstance(default, bool):
         fits, wanted = isinstance(value, (bool, int)) and value in (0, 1), "true or false"
         return bool(value) if fits else _refuse(value, what, wanted)
@@ -419,7 +419,9 @@ def checked_extents(size: Sequence[int], names: Sequence[str]) -> Sequence[int]:
 
 
 def fitted_sizes(images: DataNode, rule: str, bounds: SizeArguments) -> tuple[DataNode, DataNode]:
-    """Return the size that a rule of :mod:`penstock.kernels.fitted_sizes` gives images or videos, and that of their canvas."""
+    """Return the size that a rule of :mod:`penstock.kernels.fitted_sizes` computes for images or videos, and that of
+    their canvas.
+    """
     size, canvas = fn.fitted_size(
         images,
         rule=rule,
@@ -452,7 +454,9 @@ def as_floats(images: DataNode) -> DataNode:
 
 
 def fused_floats(images: DataNode, family: ImageFamily, blue_first: bool, name: str | None) -> DataNode:
-    """Return images of float and CHW, from 0 to 255, as torchvision's classes rescale and normalize them: in one step."""
+    """Return images of float and CHW, from 0 to 255, rescaled and normalized in one step, as torchvision's processors
+    do.
+    """
     if not family.do_normalize:
         values = images * family.rescale_factor
         return named(values, name, 3) if name else values
@@ -472,7 +476,7 @@ def named(node: DataNode, name: str, ndim: int) -> DataNode:
 
 
 def stacked(arrays: Sequence[np.ndarray]) -> object:
-    """Return one array of all, or, where their shapes differ, a list of them."""
+    """Return one array of all results or, where their shapes differ, a list of them."""
     return np.stack(arrays) if len({array.shape for array in arrays}) == 1 else list(arrays)
 
 

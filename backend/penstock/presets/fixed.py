@@ -102,7 +102,7 @@ class FixedFamily(ImageFamily):
         return (self.finished(images, backend), *masks, *sizes)
 
     def prepared(self, data: DataNode, backend: str) -> DataNode:
-        """Return the image as it is before its values are changed."""
+        """Return the image before its values are changed."""
         images = self.fitted(data, backend) if self.do_resize else data
         return self.cropped(images, backend, self.crop_size) if self.do_center_crop else images
 

@@ -607,7 +607,7 @@ class MolmoFamily(_SliceFamily):
         return SizeArguments(most=self.max_crops, tile=(self.size["height"] - margin, margin))
 
     def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
-        # The class resizes floats and rounds the result, which differs from resizing bytes.
+        # transformers' processor resizes floats and rounds the result, which differs from resizing bytes.
         return fn.resize(
             images,
             size=size,

@@ -281,7 +281,7 @@ class Speech2TextFamily(RowFamily):
         return self.num_mel_bins
 
     def converted(self, values: Values) -> Values:
-        # The class always returns masks, whatever the configuration says.
+        # transformers' feature extractor always returns masks, whatever the configuration says.
         return super().converted({**values, "return_attention_mask": True})
 
     def check(self, backend: str) -> None:
@@ -787,7 +787,9 @@ class FilledFamily(SpectralFamily):
         return features
 
     def tells_masks(self, asked: bool | None, sounds: int) -> bool:
-        """Return whether a call with this many sounds returns masks; ``asked``: whether the caller requests them, or None."""
+        """Return whether a call with this many sounds returns masks; ``asked``: whether the caller requests them, or
+        None.
+        """
         return bool(asked) or self.always_masks
 
     def told(self, samples: int) -> dict[str, np.ndarray]:

@@ -137,7 +137,7 @@ class Reservation:
         return True
 
     def give_back(self) -> None:
-        """Give everything back."""
+        """Release the whole reservation."""
         if self.size:
             with _lock:
                 _take(self._budgets, -self.size)
@@ -193,7 +193,7 @@ class BatchMemory:
         self._unconditional_bytes = [min(max(SMALL_BATCH_BYTES, reservation.size), self._limit), self._limit]
 
     def attach(self, slots: Sequence[TensorList | None]) -> None:
-        """Take note of where the batch's data will be."""
+        """Note where the batch's data will be."""
         self._slots = slots
 
     def refused(
@@ -237,7 +237,7 @@ class BatchMemory:
         return True
 
     def claim(self, workspace: Workspace, size: int) -> None:
-        """Raise LimitError unless an output of ``size`` bytes may be allocated, whichever requests it is for."""
+        """Raise LimitError unless an output of ``size`` bytes may be allocated for its requests."""
         on_gpu = workspace.device != "cpu"
         if self._planned[on_gpu] + size <= self._unconditional_bytes[on_gpu]:
             self._planned[on_gpu] += size
@@ -266,7 +266,9 @@ class BatchMemory:
         return dict.fromkeys(workspace.live_indices, error)
 
     def _has_room(self, output_bytes: int, scratch_bytes: int, on_gpu: bool) -> bool:
-        """Return whether the batch may hold this number of bytes, and take more in passing; note them, or that they are wanted."""
+        """Return whether the batch may hold this number of bytes, and take more for a moment; record them, or that they
+        are wanted.
+        """
         total = output_bytes + scratch_bytes
         if not on_gpu and total > max(SMALL_BATCH_BYTES, self._reservation.size) and not self._reservation.grow(total):
             self.wanted = max(self.wanted, total)
@@ -353,7 +355,7 @@ class _Need:
         return sum(outputs), sum(heapq.nlargest(self._threads, working))
 
     def beyond(self, limit: float) -> dict[int, LimitError]:
-        """Return the samples that need more than this alone."""
+        """Return the samples that need more than the limit alone."""
         return {
             index: self._error(index, limit)
             for index, (output, working) in enumerate(zip(self._outputs, self._working))

@@ -222,7 +222,7 @@ class RunningWorkers:
         return [pid for source in self._sources for pid in source.pids()]
 
     def close(self) -> None:
-        """End them."""
+        """End the workers."""
         for source in self._sources:
             source.close()
 
@@ -252,7 +252,7 @@ def _single_argument(source: Source) -> Callable[..., object]:
 
 
 def _pickler_functions(pickler: object) -> tuple[Callable[[object], bytes], Callable[[bytes], object]]:
-    """Return functions that serialize a callback, and restore it in the worker, where pickle alone cannot."""
+    """Return functions that serialize a callback, and restore it in the worker, where pickle alone fails."""
     if pickler is None:
         return pickling.dumps, pickling.loads
     parts = pickler if isinstance(pickler, (tuple, list)) else (pickler,)

@@ -205,7 +205,7 @@ class Plan:
 
 
 def _touched(step: Step | Transfer) -> tuple[list[int], list[int]]:
-    """Return the slots that a step needs, and those that it fills."""
+    """Return the slots that a step reads, and those that it fills."""
     if isinstance(step, Step):
         return [*step.inputs, *step.arguments.values()], step.outputs
     return [step.source], [step.target]

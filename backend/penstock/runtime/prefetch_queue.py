@@ -18,7 +18,7 @@ from penstock.runtime.trace import Kind
 
 # How long the thread waits for the next batch to be scheduled before it completes those in flight.
 _IDLE_SECONDS = 0.002
-# How long the interpreter's exit waits for a batch in flight.
+# The seconds that the interpreter's exit waits for a batch in flight.
 _EXIT_SECONDS = 5.0
 
 _with_threads: weakref.WeakSet[PrefetchQueue] = weakref.WeakSet()

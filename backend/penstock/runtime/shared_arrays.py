@@ -80,7 +80,7 @@ class SharedMemory:
             self._allocate(size)
 
     def reserve(self, size: int) -> bool:
-        """Grow the memory if needed, without its contents; return whether it is new, with another descriptor."""
+        """Grow the memory if needed, discarding its contents; return whether it is new, with another descriptor."""
         if size <= self.size:
             return False
         self._allocate(max(int(size * _GROWTH_FACTOR), mmap.PAGESIZE))

@@ -65,7 +65,7 @@ class PipelineStream:
         self._events.append(event)
 
     def release(self) -> None:
-        """Leave the stream to other pipelines."""
+        """Release the stream to other pipelines."""
         if self._stream is not None and not self._is_given:
             give_back(self.device_id, self._stream)
         self._stream, self._is_given = None, False

@@ -97,7 +97,7 @@ def _received_descriptor(channel: Any) -> int:
 
 
 def _work(call: Callable[..., object], task: _Task, memory: SharedMemory) -> tuple[object, bool]:
-    """Make the calls and put their arrays into memory; return the locations, and whether the memory is new."""
+    """Run the calls and put their arrays into memory; return the locations, and whether the memory is new."""
     arrays = Arrays()
     results = [arrays.place(call(*arguments)) for arguments in task.calls]
     return results, arrays.write(memory)

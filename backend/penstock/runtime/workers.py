@@ -37,7 +37,7 @@ class Pace:
         return self._batches <= _NUM_FIRST_TIMED_BATCHES or self._batches % _TIMED_BATCH_INTERVAL == 0
 
     def note(self, seconds: float, cost: int) -> None:
-        """Learn how long work of some cost took."""
+        """Learn from how long work of some cost took."""
         new = seconds / max(cost, 1)
         self.seconds = min(self.seconds, new) if self._batches <= _NUM_FIRST_TIMED_BATCHES else new
 
@@ -99,7 +99,7 @@ def _nothing(_: int) -> None:
 
 
 def _timed(task: Callable[[int], None], count: int, costs: Sequence[int], pace: Pace) -> int:
-    """Run tasks for a while, and note how long they took; return how many."""
+    """Run tasks for a while, and measure how long they took; return how many."""
     begin, elapsed, done = perf_counter(), 0.0, 0
     while done < count and elapsed < _MAX_TIMING_SECONDS:
         task(done)
@@ -165,7 +165,7 @@ class WorkerPool:
         return total >= _MIN_ELEMENTS_TO_WAKE_THREADS and seconds * total >= _MIN_SECONDS_TO_SHARE_TASK * count
 
     def start(self, task: Callable[[int], None], count: int, costs: Sequence[int] | None = None) -> _Job:
-        """Return the same, on the other threads, until the job that is returned is waited for."""
+        """Start the tasks on the other threads; return a job to wait for."""
         order = sorted(range(count), key=costs.__getitem__, reverse=True) if costs is not None else range(count)
         job = _Job(task, order)
         helpers = min(count, self.num_threads) - 1

@@ -249,5 +249,5 @@ class Schema:
         return inputs if self.output_per_input else self.outputs
 
     def output_device(self, device: str, index: int) -> str:
-        """Return where an output lies, ``cpu`` or ``gpu``, of the operator on a device."""
+        """Return the device of an output, ``cpu`` or ``gpu``, of the operator on a device."""
         return "cpu" if device == "cpu" or index in self.host_outputs else "gpu"

@@ -156,7 +156,7 @@ def layout_call(schema: Schema, layout: str) -> Call:
 
 
 def _like(layout: str, accepted: tuple[str, ...]) -> str:
-    """Return the layout if it is accepted, else the first accepted one that agrees with it in having frames."""
+    """Return the layout if it is accepted, else the first accepted one that also has, or lacks, frames."""
     if not accepted or layout in accepted:
         return layout
     return next((item for item in accepted if item.startswith("F") == layout.startswith("F")), accepted[0])

@@ -141,7 +141,7 @@ class FusedOperator(Operator):
 
     @classmethod
     def takes(cls, operators: Sequence[Operator]) -> bool:
-        """Return whether operators with these arguments can ever be computed at once."""
+        """Return whether operators with these arguments can ever be fused."""
         return True
 
     @classmethod
@@ -155,13 +155,13 @@ class FusedOperator(Operator):
         return ()
 
     def check_input(self, batch: TensorList) -> None:
-        """Raise NotFusable for data that cannot, or need not, be computed at once."""
+        """Raise NotFusable for data that cannot, or need not, be computed in one step."""
 
     def check_batch(self, steps: Sequence[Workspace]) -> None:
-        """Raise NotFusable if this batch, whose shapes are inferred, cannot be computed at once."""
+        """Raise NotFusable if this batch, whose shapes are inferred, cannot be computed in one step."""
 
     def compute_together(self, steps: Sequence[Workspace]) -> tuple[Sequence[int], ComputeSample]:
-        """Compute those samples of a batch on the CPU that compiled code supports.
+        """Compute on the CPU the samples of a batch that compiled code supports.
 
         Nothing fails here: samples that would fail are computed one by one.
 
@@ -369,7 +369,7 @@ class FusedOperator(Operator):
             raise _blamed_on(self.nodes[position], error, None) from error
 
     def step(self, workspace: Workspace, position: int) -> _Step:
-        """Return the workspace as one of the operators sees it, without its inputs yet."""
+        """Return the workspace in the form that one of the operators gets, without its inputs yet."""
         step = _Step.__new__(_Step)
         step.__dict__ = vars(workspace).copy()
         step.node = self.nodes[position]

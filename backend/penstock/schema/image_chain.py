@@ -153,8 +153,9 @@ class Sampling(Stage):
         return None
 
     def narrowed(self, placement: Placement) -> Sampling | None:
-        """Return a sampling that yields just what ``placement``, which lies inside, takes of this one's output; None if
-        impossible."""
+        """Return a sampling with exactly the output that ``placement``, which lies inside, reads from this one's; None
+        if impossible.
+        """
         return None
 
     def stored_by(self, store: Store) -> Stage | None:
@@ -286,8 +287,8 @@ class PixelSource(Operator[State, Plan, Plans]):
         return ()
 
     def decode_part(self, sample: Sample[State, Plan, Plans], part: Region, scale: int = 1) -> np.ndarray | None:
-        """Decode a part (in H, W) of what :meth:`decode_into` gives, into memory that this thread reuses for its next
-        image.
+        """Decode a part (in H, W) of the result of :meth:`decode_into`, into memory that this thread reuses for its
+        next image.
 
         Args:
             scale: one of :meth:`reductions`: the part is one of the image at this scale, which is always decoded; or 1.
@@ -350,7 +351,7 @@ def launch_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace])
 
 
 def plan_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace], in_memory: bool = True) -> Chain | None:
-    """Return a batch on the CPU as a chain for the core; None if it has to be computed otherwise.
+    """Return a batch on the CPU as a chain for the core; None if the core cannot compute it.
 
     Args:
         operators, steps: as in :func:`launch_chain`.

@@ -49,7 +49,7 @@ class InputOperator(Operator):
         with self._lock:
             self._add(FedBatch(batch, ticket))
             if self.args["blocking"]:
-                # No run waits otherwise.
+                # Otherwise, no run waits.
                 self._data_available.notify_all()
 
     @abstractmethod

@@ -203,7 +203,7 @@ class Operator(Generic[State, Plan, Plans]):
         return self.schema.fitting_layout(index, layout, batch.ndim())
 
     def given(self, name: str) -> bool:
-        """Return whether the user gave the argument, as a constant or as a tensor."""
+        """Return whether the user passed the argument, as a constant or as a tensor."""
         return name in self.explicit or name in self.tensor_arguments
 
     def run(self, workspace: Workspace) -> None:
@@ -289,7 +289,8 @@ class Operator(Generic[State, Plan, Plans]):
 
     def begin(self, workspace: Workspace) -> EarlyStart:
         """Start a batch that a later :meth:`run` with the same workspace completes; may leave a value in
-        ``workspace.begun``. Returns what the runtime should know of it."""
+        ``workspace.begun``. Return hints for the runtime.
+        """
         raise NotImplementedError(f"{type(self).__name__} begins nothing early")
 
     def is_ready(self, workspace: Workspace) -> bool:
@@ -414,7 +415,9 @@ class Operator(Generic[State, Plan, Plans]):
 
     @functools.cached_property
     def is_cheap_on_host(self) -> bool:
-        """Whether a run is expected to take so little host time that prefetching on a thread gains nothing; see :meth:`begin`."""
+        """Whether a run is expected to take so little host time that prefetching on a thread gains nothing; see
+        :meth:`begin`.
+        """
         kind = type(self)
         return self.device == "gpu" and (kind.compute_batch, kind.run) != (Operator.compute_batch, Operator.run)
 

@@ -84,7 +84,7 @@ def subscribe(listener: Callable[[Entry], None]) -> None:
 
 @functools.cache
 def offer_package(package_name: str) -> None:
-    """Make the operators of a package known: each is loaded when it is first asked for, or all now if nothing lists them."""
+    """Make the operators of a package known: each is loaded when it is first used, or all now if no index lists them."""
     entries = read_index(importlib.import_module(package_name).__path__[0])
     if entries is None:
         load_package(package_name)

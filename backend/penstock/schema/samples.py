@@ -17,7 +17,7 @@ _Given = ParamSpec("_Given")
 
 
 def values_of(argument: Argument, batch: TensorListCPU, indices: Sequence[int]) -> np.ndarray:
-    """Return the numbers that a tensor has for an argument, a row for each of some samples of the batch.
+    """Return the values of a tensor for an argument, a row for each of some samples of the batch.
 
     Raises:
         ValueError: the samples have different numbers of values.
@@ -77,7 +77,7 @@ class Samples(Generic[State, Plan, Plans]):
         return np.array(self.of(batch.shapes), np.int64).reshape(len(self), -1)
 
     def given(self, name: str) -> bool:
-        """Return whether the user gave the argument, as a constant or as a tensor."""
+        """Return whether the user passed the argument, as a constant or as a tensor."""
         return name in self.workspace.arguments or name in self._operator.explicit
 
     def derived(
@@ -115,7 +115,7 @@ class Samples(Generic[State, Plan, Plans]):
         return values_of(argument, batch, self.indices).astype(np.float64, copy=False)
 
     def lists(self, name: str) -> list[Any]:
-        """Return an argument's value for each sample, as :class:`Sample` gives it."""
+        """Return an argument's value for each sample, in the form of :class:`Sample`."""
         batch = self.workspace.arguments.get(name)
         if batch is None:
             return [self.constant(name)] * len(self)

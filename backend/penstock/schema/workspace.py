@@ -38,7 +38,8 @@ class Allowance(Protocol):
         specs: Sequence[OutputSpec],
         working: Sequence[int],
     ) -> dict[int, LimitError]:
-        """Return the errors of samples whose outputs may not be allocated, by their index in the workspace; note the others.
+        """Return the errors of samples whose outputs may not be allocated, by their index in the workspace; record the
+        other outputs.
 
         Args:
             workspace: the operator's workspace.
@@ -124,8 +125,8 @@ class Workspace(Generic[State, Plan, Plans]):
         return other
 
     def kinds(self) -> tuple[object, ...] | None:
-        """Return the types, ranks and layouts of the inputs and of the arguments, which tell what can be done with the batch; None if one of
-        these is empty, so that it may be of any type and rank.
+        """Return the types, ranks and layouts of the inputs and of the arguments, which determine how the batch can be
+        computed; None if one of these is empty, so that it may be of any type and rank.
         """
         batches = [*self.inputs, *self.arguments.values()] if self.arguments else self.inputs
         return tuple(map(kind_of, batches)) if all(map(_SHAPES, batches)) else None
@@ -255,7 +256,7 @@ class Sample(Generic[State, Plan, Plans]):
         return None if batch is None else batch.samples[self.index]
 
     def given(self, name: str) -> bool:
-        """Return whether the user gave the argument, as a constant or as a tensor."""
+        """Return whether the user passed the argument, as a constant or as a tensor."""
         return name in self._workspace.arguments or name in self._operator.explicit
 
     @property
@@ -297,7 +298,7 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
         self._shared = held
 
     def hold(self, indices: Sequence[int], plans: Plans) -> None:
-        """Give the samples at these positions their plans, which are the rows of ``plans``."""
+        """Assign the samples at these positions their plans, which are the rows of ``plans``."""
         self._plans = plans
         if len(indices) == self._count:
             self._rows = range(self._count)

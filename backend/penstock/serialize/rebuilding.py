@@ -87,7 +87,7 @@ class Rebuilder:
                 schema, name, saved.device, inputs, argument_inputs, arguments, site, named=True, payload=saved.payload
             )
         except KeyError as error:
-            # The number of outputs depends on it.
+            # The number of outputs depends on this argument.
             raise SerializationError(f"{where}: the file gives no argument {error}") from error
         if saved.group is not None:
             first = self._groups.setdefault(saved.group, op)

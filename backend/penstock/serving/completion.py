@@ -62,7 +62,7 @@ class ModelConfiguration:
 
 
 def expected_configuration(pipeline: Pipeline, max_batch_size: int, split: tuple[str, ...] = ()) -> ModelConfiguration:
-    """Return the whole configuration of a pipeline's model; runs the pipeline to find its outputs."""
+    """Return the whole configuration of a pipeline's model; run the pipeline to find its outputs."""
     config: dict[str, Any] = {"max_batch_size": max_batch_size, "input": [], "output": []}
     complete_configuration(config, pipeline, Settings(split_along_outer_axis=split), batched=True)
     inputs, outputs = (
@@ -202,7 +202,7 @@ def _unknown(name: str) -> ConfigurationError:
 
 
 def _known_outputs(declared: Sequence[TensorInfo], seen: Sequence[TensorInfo] | None) -> list[TensorInfo]:
-    """Return the declared values, with the extents that a probe saw if they do not contradict them."""
+    """Return the declared values, with the extents that a probe found if they do not contradict them."""
     if seen is None:
         return list(declared)
     return [

@@ -168,7 +168,7 @@ def _key(tokens: Sequence[str], message: _Field) -> str:
 
 
 def _with_comma(tokens: Sequence[str], message: _Field) -> tuple[int, int]:
-    """Return where a message of a list is, with the comma after it or else the one before."""
+    """Return the range of a message in a list, with the comma after it or else the one before."""
     end = end_of_separator(tokens, message.end)
     if "," in tokens[message.end : end]:
         return message.start, end

@@ -68,7 +68,7 @@ def check_libraries(pipeline: Pipeline) -> None:
 def warn_of_differences(
     config: ModelConfig, pipeline: Pipeline, settings: Settings, seen: Sequence[TensorInfo]
 ) -> None:
-    """Log differences between the outputs of a probe and the configuration: real data may differ from made-up data."""
+    """Log differences between the outputs of a probe and the configuration: real data may differ from generated data."""
     order = output_order(config["output"], pipeline)
     for entry, index, split in zip(config["output"], order, split_outputs(settings, config["output"], seen, order)):
         try:
@@ -135,7 +135,7 @@ def input_entries(config: ModelConfig, pipeline: Pipeline) -> list[Entry]:
 
 
 def check_controls(config: ModelConfig) -> None:
-    """Raise ConfigurationError if a control of the sequence batcher is also an input, which clients would have to give."""
+    """Raise ConfigurationError if a control of the sequence batcher is also an input, which clients would have to send."""
     controls = {entry["name"] for entry in control_entries(config)}
     for entry in config["input"]:
         if entry.get("name") in controls:

@@ -107,5 +107,7 @@ def strings_of_sample(entry: Entry, batched: bool) -> list[int]:
 
 
 def strings_of(info: TensorInfo) -> tuple[int, ...]:
-    """Return the extents of the strings of a sample: the last of its dimensions is for their bytes, and with just that it is one."""
+    """Return the extents of the strings of a sample: the last dimension of its data holds their bytes, and a sample
+    with that dimension alone is one string.
+    """
     return (1,) if info.dims is None or len(info.dims) < 2 else info.dims[:-1]

@@ -267,7 +267,8 @@ def create_environment(
     packages: Sequence[str] = (),
     report: Report = print,
 ) -> Environment:
-    """Make (or completes) an environment for the stub: penstock, numpy 1.26, and Triton from the ``nvidia-pytriton`` wheel.
+    """Make (or complete) an environment for the stub: penstock, numpy 1.26, and Triton from the ``nvidia-pytriton``
+    wheel.
 
     Args:
         folder: the virtual environment's folder.

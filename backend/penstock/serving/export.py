@@ -216,8 +216,9 @@ def _suitable_form(source: Path) -> str:
 def _saved(
     source: Path, form: str, device: str, batch_size: int | None
 ) -> tuple[bytes | None, int, Mapping[str, Path]]:
-    """Return the content of the model's file, or None if it is the source itself; the model's batch size; and the networks that it runs, by
-    their names in the model's folder."""
+    """Return the content of the model's file, or None if it is the source itself; the model's batch size; and the
+    networks that it runs, by their names in the model's folder.
+    """
     pipeline = load_pipeline(source, device=device, batch_size=batch_size)
     try:
         size = pipeline.max_batch_size

@@ -89,7 +89,7 @@ class Memory(Protocol):
     """A part of an input's memory, valid as long as this object lives; readable as a buffer if in host memory."""
 
     def place(self) -> tuple[int, int, int]:
-        """Return its address and size, and the number of its GPU, or -1."""
+        """Return the address and size of the memory, and the number of its GPU, or -1."""
 
     def __buffer__(self, flags: int, /) -> memoryview:
         """Return its contents."""
@@ -227,7 +227,7 @@ def _hosted_here(text: str) -> dict[str, object]:
 
 
 def drain(request: str) -> str:
-    """Answer the requests of our models that are in flight, and refuses others from now on.
+    """Answer the requests of our models that are in flight, and refuse others from now on.
 
     Args:
         request: the supervisor's request, as JSON.
@@ -311,7 +311,7 @@ class _Request:
         self._string_controls = string_controls
         self._request = request
         self._device_id = device_id
-        # The reason for refused output memory. On a second request, Triton would grant it elsewhere.
+        # Refuse output memory with this reason. On a second request, Triton would allocate it elsewhere.
         self._problem = ""
 
     @property
@@ -432,7 +432,7 @@ def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray, has_rest: b
     strings, end, size, raw = ByteStrings(), 0, data.size, data.data
     strings.shape, count = tuple(shape), math.prod(shape)
     while end < size and not (has_rest and len(strings) == count):
-        # Each has its length before it, in four bytes.
+        # Each string is preceded by its length, in four bytes.
         begin = end + 4
         end = begin + int.from_bytes(raw[end:begin], "little")
         if max(begin, end) > size:

@@ -66,7 +66,7 @@ class Liveness:
     def _run(self) -> None:
         pause = min(ASK_SECONDS, self._silent_seconds / 4)
         while not self._ending.wait(pause):
-            # It may end at any time.
+            # The process may end at any time.
             with contextlib.suppress(ServerError, OSError):
                 self._ask()
 

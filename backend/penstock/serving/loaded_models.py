@@ -131,7 +131,7 @@ class LoadedModels:
             remove_sent_files(folder)
 
     def restoration(self) -> Restoration:
-        """Return how to load the same models again, once the server is dead; removes the files that clients sent to it."""
+        """Return how to load the same models again, once the server is dead; remove the files that clients sent to it."""
         if not self._server.clients_load:
             return Restoration(self.names, {}, {}, [])
         restoration = Restoration([], {}, {}, [])

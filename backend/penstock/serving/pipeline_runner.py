@@ -88,7 +88,8 @@ class PipelineRunner:
         watching: Callable[[int], Watch] | None = None,
         allowing: Callable[[int], BatchMemory] | None = None,
     ) -> Generator[Result, None, None]:
-        """Yield the pipeline's results for a sample that lasts for several runs, one result per run, until it is used up.
+        """Yield the pipeline's results for a sample that lasts for several runs, one result per run, until its data
+        ends.
 
         Args:
             batches: one sample for each source; samples that don't last either apply to all samples made from the one
@@ -169,8 +170,8 @@ def _control_batch(batch: TensorList, count: int) -> TensorList:
 
 
 def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, InputOperator], count: int) -> None:
-    """Raise MixUpError unless each source returned what it was fed, and each output has a sample, or parts, for each one
-    fed.
+    """Raise MixUpError unless each source returned the data that it was fed, and each output has a sample, or parts,
+    for each one fed.
 
     Args:
         result: the run's result.

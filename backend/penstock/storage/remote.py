@@ -263,7 +263,7 @@ def _is_permanent(error: BaseException) -> bool:
         return True
     cause = error.__cause__
     if isinstance(error, FileNotFoundError) and type(cause).__module__.startswith("aiohttp"):
-        # So fsspec reports whatever goes wrong when it asks a web server about an object.
+        # For these, fsspec reports any failure of its request to a web server about an object.
         return cause is not None and _is_permanent(cause)
     status = getattr(error, "status", None)
     if isinstance(status, int) and 400 <= status < 500:

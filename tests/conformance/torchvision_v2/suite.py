@@ -31,7 +31,7 @@ def outcomes(folder: Path, *, original: bool, sample: int) -> dict[str, tuple[st
         report = Path(written) / "report.xml"
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[2] / "backend")])}
         environment |= {"SUITE_SAMPLE": str(sample), "OMP_NUM_THREADS": "1", "SUITE_ORIGINAL": "1" if original else ""}
-        # No configuration: a checkout below this repository's folder would otherwise be run with ours.
+        # No configuration file: a checkout below this repository's folder would otherwise be run with ours.
         command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir=.", "-p", "no:cacheprovider"]
         command += ["-p", "substituted", "-q", "--tb=line", f"--junitxml={report}", "test_transforms_v2.py"]
         run = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)

@@ -121,7 +121,7 @@ class RunningReader:
         self._root = Path(
             tempfile.mkdtemp(prefix="penstock-fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
         )
-        # Manifests name files where the process is.
+        # Manifests name files relative to the working directory.
         os.chdir(self._root)
         self._number = 0
         self._good = self._written(sets[0])
@@ -133,7 +133,7 @@ class RunningReader:
         shutil.rmtree(self._root, ignore_errors=True)
 
     def _written(self, files: Files) -> Path:
-        # Some libraries know a file again by its path.
+        # Some libraries cache files by path.
         self._number += 1
         folder = self._root / str(self._number)
         folder.mkdir()

@@ -58,7 +58,7 @@ for operator, name, source, others in ARGUMENTS:
             FAMILY.each(operator, {name: source}, [{**others, name: value}])
 for name in ("range", "values", "shape"):
     for text, value in CORNERS.items():
-        # A crash of DALI's for no values at all; 12 GB for the largest shape.
+        # DALI crashes on no values at all; 12 GB for the largest shape.
         if (name, text) not in {("values", "an empty list"), ("values", "an empty array"), ("shape", "a large number")}:
             FAMILY.add(
                 f"uniform {name}={text}",

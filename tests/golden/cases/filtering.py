@@ -72,7 +72,7 @@ FAMILY.each("laplacian", PIXELS, [{"dtype": "types.INT16"}])
 HALVES = {"float16": TYPED.pop("float16")}
 FAMILY.each("laplacian", {**HALVES, **TYPED, **LAID_OUT}, [{}])
 FAMILY.each("laplacian", {**TYPED, **LAID_OUT}, [{"dtype": "types.FLOAT", "normalized_kernel": True}])
-# The reference multiplies in half precision on CPU.
+# DALI multiplies in half precision on CPU.
 FAMILY.each("laplacian", HALVES, [{"dtype": "types.FLOAT", "normalized_kernel": True}], tolerance=1e-3)
 FAMILY.each("laplacian", {"frames, sizes": LAID_OUT["FHWC"]}, [{"window_size": per_frame(integers([3, 5, 7]))}])
 FAMILY.each("laplacian", {"frames, scales": LAID_OUT["FHWC"]}, [{"scale": per_frame(floats([1, 2, 0.5]))}])
@@ -219,7 +219,7 @@ WARPS: list[dict[str, Any]] = [
 ]
 FAMILY.each("experimental.warp_perspective", LIKE, [{"matrix": MATRIX, **given} for given in WARPS])
 # Many centres fall on an edge between two pixels, so single precision decides; the last pixels of a row are computed in
-# another order. GPUs compute in theirs.
+# another order. GPUs use yet another order.
 DECIMALS = [1.4, -0.2, 0.9, 0.3, 0.7, -2.1, 0.001, -0.002, 1.0]
 FAMILY.each(
     "experimental.warp_perspective",

@@ -244,7 +244,7 @@ def test_a_forked_process_leaves_the_decoder_alone(decoder: BatchDecoder) -> Non
     file = jpeg(40, 50)
     child = os.fork()
     if child == 0:
-        # The decoder's threads are not here to end.
+        # A forked process does not have the decoder's threads.
         decoder.close()
         mine = BatchDecoder(None, 1, CPU)
         os._exit(0 if decoded(mine, [file])[0] == [1] else 1)

@@ -137,7 +137,7 @@ def test_results_are_those_of_images_that_are_all_kept(define: Define, followed:
 def test_windows_are_resized_in_strips_whatever_the_widths_of_images(
     monkeypatch: pytest.MonkeyPatch, followed: list[bool]
 ) -> None:
-    # Their windows end before they do.
+    # The windows of these images end before the images do.
     images = photographs(3)
     expected = run(a, [images], [])
     used: list[bool] = []

@@ -88,7 +88,7 @@ def test_frames_in_any_order(video: str) -> None:
     opened = Video(video)
     assert len(opened) == len(decoded) == FRAMES
     found = opened.frames(range(FRAMES))
-    # Another library's colours are not quite ours.
+    # Another library's colours differ slightly from ours.
     assert np.abs(found.astype(int) - decoded).mean() < 4
     assert numbers_of(found) == numbers_of(np.stack(decoded)) == list(range(FRAMES))
     order = random.Random(0)

@@ -148,7 +148,7 @@ class WorkerPool:
         context.scheduled.append(parts)
 
     def receive_batch(self, context_i: int) -> list[object]:
-        """Return the samples of the oldest scheduled batch of a callback; raise what that raised."""
+        """Return the samples of the oldest scheduled batch of a callback; raise the callback's error."""
         context = self.contexts[context_i]
         samples: list[Any] = []
         for part in context.scheduled.popleft():
@@ -156,7 +156,7 @@ class WorkerPool:
         return list(samples[0]) if context.is_batch else samples
 
     def _received(self, part: _Part) -> list[Any]:
-        """Return a part's data; workers answer in the order in which they were asked."""
+        """Return a part's data; workers answer in the order of their tasks."""
         awaited = self._awaited[part.worker]
         while part.data is None and part.error is None:
             oldest = awaited.popleft()

@@ -32,7 +32,7 @@ class BufShmChunk:
         return self.memory.size
 
     def close(self) -> None:
-        """Give the memory up."""
+        """Release the memory."""
         self.memory.close()
 
 

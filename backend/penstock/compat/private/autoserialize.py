@@ -25,7 +25,7 @@ def invoke_autoserialize(head_module: ModuleType, filename: str) -> None:
 
 
 def _marked(module: ModuleType, visited: set[str]) -> Iterator[Callable[..., Any]]:
-    """Yield the marked functions of a module and those that it imports."""
+    """Yield the marked functions of a module and of the modules that it imports."""
     visited.add(module.__name__)
     for value in list(vars(module).values()):
         if inspect.ismodule(value):

@@ -30,7 +30,7 @@ def accepted_arg_count(callable: Callable[..., object]) -> int:
 def get_callback_from_source(
     source: object, cycle: str | bool | None, batch_info: bool = False
 ) -> tuple[Callable[..., object], Source]:
-    """Return a function that gives a source's data, and the source's description."""
+    """Return a function that returns a source's data, and the source's description."""
     described = Source(source, cycle, batch_info=batch_info)
     return described.call, described
 
@@ -51,7 +51,7 @@ def assert_cpu_batch_data_type(batch: object, error_str: str = _UNSUPPORTED) -> 
 
 
 def sample_to_numpy(sample: object, error_str: str = _UNSUPPORTED) -> np.ndarray:
-    """Return a sample as a numpy array; raise TypeError if it is none in the host's memory."""
+    """Return a sample as a numpy array; raise TypeError unless it is one in the host's memory."""
     assert_cpu_sample_data_type(sample, error_str)
     return host_view(sample)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def check_device(device: str) -> str:
-    """Return a device: results are the same on both. Tensors are computed where they are.
+    """Return a device: results are the same on both. Tensors are computed on the device that holds them.
 
     Raises:
         ValueError: it is neither `cpu` nor `gpu`.

@@ -30,7 +30,7 @@ def detector(content: bytes) -> tuple[bytes, list[str]]:
 
 
 def _free_batch(graph: onnx.GraphProto) -> None:
-    """Make the batch of any size, which the file has as 1: in the input, and in the shapes of the last layers."""
+    """Make the batch size variable, which the file fixes at 1: in the input, and in the shapes of the last layers."""
     graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
     shapes = {node.input[1] for node in graph.node if node.op_type == "Reshape"}
     for node in graph.node:
@@ -38,6 +38,6 @@ def _free_batch(graph: onnx.GraphProto) -> None:
             (value,) = [attribute for attribute in node.attribute if attribute.name == "value"]
             shape = numpy_helper.to_array(value.t).copy()
             if len(shape) == 3 and shape[0] == 1:
-                shape[0] = 0  # as the input's
+                shape[0] = 0  # same as the input's
                 value.t.CopyFrom(numpy_helper.from_array(shape.astype(np.int64), value.t.name))
     del graph.value_info[:]

@@ -29,7 +29,7 @@ _FRAMES_PER_BLOCK = 32
 
 
 def read_weights_of_network(content: bytes) -> dict[str, np.ndarray]:
-    """Return the weights of a network in an ONNX file by name; nothing of it is run."""
+    """Return the weights of a network in an ONNX file by name; the network is not run."""
     graph = onnx.load_from_string(content).graph
     return {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
 
@@ -71,7 +71,7 @@ def silero_vad(weights: Mapping[str, np.ndarray]) -> onnx.ModelProto:
 
 
 def _convolutions(outer: _Graph) -> onnx.GraphProto:
-    """Return the graph from a block of frames, of shape (block, 1, 576), to what the LSTM takes of each, of shape (block, 128)."""
+    """Return the graph from a block of frames, of shape (block, 1, 576), to the LSTM's inputs, of shape (block, 128)."""
     graph = _Graph(outer.weights, [], outer.initializers, outer.used, "block_")
     data = graph.node("Pad", "block", graph.integers(0, 0, 0, 0, 0, _REFLECTED), mode="reflect")
     waves = graph.weight("model.stft.forward_basis_buffer")

@@ -21,7 +21,7 @@ FEATURES, TOKENS, SCORES = "features", "tokens", "scores"
 BANDS, FRAMES = 80, 3000  # of the mel spectrogram: 30 seconds
 MAX_TOKENS = 224  # of a text: half of what the decoder has positions for
 
-# `Gelu` is new in it. Understood by all ONNX Runtimes from 1.17 on.
+# The ONNX opset that introduces `Gelu`. Understood by all ONNX Runtimes from 1.17 on.
 _OPSET, _IR_VERSION = 20, 9
 _EPSILON = 1e-5  # of layer normalization in PyTorch
 # The settings in CTranslate2's file that the graph below implements: activation 3 is GELU.

@@ -102,7 +102,7 @@ def build_here(processes: int = 2, first: bool = False) -> Built:
 
 
 def build_levels(architecture: str, processes: int = 2) -> Built:
-    """Compile for all levels of an architecture's processors, into the checkout, from where wheels take them.
+    """Compile for all levels of an architecture's processors, into the checkout's folder for wheels.
 
     Args:
         architecture: the wheel's: ``x86_64`` or ``aarch64``.
@@ -126,7 +126,7 @@ def build_levels(architecture: str, processes: int = 2) -> Built:
 
 
 def build_cuda_here(threads: int = 2) -> int:
-    """Compile the CUDA kernels for all GPUs into the checkout, where it and the building of wheels find them.
+    """Compile the CUDA kernels for all GPUs into the checkout's folder, which the build of wheels reads, too.
 
     Args:
         threads: the number of threads that compile.
@@ -154,7 +154,7 @@ def build_library(
     processes: int = 2,
     wanted: frozenset[Signature] | None = None,
 ) -> Built:
-    """Compile kernels into a library; objects that have not changed since the last time are taken from its folder.
+    """Compile kernels into a library; unchanged object files are taken from its folder.
 
     Args:
         signatures: the kernels' signatures.
@@ -187,7 +187,7 @@ def build_library(
 
 
 def _jobs(signatures: Iterable[Signature], folder: Path, target: Target, failures: list[str]) -> Iterable[_Job]:
-    """Yield what there is to compile; what does not exist is a failure."""
+    """Yield the kernels to compile; one that does not exist is a failure."""
     from penstock.kernels.building.objects import find_kernel
 
     versions = libraries.FORMAT, version("numba"), version("llvmlite"), target
@@ -202,8 +202,8 @@ def _jobs(signatures: Iterable[Signature], folder: Path, target: Target, failure
 
 
 def _compile_all(jobs: Sequence[_Job], processes: int) -> Iterable[str]:
-    """Compile all, and yield what failed. Kernels of a module share functions, so that a process compiles several of
-    these.
+    """Compile all kernels, and yield the failures. Kernels of a module share functions, so a process compiles several
+    of these.
     """
     modules = defaultdict[str, list[_Job]](list)
     for job in jobs:
@@ -224,7 +224,7 @@ def _compile_all(jobs: Sequence[_Job], processes: int) -> Iterable[str]:
 
 
 def _compile_part(jobs: Sequence[_Job]) -> list[str]:
-    """Compile some kernels; return what failed."""
+    """Compile some kernels; return the failures."""
     from penstock.kernels.building.objects import compile_object
 
     failures = []
@@ -242,8 +242,8 @@ def _compile_part(jobs: Sequence[_Job]) -> list[str]:
 
 
 def _index(jobs: Sequence[_Job], target: Target) -> dict[str, object]:
-    """Return what `libraries.py` reads of a library: for each kernel, and each list of types, digest, symbol and
-    results.
+    """Return the index that `libraries.py` reads from a library: for each kernel, and each list of types, digest,
+    symbol and results.
     """
     entries = defaultdict[str, dict[str, list[str]]](dict)
     for job in jobs:
@@ -255,7 +255,7 @@ def _index(jobs: Sequence[_Job], target: Target) -> dict[str, object]:
 
 
 def _contents(library: Path) -> str:
-    """Return a digest of what a library was linked from; empty if there is none. It may be one for another
+    """Return a digest of the files that a library was linked from; empty if there is none. It may be one for another
     architecture, so it is not loaded.
     """
     found = re.search(rb'"contents":"([0-9a-f]+)"', library.read_bytes()) if library.is_file() else None

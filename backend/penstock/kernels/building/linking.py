@@ -23,7 +23,7 @@ MEMORY = NativeLibrary("libpenstock_kernels_memory.so", "kernels", ("-std=c++20"
 def link(
     objects: Sequence[Path], index: Mapping[str, object], target: Target, library: Path, compiler: Sequence[str]
 ) -> None:
-    """Link objects, and write the library at once, so that no process loads a part of it.
+    """Link objects, and write the library atomically, so that no process loads a part of it.
 
     Args:
         objects: the kernels' object files.

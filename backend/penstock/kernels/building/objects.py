@@ -85,7 +85,7 @@ class _Codegen(AOTCPUCodegen):
 
 @functools.cache
 def _codegen(target: Target) -> _Codegen:
-    """Make numba generate code for a target, from here on; a process does so for one only."""
+    """Make numba generate code for a target from now on; a process can do so for one target only."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     compile_for_libraries()
@@ -102,7 +102,9 @@ def _codegen(target: Target) -> _Codegen:
 
 
 def _executable(library: CodeLibrary, description: FunctionDescriptor, environment: object) -> object:
-    """Return a function of Python without code: it is never called, but numba knows compiled functions by theirs."""
+    """Return a Python function without code: it is never called, but numba identifies compiled functions by such
+    functions.
+    """
     library.finalize()
     return _dynfunc.make_function(
         description.lookup_module(), description.qualname.rpartition(".")[2], "", 0, environment, (library,)
@@ -185,8 +187,8 @@ def _declared(compiled: CompileResult) -> tuple[ir.Module, ir.Function]:
 
 
 def _entry_for_words(compiled: CompileResult, symbol: str) -> str:
-    """Return a function of the words of arguments, of room for those of results, and of where an error goes: it returns
-    a status.
+    """Return a compiled function of the words of arguments, of memory for those of results, and of memory for an error;
+    it returns a status.
     """
     module, function = _declared(compiled)
     given = ir.FunctionType(_INT32, [_WORD.as_pointer(), _WORD.as_pointer(), _ADDRESS.as_pointer()])

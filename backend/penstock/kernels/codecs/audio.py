@@ -128,7 +128,7 @@ class _InProcess:
         output[read:] = 0
 
     def _read_blocks(self, output: np.ndarray) -> int:
-        """Fill an array of shape (frames, channels) with what the file has of it; return the number of frames."""
+        """Fill an array of shape (frames, channels) from the file; return the number of frames that it has."""
         frames, channels = output.shape
         block = max(_MAX_BLOCK_VALUES // max(channels, 1), 1)
         for start in range(0, frames, block):

@@ -50,11 +50,11 @@ _COPIES_OF_TILE = 2
 
 # Measured, in bytes per pixel: 6.7 (8 bits), 8.7 (RGBA), 12.7 (16 bits), 16.7 (RGBA of 16 bits); interlaced ones alike.
 PNG = PixelCost(copies=2, fixed=2)
-# 9.7, with alpha 12.7, both lossless.
+# Measured: 9.7 bytes per pixel, with alpha 12.7, both lossless.
 WEBP = PixelCost(copies=3, fixed=1)
 # Measured: 10.0 bytes per pixel.
 BMP = PixelCost(copies=3, fixed=2)
-# 10.1, of 16 bits 12.7.
+# Measured: 10.1 bytes per pixel, with 16 bits 12.7.
 PNM = PixelCost(copies=3, fixed=2)
 # Measured: 11.0 bytes per pixel.
 GIF = PixelCost(copies=3, fixed=3)
@@ -63,7 +63,8 @@ ICO = PixelCost(copies=4, fixed=4)
 # Measured: 17.7 bytes per pixel with the file itself if it is not compressed, CMYK 20, RGBA of 16 bits 28.5, floats
 # 25.6.
 TIFF = PixelCost(copies=3, fixed=9)
-# 19.2, of 16 bits 27.7, grey 10.6: OpenJPEG computes with 32 bits, and files of more than 8 bits are decoded twice.
+# Measured: 19.2 bytes per pixel, with 16 bits 27.7, grey 10.6: OpenJPEG computes with 32 bits, and files of more than 8
+# bits are decoded twice.
 JPEG_2000 = PixelCost(copies=2, per_channel=5, fixed=3)
 # Measured: 16.0 bytes per pixel; headers do not always state the depth, and with more than 8 bits planes take twice as
 # much.
@@ -76,14 +77,15 @@ HEIC = PixelCost(copies=0, fixed=28)
 # Decoders store all coefficients of a file with several scans, 2 bytes each, and our kernels a word for each level of
 # 64 of them.
 _COEFFICIENT_BYTES = 3
-# Rows of the image at a time, by our kernels and simplejpeg: 0; by nvImageCodec 6.1, of CMYK 12 and, as grey, 19.6.
+# Measured, in bytes per pixel: 0 for rows of the image at a time, by our kernels and simplejpeg; by nvImageCodec 6.1,
+# for CMYK 12 and, as grey, 19.6.
 _JPEG_IN_PLACE, _JPEG_BY_LIBRARY, _JPEG_CMYK = 1, 7, 20
 
 
 def image_memory(
     header: ImageHeader, encoded: np.ndarray, output_type: DALIImageType, dtype: np.dtype, adjust_orientation: bool
 ) -> int:
-    """Return the bytes that :func:`~penstock.kernels.codecs.image_codec.decode` takes besides the result.
+    """Return the bytes of memory that :func:`~penstock.kernels.codecs.image_codec.decode` takes besides the result.
 
     Args:
         header, encoded, output_type, adjust_orientation: as for ``decode``; the whole image is decoded.

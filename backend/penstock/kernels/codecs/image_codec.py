@@ -219,8 +219,8 @@ def decode_reduced(
 
 
 def _averaged(image: np.ndarray, scale: int, region: Region) -> np.ndarray:
-    """Return the means of ``scale`` x ``scale`` pixels, of those in a region; the last rows and columns are repeated to
-    complete them.
+    """Return the means of ``scale`` x ``scale`` pixels of a region; the last rows and columns are repeated to complete
+    blocks.
     """
     (top, left), (rows, columns) = region.anchor, region.extents
     part = image[top * scale : (top + rows) * scale, left * scale : (left + columns) * scale]
@@ -257,7 +257,7 @@ def decode_jpegs(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Decode many JPEGs at once, as :func:`decode` does one by one, to RGB, BGR or grey of uint8.
+    """Decode many JPEGs in one call, as :func:`decode` does one by one, to RGB, BGR or grey of uint8.
 
     Args:
         files: the files.
@@ -291,7 +291,7 @@ def decode_jpegs_for(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Make threads decode upright JPEGs and compute what follows; return which were decoded.
+    """Make threads decode upright JPEGs and compute the next step; return which were decoded.
 
     Args:
         files, headers, parallel, num_threads: as for :func:`decode_jpegs`.
@@ -462,8 +462,8 @@ def _decode_png(
     region: Region | None,
     wanted: np.ndarray | None,
 ) -> tuple[np.ndarray, float] | None:
-    """Decode a PNG like :func:`_decode_stored`, into ``wanted`` if that has the type; None if another decoder is
-    needed.
+    """Decode a PNG like :func:`_decode_stored`, into ``wanted`` if that has the right type; return None if another
+    decoder is needed.
     """
     library = libdeflate()
     if library is None or not png.decodes_alike(encoded, header, output_type):

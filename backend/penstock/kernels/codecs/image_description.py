@@ -200,7 +200,7 @@ class JpegHeaders(Sequence[ImageHeader]):
         return self._is_from(_FIRST_TRANSPOSED)
 
     def _is_from(self, first: int) -> np.ndarray:
-        """Return which of them have an orientation from ``first`` on."""
+        """Return which images have an orientation from ``first`` on."""
         orientations: np.ndarray = self._records["orientation"]
         return (orientations >= first) & (orientations <= _LAST)
 

@@ -94,9 +94,7 @@ def read_jpeg_headers(files: EncodedFiles, decoding: Decoding = FREELY) -> Seque
 
 
 def read_png_sizes(files: EncodedFiles, decoding: Decoding = FREELY) -> np.ndarray | None:
-    """Return height and width of ordinary PNGs, none of them turned, int64; None if :func:`read_header` has to read
-    some.
-    """
+    """Return height and width of plain, upright PNGs, int64; None if :func:`read_header` has to read some."""
     if decoding.pool_for(trusted=False) is not None:
         return None
     found, most = codecs.read_png_sizes(files.places, files.sizes), decoding.limits.pixels

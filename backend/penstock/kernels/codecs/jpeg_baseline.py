@@ -190,7 +190,7 @@ def on_all_threads(
 
 
 def _bench(size: int, width: int) -> Any:
-    """Return what this thread decodes files with, of up to ``size`` bytes and ``width`` columns."""
+    """Return this thread's decoder state for files of up to ``size`` bytes and ``width`` columns."""
     from penstock.kernels.cpu.jpeg.entropy import MARGIN
     from penstock.kernels.cpu.jpeg.files import Bench
 

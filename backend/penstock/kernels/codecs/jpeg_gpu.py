@@ -31,7 +31,7 @@ from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
 # busy, and samples of 16.
 _AT_ONCE, _SAMPLES_AT_ONCE = 104 << 20, 28 << 20
 _ALIGNMENT = 256
-# Bytes of files from which another thread pays off, and of data from which another stream does.
+# The smallest number of bytes of files for which another thread pays off, and of data for which another stream does.
 _WORTH_SHARING = _WORTH_A_STREAM = 1 << 20
 
 
@@ -74,7 +74,7 @@ class JpegDecoder:
         return crew
 
     def begin_reading(self, files: EncodedFiles, extents: np.ndarray) -> ScansBeingRead:
-        """Make threads read what must be known about files before they are decoded, above all whether they are taken.
+        """Make threads read the headers of files before they are decoded, above all whether the kernels support them.
 
         Args:
             extents: heights and widths as their headers say, in rows.
@@ -91,7 +91,7 @@ class JpegDecoder:
         keep: object = None,
         after: Stream | None = None,
     ) -> JpegBatch:
-        """Begin to decode those of a batch that are taken.
+        """Begin to decode the supported images of a batch.
 
         Threads gather the data of a large batch and launch its kernels, without Python; what a small one needs is done at once.
 
@@ -171,7 +171,7 @@ class JpegBatch:
             self.work.follow(calls, launches.kept)
 
     def _gathering(self, files: EncodedFiles, pinned: Pinned) -> SharedWork:
-        """Copy the coded data to pinned memory, several shares at a time; a single one is copied at once."""
+        """Copy the coded data to pinned memory, several shares at a time; a single share is copied directly."""
         shares = max(min(self._scans.size // _WORTH_SHARING, self._decoder.threads), 1)
         begin, numbers = pinned.address + self._begin, self._numbers
         place, kept = gathering(self._scans, files.places, files.sizes, begin, numbers, NOT_TAKEN, shares)
@@ -179,7 +179,7 @@ class JpegBatch:
         return SharedWork(gather_share.address, place, shares, (kept, files, pinned), threads)
 
     def _launch(self, launches: LaunchList, pinned: Pinned, stream: Stream) -> None:
-        """List what decodes the images; those for which there is no memory stay undecoded."""
+        """List the launches that decode the images; those for which there is no memory stay undecoded."""
         size, decoder, targets = self._begin + self._scans.size, self._decoder, self._targets
         alloc, beforehand = decoder.cuda.alloc, size >= _WORTH_A_STREAM
         pixels, rows = (
@@ -218,7 +218,7 @@ class JpegBatch:
         return self.work.is_done and bool(self._done.done)
 
     def wait(self) -> list[bool]:
-        """Wait until the pixels are there; for each image that was taken, whether it is decoded."""
+        """Wait until the pixels are there; return whether each supported image is decoded."""
         status = self.work.wait()
         if status:
             raise driver_error(status)
@@ -230,7 +230,7 @@ class JpegBatch:
         return decoded
 
     def __del__(self) -> None:
-        """Leave the memory of a batch that nobody waited for to others.
+        """Release the memory of a batch that nobody waited for.
 
         Pinned memory is reused only when the GPU is done with it, and so is memory that another stream copied to.
         """

@@ -27,7 +27,7 @@ def nvimgcodec() -> Any:
     """Return nvImageCodec's module, or None."""
     # Failures become exceptions with the sample's index; by default the library writes each to stderr as well.
     os.environ.setdefault("PYNVIMGCODEC_VERBOSITY", "0")
-    # So does OpenCV, which it contains.
+    # OpenCV, which contains the library, writes to stderr, too.
     os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")
     try:
         with _without_advice_on_gpus():

@@ -35,8 +35,8 @@ class Conversion:
 
 
 def asks_pillow(header: ImageHeader, encoded: np.ndarray, drops_alpha: bool) -> bool:
-    """Return whether :func:`decode_as_pillow` has to look closer: files that may be transparent, CMYK, or of more than
-    8 bits.
+    """Return whether :func:`decode_as_pillow` has to inspect the file: it may be transparent, CMYK, or of more than 8
+    bits.
     """
     if header.cmyk or (header.format == "jpeg" and header.channels == _CMYK):
         return True
@@ -48,7 +48,8 @@ def asks_pillow(header: ImageHeader, encoded: np.ndarray, drops_alpha: bool) -> 
 def decode_as_pillow(
     encoded: np.ndarray, output: np.ndarray, conversion: Conversion, decoding: Decoding = FREELY
 ) -> bool:
-    """Decode an image that Pillow converts to RGB otherwise than decoders: a transparent one, CMYK, or one of 16 bits.
+    """Decode an image that Pillow converts to RGB differently from other decoders: a transparent one, CMYK, or one of
+    16 bits.
 
     Args:
         encoded: a file that was decoded before, so that its header is valid and its size allowed.
@@ -76,7 +77,7 @@ def decode_as_pillow_in_process(encoded: np.ndarray, output: np.ndarray, drops_a
         on_white = not drops_alpha and ("A" in image.getbands() or image.info.get("transparency") is not None)
         if not (on_white or image.mode == "CMYK" or _is_deep(image, encoded)):
             return False
-        # This decodes.
+        # This statement decodes.
         turned = ImageOps.exif_transpose(image) if upright else image
         if on_white:
             page = Image.new("RGBA", turned.size, "white")

@@ -27,7 +27,9 @@ class TurnTaking:
         self._most, self._turn, self.idle = most, 0, 0
 
     def next(self, count: int, pixels: int) -> int:
-        """Return which takes ``count`` images of this many pixels together; large batches always have the first."""
+        """Return the decoder that takes ``count`` images of this many pixels together; large batches always go to the
+        first.
+        """
         if pixels <= _MAX_PIXELS_OF_TINY_BATCH:
             turns = self._most
         else:

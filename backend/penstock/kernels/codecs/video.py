@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from penstock.kernels.codecs.worker_pool import DecoderPool
 
 _PADDING = 1 << 16
-# How many key frames earlier than needed a file is entered at most, and how many seconds before its beginning.
+# The largest number of key frames by which a seek goes back too far, and the largest number of seconds before the first
+# frame.
 _MOST_KEYS_AHEAD, _MARGIN = 3, 10
 # Containers with a time for each packet, by FFmpeg's names.
 _TIMED = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")
@@ -140,7 +141,7 @@ class VideoIndex:
     tells_all: bool = False
 
     def key_before(self, index: int) -> int:
-        """Return the frame to begin with, to decode the one at ``index``."""
+        """Return the key frame from which to decode the frame at ``index``."""
         return self.keys[max(bisect_right(self.keys, index) - 1, 0)]
 
 
@@ -303,7 +304,9 @@ class Video:
         return VideoIndex(points, times, keys, self.size, tells_all=self._tells_all())
 
     def _tells_all(self) -> bool:
-        """Return whether the file's container alone tells what decoding takes, and what FFmpeg's analysis of it tells."""
+        """Return whether the file's container alone contains all that decoding needs, and that FFmpeg's analysis of it
+        would find.
+        """
         if not isinstance(self._source, str) or self._container.format.name not in _TIMED:
             return False
         container = self._opened(self._source, is_analysed=False)
@@ -312,7 +315,7 @@ class Video:
 
     def _is_shown(self, packet: Packet[Any]) -> bool:
         if packet.is_discard:
-            # An edit list leaves it out.
+            # An edit list omits this frame.
             return False
         return self._stream.codec_context.name not in ("vp8", "libvpx") or bool(memoryview(packet)[0] & _VP8_SHOWN)
 
@@ -409,7 +412,7 @@ class Video:
                 self._decoded = itertools.dropwhile(lambda frame: not frame.key_frame, self._decoded)
             return
         point = self.index.points[key]
-        # Containers without an index, as MPEG's, are entered somewhat too late.
+        # Seeking in containers without an index, such as MPEG's, ends somewhat too late.
         while self._keys_ahead <= _MOST_KEYS_AHEAD:
             early = before - self._keys_ahead
             target = self.index.points[self.index.keys[early]] if early >= 0 else self._earliest
@@ -584,7 +587,7 @@ def _frames_of(codec: VideoCodecContext, packets: Iterable[Packet[Any]]) -> Iter
 
 
 def _facts_of(stream: VideoStream) -> tuple[object, ...]:
-    """Return what must be known about a stream before it is decoded."""
+    """Return the properties of a stream that must be known before it is decoded."""
     own = stream.codec_context
     # H.264 streams may omit by how many frames they are reordered; others do not.
     reordered = own.has_b_frames if own.codec.canonical_name == "h264" else None

@@ -37,7 +37,7 @@ class IdleDecoders:
         atexit.register(self._idle.clear)
 
     def take(self, kind: DecoderKind) -> VideoCodecContext | None:
-        """Return a decoder that went on with other files before."""
+        """Return an idle decoder that worked on other files before."""
         with self._lock:
             for place in range(len(self._idle) - 1, -1, -1):
                 if self._idle[place][0] == kind:
@@ -45,7 +45,7 @@ class IdleDecoders:
         return None
 
     def give_back(self, kind: DecoderKind, decoder: VideoCodecContext) -> None:
-        """Keep a decoder for other files."""
+        """Store a decoder for other files."""
         with self._lock:
             self._idle.append((kind, decoder))
             dropped = self._idle[:-_MOST_IDLE]
@@ -58,13 +58,14 @@ idle_decoders = IdleDecoders()
 
 
 def engine_decoder(av: ModuleType, kind: DecoderKind) -> VideoCodecContext | None:
-    """Return a decoder that works on a GPU's video engine, and gives frames in its memory; None if there is none.
+    """Return a decoder that runs on a GPU's video engine, and returns frames in its memory; None if there is none.
 
     Args:
         av: PyAV.
         kind: the kind of decoder; for the GPU, the current device.
     """
-    # A thread has a current device before it has a context, which its first work on the device makes. FFmpeg would find none.
+    # A thread has a current device before it has a context, which its first work on the device creates. FFmpeg would
+    # find none.
     require_cupy("decoding of videos").cuda.runtime.memGetInfo()
     # Frames are in the memory of the current context, which the GPU's other users share.
     context: dict[str, object] = {"primary_ctx": "0", "current_ctx": "1"}

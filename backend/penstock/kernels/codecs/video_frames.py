@@ -14,8 +14,7 @@ _SAME_TIME = 1e-6
 
 
 def frames_at(times: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return the frames that are on the screen at the wanted times, int64; the first one before the video, the last one
-    after.
+    """Return the frames shown at the wanted times, int64; the first one before the video, the last one after.
 
     Args:
         times: when frames are shown, in seconds, ascending: float64.
@@ -28,8 +27,7 @@ def frames_at(times: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def frames_at_rate(times: np.ndarray, rate: float) -> np.ndarray:
-    """Return the frames on the screen ``rate`` times a second, int64; the last one is shown as long as the one before
-    it.
+    """Return the frames shown ``rate`` times a second, int64; the last one is shown as long as the one before it.
 
     Args:
         times: as for :func:`frames_at`.
@@ -48,8 +46,8 @@ def frames_at_rate(times: np.ndarray, rate: float) -> np.ndarray:
 
 
 def span_of(times: np.ndarray, frames: Iterable[int]) -> tuple[float, float]:
-    """Return when frames begin and end to be on the screen, in seconds; the last one of a video is shown as long as the
-    one before.
+    """Return when frames begin and end to be shown, in seconds; the last one of a video is shown as long as the one
+    before.
 
     Args:
         times: when frames are shown, in seconds, ascending: float64.

@@ -70,12 +70,12 @@ class DecodingOnGpu:
 
     @contextmanager
     def on_thread(self) -> Iterator[None]:
-        """Make the device and the stream the current ones of a worker thread while it lasts."""
+        """Make the device and the stream the current ones of a worker thread while the context lasts."""
         with self._cuda.Device(self.device), self._cuda.Stream.null:
             yield
 
     def finish(self) -> None:
-        """Make the pipeline's stream wait for all that was launched."""
+        """Make the pipeline's stream wait for all launches."""
         self._outer.wait_event(self._recorded(self._cuda.Stream.null))
 
 
@@ -126,7 +126,7 @@ class _Conversion:
         self._frames: list[tuple[VideoFrame, list[int]]] = []
 
     def add(self, frame: VideoFrame, places: list[int]) -> None:
-        """Add a frame, and where it goes in the output."""
+        """Add a frame, and its target in the output."""
         self._frames.append((frame, places))
         if len(self._frames) >= _TOGETHER:
             self.launch()
@@ -168,7 +168,7 @@ _Found = tuple[np.dtype, Planes, object]
 
 
 def _on_engine(frame: VideoFrame, factor: float) -> _Found | None:
-    """Return the planes of a frame that the engine decoded; None for others."""
+    """Return the planes of a frame from the engine; None for other frames."""
     if frame.format.name != "cuda" or (sw_format := frame.sw_format) is None or sw_format.name not in _SURFACES:
         return None
     stored, alternates, halved = _SURFACES[sw_format.name]

@@ -140,7 +140,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
     while len(parts) < size:
         part = connection.recv(size - len(parts))
         if not part:
-            os._exit(0)  # private: as above
+            os._exit(0)  # private: documented, and without a public name
         parts += part
     return bytes(parts)
 

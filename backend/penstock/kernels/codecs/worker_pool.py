@@ -34,7 +34,7 @@ from penstock.errors import DecoderDiedError, DecoderTimeoutError, PenstockError
 
 LENGTH = struct.Struct("<I")
 _STARTING_SECONDS = 60.0
-# Decoders always get this long, and longer for large data.
+# The smallest time limit of a decoder, which is longer for large data.
 _SECONDS, _BYTES_PER_SECOND = 30.0, 4 << 20
 _LONGEST_ANSWER = 1 << 20
 # Memory is reserved in powers of two, and released once a task needs less than a quarter of it.

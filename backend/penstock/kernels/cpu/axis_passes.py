@@ -120,7 +120,7 @@ def fill_passes(
     for axis in range(axes):
         size, begin, stop = size_in[axis], np.float32(start[axis]), np.float32(end[axis])
         if begin == stop:
-            # Ignore empty regions.
+            # Empty regions are ignored.
             begin, stop = np.float32(0), np.float32(size)
         covered = np.float32(abs(stop - begin))
         scale, anchor, count = _ONE, np.float32(0), np.int64(1)

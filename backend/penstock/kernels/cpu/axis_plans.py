@@ -213,7 +213,7 @@ def fill_windows(
     starts: np.ndarray,
     ends: np.ndarray,
 ) -> None:
-    """Narrow regions, one row for each image, to those of windows of the outputs.
+    """Narrow regions, one row for each image, to those that windows of the outputs depend on.
 
     Windows may reach outside the output, where the edge is repeated.
 

@@ -100,7 +100,7 @@ def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1) -> None:
 
 
 def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Sequence[int], target: int) -> bool:
-    """Copy the data of arrays to memory; return whether it did, which it does not if one of them is not contiguous.
+    """Copy the data of arrays to memory; return False if one of them is not contiguous.
 
     Args:
         arrays: arrays of any types.
@@ -120,7 +120,7 @@ def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Seq
 
 
 def join_samples(batch: Batch, axis: int) -> bool:
-    """Lay the inputs' elements from an axis on one after the other; whether it could, as their samples are contiguous."""
+    """Lay the inputs' elements from an axis on one after the other; return False if samples are not contiguous."""
     output = batch.outputs[0]
     places = [] if batch.failures or not batch.batch_size else list(map(places_of_samples, [*batch.inputs, output]))
     known = [own for own in places if own is not None]

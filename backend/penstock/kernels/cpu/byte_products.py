@@ -32,8 +32,8 @@ _NEEDED = ("avx512bw", "avx512vnni")
 
 @intrinsic
 def are_supported(_context: TypingContext) -> Intrinsic:
-    """Return whether the kernel is compiled for a machine that has the instructions; where it is not, the functions
-    below do nothing.
+    """Return whether the kernel is compiled for a machine that has the instructions; otherwise, the functions below do
+    nothing.
     """
 
     def generate(context: TargetContext, _builder: IRBuilder, _signature: Signature, _args: Sequence[Value]) -> Value:

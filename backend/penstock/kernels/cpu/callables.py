@@ -73,7 +73,7 @@ class Compiled:
         return self.dispatcher._numba_type_
 
     def found(self, kind: libraries.Kind, types: str) -> libraries.Entry | None:
-        """Return what a library has for some types of arguments; if there is none, numba is to compile it."""
+        """Return a library's code for some types of arguments; if there is none, numba has to compile it."""
         recording.record(kind, self.name, types)
         library = libraries.library()
         entry = None if library is None else library.find(kind, self, types)
@@ -126,7 +126,7 @@ class Kernel(Compiled):
         return self._call(*arguments)
 
     def _resolve(self, *arguments: object) -> object:
-        """Find or compile the code for arguments of types that have not been seen yet, and call it."""
+        """Find or compile the code for arguments of new types, and call it."""
         given = [_plain(argument) for argument in arguments]
         if any(one is not other for one, other in zip(given, arguments)):
             return self._call(*given)

@@ -82,7 +82,7 @@ def _words(program: Program) -> ctypes.Array[c_int64]:
 
 
 def _fail(name: str, status: int, error: int) -> None:
-    """Raise what a kernel did, from numba's ``{pickled, size, ...}``."""
+    """Raise the error of a kernel, from numba's ``{pickled, size, ...}``."""
     if status == 1 and error:
         text = ctypes.string_at(c_void_p.from_address(error).value or 0, c_int32.from_address(error + 8).value)
         kind, arguments, _ = pickle.loads(text)

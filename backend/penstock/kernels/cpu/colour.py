@@ -110,8 +110,7 @@ def _transform_run(
 def linear_records(
     matrices: np.ndarray, offsets: np.ndarray, source: np.dtype, target: np.dtype
 ) -> tuple[np.ndarray, int]:
-    """Return what the core needs to compute linear maps of pixels: a record for each image, and the address of the
-    kernel.
+    """Return the core's input for linear maps of pixels: a record for each image, and the address of the kernel.
 
     Args:
         matrices: an array of shape (images, 1, 1), factors for all channels, or (images, 3, 3).

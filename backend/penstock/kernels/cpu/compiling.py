@@ -79,7 +79,7 @@ def callback_address(function: Compilable, arguments: str, result: str) -> int:
 
 
 def numba_types(text: str) -> tuple[types.Type, ...]:
-    """Return numba's types for those in a text."""
+    """Return numba's types for types in a text."""
     return tuple(map(numba_type, parsed(text)))
 
 
@@ -98,8 +98,8 @@ def numba_type(kind: Described) -> types.Type:
 
 
 def described_type(kind: types.Type) -> Described:
-    """Return our type for one of numba's: of results. What may be None is of the type that it has otherwise: the status
-    tells.
+    """Return our type for one of numba's result types. A result that may be None has its other type: the status
+    distinguishes them.
 
     Raises:
         ValueError: there is none.

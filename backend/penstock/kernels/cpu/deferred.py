@@ -86,7 +86,7 @@ class DeferredIntrinsic:
         _undeclared.append(self)
 
     def declare(self) -> None:
-        """Tell numba about it."""
+        """Declare it to numba."""
         from numba.extending import intrinsic
 
         self._made = intrinsic(**self.options)(self.function) if self.options else intrinsic(self.function)
@@ -116,7 +116,7 @@ class DeferredOverload:
         _undeclared.append(self)
 
     def declare(self) -> None:
-        """Tell numba about it."""
+        """Declare it to numba."""
         from numba.extending import overload
 
         overload(self.function, **cast(dict[str, Any], self._options))(self.choose)
@@ -129,7 +129,7 @@ _declaring = threading.RLock()
 
 
 def overload(function: Callable[..., object], **options: object) -> Callable[[F], F]:
-    """Decorate what maps the types of arguments to the function, in Python, that kernels get where they call
+    """Decorate a function that maps the types of arguments to the Python function that kernels get where they call
     ``function``.
 
     Args:
@@ -145,7 +145,7 @@ def overload(function: Callable[..., object], **options: object) -> Callable[[F]
 
 
 def declare_all() -> None:
-    """Tell numba about all intrinsics and overloads that have been imported, before something is compiled."""
+    """Declare to numba all imported intrinsics and overloads, before anything is compiled."""
     with _declaring:
         while _undeclared:
             _undeclared.pop().declare()

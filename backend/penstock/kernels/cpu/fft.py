@@ -597,5 +597,5 @@ def power_spectra(signal: np.ndarray, transform: Transform, time_first: bool, ou
 def band_power(
     signal: np.ndarray, transform: Transform, starts: np.ndarray, weights: np.ndarray, out: np.ndarray
 ) -> None:
-    """Compute :func:`power_spectra`, and of these :func:`penstock.kernels.cpu.audio.weighted_rows`."""
+    """Compute :func:`power_spectra`, and their :func:`penstock.kernels.cpu.audio.weighted_rows`."""
     _band_power(signal, transform[:], starts, weights.reshape(-1), out.shape[1], out.reshape(-1))

@@ -72,7 +72,7 @@ def _signed(data: np.ndarray, position: int, bits: int) -> int:
 
 @inner
 def _ones_after_zeros(data: np.ndarray, position: int, end: int) -> int:
-    """Return where the next bit that is set is; -1 if there is none before ``end``."""
+    """Return the position of the next set bit; -1 if there is none before ``end``."""
     while position < end:
         word = load_word(data, position >> 3) << np.uint64(position & 7)
         zeros = leading_zeros(word)
@@ -87,7 +87,7 @@ def _ones_after_zeros(data: np.ndarray, position: int, end: int) -> int:
 def _read_rice(
     data: np.ndarray, position: int, end: int, parameter: int, samples: np.ndarray, first: int, last: int
 ) -> int:
-    """Read differences in Rice's code; return the position behind them, or -1."""
+    """Read Rice-coded differences; return the position after them, or -1."""
     shift, rest = np.uint64(parameter), np.uint64(63 - parameter)
     for i in range(first, last):
         if position >= end:
@@ -184,7 +184,7 @@ def _predict(samples: np.ndarray, factors: np.ndarray, order: int, shift: int, f
 def _read_subframe(
     data: np.ndarray, position: int, end: int, bits: int, size: int, samples: np.ndarray, factors: np.ndarray
 ) -> int:
-    """Read a channel's block into ``samples[_HISTORY:]``; return the position behind it, or -1."""
+    """Read a channel's block into ``samples[_HISTORY:]``; return the position after it, or -1."""
     if position + 8 > end or _unsigned(data, position, 1):
         return -1
     kind, wasted = _unsigned(data, position + 1, 6), _unsigned(data, position + 7, 1)
@@ -241,7 +241,7 @@ def _read_subframe(
 
 @inner
 def _coded_number_size(data: np.ndarray, at: int) -> int:
-    """Return the bytes of a frame's or sample's number, as in UTF-8; 0 if it is none."""
+    """Return the bytes of a frame's or sample's number, coded as in UTF-8; 0 if it is invalid."""
     first, size = data[at], 0
     while size < 8 and first & 128 >> size:
         size += 1
@@ -257,7 +257,7 @@ def _coded_number_size(data: np.ndarray, at: int) -> int:
 
 @inner
 def _block_size(data: np.ndarray, code: int, at: int) -> tuple[int, int]:
-    """Return the samples in a block, and the bytes at ``at`` that tell it."""
+    """Return the block size in samples, and the number of bytes at ``at`` that encode it."""
     if code == 1:
         return 192, 0
     if 2 <= code <= 5:

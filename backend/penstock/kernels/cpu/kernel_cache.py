@@ -150,7 +150,7 @@ class KernelCache(_Cache):
         _warn_once(refused, "each process compiles them again")
 
     def _folders(self, find_private: Callable[[str], Path | None] = existing_private_folder) -> Iterator[_Folder]:
-        """Yield the folders to read from, and to save to, in this order; what only reads leaves no folder behind."""
+        """Yield the folders to read from, or to save to, in this order; a process that only reads creates no folder."""
         parent = self._source.parent
         # Sources with the same path are of the same package.
         name = f"{parent.name}_{hashlib.sha256(str(parent.absolute()).encode()).hexdigest()[:16]}"
@@ -196,7 +196,7 @@ def _unpacked(data: bytes) -> tuple[_Key, tuple[object, ...]]:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Replace a file at once, so that no process reads a part of it."""
+    """Replace a file atomically, so that no process reads a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}")
     try:
@@ -209,7 +209,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _warn_once(refused: list[Path], consequence: str) -> None:
-    """Warn that kernels cannot be saved in these folders, once for each consequence that this has."""
+    """Warn that kernels cannot be saved in these folders, once for each consequence."""
     if consequence not in _consequences:
         _consequences.add(consequence)
         reasons = " or ".join(f"'{root}' ({_unwritable[root].strerror})" for root in refused)

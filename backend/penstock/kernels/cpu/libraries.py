@@ -100,7 +100,7 @@ class KernelLibrary:
 
     def find(self, kind: Kind, kernel: Compilable, types: str) -> Entry | None:
         """Return a kernel for some types of arguments, or None. One for arrays of any order also takes those of a
-        certain one.
+        specific order.
         """
         own = self._entries.get(f"{kind.value} {kernel.name}", {})
         found = types if types in own else _more_general(own, types) if kind is Kind.CALL else None
@@ -120,7 +120,7 @@ class KernelLibrary:
 
 
 def _more_general(compiled: Iterable[str], types: str) -> str | None:
-    """Return the first types of arguments, of those that a kernel was compiled for, that these can be passed as."""
+    """Return the first of a kernel's compiled types of arguments that accepts these."""
     given = parsed(types)
     return next((each for each in compiled if _accept(parsed(each), given)), None)
 
@@ -130,7 +130,7 @@ def _accept(kinds: Sequence[Type], given: Sequence[Type]) -> bool:
 
 
 def _accepts(kind: Type, given: Type) -> bool:
-    """Return whether code for a type of arguments takes values of another, which are passed by the same words."""
+    """Return whether code for a type of arguments accepts values of another, which are passed as the same words."""
     if isinstance(kind, Array) and isinstance(given, Array):
         is_alike = (kind.element, kind.rank) == (given.element, given.rank)
         return is_alike and kind.order in ("A", given.order) and kind.read_only >= given.read_only
@@ -156,13 +156,13 @@ def _check_end(path: Path) -> None:
 
 
 def folder_in_checkout() -> Path | None:
-    """Return where a checkout's library is: code differs between versions of Python, and between processors."""
+    """Return the folder of a checkout's library: code differs between versions of Python, and between processors."""
     root = checkout()
     return None if root is None else root / "build" / "kernels" / f"{sys.implementation.cache_tag}-{processor()[:40]}"
 
 
 def folder_of_levels(root: Path, architecture: str) -> Path:
-    """Return where a checkout has the libraries for a wheel, each in a folder named by its level.
+    """Return the checkout's folder of libraries for a wheel, each in a folder named by its level.
 
     Args:
         root: the checkout's root.
@@ -173,7 +173,7 @@ def folder_of_levels(root: Path, architecture: str) -> Path:
 
 @functools.cache
 def processor() -> str:
-    """Return this machine's processor: its model and a digest of what it has, as far as the system tells."""
+    """Return this machine's processor: its model and a digest of its features, as far as the system reports them."""
     facts = _facts()
     text = " ".join(sorted(facts.get("flags", facts.get("Features", "")).split()))
     digest = hashlib.sha256(f"{facts.get('model name', '')} {text}".encode()).hexdigest()[:12]
@@ -182,7 +182,7 @@ def processor() -> str:
 
 @functools.cache
 def _facts() -> dict[str, str]:
-    """Return what the system tells of the first processor."""
+    """Return the system's description of the first processor."""
     try:
         with Path("/proc/cpuinfo").open() as file:
             lines = list(itertools.takewhile(str.strip, file))
@@ -193,7 +193,7 @@ def _facts() -> dict[str, str]:
 
 @functools.cache
 def library() -> KernelLibrary | None:
-    """Return the library for this machine, or None if there is none, or none is wanted."""
+    """Return the library for this machine, or None if there is none, or it is disabled."""
     named = os.environ.get(VARIABLE, "")
     if named not in ("", "compile"):
         raise ValueError(f"{VARIABLE} is '{named}': it may be 'compile', or not be set")

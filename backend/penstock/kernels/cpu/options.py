@@ -47,8 +47,8 @@ def kernel(function: F) -> Kernel:
 
 
 def brief(function: F) -> Kernel:
-    """Compile a kernel that takes some tens of microseconds for a usual batch, and keep the GIL, which other threads
-    could keep for long.
+    """Compile a kernel that takes some tens of microseconds for a usual batch, and hold the GIL, which other threads
+    could hold for long.
     """
     return Kernel(function, {**_KERNEL, "nogil": False})
 

@@ -44,7 +44,7 @@ def blend(first: np.ndarray, second: np.ndarray, share: np.float32, result: np.n
 
 @kernel
 def blend_grey(pixels: np.ndarray, share: np.float32, result: np.ndarray) -> None:
-    """Blend (n, 3 or 4) with its mode L, which a share of 0 gives; a fourth channel is unchanged."""
+    """Blend (n, 3 or 4) with its grey version, which a share of 0 returns; a fourth channel is unchanged."""
     for i in range(len(pixels)):
         red, green, blue = np.uint32(pixels[i, 0]), np.uint32(pixels[i, 1]), np.uint32(pixels[i, 2])
         total = red * np.uint32(19595) + green * np.uint32(38470) + blue * np.uint32(7471) + np.uint32(32768)
@@ -219,7 +219,7 @@ def _fixed(value: float) -> int:
 
 @kernel
 def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
-    """Take the nearest pixels, found in 16 fractional bits."""
+    """Take the nearest pixels, with positions in 16 fractional bits."""
     height, width, channels = image.shape
     flat, ends = image.ravel(), result.ravel()
     a, b, d, e = _fixed(terms[0]), _fixed(terms[1]), _fixed(terms[3]), _fixed(terms[4])
@@ -279,7 +279,7 @@ def warp(image: np.ndarray, terms: np.ndarray, kind: int, result: np.ndarray) ->
 
 
 def _reaches(terms: np.ndarray, height: int, width: int) -> bool:
-    """Return whether a corner is beyond what the fixed-point numbers hold."""
+    """Return whether a corner exceeds the range of the fixed-point numbers."""
     corners = ((0, 0), (width, height), (0, height), (width, 0))
     return any(
         abs(x * a + y * b + c) >= _FIXED for x, y in corners for a, b, c in (terms[:3].tolist(), terms[3:6].tolist())

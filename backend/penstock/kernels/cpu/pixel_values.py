@@ -30,7 +30,7 @@ def spread_factors(factors: np.ndarray, lanes: int) -> np.ndarray:
 
 @kernel
 def is_beyond_cache(target: np.ndarray) -> bool:
-    """Return whether an output, float32, is so large that it is written past the cache, where whole lines of that are."""
+    """Return whether a float32 output is so large that whole cache lines of it are written past the cache."""
     return 4 * target.size >= _BEYOND_CACHE
 
 

@@ -24,7 +24,7 @@ TORCH_FILTERS = {
     ("bicubic", False): (_TORCH_SHARP_CUBIC, 2.0),
     ("lanczos", True): (_LANCZOS, 3.0),
 }
-# The reference has it in single precision.
+# DALI has it in single precision.
 _HAMMING_MEAN, _HAMMING_SWING = float(np.float32(0.54)), float(np.float32(0.46))
 
 
@@ -103,7 +103,7 @@ def antialiased(
 
 @kernel
 def interpolated(size: int, outputs: int, number: int, support: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same for interpolation between neighbours, like PyTorch's: taps beyond the edges are added to those at
+    """Return the taps for interpolation between neighbours, like PyTorch's: taps beyond the edges are added to those at
     the edges.
     """
     scale, reach = size / outputs, int(support)

@@ -132,7 +132,9 @@ def _segment(
 
 @inner
 def _together(row: int, address: int, itemsize: int, most: int) -> int:
-    """Return elements that can be read at once, from the elements of a row and the address of the first."""
+    """Return the number of elements that can be read in one load, from the elements of a row and the address of the
+    first.
+    """
     while most > 1 and (row % most != 0 or address % (most * itemsize) != 0):
         most = 4 if most > 4 else 1
     return most

@@ -288,7 +288,7 @@ def class_of(kind: str) -> type:
 
 
 def program_for_results(result: Type) -> Program:
-    """Return how values of a type are made."""
+    """Return how to construct values of a type."""
     program = Program([], 0, [])
     return program._replace(size=_add_result(result, program))
 

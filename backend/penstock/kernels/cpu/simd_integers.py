@@ -771,7 +771,7 @@ def with_first_lanes(
 
 @intrinsic
 def rarely(_context: TypingContext, condition: types.Boolean) -> Intrinsic:
-    """Return the condition, whose branch is put where the code for the other does not have to jump over it."""
+    """Return the condition; the branch for it is placed where the other code does not have to jump over it."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return _called(builder, "llvm.expect.i1", args[0].type, args[0], ir.Constant(args[0].type, 0))

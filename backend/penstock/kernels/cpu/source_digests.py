@@ -104,7 +104,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _constant(value: object) -> tuple[bytes, list[Function]]:
-    """Return what a value that a function refers to says, and the functions that it is or holds."""
+    """Return a text for a value that a function refers to, and the functions that it is or contains."""
     if isinstance(value, DeferredIntrinsic):
         return b"intrinsic", [value.function]
     if isinstance(value, DeferredModule):

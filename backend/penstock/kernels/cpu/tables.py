@@ -93,7 +93,9 @@ def _place(rows: np.ndarray, starts: int, weights: int) -> tuple[int, int]:
 
 @inner
 def read_range(row: np.record) -> tuple[int, int]:
-    """Return where those input positions begin and end that an axis reads at most; from the descriptor of its table."""
+    """Return the begin and end of the largest range of input positions that an axis reads; from the descriptor of its
+    table.
+    """
     size, taps, used = int(row.size), int(row.taps), int(row.used)
     number, other = np.float64(row.first), np.float64(row.first + row.direction * (row.outputs - 1))
     if row.kind == WITHIN_RADIUS:

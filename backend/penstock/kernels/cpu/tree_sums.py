@@ -61,7 +61,7 @@ def _join(sums: np.ndarray, inner: int, target: np.ndarray) -> None:
 
 @inner
 def _term(value: np.number, terms: int, centre: np.float32) -> np.float32:
-    """Return what an element adds to the sum."""
+    """Return the term that an element adds to the sum."""
     if terms == _SUM:
         return np.float32(value)
     if terms == _SQUARES:

@@ -81,7 +81,7 @@ class AlikeImages(NamedTuple):
 
     @classmethod
     def planned(cls, rules: AlikeRules, shapes: np.ndarray, in_windows: bool = False) -> AlikeImages | None:
-        """Return images of these shapes (H, W, C), in rows; None if they are to be looked at one by one.
+        """Return images of these shapes (H, W, C), in rows; None if each has to be planned separately.
 
         Args:
             in_windows: whether only the windows of images that are read will be in memory.
@@ -113,7 +113,7 @@ class AlikeImages(NamedTuple):
     def resampling(
         self, after: Normalized, targets: np.ndarray, owner: object = None, sources: ImageStacks | None = None
     ) -> PlannedResampling:
-        """Return what resamples them.
+        """Return the arguments of the kernels that resample them.
 
         Args:
             after: the steps after the resizing, with drawn flags.
@@ -127,7 +127,7 @@ class AlikeImages(NamedTuple):
         starts, weights = self.tables.memory()
         descriptors = self.descriptors
         if sources is not None:
-            # They may be resampled again from another address.
+            # The images may be resampled again from another address.
             descriptors = Records(descriptors.struct, descriptors.rows.copy())
             descriptors["source"] = sources.addresses
         descriptors["target"] = targets

@@ -266,7 +266,7 @@ class Staging:
         return buffer, [base + offset for offset in offsets]
 
     def fill(self, parts: Sequence[np.ndarray]) -> tuple[Pinned, list[int], int]:
-        """Return memory with arrays in it, where each of them is, and the bytes that they take together."""
+        """Return memory filled with arrays, the offset of each, and their total bytes."""
         from penstock.kernels.cpu.blocks import pack_arrays
 
         sizes = [part.nbytes for part in parts]
@@ -291,7 +291,7 @@ class Staging:
             self._busy.append(pinned)
 
     def release(self) -> None:
-        """Give memory back that nothing uses."""
+        """Release memory that nothing uses."""
         with self._lock:
             self._free.clear()
 
@@ -343,7 +343,7 @@ def _staging_for(_device: int) -> Staging:
 
 
 def release_staging(device_id: int) -> None:
-    """Give back what a device's staging memory does not use now."""
+    """Release the unused part of a device's staging memory."""
     _staging_for(device_id).release()
 
 
@@ -491,7 +491,7 @@ class PreparedLaunch(NamedTuple):
 
 
 def prepare(launches: Sequence[KernelLaunch]) -> tuple[list[np.ndarray], list[PreparedLaunch]]:
-    """Return the arrays to upload for all launches, and those that launch anything."""
+    """Return the arrays to upload for all launches, and the launches with at least one block."""
     uploads: list[np.ndarray] = []
     prepared: list[PreparedLaunch] = []
     for one, starts, grid in _with_blocks(launches):
@@ -518,7 +518,7 @@ def _with_blocks(launches: Sequence[KernelLaunch]) -> Iterator[tuple[KernelLaunc
 
 
 def allow_shared(kernel: Kernel, shared: int) -> None:
-    """Tell a kernel how many bytes of shared memory it is to have, where that is more than kernels usually may."""
+    """Set how many bytes of shared memory a kernel may use, where that is more than the default limit."""
     if shared > 48 * 1024:
         # Never lowered: recorded launches of the same kernel may need more.
         kernel.max_dynamic_shared_size_bytes = max(shared, kernel.max_dynamic_shared_size_bytes)

@@ -62,11 +62,11 @@ class LaunchList:
         self._rows.append((self._driver.record, event.ptr, (stream or self._stream).ptr, *_AFTER_TWO))
 
     def stream_record(self) -> np.ndarray:
-        """Return what all launches have in common: one :data:`~penstock.core.gpu_launches.GPU_STREAM`."""
+        """Return the values common to all launches: one :data:`~penstock.core.gpu_launches.GPU_STREAM`."""
         return np.array([(self._driver.launch, THREADS, self._stream.ptr)], GPU_STREAM)
 
     def room(self, count: int) -> np.ndarray:
-        """Return zeros where the next calls go, for compiled code to fill in; :meth:`added` tells how many it did."""
+        """Return zeros for the next calls, for compiled code to fill in; :meth:`added` records how many it did."""
         begin = self._count + len(self._rows)
         end = begin + count
         if end > len(self._calls):

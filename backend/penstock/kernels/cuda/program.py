@@ -151,7 +151,7 @@ class Program:
         return buffer, _Calls(self._launches, [*bases, address])
 
     def _uploaded(self, values: Mapping[str, np.generic | np.ndarray]) -> tuple[Mapping[str, int], object]:
-        """Return the values of a run as words, arrays as their addresses; and the owner of the memory of these."""
+        """Return the values of a run as words, arrays as their addresses; and the owner of their memory."""
         arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
         words = {name: _word_of(value) for name, value in values.items() if isinstance(value, np.generic)}
         if not arrays:

@@ -123,9 +123,9 @@ class _Axis(NamedTuple):
 
 
 STRIP_LIMITS = StripLimits(
-    # With fewer, multiprocessors are idle.
+    # With fewer blocks, multiprocessors are idle.
     least_blocks=512,
-    # Fewer are not worth it.
+    # Fewer rows do not pay off.
     least_rows=8,
     most_rows=28,
     most_kept=3,
@@ -446,7 +446,7 @@ def blank_descriptors(stacks: int) -> Records:
 
 
 def stack_rules(after: Normalized, dtype: np.dtype, channels: int) -> StackRules:
-    """Return what plans are to know of all stacks of a type."""
+    """Return the rules that plans need about all stacks of a type."""
     stored = after.channels or 0, after.planar, after.normalization is not None, after.shift, after.fill
     pitch = 4 * _STRIP_GROUPS * THREADS if dtype == np.uint8 and channels in _KNOWN_CHANNELS else 0
     rows = RowLimits(_most_together(dtype), _ROW, _MANY_ROWS, _FEW_COLUMNS)
@@ -456,7 +456,7 @@ def stack_rules(after: Normalized, dtype: np.dtype, channels: int) -> StackRules
 def chosen(
     planned: PlannedStacks, source: np.dtype, after: Normalized, target: np.dtype
 ) -> tuple[Kernel, int, tuple[int, ...]]:
-    """Return the kernel, the shared memory and the arguments of what was planned by :func:`plan_stacks`."""
+    """Return the kernel, the shared memory and the arguments of a plan of :func:`plan_stacks`."""
     shared, kept, rows, taps, channels = planned
     types = f"{_between(after)}, {cuda_type(target)}"
     if kept:

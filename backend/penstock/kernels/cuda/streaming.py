@@ -57,7 +57,7 @@ class StreamedBatch:
         self.addresses = self._bytes.data.ptr + np.array(self._begins, np.uint64)
 
     def make_on_host(self, indices: Sequence[int]) -> None:
-        """Take pinned memory for samples that are to be made there."""
+        """Return pinned memory for samples that the host makes."""
         ends = list(itertools.accumulate(-(-self._sizes[index] // _ALIGNMENT) * _ALIGNMENT for index in indices))
         if not ends:
             return
@@ -68,11 +68,11 @@ class StreamedBatch:
             self._hosts[index] = own.view(self._kind).reshape(self._shapes[index])
 
     def host(self, index: int) -> np.ndarray:
-        """Return where a sample is to be made, for which there is pinned memory."""
+        """Return the address for a sample in the pinned memory."""
         return self._hosts[index]
 
     def send(self, index: int) -> None:
-        """Copy a sample that is made; on any thread."""
+        """Copy a complete sample to the GPU; on any thread."""
         source, begin = self._hosts[index], self._begins[index]
         if not source.size:
             return

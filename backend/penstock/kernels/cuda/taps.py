@@ -108,7 +108,7 @@ class FilterTables(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: np.ndarray, down: int, across: int, starts: int, weights: int) -> FilterTables:
-        """Make an instance from what :func:`penstock.kernels.cpu.tables.plan_tables` filled and returned."""
+        """Make an instance from the results of :func:`penstock.kernels.cpu.tables.plan_tables`."""
         return cls(rows[: down + across], down, starts, weights)
 
     @property
@@ -132,7 +132,7 @@ class FilterTables(NamedTuple):
         return starts, weights
 
     def filling(self, starts: Located, weights: Located, copied: np.ndarray | None) -> KernelLaunch:
-        """Return what computes the starts and the weights.
+        """Return the launch that computes the starts and the weights.
 
         Args:
             starts, weights: the arrays to fill.

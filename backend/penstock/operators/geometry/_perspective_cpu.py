@@ -251,7 +251,7 @@ def warp_perspective(
     """
     _KERNELS[taps](
         source,
-        # The precision decides which pixel is nearest in a tie; this is the reference's.
+        # The precision decides which pixel is nearest in a tie; this is OpenCV's.
         np.ascontiguousarray(matrix, np.float64 if coarse else np.float32),
         coarse,
         BORDERS.index(border),

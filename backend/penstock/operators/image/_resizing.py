@@ -109,7 +109,9 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         return plan_axes(extents, requested, mode, max_size, region, relative, subpixel, keeps_empty=True)
 
     def constant_rules(self, samples: Samples) -> SizeRules | None:
-        """Return the arguments, if they are constant and say alone how images are resized; ``samples``: any, to read them."""
+        """Return the arguments, if they are constant and alone determine how images are resized; ``samples``: any, to
+        read them.
+        """
         if self.tensor_arguments:
             return None
         requested, mode = self._requested(samples, 2)

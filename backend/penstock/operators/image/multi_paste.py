@@ -90,7 +90,7 @@ class PastedRegions(PlanColumns[list[PastedRegion]]):
         return list(map(PastedRegion, self.inputs[own].tolist(), self.indices[own].tolist(), *pairs))
 
     def cover(self, shapes: np.ndarray) -> bool:
-        """Return whether it is certain that regions fill all outputs, which are of these shapes."""
+        """Return whether regions certainly fill all outputs, which are of these shapes."""
         regions, count = int(self.counts[0]), len(self)
         if regions > _MAX_REGIONS_WITHOUT_SEARCH or (self.counts != regions).any() or not (self.extents > 0).all():
             return False
@@ -322,7 +322,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
 
     @staticmethod
     def _copy_regions(workspace: Workspace[None, list[PastedRegion], PastedRegions]) -> bool:
-        """Copy the regions of all samples at once, if none is to be converted."""
+        """Copy the regions of all samples in one call, if none has to be converted."""
         from penstock.kernels.cpu.blocks import Blocks, copy_blocks
 
         output = workspace.outputs[0]

@@ -72,7 +72,7 @@ class ResizedInParts(NamedTuple):
     images: AlikeImages
 
     def resize(self, rows: np.ndarray, addresses: np.ndarray) -> None:
-        """Resize images that came otherwise, and whole.
+        """Resize whole images that were decoded elsewhere.
 
         Args:
             rows: their numbers, ascending.
@@ -138,7 +138,7 @@ class ResizeNormalize(FusedOperator):
         return True
 
     def follow(self, workspace: Workspace) -> ResizedInParts | None:
-        """Prepare for a batch whose images are to come in parts; None if it is to be computed by :meth:`run`.
+        """Prepare for a batch whose images will come in parts; return None if :meth:`run` has to compute it.
 
         Args:
             workspace: its input has the images' types and shapes, and no data.

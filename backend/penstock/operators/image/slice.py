@@ -118,7 +118,7 @@ class Slice(WindowOperator[None]):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch, *boxes = workspace.inputs
         if boxes:
-            # They depend on the data, so plans can't be cached by shape.
+            # Output shapes depend on the data, so plans can't be cached by shape.
             self.plans_by_shape = False
         if any(box.device_type == "gpu" for box in boxes):
             workspace.kind = None

@@ -16,7 +16,7 @@ _find_model: FindModel | None = None
 
 
 def serve_models(find: FindModel | None) -> None:
-    """Set how models of the server in this process are found; None: there is no server."""
+    """Set the function that finds models of the server in this process; None: there is no server."""
     global _find_model
     _find_model = find
 

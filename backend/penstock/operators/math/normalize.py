@@ -140,7 +140,9 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
             moments.standardize(source, volumes, self._standard, target)
 
     def standard_of_rows(self, sample: Sample[tuple[int, ...]], data: np.ndarray) -> Standard | None:
-        """Return how to normalize each row of a float32 matrix like ``data`` separately; None if rows share a normalization."""
+        """Return how to normalize each row of a float32 matrix like ``data`` separately; None if rows share a
+        normalization.
+        """
         from penstock.kernels.cpu import moments
 
         if sample.workspace.state != (1,) or self.given("mean") or self.given("stddev"):

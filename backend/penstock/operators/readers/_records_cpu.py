@@ -159,7 +159,7 @@ def find_features(
                 return False
             number = _feature_named(data, key, key_end, names, name_ends)
             target = spare if number < 0 else found[record, number]
-            # A name may come twice.
+            # A name may occur twice.
             if number < -1 or (number >= 0 and target[KIND] != _ABSENT):
                 return False
             if not _read_feature(data, value, value_end, target):
@@ -233,7 +233,7 @@ def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, i
             copy(value, start, size, block, place)
         elif tag == _DATUM_LABEL and not labelled:
             number, at = _varint(value, at + 1, end)
-            # As protobuf does: the lower 32 bits.
+            # As in protobuf: the lower 32 bits.
             label, labelled = int(np.int32(np.int64(number))), True
         elif tag >= 128 or tag < 8 or tag >> 3 == 4 or tag >> 3 == 5:
             return -1, -1

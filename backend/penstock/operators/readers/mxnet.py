@@ -100,7 +100,7 @@ class MXNet(Reader):
         return self._records
 
     def _located(self, paths: list[str], begins: np.ndarray) -> RecordTable:
-        """Return the records that begin there in the files' contents one after the other."""
+        """Return the records at these offsets in the concatenated contents of the files."""
         sizes = np.array([self.files.size(path) for path in paths], np.int64)
         ends = np.cumsum(sizes)
         files = np.minimum(np.searchsorted(ends, begins, "right"), len(paths) - 1)

@@ -152,7 +152,9 @@ class TFRecord(Reader):
         ]
 
     def aligned(self, column: list[np.ndarray | None], output: int) -> list[np.ndarray | None]:
-        """Return one output. A feature missing in some records gets the others' rank; one missing in all becomes a scalar."""
+        """Return one output. A feature missing in some records gets the others' rank; one missing in all becomes a
+        scalar.
+        """
         found = next((sample for sample in column if sample is not None and sample.ndim), None)
         if found is None:
             return column

@@ -61,7 +61,9 @@ class ExternalSource(InputOperator):
         self._queue.append(fed)
 
     def _checked(self, batch: TensorList) -> TensorList:
-        """Return the batch with its layout; raise RuntimeError unless it is as declared, and like the batch before."""
+        """Return the batch with its layout; raise RuntimeError unless it is as declared, and of the same kind as the
+        batch before.
+        """
         if not len(batch):
             return batch
         layout = self.args["layout"]

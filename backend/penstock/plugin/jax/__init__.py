@@ -10,7 +10,7 @@ __all__ = ["DALIGenericIterator", "LastBatchPolicy", "data_iterator", "fn", "int
 def __getattr__(name: str) -> object:
     if name != "Version":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Programs for DALI compare JAX's version by it.
+    # Programs for DALI compare JAX's version with this.
     from packaging.version import Version
 
     return Version

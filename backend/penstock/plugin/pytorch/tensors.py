@@ -42,7 +42,7 @@ class Lender:
         self.bytes = 0
 
     def take_back(self) -> None:
-        """Let go of the memory that is not read any more."""
+        """Release the memory that is not read any more."""
         with self._lock:
             while self._retained and (self.bytes > _MAX_RETAINED_BYTES or self._retained[0].read.query()):
                 self._release_oldest()

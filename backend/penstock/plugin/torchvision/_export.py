@@ -101,7 +101,7 @@ def _pad(transform: v2.Pad, images: _Traced) -> _Traced:
 
 
 def _pillow(name: str, *numbers: Callable[..., float]) -> _Trace:
-    """Return a function of PIL's images, whose arguments are found in the transform."""
+    """Return a PIL function with the arguments in the transform."""
 
     def trace(transform: object, images: _Traced) -> _Traced:
         if images.stage != "pil":
@@ -274,7 +274,7 @@ def pipeline(
     num_threads: int = 1,
     prefetch_queue_depth: int = 1,
 ) -> Pipeline:
-    """Return a pipeline that returns what a transform returns for `PIL.Image.open(file).convert("RGB")`.
+    """Return a pipeline with the results of a transform for `PIL.Image.open(file).convert("RGB")`.
 
     Its input is called `images`, its output `output`.
 

@@ -43,7 +43,7 @@ def kind_of(value: object) -> str | None:
 
 
 def is_own(value: object) -> bool:
-    """Return whether it is a tensor of a class that the user derived from `TVTensor`, and from none of its other classes."""
+    """Return whether it is a tensor of a class that the user derived from `TVTensor` itself."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor) or type(value) is torch.Tensor:
         return False

@@ -26,7 +26,7 @@ _CORNERS = [[0, 1], [2, 1], [2, 3], [0, 3]]
 
 
 def converted(boxes: Tensor, old: str, new: str) -> Tensor:
-    """Return boxes (..., 4), or rotated ones, of another format; integers are rounded as torchvision rounds them.
+    """Return boxes (..., 4), or rotated ones, in another format; integers are rounded as torchvision rounds them.
 
     Raises:
         ValueError: boxes of one of the formats are rotated, and those of the other are not.
@@ -287,12 +287,12 @@ class _Affine:
             self.canvas = expanded_extents(pillow.inverse_affine(*given), canvas[1], canvas[0])
 
     def __call__(self, points: Tensor) -> Tensor:
-        """Return the same points, floats (N, 2), counted from where the old image's origin lies."""
+        """Return the same points, floats (N, 2), relative to the old image's origin."""
         matrix = torch().tensor(self._terms, dtype=points.dtype, device=points.device).reshape(2, 3).T
         return _with_one(points).matmul(matrix)
 
     def origin(self, like: Tensor) -> Tensor | None:
-        """Return where the new image begins, of the type of ``like`` (1, 2), if it grows."""
+        """Return the position of the new image's origin, of the type of ``like`` (1, 2), if it grows."""
         if not self._expand:
             return None
         height, width = map(float, self._before)

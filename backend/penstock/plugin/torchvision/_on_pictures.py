@@ -39,7 +39,7 @@ def _filter(interpolation: Interpolation) -> Any:
 
 
 def _colour(fill: Fill, image: PilImage) -> Any:
-    """Return the fill value as Pillow takes it."""
+    """Return the fill value in Pillow's form."""
     bands = len(image.getbands())
     values: list[float] = [fill or 0] if fill is None or isinstance(fill, (int, float)) else list(fill)
     values = values * bands if len(values) == 1 else values

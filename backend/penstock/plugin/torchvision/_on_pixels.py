@@ -86,7 +86,7 @@ def _middle(image: Pixels, output_size: Size) -> Pixels:
 
 
 def warn_of_antialiasing(antialias: bool | None) -> None:
-    """Warn if it is asked not to be done."""
+    """Warn if antialiasing is disabled, which has no effect."""
     if antialias is False:
         warnings.warn("PIL's images are resized with antialiasing, whatever `antialias` says", stacklevel=5)
 

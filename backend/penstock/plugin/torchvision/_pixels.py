@@ -30,7 +30,7 @@ def _plan(rows: int, columns: int, height: int, width: int, kind: str, channels:
 
 @functools.lru_cache(maxsize=512)
 def _part_of(plan: ReferencePlan, windows: tuple[Window, ...]) -> ReferencePlan:
-    """Return a plan for a part of what another one gives: kept, since its filters are."""
+    """Return a plan for a part of another plan's output; cached, since its filters are."""
     return replace(plan, windows=tuple(outer.part(inner) for outer, inner in zip(plan.windows, windows)))
 
 
@@ -61,7 +61,7 @@ class Pixels:
 
     @property
     def source(self) -> np.ndarray:
-        """The array it is computed from."""
+        """The array from which it is computed."""
         if self._source is None:
             array = np.asarray(self._original)
             self._source = array[:, :, None] if array.ndim == 2 else array
@@ -142,7 +142,7 @@ class Pixels:
 
 
 def is_pil(value: object) -> TypeGuard[PilImage]:
-    """Return whether it is an image of PIL; which is not imported for it."""
+    """Return whether it is a PIL image, without importing PIL."""
     return any(kind.__module__ == "PIL.Image" and kind.__name__ == "Image" for kind in type(value).__mro__)
 
 

@@ -44,7 +44,7 @@ class Numbers(Protocol):
         ...
 
     def exponential(self, low: float, high: float) -> float:
-        """Return a number between two others whose logarithm is uniform, in single precision."""
+        """Return a number between two others with uniform logarithm, in single precision."""
         ...
 
 
@@ -134,12 +134,12 @@ def numbers() -> Numbers:
 
 
 def manual_seed(seed: int) -> None:
-    """Let random transforms draw the same parameters again, with PyTorch or without: those after `torch.manual_seed`."""
+    """Seed random transforms, with PyTorch or without: they draw the same parameters as after `torch.manual_seed`."""
     numbers().seed(seed)
 
 
 def occurs(probability: float) -> bool:
-    """Return whether what happens with this probability does, this time."""
+    """Return True with this probability."""
     return bool(numbers().fractions(1)[0] < np.float32(probability))
 
 

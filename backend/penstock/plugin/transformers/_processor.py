@@ -252,7 +252,7 @@ class Processor:
         return self._running[key]
 
     def _with(self, settings: Mapping[str, object]) -> dict[str, object]:
-        """Return the configuration with what was assigned, and the settings of a call."""
+        """Return the configuration with the assigned settings, and those of a call."""
         configuration, changed = self._configuration, {**self._assigned, **settings}
         ignored: frozenset[str] = getattr(read_configuration(configuration), "ignored", frozenset())
         if "size" in changed and "size" not in ignored:

@@ -93,7 +93,7 @@ class FeatureExtractor(Processor):
         if isinstance(family, ClipSoundFamily):
             return self._clips(sounds, kind, {**settings, **family.settings_of(padding, truncation)})
         if isinstance(family, ChunkFamily):
-            # The class pads sounds to a fixed length, whatever a call requests.
+            # transformers' feature extractor pads sounds to a fixed length, whatever a call requests.
             padding = max_length = truncation = None
         way = _way(family.padding if padding is None else padding)
         if isinstance(family, SoundTokenFamily):
@@ -306,7 +306,7 @@ class _Filling:
 
 
 def _way(padding: object) -> str:
-    """Return how far sounds are filled.
+    """Return how far sounds are padded.
 
     Raises:
         ValueError: it is none of the ways.

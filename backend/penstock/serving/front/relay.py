@@ -119,7 +119,7 @@ class Relay(grpc.GenericRpcHandler):  # type: ignore[misc]  # it has no types
     def _start(
         self, work: Coroutine[object, object, Result], then: Callable[[], None] = _do_nothing
     ) -> asyncio.Task[Result]:
-        """Start a task that goes on when its handler is cancelled."""
+        """Start a task that continues when its handler is cancelled."""
 
         def finish(task: asyncio.Task[Result]) -> None:
             self._tasks.discard(task)

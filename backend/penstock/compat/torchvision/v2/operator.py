@@ -75,19 +75,19 @@ class Operator(ABC):
 
     @classmethod
     def verify_args(cls, **kwargs: object) -> None:
-        """Make all checks of arguments."""
+        """Run all checks of arguments."""
         for rule in cls.arg_rules:
             rule.verify(**kwargs)
 
     @classmethod
     def verify_data(cls, data_input: object) -> None:
-        """Make all checks of the input."""
+        """Run all checks of the input."""
         for rule in cls.input_rules:
             rule.verify(data_input)
 
     @abstractmethod
     def _kernel(self, data_input: Leaf) -> DataNode:
-        """Define what becomes of the input, or of what `preprocess_data` made of it."""
+        """Compute the result from the input, or from the return value of `preprocess_data`."""
 
     def __call__(self, data_input: object) -> object:
         raise RuntimeError(f"Operator {self!r} is not directly callable. Use it only inside Compose pipeline.")
@@ -173,7 +173,7 @@ def _as_picture(pixels: np.ndarray) -> Leaf:
 
 
 def adjust_input(func: Callable[..., Value]) -> Function:
-    """Decorate a function in dynamic mode, so that it takes and returns PIL images, or tensors of PyTorch.
+    """Decorate a function in dynamic mode, so that it takes and returns PIL images, or PyTorch tensors.
 
     The function's first argument becomes a tensor of layout HWC or CHW, or a batch of these. Its argument `device`, if it has
     one, says where that is.

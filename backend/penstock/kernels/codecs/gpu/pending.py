@@ -75,7 +75,7 @@ class Submitted(Protocol):
         """Whether :meth:`wait` would return at once."""
 
     def wait(self) -> Sequence[int]:
-        """Wait until the pixels are there, or until later work on the stream sees them; for each image, whether it is
+        """Wait until the pixels are there, or until later work on the stream sees them; return whether each image is
         decoded.
         """
 

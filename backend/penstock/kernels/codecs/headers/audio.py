@@ -44,7 +44,7 @@ def check_recording(data: memoryview) -> SoundFormat:
 
 
 def check_length(frames: int, channels: int, rate: int, available: int) -> None:
-    """Raise CorruptRecordingError if a file of ``available`` bytes cannot hold what its header declares."""
+    """Raise CorruptRecordingError if ``available`` bytes are too few for the recording that the header declares."""
     _check(0 < channels <= _MAX_CHANNELS, f"it has {channels} channels")
     _check(rate > 0, f"its sample rate is {rate} Hz")
     _check(

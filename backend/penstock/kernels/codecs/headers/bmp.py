@@ -51,8 +51,8 @@ def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Declared:
 
 
 def plain_rows(encoded: np.ndarray) -> np.ndarray | None:
-    """Return the rows of a BMP of 24 bits that is not compressed, from the top: uint8 of shape (H, W, 3) in BGR, a
-    view; None of others.
+    """Return the rows of an uncompressed 24-bit BMP, from the top: uint8 of shape (H, W, 3) in BGR, a view; None for
+    other files.
 
     Args:
         encoded: a file with a valid header.

@@ -30,7 +30,7 @@ def _check_entry(data: memoryview, entry: int) -> Declared:
     check(offset + size <= len(data), "ICO: an image lies beyond its end")
     image = data[offset : offset + size]
     if bytes(image[:8]) == png.SIGNATURE:
-        # Not as plain as the PNG in it: nvImageCodec does not read the container.
+        # Not as simple as the PNG in it: nvImageCodec does not read the container.
         return png.check_png(image)._replace(is_plain=False)
     declared = bmp.check_bitmap(image, len(data), "ICO")
     # The mask is stored above the image.

@@ -71,7 +71,7 @@ def check_jpeg(data: memoryview) -> JpegHeader:
 
 
 def has_several_scans(data: memoryview, channels: int) -> bool:
-    """Return whether decoders of a checked JPEG keep all coefficients, as it is progressive, or its first scan lacks a
+    """Return whether decoders of a checked JPEG store all coefficients, as it is progressive, or its first scan lacks a
     component.
     """
     position = 2

@@ -47,7 +47,7 @@ def check_png(data: memoryview) -> Declared:
     check_density(declared, len(data), _DEFLATE_RATIO, "PNG")
     names, end = [], 0
     for name, start, end in _chunks(data):
-        # The last chunk is empty, and readers do without its checksum.
+        # The last chunk is empty, and decoders do not need its checksum.
         needed = end - _CHECKSUM if name == _END else end
         check(needed <= len(data), f"PNG: its chunk {name!r} at byte {start} reaches beyond its {len(data)} bytes")
         names.append(name)

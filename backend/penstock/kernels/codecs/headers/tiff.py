@@ -117,8 +117,8 @@ _PLAIN_TAGS = _PLAIN_REQUIRED | _PLAIN_VALUES.keys() | {_ROWS_PER_STRIP, 270, 28
 
 
 def plain_rows(encoded: np.ndarray) -> np.ndarray | None:
-    """Return the rows of a TIFF of RGB, 8 bits each, not compressed, whose strips follow each other: uint8 (H, W, 3), a
-    view; None of others.
+    """Return the rows of an uncompressed 8-bit RGB TIFF with consecutive strips: uint8 (H, W, 3), a view; None for
+    other files.
 
     Args:
         encoded: a file with a valid header.

@@ -81,7 +81,7 @@ class PythonApi:
         self, images: Sequence[tuple[np.ndarray, Region | None]], output_type: DALIImageType, stream: int
     ) -> list[Any]:
         """Return the library's images, as they are stored, of regions of encoded ones; None for those that it does not
-        take.
+        support.
         """
         codec = nvimgcodec()
         if codec is None or not images:

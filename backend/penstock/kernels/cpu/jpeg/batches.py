@@ -195,7 +195,7 @@ class JpegScans:
         return columns
 
     def take(self, rows: np.ndarray) -> JpegScans:
-        """Return some of the images; their data stay where they are."""
+        """Return some of the images; their data are not copied."""
         chosen = JpegScans.blank(len(rows))
         chosen.taken_count, chosen.size = _take(self.memory, self.count, rows, chosen.memory), self.size
         return chosen
@@ -250,8 +250,8 @@ class ScansBeingRead:
 
 @brief
 def _place(memory: np.ndarray, count: int) -> tuple[int, int]:
-    """Fill in where each image's part of the pinned memory begins; return how many images are taken, and where the
-    parts end.
+    """Fill in the offset of each image's part of the pinned memory; return the number of supported images, and the end
+    of the parts.
     """
     scans = columns_of(memory, count)
     taken, scans.begins[0] = 0, 0
@@ -263,7 +263,7 @@ def _place(memory: np.ndarray, count: int) -> tuple[int, int]:
 
 @brief
 def _take(memory: np.ndarray, count: int, rows: np.ndarray, target: np.ndarray) -> int:
-    """Copy some of the images to other memory; return how many of them are taken."""
+    """Copy some of the images to other memory; return how many of them are supported."""
     scans, chosen, taken = columns_of(memory, count), columns_of(target, len(rows)), 0
     for index in range(len(rows)):
         row = rows[index]
@@ -292,7 +292,7 @@ def _read_scans(
     segments: Segments,
     scans: ScanColumns,
 ) -> None:
-    """Read some of the files, and leave the size of each one's part of the pinned memory where the next begins."""
+    """Read some of the files, and store the size of each one's part of the pinned memory at the next one's offset."""
     for index in range(first, last):
         size = 0
         known = 4 < sizes[index] < _LARGEST
@@ -317,7 +317,7 @@ def _describe_reading(
 
 @inner
 def _makes_pixels(scans: ScanColumns, index: int, extents: np.ndarray) -> bool:
-    """Return whether pixels of an image can be made, and are as many as expected.
+    """Return whether an image can be decoded to as many pixels as expected.
 
     Its factors are those of a unit afterwards, and zeros of components that are not there.
     """
@@ -340,7 +340,7 @@ def _makes_pixels(scans: ScanColumns, index: int, extents: np.ndarray) -> bool:
 
 @inner
 def _describe(segments: Segments, size: int, scans: ScanColumns, index: int) -> int:
-    """Describe a file; return the size of its part of the pinned memory, or 0 if it is not taken."""
+    """Describe a file; return the size of its part of the pinned memory, or 0 if it is not supported."""
     numbers, components = segments.numbers, segments.components
     count = numbers[COMPONENTS]
     across, down, unit_blocks, parts = 1, 1, 1, 0
@@ -414,7 +414,7 @@ def _choose_tables(segments: Segments, scans: ScanColumns, index: int) -> bool:
 def gathering(
     scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: int, states: np.ndarray, state: int, shares: int
 ) -> tuple[int, object]:
-    """Return the argument of :func:`gather_share`, an address, and what it needs.
+    """Return the argument of :func:`gather_share`, an address, and the objects that it refers to.
 
     Args:
         scans: the scans of these files, all of which are decoded.

@@ -72,7 +72,7 @@ class Coefficients(NamedTuple):
 
 @inner
 def memory_for_coefficients(planes: np.ndarray) -> Coefficients:
-    """Return zeros for an image of these planes, in which it fills in where each one begins."""
+    """Return zeros for an image of these planes, and fill in the offset of each plane."""
     blocks, values = 0, 0
     for c in range(len(planes)):
         plane = planes[c]

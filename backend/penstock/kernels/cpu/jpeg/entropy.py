@@ -189,13 +189,14 @@ def refilled(
 
 @njit(forceinline=True, **OPTIONS)
 def looked_up(bits: np.uint64) -> np.uint64:
-    """Return the first bits, by which an entry is looked up."""
+    """Return the first bits, which are the index of an entry."""
     return bits >> np.uint64(_WORD - _LOOKUP)
 
 
 @njit(forceinline=True, **OPTIONS)
 def read_code(table: types.CPointer, entry: np.uint64, bits: np.uint64) -> tuple[np.uint64, np.uint64, np.int64]:
-    """Return the position of the entry of the next bits, how many it stands for, and the value after its first code.
+    """Return the position of the entry of the next bits, the number of bits that it covers, and the value after its
+    first code.
 
     Args:
         entry: the first of the bits, by which it is looked up.
@@ -227,8 +228,8 @@ def put_values(
 
 @njit(forceinline=True, **OPTIONS)
 def first_code(table: types.CPointer, entry: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Return what an entry tells: the bits of its first code and value, by how many coefficients that advances, a one
-    for each bit of the value, and the second value, or how many bits follow the end of a block.
+    """Decode an entry: the bits of its first code and value, by how many coefficients that advances, a one for each bit
+    of the value, and the second value, or how many bits follow the end of a block.
     """
     taken = np.uint64(_WORD) - part_of(table, entry, _REST, 1)
     return taken, part_of(table, entry, _STEPS, 1), part_of(table, entry, _MASK, 2), part_of(table, entry, _SECOND, 2)
@@ -248,7 +249,7 @@ def decode_block(
     start: int,
     order: types.CPointer,
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.int64, np.uint64]:
-    """Decode a block: returns the reader, the DC coefficient, and where the coefficients ended.
+    """Decode a block; return the reader, the DC coefficient, and the end of the coefficients.
 
     The end is 63 if the last coefficient was decoded, or ``ENDED`` beyond the last before an end-of-block code. The bit
     ``FULL`` is set if the block is invalid.

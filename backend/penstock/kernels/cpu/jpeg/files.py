@@ -93,7 +93,7 @@ def read_scan(
     segments: Segments,
     data: np.ndarray,
 ) -> tuple[int, Scan]:
-    """Return where a file's image ends, which is 0 if that is not supported, and its scan.
+    """Return the end of a file's image, which is 0 if that is not supported, and its scan.
 
     Args:
         place, size: the file's address and size.

@@ -30,7 +30,7 @@ def fill_sizes(blocks: np.ndarray, windows: np.ndarray, channels: int, sizes: np
 
 @kernel
 def cut(sizes: np.ndarray, first: int, last: int, most: int, shares: np.ndarray) -> int:
-    """Cut things of these sizes, from ``first`` to ``last``, into about equal shares, of ``most`` at most.
+    """Cut items of these sizes, from ``first`` to ``last``, into about equal shares, of ``most`` at most.
 
     Shares may be larger if a single thing takes more than half of that.
 
@@ -44,7 +44,7 @@ def cut(sizes: np.ndarray, first: int, last: int, most: int, shares: np.ndarray)
     for index in range(first, last):
         total += sizes[index]
         largest = max(largest, sizes[index])
-    # A share goes beyond its bound by less than the largest thing.
+    # A share exceeds its bound by less than the largest item.
     wanted = -(-total // max(most - largest, most // 2, 1)) if total > most else 1
     made, begin, end, bound = 0, first, 0, 1
     for index in range(first, last):

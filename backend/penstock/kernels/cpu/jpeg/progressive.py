@@ -287,7 +287,7 @@ def _read_run(bits: np.uint64, size: np.uint64) -> np.int64:
 
 @inner
 def _read_band(scan: _Pass, all_tables: np.ndarray, coefficients: Coefficients) -> bool:
-    """Read a scan that first tells AC coefficients; return False for damaged data."""
+    """Read a scan that first encodes AC coefficients; return False for damaged data."""
     plane, order = coefficients.planes[scan.components[0]], _order_up_to(scan.last)
     dropped = np.full_like(order, _NOWHERE)
     data, codes = pointer(scan.data), pointer_at(pointer(all_tables), scan.tables[0])

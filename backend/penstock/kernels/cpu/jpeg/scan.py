@@ -341,7 +341,7 @@ def decode_strip(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
 def convert_strip(
     scan: Scan, memory: Memory, strips: Strips, row: int, done: int, pixels: np.ndarray, begin: int, reverse: bool
 ) -> int:
-    """Convert those rows of the region that a row of units completes; return how many rows are done then.
+    """Convert the rows of the region that a row of units completes; return how many rows are done then.
 
     Args:
         done: how many were before.
@@ -388,7 +388,7 @@ def begin_reading(scan: Scan, memory: Memory, restarts: int) -> None:
 def begin_unit(
     data: types.CPointer, ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer
 ) -> bool:
-    """Restart where a unit is the first of an interval; return False if the one before does not end there."""
+    """Restart if a unit is the first of an interval; return False if the one before does not end there."""
     if at(reader, _LEFT) == 0 and not _restart(data, ends, interval, reader, predicted):
         return False
     put(reader, _LEFT, at(reader, _LEFT) - np.uint64(1))
@@ -451,9 +451,9 @@ def _known(reached: np.uint64) -> np.int64:
 
 @inner
 def _lay_out(scan: Scan, memory: Memory, strip: _Strip, channels: int) -> tuple[int, int]:
-    """Describe the blocks of a unit, a row for each: its component and code tables, where its coefficients begin, where
-    in the strip its samples begin in the first unit, how far it is from unit to unit, and from row to row, and how many
-    rows there are.
+    """Describe the blocks of a unit, a row for each: its component and code tables, the offset of its coefficients, the
+    offset in the strip of its samples in the first unit, the distance from unit to unit, and from row to row, and the
+    number of rows.
 
     Blocks of a pair have the same size.
 

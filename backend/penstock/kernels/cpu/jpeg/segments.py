@@ -180,8 +180,8 @@ def _read_quantizers(body: np.ndarray, segments: Segments) -> bool:
 
 @njit(inline="always", **OPTIONS)
 def _are_same(codes: np.ndarray, given: np.ndarray) -> bool:
-    """Return whether these are the codes of a table, which are good, as none are; what follows them there depends on
-    their number.
+    """Return whether these are the codes of a table that was checked before; the bytes after them depend on their
+    number.
     """
     different = np.uint8(0)
     for i in range(min(codes.size, given.size)):
@@ -242,7 +242,7 @@ def _read_scan(body: np.ndarray, segments: Segments) -> bool:
 
 @kernel
 def build_tables(segments: Segments) -> None:
-    """Make the code tables that the scan needs, unless they were made before, from the same codes."""
+    """Build the code tables that the scan needs, unless they were built before, from the same codes."""
     for c in range(segments.numbers[COMPONENTS]):
         for start in (segments.dc_tables[c], segments.ac_tables[c]):
             _build_table(segments, start // TABLE)
@@ -264,8 +264,8 @@ def _build_table(segments: Segments, number: int) -> None:
 
 @inner
 def find_table(segments: Segments, number: int, is_dc: bool, largest: int) -> int:
-    """Return where a code table of a progressive file begins in ``tables``, which is made; -1 if there is none that may
-    be used.
+    """Return the offset in ``tables`` of a code table of a progressive file, which is built if needed; -1 if there is
+    no valid one.
 
     Args:
         number: its number within its class.
@@ -304,7 +304,7 @@ def take_quantizers(segments: Segments) -> bool:
 
 @inner
 def has_quantizers(segments: Segments) -> np.bool_:
-    """Return whether quantizers were read since those of the components were taken."""
+    """Return whether quantizers were read since those of the components were copied."""
     return segments.known[:_TABLES_OF_A_CLASS].any()
 
 

@@ -85,7 +85,7 @@ OTHER = LANES // 2
 
 
 def _place(row: int, column: int) -> int:
-    """Return where a coefficient of the first block of a pair is.
+    """Return the position of a coefficient of the first block of a pair.
 
     A vector of 16 has those of two rows and four columns, row by row within a column: first of one block, then of the other.
     """
@@ -196,7 +196,7 @@ def _to_two(p: _Four, half: int, shift: int) -> _Two:
 
 @njit(inline="always", **OPTIONS)
 def _packed(first: _Eight, second: _Eight) -> _Eight:
-    """Join what was computed of the first and the last four of eight numbers."""
+    """Join the results for the first and the last four of eight numbers."""
     return (
         packed_halves(first[0], second[0]),
         packed_halves(first[1], second[1]),

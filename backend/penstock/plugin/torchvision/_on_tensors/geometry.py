@@ -68,7 +68,7 @@ def resized(
 
 
 def _pixels_first(batch: Tensor) -> Tensor:
-    """Return a single image whose channels come last in memory, so that PyTorch sees that."""
+    """Return a single image with channels last in memory, so that PyTorch recognizes this layout."""
     library = torch()
     count, *shape = batch.shape
     if count == 1 and batch.is_contiguous(memory_format=library.channels_last) and batch.stride(0) != batch.numel():

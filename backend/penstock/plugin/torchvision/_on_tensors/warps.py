@@ -50,7 +50,7 @@ def _type_of(image: Tensor) -> DType:
 
 
 def _centred_grid(terms: Sequence[float], image: Tensor, extents: tuple[int, int]) -> Tensor:
-    """Return where the pixels of an output of ``extents`` come from, where terms count from the middle."""
+    """Return the source positions of the pixels of an output of ``extents``, relative to the middle."""
     library, dtype = torch(), _type_of(image)
     positions = library.empty(1, *extents, 3, dtype=dtype, device=image.device)
     height, width = extents

@@ -15,8 +15,9 @@ from penstock.plugin.torchvision.transforms.v2._type_conversion import PILToTens
 
 
 def scaling_of(steps: list[Function]) -> tuple[int, str, bool] | None:
-    """Return how many of the first ``steps`` make floats of an image of PIL, the `reference` of `fn.rescale_normalize` that does
-    it, and whether the result is a `tv_tensors.Image`; None: they don't."""
+    """Return how many of the first ``steps`` make floats of a PIL image, the corresponding `reference` of
+    `fn.rescale_normalize`, and whether the result is a `tv_tensors.Image`; None: they don't.
+    """
     if steps and type(steps[0]) is ToTensor:
         return 1, "to_tensor", False
     if len(steps) < 2 or type(steps[0]) not in (ToImage, PILToTensor):

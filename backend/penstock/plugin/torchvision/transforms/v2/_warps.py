@@ -148,7 +148,7 @@ class RandomPerspective(RandomlyApplied, _Warp):
 
     @staticmethod
     def get_params(width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
-        """Return the corners of an image, and where they move to at random."""
+        """Return the corners of an image, and their random targets."""
         across = int(distortion_scale * (width // 2)) + 1
         down = int(distortion_scale * (height // 2)) + 1
         corners = []

@@ -138,7 +138,7 @@ def adjust_saturation(inpt: Sample, saturation_factor: float) -> Sample:
 
 
 def adjust_sharpness(inpt: Sample, sharpness_factor: float) -> Sample:
-    """Sharpen by a factor, or softens if it is below 1."""
+    """Sharpen by a factor, or soften if it is below 1."""
     return call("adjust_sharpness", inpt, sharpness_factor=sharpness_factor)
 
 
@@ -461,7 +461,7 @@ def convert_bounding_box_format(
 
 
 def _in_place(boxes: Tensor, result: Tensor) -> Tensor:
-    """Return the result, written over the boxes if it is another and has as many numbers."""
+    """Return the result, written into the boxes' memory if it is another array of the same size."""
     return boxes.copy_(result) if result is not boxes and boxes.shape == result.shape else result
 
 
