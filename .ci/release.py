@@ -38,7 +38,7 @@ class ReleaseError(Exception):
 
 @dataclass(frozen=True)
 class Release:
-    """A version, and what it consists of."""
+    """A version, and its files."""
 
     version: str
     wheels: list[Path]
@@ -122,7 +122,7 @@ def git(*arguments: str) -> str:
 
 
 def main() -> None:
-    """Make the release, or say why not."""
+    """Make the release, or print why not."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dry-run", action="store_true", help="check everything, and change nothing")
     parser.add_argument("--architectures", nargs="+", default=["x86_64", "aarch64"], metavar="NAME")

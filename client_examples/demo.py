@@ -71,7 +71,7 @@ class Digit(Sent):
 
 @dataclass(frozen=True)
 class Outcome(Generic[_Sent]):
-    """What came of sending all images over one protocol.
+    """The outcome of sending all images over one protocol.
 
     Attributes:
         images: the images that were sent.
@@ -261,7 +261,7 @@ def photographs_section(outcomes: dict[str, Outcome[Sent]]) -> Section:
 
 
 def write_page(path: Path, sections: Sequence[Section], console: Console) -> None:
-    """Write the page, or tell why it cannot be written."""
+    """Write the page, or print why it cannot be written."""
     text = "Encoded files were sent to Triton, which decoded and normalized them with Penstock, ran a network, and answered."
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

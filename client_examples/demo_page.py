@@ -1,4 +1,4 @@
-"""The demonstration's page: what was sent, what came back, and how fast, in one HTML file without scripts."""
+"""The demonstration's page: the sent images, the answers, and the speed, in one HTML file without scripts."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Frozen(Exception):
 
 
 def raised(error: Exception, held: object = None) -> Exception:
-    """Return the error, with a traceback whose first frame holds something."""
+    """Return the error, with a traceback whose first frame holds an object."""
     try:
         raise error
     except Exception as caught:

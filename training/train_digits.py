@@ -47,7 +47,7 @@ class DigitsNetwork(nn.Sequential):
 
 
 class Served(nn.Module):
-    """The network as it is served: the likeliest digit, (n, 1), and each digit's probability, (n, 10)."""
+    """The network in its served form: the likeliest digit, (n, 1), and each digit's probability, (n, 10)."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()

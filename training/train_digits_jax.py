@@ -36,7 +36,7 @@ Weights = dict[str, Array]
 
 
 class State(NamedTuple):
-    """What training changes.
+    """The state that training changes.
 
     Attributes:
         weights: the network's weights.

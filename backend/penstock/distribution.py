@@ -1,4 +1,4 @@
-"""What the package's metadata says: its name, the versions of Python that it runs on, and which libraries new ones lack.
+"""The package's metadata: its name, the versions of Python that it runs on, and libraries that new versions lack.
 
 ``requires-python`` in ``pyproject.toml`` is the only definition of the supported versions.
 """

@@ -108,7 +108,7 @@ class DeviceLostError(DeviceError):
 
 
 class BatchError(PenstockError, ValueError):
-    """Values make no batch: their number or their samples' ranks differ."""
+    """Values cannot form a batch: their number or their samples' ranks differ."""
 
 
 class ElementTypeError(PenstockError, TypeError):
@@ -125,7 +125,7 @@ class LimitError(PenstockError, ValueError):
 
 
 class MemoryShortageError(PenstockError):
-    """There was no memory for a batch for too long: others that run at the same time take all that they share."""
+    """There was no memory for a batch for too long: other running batches occupy all that they share."""
 
 
 class CallFailed(RuntimeError):

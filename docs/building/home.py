@@ -1,4 +1,4 @@
-"""The pictures on the home page: a photograph, and what the pipeline beside it makes of it."""
+"""The pictures on the home page: a photograph, and the result of the pipeline beside it."""
 
 from __future__ import annotations
 

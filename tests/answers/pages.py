@@ -126,7 +126,7 @@ def pages(count: int, photographed: bool, lines_per_page: int = LINES_PER_PAGE) 
 
 
 def edit_distance(a: Sequence[object], b: Sequence[object]) -> int:
-    """Return how many characters or words must be inserted, removed or replaced to make one of the other."""
+    """Return how many characters or words must be inserted, removed or replaced to turn one text into the other."""
     row = list(range(len(b) + 1))
     for i, own in enumerate(a, 1):
         before, row[0] = row[0], i

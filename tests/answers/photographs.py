@@ -76,7 +76,7 @@ def pictures(folders: Sequence[Path], quarters: bool = True) -> dict[str, np.nda
 
 
 def _size(picture: np.ndarray) -> tuple[int, int]:
-    """Return height and width whose shorter one is 256, as torchvision rounds them."""
+    """Return a height and width whose smaller value is 256, as torchvision rounds them."""
     height, width = picture.shape[:2]
     short = min(height, width)
     return (int(SHORTER * height / short), int(SHORTER * width / short))

@@ -333,7 +333,7 @@ def video_rows() -> list[Row]:
 
 
 def _batches(files: Sequence[np.ndarray], size: int) -> Callable[[], list[np.ndarray]]:
-    """Give other files each time, in another order after all have come."""
+    """Return other files each time; once all have been used, in another order."""
     order = itertools.cycle(np.random.default_rng(0).permutation(len(files)).tolist() + list(range(len(files))))
     return lambda: [files[next(order)] for _ in range(size)]
 

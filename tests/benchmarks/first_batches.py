@@ -133,7 +133,7 @@ def measured(name: str, batches: int, gpu: bool) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure all, or those that are named."""
+    """Measure all cases, or those on the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"of pipelines: {', '.join(NAMES)}; all of them if none"

@@ -32,7 +32,7 @@ sys.stdin.readline()
 
 
 def taken() -> int:
-    """Return bytes taken on the device, by everybody."""
+    """Return the bytes allocated on the device, by all processes."""
     import cupy
 
     free, total = cupy.cuda.runtime.memGetInfo()
@@ -40,7 +40,7 @@ def taken() -> int:
 
 
 def held(name: str, batch: int, folder: Path) -> float:
-    """Return mebibytes that a process running pipeline A holds."""
+    """Return the mebibytes that a process running pipeline A holds."""
     before = taken()
     command = [sys.executable, "-c", CHILD, name, str(batch), str(folder)]
     with subprocess.Popen(

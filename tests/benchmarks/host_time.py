@@ -146,7 +146,7 @@ def rows(folder: Path) -> list[Pipeline]:
 
 
 def running(row: Pipeline) -> Callable[[], None]:
-    """Return what runs a batch."""
+    """Return a function that runs a batch."""
 
     @pipeline_def(batch_size=len(row.batch), num_threads=1, device_id=0, prefetch_queue_depth=2)
     def pipeline() -> Any:

@@ -67,7 +67,7 @@ def empty(module: Any) -> Callable[[], Any]:
 
 
 def per_sample(shape: tuple[int, ...], parallel: bool) -> Callable[[Any], Callable[[], Any]]:
-    """Return a source that gives one sample at a time: in this process, or in workers."""
+    """Return a source that yields one sample at a time: in this process, or in workers."""
     made = np.random.default_rng(0).integers(0, 255, (BATCH, *shape), np.uint8)
 
     def source(info: Any) -> np.ndarray:

@@ -108,7 +108,7 @@ class Case:
 
 
 class Batches:
-    """Makes batches, each of new samples; all candidates get the one that is current.
+    """Makes batches, each of new samples; all candidates get the current one.
 
     Attributes:
         size: samples in a batch.
@@ -128,7 +128,7 @@ class Batches:
         return [[source.make(self._rng, number) for number in numbers] for source in self._sources]
 
     def source(self, number: int) -> Callable[[], list[np.ndarray]]:
-        """Return what gives the current samples of an input."""
+        """Return a function that returns the current samples of an input."""
         return lambda: self.inputs[number]
 
 

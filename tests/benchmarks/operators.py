@@ -77,7 +77,7 @@ _CONVERSIONS = {"PIL": _image} | dict.fromkeys(TENSOR_LIBRARIES, _tensor)
 
 
 def measured(case: Case, options: argparse.Namespace) -> tuple[dict[str, float], dict[str, str]]:
-    """Return milliseconds for each sample by candidate, and why others do not run it."""
+    """Return the milliseconds per sample by candidate, and why other candidates do not run it."""
     batches = Batches(case, options.batch)
     batches.inputs = batches.renewed()
     makers: dict[str, Callable[[], Pipeline | Calls]] = {

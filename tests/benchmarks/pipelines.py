@@ -58,7 +58,7 @@ class Pipeline:
 
 
 def photographs(folder: Path, count: int) -> list[np.ndarray]:
-    """Return encoded JPEG images: from a folder, or made up."""
+    """Return encoded JPEG images: from a folder, or generated."""
     files = sorted(folder.glob("*.jp*g")) if folder.is_dir() else []
     if files:
         return [np.frombuffer(files[i % len(files)].read_bytes(), np.uint8) for i in range(count)]
@@ -139,7 +139,7 @@ def nothing(m: Any, data: Any) -> Any:
 
 
 def pillow(batch: Sequence[np.ndarray], threads: int) -> Callable[[], Any]:
-    """Return what many write by hand: Pillow and numpy, over a pool of threads."""
+    """Return a typical hand-written loader: Pillow and numpy, over a pool of threads."""
     pool = ThreadPoolExecutor(threads)
     mean, scale = np.array(MEAN, np.float32), 1 / np.array(STD, np.float32)
 
@@ -241,7 +241,7 @@ def with_consumer(run: Run, milliseconds: float) -> Run:
 
 
 def placed(batch: list[np.ndarray], on_gpu: bool) -> list[Any]:
-    """Return the batch where the pipeline finds it."""
+    """Return the batch on the device of the pipeline's input."""
     if not on_gpu:
         return batch
     import cupy

@@ -51,8 +51,8 @@ _SHAPE = (853, 1280, 3)
 
 
 def photographs(folder: Path | None, count: int) -> list[bytes]:
-    """Return files 1280 wide from a folder, again and again, or made up: smooth, with some noise, as large as
-    photographs are.
+    """Return files 1280 wide from a folder, repeated, or generated ones: smooth, with some noise, as large as
+    photographs.
     """
     found = []
     for path in sorted(folder.rglob("*.jpg")) if folder else ():

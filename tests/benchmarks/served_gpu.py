@@ -180,7 +180,7 @@ class Load:
 
 
 def put_load(load: Load) -> list[float]:
-    """Send requests; seconds that each took which was answered between the two times."""
+    """Send requests; return the seconds that each request took which was answered between the two times."""
     took: list[float] = []
     failures: list[BaseException] = []
     least = ANSWER_BYTES[load.model] * load.images

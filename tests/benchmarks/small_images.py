@@ -105,7 +105,7 @@ ROWS = [
 
 
 def prepared(module: Any, row: Row, threads: int) -> Callable[[], Any]:
-    """Make what runs one batch."""
+    """Return a function that runs one batch."""
     rng = np.random.default_rng(0)
     shape = row.side, row.side, row.channels
     batches = [[rng.integers(0, 256, shape, np.uint8) for _ in range(BATCH)] for _ in range(BATCHES)]

@@ -85,7 +85,7 @@ def in_turns(
     seconds: float,
     summary: Callable[[list[float]], float] = statistics.median,
 ) -> dict[str, float]:
-    """Return milliseconds for one run of each candidate: the medians of the rounds, or another summary of them."""
+    """Return the milliseconds for one run of each candidate: the medians of the rounds, or another summary of them."""
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for run in candidates.values():
         run()
@@ -97,7 +97,7 @@ def in_turns(
 
 
 def surroundings() -> dict[str, Any]:
-    """Return when, where and with what a benchmark ran."""
+    """Return the time, machine and software of a benchmark run."""
     versions = {}
     for package in PACKAGES:
         try:
@@ -117,7 +117,7 @@ def surroundings() -> dict[str, Any]:
 
 
 def keep(name: str, rows: list[dict[str, Any]], path: Path | None, **more: Any) -> None:
-    """Write a result, and whatever more there is to tell, as JSON, if a path is wanted."""
+    """Write a result with further data as JSON, if there is a path."""
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         result = {"benchmark": name, **surroundings(), **more, "rows": rows}

@@ -52,7 +52,7 @@ class Row:
 
 
 def drawn(store: Sequence[np.ndarray]) -> Callable[[], list[np.ndarray]]:
-    """Return a source of batches, each of samples in another order than all before."""
+    """Return a source of batches, each with samples in a new order."""
     rng = np.random.default_rng(1)
     return lambda: [store[index] for index in rng.permutation(len(store))[:BATCH]]
 
@@ -176,7 +176,7 @@ def _from_wav(m: Any, data: Any) -> Any:
 
 
 def candidates(row: Row, names: Sequence[str], threads: int) -> dict[str, Run]:
-    """Return what runs a batch of the row, by candidate."""
+    """Return the functions that run a batch of the row, by candidate."""
     store, runs = row.store(), dict[str, Run]()
     for name in names:
         run = prepared(MODULES[name], row.work, [drawn(store)], threads, True, row.layout, batch_size=BATCH)

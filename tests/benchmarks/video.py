@@ -30,7 +30,7 @@ FRAMES_IN_SEQUENCE = 16
 
 @dataclass
 class Clip:
-    """A file to make: its codec, the size of its frames, and how many there are."""
+    """A file to make: its codec, the size of its frames, and their number."""
 
     codec: str
     height: int

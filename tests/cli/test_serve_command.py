@@ -94,7 +94,7 @@ class Serving:
         return [pid for pid, own in descendants(self.process.pid) if own.startswith(name)]
 
     def left_behind(self) -> list[str]:
-        """Return what is left after the command has ended: processes, folders, shared memory."""
+        """Return what the command leaves behind after its end: processes, folders, shared memory."""
         left = [f"{pid} {name}" for pid, name in self.started if Path(f"/proc/{pid}").exists()]
         left += [str(self.folder)] if self.folder.exists() else []
         return left + [str(path) for path in Path("/dev/shm").glob(f"{self.shared_memory}*")]

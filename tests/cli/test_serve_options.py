@@ -12,7 +12,7 @@ from penstock.cli.serve import command
 
 
 def settings(repository: Path, *words: str) -> dict[str, str]:
-    """Return the settings that a command line gives."""
+    """Return the settings from a command line."""
     context = command.make_context("serve", [str(repository), *words])
     return given_settings(dict(context.params))
 

@@ -1,4 +1,4 @@
-"""``penstock tune`` on a real server: what keeps up better is found, and written where it belongs."""
+"""``penstock tune`` on a real server: finds the better settings, and writes them to the right file."""
 
 from __future__ import annotations
 

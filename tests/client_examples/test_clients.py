@@ -39,7 +39,7 @@ def server() -> Iterator[LocalServer]:
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, int]:
-    """Return files of held-out digits, and what they show."""
+    """Return files of held-out digits, and the digits."""
     from PIL import Image
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split

@@ -204,7 +204,7 @@ def test_memory_is_shared(installed: None) -> None:
 
 
 def test_specifications_are_made_of_names(installed: None) -> None:
-    """Check that specifications equal those recorded from DALI for the same calls."""
+    """Compare specifications with those recorded from DALI for the same calls."""
     backend = importlib.import_module("nvidia.dali.backend")
     spec, schema = backend.OpSpec("Resize"), backend.GetSchema("Resize")
     spec.AddInput("x", "cpu", 3).AddOutput("y", "cpu").AddArgumentInput("resize_x", "rx")

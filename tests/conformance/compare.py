@@ -20,7 +20,7 @@ _console = Console(highlight=False)
 
 
 class Tally:
-    """Counts, area by area, how the cases went, as pytest reports them."""
+    """Counts, area by area, the outcomes of the cases, as pytest reports them."""
 
     def __init__(self) -> None:
         self.counts: dict[str, dict[str, int]] = defaultdict(lambda: {"equal": 0, "listed": 0, "different": 0})
@@ -43,7 +43,7 @@ class Tally:
 
 
 def area(nodeid: str) -> str:
-    """Return the family of a case of the golden families; else what its file compares."""
+    """Return the family of a case of the golden families; else the subject of its file."""
     family = re.search(r"test_families\.py::\w+\[(\w+): ", nodeid)
     if family:
         return family[1]
@@ -56,7 +56,7 @@ def _last_line(report: Any) -> str:
 
 
 def show(tally: Tally) -> None:
-    """Print the table, then what differs, then the reasons of listed differences."""
+    """Print the table, then the differences, then the reasons of listed differences."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("area")
     for column in ("cases", "equal", "different", "of these listed"):

@@ -22,7 +22,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "gol
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Expect the differences that are listed to be there; one that is gone fails, so that the list stays true."""
+    """Expect the listed differences; one that is gone fails, so that the list stays true."""
     from known_differences import KNOWN
 
     for item in items:

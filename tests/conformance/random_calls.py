@@ -170,7 +170,7 @@ def _random_element(draw: random.Random, argument: Argument, kind: str) -> objec
 
 
 def run_alone(calls: Sequence[T], compare: Callable[[T], str], run_in_penstock: Callable[[T], object]) -> Iterator[str]:
-    """Yield what ``compare`` tells of each of the calls, in separate processes.
+    """Yield the result of ``compare`` for each of the calls, in separate processes.
 
     Where DALI ends the process, Penstock must not, and the answer is empty.
     """

@@ -131,7 +131,7 @@ class Node:
     arguments: Mapping[str, object] = field(default_factory=dict)
 
     def define(self, module: Any, outputs: Sequence[Any]) -> list[Any]:
-        """Return what the call gives in ``nvidia.dali`` or ``penstock``, where the earlier nodes gave these outputs."""
+        """Return the call's results in ``nvidia.dali`` or ``penstock``, for these outputs of the earlier nodes."""
         inputs = [each.define(module) if isinstance(each, Source) else outputs[each] for each in self.inputs]
         given = {name: in_module(module, value) for name, value in self.arguments.items()}
         if self.path in _BINARY:
@@ -162,7 +162,7 @@ class Graph:
         self.ends: list[int] = []  # how many outputs there are after each node
 
     def add(self, node: Node) -> bool:
-        """Append a node, unless it fails in Penstock or gives too much."""
+        """Append a node, unless it fails in Penstock or returns too much."""
         outcome = run_node(penstock, node, self.values)
         if outcome.error is not None:
             return False
@@ -181,7 +181,7 @@ class Graph:
         return outputs
 
     def last_outputs(self) -> list[int]:
-        """Return the numbers of the outputs that no node takes."""
+        """Return the numbers of the outputs that no node consumes."""
         taken = {each for node in self.nodes for each in node.inputs if isinstance(each, int)}
         return [number for number in range(len(self.values)) if number not in taken]
 
@@ -414,7 +414,7 @@ def _short(error: BaseException) -> str:
 
 
 def _reason(text: str) -> str:
-    """Return why a difference stays; empty if that is not known."""
+    """Return the reason of a known difference; empty for unknown ones."""
     return next((reason for pattern, reason in _REASONS if re.search(pattern, text)), "")
 
 

@@ -86,7 +86,7 @@ def test_unary_functions(name: str, kind: str) -> None:
 
 
 def _slice(rng: np.random.Generator, extent: int) -> Any:
-    """Return a subscript; of those that step backwards or start past the end, DALI takes only some."""
+    """Return a subscript; DALI accepts only some of those that step backwards or start past the end."""
     if rng.random() < 0.25:
         return int(rng.integers(-extent, extent))
     start, stop = sorted(int(bound) for bound in rng.integers(0, extent + 1, 2))

@@ -60,7 +60,7 @@ def surface() -> Surface:
 
 
 def _names() -> Iterator[tuple[str, Parameters]]:
-    """Yield what the API reference documents: a class with its methods, a module with its names."""
+    """Yield the names in the API reference: a class with its methods, a module with its names."""
     import penstock
 
     yield from ((f"penstock.{name}", {}) for name in penstock.__all__)
@@ -154,7 +154,7 @@ def _formats() -> Iterator[tuple[str, Parameters]]:
 
 
 def incompatible(recorded: Surface, current: Surface) -> list[str]:
-    """Return what a program written for `recorded` may trip over in `current`, a sentence for each."""
+    """Return the changes in `current` that break a program written for `recorded`, a sentence for each."""
     found = [f"{name} is gone" for name in recorded if name not in current]
     for name, before in recorded.items():
         now = current.get(name, before)
@@ -176,7 +176,7 @@ def _positional(parameters: Parameters, names: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Print what differs from the recorded surface; with `--write`, record the current one."""
+    """Print the differences from the recorded surface; with `--write`, record the current one."""
     current = surface()
     recorded: Surface = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for line in incompatible(recorded, current):

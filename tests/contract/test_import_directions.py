@@ -74,7 +74,7 @@ def known_module(name: str) -> str:
 
 
 def named_in(node: ast.AST) -> list[str]:
-    """Return what an import statement names of this package."""
+    """Return the names of this package in an import statement."""
     if isinstance(node, ast.ImportFrom):
         assert node.level == 0, "relative imports are not looked at here"
         names = [f"{node.module}.{alias.name}" for alias in node.names]

@@ -1,4 +1,4 @@
-"""Operators, and what few programs need, are loaded when they are first used."""
+"""Operators, and rarely needed modules, are loaded when they are first used."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class {name}(Operator):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return where the package lies as a build leaves it: with an index of its operators."""
+    """Return the folder of the package after a build: with an index of its operators."""
     folder = tmp_path_factory.mktemp("built")
     own = folder / "penstock" / "operators"
     own.mkdir(parents=True)

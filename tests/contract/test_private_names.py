@@ -51,7 +51,7 @@ def attribute_of(node: ast.AST) -> tuple[ast.expr, str] | None:
 
 
 def imported_from_elsewhere(node: ast.ImportFrom, module: str) -> Iterator[str]:
-    """Yield the private names among those that a statement imports, but for modules of the same part."""
+    """Yield the private names among those that a statement imports, except for modules of the same part."""
     part = module.split(".")[:2]
     for alias in node.names:
         parts = [*(node.module or "").split("."), alias.name]

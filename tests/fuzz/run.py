@@ -30,7 +30,7 @@ _MOST_TOLD = 30
 
 
 def main() -> int:
-    """Run a campaign as the command line says; 1 where a case came out as none should."""
+    """Run a campaign from the command line; return 1 if a case had a bad outcome."""
     args = _arguments()
     settings = Settings(
         isolate_decoders=args.isolate,

@@ -108,7 +108,7 @@ def feed(samples: Sequence[np.ndarray], layout: str | None = None) -> Define:
 
 
 def feed_here(samples: Sequence[np.ndarray], layout: str | None = None) -> Define:
-    """Like :func:`feed`, on the device where the case is to run."""
+    """Return :func:`feed`'s source, on the device where the case is to run."""
     source = feed(samples, layout)
     return lambda module: placed(module, source(module))
 

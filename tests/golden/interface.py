@@ -61,7 +61,7 @@ def _is_own(value: Any) -> bool:
 
 
 def _parameters(function: Any) -> list[list[str | None]] | None:
-    """Return the parameters, or None where Python cannot tell them."""
+    """Return the parameters, or None where Python does not know them."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (AttributeError, TypeError, ValueError):  # the first from comparing DALI's types of dynamic mode

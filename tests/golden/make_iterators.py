@@ -23,7 +23,7 @@ from member_cases import BATCH, SAMPLES, trace  # noqa: E402
 
 
 class LabelIterator(_DaliBaseIterator):
-    """Gives the labels of each pipeline's batch as a list; a framework's iterator in the small."""
+    """Returns the labels of each pipeline's batch as a list; a minimal framework iterator."""
 
     def __next__(self) -> list[list[int]]:
         self._ever_consumed = True
@@ -38,7 +38,7 @@ class LabelIterator(_DaliBaseIterator):
 
 
 def record(case: dict[str, Any], files: list[str]) -> dict[str, Any]:
-    """Return what the iterator gives in each epoch, and what it says of its length."""
+    """Record the iterator's results in each epoch, and its reported length."""
     pipelines = []
     for shard in case["pipelines"]:
         pipe = dali.Pipeline(case["batch_size"], 1, None)
@@ -69,7 +69,7 @@ def record(case: dict[str, Any], files: list[str]) -> dict[str, Any]:
 
 
 def record_members(files: list[str]) -> list[Any]:
-    """Return what iterators hold, batch by batch."""
+    """Record the members of iterators, batch by batch."""
 
     def pipeline(shard: int, shards: int, pad: bool, stick: bool) -> dali.Pipeline:
         made = dali.Pipeline(BATCH, 1, None)

@@ -18,7 +18,7 @@ import penstock
 
 
 class OnGpu:
-    """Penstock, but that the sources that cases make are on the GPU."""
+    """Penstock, except that the sources of cases are on the GPU."""
 
     on_gpu = True
 

@@ -1,4 +1,4 @@
-"""Records what DALI's modules, functions and classes look like from outside, for ``test_interface.py``.
+"""Records the interfaces of DALI's modules, functions and classes, for ``test_interface.py``.
 
 Run in an environment with DALI: ``python tests/golden/record_signatures.py``.
 """

@@ -30,7 +30,7 @@ ALL = [pytest.param(family.name, case, id=f"{family.name}: {case.name}") for fam
 
 
 def operator(name: str) -> str:
-    """Return what the names of an operator's cases begin with."""
+    """Return the prefix of the names of an operator's cases."""
     return re.split(r"[(, ]", name.partition(": ")[2])[0]
 
 

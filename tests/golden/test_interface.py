@@ -45,7 +45,7 @@ def own() -> Iterator[dict[str, Any]]:
 
 
 def differences(path: str, theirs: Any, ours: Any) -> list[str]:
-    """Return what DALI has and we lack, or have otherwise; what only we have is no difference."""
+    """Return the names that DALI has and we lack or define differently; additions of ours are no differences."""
     if theirs is None:  # Python could not tell
         return []
     if ours is None:

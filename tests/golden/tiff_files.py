@@ -73,7 +73,7 @@ def _directory(tags: list[tuple[int, int, list[int]]], start: int, order: str) -
 
 
 def unusual_tiffs() -> dict[str, bytes]:
-    """Return files, by names that tell bits, channels, and what else is unusual."""
+    """Return files, by names that state bits, channels, and what else is unusual."""
     generator = np.random.default_rng(0)
 
     def pixels(bits: int, channels: int) -> np.ndarray:

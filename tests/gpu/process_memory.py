@@ -11,8 +11,8 @@ import tested_gpu
 
 
 def taken_by_us() -> int:
-    """Return bytes that this process has on its GPUs; where the driver does not tell, those that all processes have on
-    the one tested.
+    """Return the bytes of this process on its GPUs; where the driver does not report them, those of all processes on
+    the tested GPU.
     """
     with cupy.cuda.Device(tested_gpu.device()) as device:
         device.synchronize()
@@ -24,7 +24,7 @@ def taken_by_us() -> int:
 
 
 def _told_by_driver() -> str:
-    """Return a line for each process on each GPU: its number, and the mebibytes that it has there."""
+    """Return a line for each process on each GPU: its number, and its mebibytes."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return ""

@@ -55,7 +55,7 @@ def _run(define: Callable[[Any, str], Any], encoded: Sequence[np.ndarray], devic
 
 
 def _alone(encoded: Sequence[np.ndarray], **how: Any) -> list[np.ndarray]:
-    """Return each image by itself, in one pipeline, as nvImageCodec may take half a second to make a decoder."""
+    """Return each image decoded by itself, in one pipeline, as nvImageCodec may take half a second to make a decoder."""
     running = _built(lambda x, device: fn.decoders.image(x, device=device, **how), encoded[:1], "mixed")
     for data in encoded[1:]:
         running.feed_input("encoded", [data])
@@ -294,7 +294,7 @@ def test_a_launch_that_the_driver_refuses_is_told() -> None:
 
 
 def _bad() -> list[np.ndarray]:
-    """Return images that no decoder takes, each broken in its own way."""
+    """Return images that no decoder accepts, each broken in a different way."""
     whole = _saved("JPEG")
     noise = whole.copy()
     noise[-600:-300] = 0xFF

@@ -1,4 +1,4 @@
-"""Presets with the sizes that models have give on a GPU what they give on the CPU, to the bit."""
+"""Presets with models' usual sizes give the same results on GPU and CPU, to the bit."""
 
 from __future__ import annotations
 

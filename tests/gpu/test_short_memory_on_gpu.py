@@ -1,4 +1,4 @@
-"""On a GPU without memory at times, a JPEG has the pixels that it has otherwise, or the batch fails."""
+"""On a GPU that lacks memory at times, a JPEG has the same pixels as otherwise, or the batch fails."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ ROUNDS = 60
 
 
 def keep_busy() -> None:
-    """Give the current stream work for some milliseconds."""
+    """Queue some milliseconds of work on the current stream."""
     busy = cupy.ones((4096, 4096), cupy.float32)
     for _ in range(10):
         busy = busy @ busy

@@ -260,7 +260,7 @@ def vector_condition() -> Any:
 
 
 class Unset:
-    """Something that has an attribute only when it is given one."""
+    """An object that has an attribute only once it is set."""
 
     value: Any
 

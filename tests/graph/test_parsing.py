@@ -1,4 +1,4 @@
-"""Parsing beside other threads."""
+"""Parsing in parallel with other threads."""
 
 from __future__ import annotations
 

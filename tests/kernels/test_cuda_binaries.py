@@ -28,7 +28,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield an empty checkout, in which archives are looked for."""
+    """Yield an empty checkout, in which archives are searched."""
     monkeypatch.setattr(binaries, "checkout", lambda: tmp_path)
     binaries._archive.cache_clear()
     (tmp_path / binaries.FOLDER).mkdir(parents=True)

@@ -63,7 +63,7 @@ def computed(
 
 
 def expected(file: np.ndarray, dtype: str, downmix: bool, scale: float, lobes: int) -> np.ndarray:
-    """Return what libsndfile and numpy make of a file."""
+    """Return the result of libsndfile and numpy for a file."""
     converts = scale != 1 or downmix
     signal = soundfile.read(io.BytesIO(file.tobytes()), dtype="float32" if converts else dtype, always_2d=True)[0]
     if not converts:

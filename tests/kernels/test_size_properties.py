@@ -1,4 +1,4 @@
-"""Sizes that images are resized to: positive, within their bounds, of the side that was asked for, and alike in batches."""
+"""Sizes that images are resized to: positive, within their bounds, with the requested side, and equal in batches."""
 
 from __future__ import annotations
 

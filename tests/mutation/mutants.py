@@ -73,8 +73,8 @@ class Mutant:
 
 
 def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
-    """Return the qualified names and the definitions of a module's functions and methods, but for those that are
-    compiled or abstract.
+    """Return the qualified names and the definitions of a module's functions and methods, except compiled and abstract
+    ones.
     """
 
     def within(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, Function]]:

@@ -51,7 +51,7 @@ _NOT_SAMPLED = re.compile(r"penstock\.examples|__repr__|__str__|_repr_html_")
 
 @dataclass(frozen=True)
 class Case:
-    """One mutant of one function, and what became of it."""
+    """One mutant of one function, and its outcome."""
 
     module: str
     function: str

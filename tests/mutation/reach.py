@@ -61,7 +61,7 @@ class Test:
 
 
 class Reach:
-    """What files of tests reach.
+    """The functions that files of tests reach.
 
     Args:
         traces: the traces of files of tests by path, as :class:`Recorder` writes them.

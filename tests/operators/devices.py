@@ -18,7 +18,7 @@ BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
 
 
 def given(samples: list[np.ndarray], device: str) -> Any:
-    """Return the samples, and with every second batch others of the same shapes."""
+    """Return the samples, and for every second batch others of the same shapes."""
     others = [np.ascontiguousarray(sample[::-1]) for sample in samples]
     node = fn.external_source([samples, others], cycle=True, layout="HWC")
     return node.gpu() if device == "gpu" else node
@@ -35,7 +35,7 @@ def frames(device: str) -> Any:
 
 
 def typed(device: str, kind: str) -> Any:
-    """Return the images in another type, with negative values where it has such."""
+    """Return the images in another type, with negative values where it has some."""
     spread = 100 if kind == "uint16" else 1
     return fn.cast((images(device) - (0 if kind.startswith("u") else 128)) * spread, dtype=KINDS[kind])
 
@@ -52,7 +52,7 @@ def everywhere(device: str, value: Any) -> Any:
 
 
 def results(define: Define, device: str, batches: int = 3) -> list[np.ndarray]:
-    """Return the samples that some batches give."""
+    """Return the samples of some batches."""
     pipeline = pipeline_def(lambda: define(device), batch_size=3, num_threads=1, device_id=0, seed=7)()
     pipeline.build()
     samples = [np.array(t) for _ in range(batches) for t in pipeline.run()[0].as_cpu()]

@@ -32,7 +32,7 @@ def inside(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
-    """Return a folder outside that holds what a reader would take."""
+    """Return a folder outside with files that a reader would accept."""
     folder = tmp_path / "secret"
     (folder / "class").mkdir(parents=True)
     (folder / "class" / "secret.txt").write_text("secret")

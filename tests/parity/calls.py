@@ -1,4 +1,4 @@
-"""Calls of processors as programs make them: images in other forms, arguments beside them, attributes set before."""
+"""Calls of processors as programs make them: images in other forms, further arguments, attributes set before."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def wrong_calls(name: str, backend: str, recorded: str) -> list[str]:
 
 
 def taken(name: str, backend: str) -> dict[str, bool]:
-    """Return whether a form is taken, by its word."""
+    """Return whether a form is accepted, by its word."""
     processor = ImageProcessor(CONFIGURATIONS[name], backend=backend)
     given = forms(np.asarray)
     return {form: digest(partial(processor, images, return_tensors="np")) != REFUSED for form, images in given.items()}

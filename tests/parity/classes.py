@@ -1,4 +1,5 @@
-"""All image, video and sound processors of the installed transformers: which presets equal them, and which there are none for.
+"""All image, video and sound processors of the installed transformers: the presets that equal them, and those without a
+preset.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/classes.py [--write] [--only NAME]
 
@@ -226,7 +227,7 @@ def results_of_cases(processor: Any, kind: str, tensors: str) -> Iterator[tuple[
 
 
 def arguments_of(processor: Any, call: Mapping[str, object]) -> dict[str, object]:
-    """Return the arguments of a call that a class takes."""
+    """Return the arguments of a call that a class accepts."""
     parameters = inspect.signature(processor.__call__).parameters.values()
     names = {each.name for each in parameters}
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)

@@ -1,4 +1,4 @@
-"""`make parity`: random cases against the real libraries, and a table of what was found.
+"""`make parity`: random cases against the real libraries, and a table of the results.
 
 The table becomes the data of `penstock.parity` with --write.
 """
@@ -93,7 +93,7 @@ def _what(case: Case) -> str:
 
 
 def _processed(count: int, seed: int, folder: Path | None, only: Sequence[str]) -> Iterator[Comparison]:
-    """Compare presets with the processors that they stand for."""
+    """Compare presets with the processors that they replace."""
     made = list(pictures(count, 900, seed, slender=True))
     given = list(photographs(folder, count, seed)) if folder else []
     for name, configuration in CONFIGURATIONS.items():
@@ -121,7 +121,7 @@ def _family(name: str, configuration: Mapping[str, object], backend: str, given:
 
 
 def _or_refused(compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the result, or nothing if it is refused."""
+    """Return the result, or None if it is refused."""
     try:
         return compute()
     except (ValueError, RuntimeError, IndexError, ZeroDivisionError):
@@ -172,7 +172,7 @@ def _transformed(count: int, seed: int) -> Iterator[Comparison]:
 
 
 def _keep(found: list[Comparison]) -> None:
-    """Replace the rows of what was compared."""
+    """Replace the rows of the comparisons that were made."""
     asked, compared = {row.library for row in found}, {(row.library, row.what): row for row in found}
     rows = json.loads(FILE.read_text()) if FILE.exists() else []
     for place, row in enumerate(rows):

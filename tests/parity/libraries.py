@@ -1,4 +1,4 @@
-"""The libraries whose results are to be equalled, as they are installed."""
+"""The installed libraries whose results presets must equal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VERSIONED = {
 
 
 def versions(library: str) -> str:
-    """Return which release of a library is installed, and of what it computes with."""
+    """Return the installed releases of a library, and of the libraries that it computes with."""
     return ", ".join(f"{name} {version(name)}" for name in VERSIONED[library])
 
 

@@ -1,4 +1,4 @@
-"""Log-mel spectrograms as recipes in pipelines, and what librosa and torchaudio give, recorded for the tests.
+"""Log-mel spectrograms as recipes in pipelines, and the results of librosa and torchaudio, recorded for the tests.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/log_mel.py
 
@@ -64,7 +64,7 @@ RECIPES: dict[str, Callable[[DataNode], DataNode]] = {"librosa": like_librosa, "
 
 
 def main() -> None:
-    """Record what the libraries give."""
+    """Record the libraries' results."""
     import librosa
     import torch
     from torchaudio.transforms import AmplitudeToDB, MelSpectrogram

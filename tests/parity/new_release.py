@@ -28,7 +28,7 @@ Release = Mapping[str, Mapping[str, list[str]]]
 
 
 def release(found: Mapping[str, Class]) -> dict[str, dict[str, list[str]]]:
-    """Return what the installed release has."""
+    """Return the classes and settings of the installed release."""
     return {name: {"types": list(each.types), "settings": settings_of(each)} for name, each in found.items()}
 
 

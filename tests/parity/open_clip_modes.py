@@ -1,4 +1,4 @@
-"""open_clip's ways of resizing: what its evaluation transform makes of pictures, recorded for the tests.
+"""open_clip's ways of resizing: the results of its evaluation transform for pictures, recorded for the tests.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/open_clip_modes.py
 
@@ -25,7 +25,7 @@ _OTHERS: tuple[dict[str, Any], ...] = ({}, {"fill_color": 90, "mean": 0.5, "std"
 
 
 def configurations() -> Iterator[dict[str, Any]]:
-    """Yield what `open_clip_config.json` may hold."""
+    """Yield possible contents of `open_clip_config.json`."""
     modes, filters = (None, "shortest", "longest", "squash"), (None, "bicubic", "bilinear", "random")
     for mode, interpolation, size, others in itertools.product(modes, filters, _SIZES, _OTHERS):
         settings = {"resize_mode": mode, "interpolation": interpolation, **others}

@@ -52,7 +52,7 @@ class Call:
 
     @property
     def data(self) -> np.ndarray:
-        """The image as our operator takes it."""
+        """The image in the form of our operator's input."""
         return np.ascontiguousarray(self.image.transpose(2, 0, 1)) if self.planar else self.image
 
     @property

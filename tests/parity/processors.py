@@ -100,7 +100,7 @@ def by_feature_extractor(
 
 
 def frame_cases() -> Iterator[tuple[dict[str, object], int, float | None, float | None]]:
-    """Yield settings that tell which frames are taken, and videos: frames, frames per second, and seconds.
+    """Yield settings that select frames, and videos: frames, frames per second, and seconds.
 
     The seconds are unknown, as decoders compute them from the others, or as containers state them.
     """
@@ -133,7 +133,7 @@ def frames_by_class(configuration: Mapping[str, object]) -> list[str]:
 
 
 def frames_digest(taken: Callable[..., list[int]], *case: Any) -> str:
-    """Return a digest of the frames that are taken in a case, or that the video is refused."""
+    """Return a digest of the frames selected in a case, or that the video is refused."""
     try:
         frames = taken(*case)
     except (ValueError, TypeError, ZeroDivisionError):
@@ -150,7 +150,7 @@ class Picture:
 
 
 def pictures(count: int, most: int, seed: int = 0, slender: bool = False) -> Iterator[Picture]:
-    """Yield JPEGs and PNGs of noise upon a gradient, of sides from 20 to ``most`` pixels, some of them gray.
+    """Yield JPEGs and PNGs of noise on a gradient, with sides from 20 to ``most`` pixels, some of them gray.
 
     With ``slender``, some have a side of 1 to 12 pixels.
     """
@@ -169,7 +169,7 @@ def pictures(count: int, most: int, seed: int = 0, slender: bool = False) -> Ite
 
 
 def picture_of(data: bytes) -> Picture:
-    """Return a file, and what `transformers.image_utils.load_image` makes of it."""
+    """Return a file, and the result of `transformers.image_utils.load_image` for it."""
     image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
     return Picture(np.frombuffer(data, np.uint8), image.convert("RGB"))
 
@@ -222,7 +222,7 @@ def result_or_refusal(compute: Callable[[], Mapping[str, Any]]) -> str:
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray]:
-    """Yield the value as an array, or as those of the lists that do not fit into one."""
+    """Yield the value as an array, or as the arrays of a list that do not fit into one."""
     try:
         yield np.ascontiguousarray(value)
     except ValueError:
@@ -231,7 +231,7 @@ def _arrays(value: Any) -> Iterator[np.ndarray]:
 
 
 def photographs(folder: Path, count: int, seed: int = 0) -> Iterator[Picture]:
-    """Yield as many pictures of different shapes, made of the photographs of 8 bits in a folder.
+    """Yield as many pictures of different shapes, made from the 8-bit photographs in a folder.
 
     Parts of them, of a side of 40 to 1280 pixels and ratios of up to 6 to 1, turned or mirrored, in color or gray, as JPEG of
     several kinds or PNG.
@@ -315,12 +315,12 @@ def by_transformers(configuration: Mapping[str, object], backend: str, images: l
 
 
 def as_arrays(given: Any) -> dict[str, Any]:
-    """Return what a class gave, which may be a tensor without a name."""
+    """Return the result of a class, which may be a tensor without a name."""
     return plain(given if isinstance(given, Mapping) else {"pixel_values": given})
 
 
 def difference(expected: Mapping[str, Any], given: Mapping[str, Any], tolerance: float) -> tuple[str, str]:
-    """Return whether results are `equal`, `close` or `different`, and what differs."""
+    """Return whether results are `equal`, `close` or `different`, and the difference."""
     names = differing(expected, given)
     if not names:
         return "equal", ""
@@ -336,7 +336,7 @@ def difference(expected: Mapping[str, Any], given: Mapping[str, Any], tolerance:
 
 
 def plain(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a class gave, as arrays; bfloat16 as float32."""
+    """Return the result of a class, as arrays; bfloat16 as float32."""
     import torch
 
     def arrays(value: Any) -> Any:

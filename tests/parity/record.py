@@ -1,4 +1,4 @@
-"""Writes what the installed torchvision and transformers give for the cases that the tests hold us to without them."""
+"""Records the results of the installed torchvision and transformers, for tests that run without them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _record_arrays() -> None:
 
 
 def digest_of(value: Any) -> dict[str, Any]:
-    """Return a result as it is recorded: type, shape, a digest of its bytes, and its first values."""
+    """Return a result in its recorded form: type, shape, a digest of its bytes, and its first values."""
     array = np.ascontiguousarray(value)
     begin = [each if isinstance(each, str) else float(each) for each in array.reshape(-1)[:4].tolist()]
     digest = hashlib.blake2b(array.tobytes(), digest_size=12).hexdigest()
@@ -155,7 +155,7 @@ def _saved(held: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _published() -> dict[str, Any]:
-    """Return configurations that were published with models, by where they are, and what their classes give."""
+    """Return configurations that were published with models, by their location, and the results of their classes."""
     held = json.loads(PUBLISHED_RECORDED.read_text())
     return {
         where: {"configuration": each["configuration"], "results": results_of_class(each["configuration"])}

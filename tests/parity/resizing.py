@@ -1,4 +1,4 @@
-"""Random cases of `fn.resize` with a reference, and what the libraries make of them."""
+"""Random cases of `fn.resize` with a reference, and the libraries' results for them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Case:
         return image.astype(np.float32) / np.float32(255) if self.floats else image
 
     def _image(self) -> np.ndarray:
-        """Return noise, or patches that are alike, whose edges overshoot."""
+        """Return noise, or uniform patches whose edges overshoot."""
         rng = np.random.default_rng(math.prod(self.shape))
         if self.shape[0] % 2:
             return rng.integers(0, 256, self.shape, np.uint8)
@@ -112,7 +112,7 @@ def _case(library: str, rng: np.random.Generator, most: int) -> Case | None:
 
 
 def _is_the_same_in_old_releases(height: int, width: int, h: int, w: int) -> bool:
-    """Return whether it is, if one is installed: before 13, Pillow never began with the rows."""
+    """Return whether an installed older release has the same result: before 13, Pillow never began with the rows."""
     return int(version("pillow").split(".")[0]) >= 13 or height - h <= max(0, 2 * (width - w))
 
 
@@ -208,7 +208,7 @@ _LIBRARIES = {"pil": _by_pil, "opencv": _by_opencv, "torchvision": _by_torchvisi
 
 
 def different(case: Case, expected_result: np.ndarray | None = None) -> tuple[int, int]:
-    """Return how many values are compared, and how many of them differ; all do where shapes differ."""
+    """Return the number of compared values, and of different ones; all differ where shapes do."""
     image = case.image()
     wanted = expected(case, image) if expected_result is None else expected_result
     got = resized(case, image)

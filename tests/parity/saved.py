@@ -43,7 +43,7 @@ def _class_of(configuration: Mapping[str, Any]) -> Any:
 
 
 def results_of_preset(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the preset gives in each case."""
+    """Return the preset's result in each case."""
     _, processor = _KINDS[read_configuration(configuration).kind]
     return _results(configuration, processor(configuration), "np")
 

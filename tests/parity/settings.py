@@ -1,4 +1,6 @@
-"""Every setting of every class, with values it does not have: what classes make of that, and what presets do."""
+"""Every setting of every class of transformers, with values other than its default: the results of classes and of
+presets.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ def _plain(value: Any) -> Any:
 
 
 def variations(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
-    """Yield settings to change, derived from what a class takes."""
+    """Yield settings to change, derived from those of a class."""
     for together in _TOGETHER:
         if together.keys() <= settings.keys():
             yield together
@@ -80,7 +82,7 @@ def _others(key: str, value: Any) -> Sequence[object]:
 
 
 def picture() -> Any:
-    """Return what all are tried with."""
+    """Return the picture for all trials."""
     return next(iter(pictures(1, 90)))
 
 
@@ -125,7 +127,7 @@ def wrong(name: str, backend: str, held: Mapping[str, Any]) -> list[str]:
 
 
 def _by_preset(configuration: Mapping[str, object], backend: str, file: np.ndarray) -> str | None:
-    """Return a digest of what a preset gives, or None if there is none."""
+    """Return a digest of a preset's result, or None if there is none."""
     try:
         pipeline = preset(configuration, batch_size=1, backend=backend)
     except PresetError:

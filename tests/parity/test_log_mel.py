@@ -1,4 +1,4 @@
-"""Recipes for log-mel spectrograms give what librosa and torchaudio gave."""
+"""Recipes for log-mel spectrograms equal the recorded results of librosa and torchaudio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With `reference="opencv"`, operators give the bytes that OpenCV gives. `make parity` compares many more calls."""
+"""With `reference="opencv"`, operators give the same bytes as OpenCV. `make parity` compares many more calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Presets give what the image processors of `transformers` gave (`record.py`); `make parity` asks them about more."""
+"""Presets equal the recorded results of the image processors of `transformers` (`record.py`); `make parity` compares
+more.
+"""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_patches_are_as_many_as_were_counted() -> None:
     ],
 )
 def test_tokens_are_as_many_as_the_class_tells(name: str, output: int, patches: int | None) -> None:
-    """Compare what each class reports of an image: the patches down and across, and the tokens that they become."""
+    """Compare what each class reports about an image: the patches down and across, and its number of tokens."""
     sizes, configuration = [(853, 1280), (40, 60), (700, 210)], {"image_processor_type": name}
     pipeline = presets.preset(configuration, batch_size=3, encoded=False)
     told = [np.array(each) for each in pipeline.run(images=[np.zeros((*size, 3), np.uint8) for size in sizes])[output]]
@@ -299,7 +299,7 @@ def test_rows_and_columns_of_tiles_are_told() -> None:
 
 @pytest.mark.parametrize("mode", ["center", "squash", "border"])
 def test_models_of_timm(mode: str, tmp_path: Path) -> None:
-    """As timm evaluates them: by PIL, and then as torchvision's `ToTensor` and `Normalize`."""
+    """timm evaluates them with PIL, and then as torchvision's `ToTensor` and `Normalize`."""
     size, mean, std = (30, 30), [0.5, 0.4, 0.3], [0.2, 0.25, 0.3]
     cfg = {"input_size": [3, *size], "crop_pct": 0.9, "crop_mode": mode, "mean": mean, "std": std}
     (tmp_path / "config.json").write_text(json.dumps({"architecture": "vit", "num_classes": 0, "pretrained_cfg": cfg}))
@@ -484,7 +484,7 @@ def of_sounds(name: str, **settings: object) -> FeatureExtractor:
 
 
 def test_rows_of_bands_are_filled_and_cut() -> None:
-    """SeamlessM4T's come in pairs, and Speech2Text's have mean 0 and variance 1, as far as the sound goes."""
+    """SeamlessM4T's rows come in pairs, and Speech2Text's have mean 0 and variance 1 within the sound."""
     sounds = [sound(9000), sound(5003)]
     pairs = of_sounds("SeamlessM4T")(sounds, return_tensors="np")
     assert pairs.input_features.shape == (2, 27, 160)

@@ -1,4 +1,4 @@
-"""`fn.resize` with a reference gives the bytes that the library gives.
+"""`fn.resize` with a reference gives the bytes of the library.
 
 Pillow and OpenCV are asked here; what torchvision gives is recorded (`record.py`). `make parity` asks all three about many
 more cases.

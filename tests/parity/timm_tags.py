@@ -1,4 +1,5 @@
-"""Every data configuration of timm's models: what timm's evaluation transform makes of a picture, recorded for the tests.
+"""Every data configuration of timm's models: the result of timm's evaluation transform for a picture, recorded for the
+tests.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/timm_tags.py
 

@@ -210,7 +210,9 @@ def pipeline_of(chain: Callable[[Any], Any], source: Callable[[], Any], **argume
 
 
 def counts_of(pipeline: Pipeline) -> dict[str, int]:
-    """Return how the samples of the fused operators were computed: one, or two where a window is taken of what is decoded."""
+    """Return how the samples of the fused operators were computed: one, or two where a window of the decoded image is
+    used.
+    """
     operators = [step.operator for step in pipeline.executor.plan.operators]
     fused = [operator for operator in operators if isinstance(operator, FusedOperator)]
     assert 1 <= len(fused) <= 1 + isinstance(fused[0].operators[0], PixelSource)

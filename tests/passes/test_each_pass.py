@@ -137,7 +137,7 @@ PIPELINES = [
 
 
 def outcome(define: Callable[[], Any], passes: list[str]) -> list[Any]:
-    """Return everything that two runs give."""
+    """Return all results of two runs."""
     pipeline = pipeline_def(define, batch_size=4, num_threads=2, seed=7, enable_conditionals=True)(passes=passes)
     batches = [batch for _ in range(2) for batch in pipeline.run()]
     return [

@@ -1,4 +1,4 @@
-"""NVTX ranges of what a pipeline does, where PENSTOCK_NVTX asks for them."""
+"""NVTX ranges of a pipeline's work, where PENSTOCK_NVTX enables them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def doubled(**settings: Any) -> Pipeline:
 
 @pytest.fixture
 def ranges(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
-    """Return the ranges that are pushed: there is no profiler that would show them."""
+    """Return the pushed ranges: there is no profiler that would show them."""
     found: list[tuple[str, str, str]] = []
 
     @contextlib.contextmanager

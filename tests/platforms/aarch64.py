@@ -70,7 +70,7 @@ SETTINGS = "[pytest]\nmarkers =\n    timeout: of pytest-timeout\n"
 
 
 def unpacked_python() -> Path:
-    """Return a folder with Debian's Python for aarch64 and what it needs."""
+    """Return a folder with Debian's Python for aarch64 and its dependencies."""
     folder = BUILD / "root"
     if (folder / "complete").is_file():
         return folder
@@ -107,7 +107,7 @@ def unpacked_python() -> Path:
 
 
 def installed_packages() -> Path:
-    """Return a folder with the wheel in `dist`, and what it needs."""
+    """Return a folder with the wheel in `dist`, and its dependencies."""
     folder = BUILD / "packages-of-python"
     (wheel,) = (ROOT / "dist").glob("penstock_triton-*_aarch64.whl")
     shutil.rmtree(folder, ignore_errors=True)

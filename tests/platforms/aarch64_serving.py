@@ -52,7 +52,7 @@ def run_foreign_programs() -> None:
 
 
 def make_system() -> None:
-    """Unpack Debian, and install the wheel in `dist` with what serving needs."""
+    """Unpack Debian, and install the wheel in `dist` with the dependencies of serving."""
     if not (SYSTEM / "complete").exists():
         shutil.rmtree(SYSTEM, ignore_errors=True)
         packages = f"--include={','.join(DEBIAN)}"
@@ -113,7 +113,7 @@ def is_ready(address: str, model: str) -> bool:
 
 
 def answers(address: str, images: Sequence[bytes]) -> list[np.ndarray]:
-    """Return what a server makes of the images, with each of the models."""
+    """Return a server's answers for the images, from each of the models."""
     with tritonclient.http.InferenceServerClient(address, network_timeout=120) as client:
         found = []
         for model in MODELS:

@@ -24,7 +24,7 @@ RECORDED = json.loads((FOLDER / "epochs.json").read_text(encoding="utf-8"))
 
 
 class LabelIterator(BaseIterator):
-    """Gives the last output of each pipeline as a list."""
+    """Returns the last output of each pipeline as a list."""
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> list[list[int]]:
         return [batches[-1].as_array().reshape(-1).tolist() for batches in outputs]

@@ -308,7 +308,7 @@ def test_functions_of_python_cannot_be_copied() -> None:
 
 
 def own_threads() -> set[threading.Thread]:
-    """Return the threads that Python started: those of TensorFlow are known to it as dummies."""
+    """Return the threads that Python started: it knows those of TensorFlow as dummies."""
     return {thread for thread in threading.enumerate() if not thread.name.startswith("Dummy")}
 
 

@@ -103,7 +103,7 @@ def table(outcomes: dict[str, str]) -> str:
 
 
 def main() -> int:
-    """Print the table; fail if a notebook fails for another reason than those of :data:`REASONS`."""
+    """Print the table; fail if a notebook fails for a reason that is not in :data:`REASONS`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--only", default="", help="notebooks whose path has this regular expression")

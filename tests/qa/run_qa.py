@@ -228,7 +228,7 @@ class Runner:
             path.write_text(text)
 
     def _call(self, command: str, folder: Path, python: str | None, **variables: str) -> None:
-        """Run one of the suite's commands, with ``python`` as it is wanted."""
+        """Run one of the suite's commands, with the requested ``python``."""
         environment = os.environ | {
             "DALI_BACKEND_REPO_ROOT": str(self.checkout),
             "DALI_EXTRA_PATH": str(folder / "dali_extra"),

@@ -18,7 +18,7 @@ Log = list[tuple[str, int]]
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
-    """Make `copy` an operator that begins early; what it does, batch by batch."""
+    """Make `copy` an operator that begins early; return the log of its calls, batch by batch."""
     events: Log = []
     run = Copy.run
 

@@ -22,7 +22,7 @@ def fed() -> Any:
 
 
 def check_fed(batch: Any, arrays: list[np.ndarray]) -> None:
-    """Feed a batch, overwrite the arrays that it is made of, and compare what comes out with what they held."""
+    """Feed a batch, overwrite its arrays, and compare the outputs with the original values."""
     expected = [array.copy() for array in arrays]
     pipe = fed(batch_size=len(arrays))
     pipe.build()

@@ -70,7 +70,9 @@ def drained(source: Callable[[], Any], error: type[BaseException], **options: An
 
 
 def soon(condition: Callable[[], bool]) -> bool:
-    """Return whether something comes about: a thread that handed on an error refers to it, and so to its frames, a moment longer."""
+    """Return whether a condition comes true soon: a thread that handed on an error refers to it, and so to its frames,
+    a moment longer.
+    """
     deadline = time.monotonic() + 20
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -41,7 +41,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def _reading(files: list[str], batch_size: int = 4, on_error: str | None = None, **settings: Any) -> Pipeline:
-    """Give images and labels; ``on_error`` is set on the operators."""
+    """Return a pipeline of images and labels; ``on_error`` is set on the operators."""
     own = {} if on_error is None else {"on_error": on_error}
     reader = {name: settings.pop(name) for name in ("pad_last_batch", "num_shards", "shard_id") if name in settings}
 
@@ -175,7 +175,7 @@ def test_an_operator_names_the_line_of_a_wrong_policy(files: list[str]) -> None:
 
 
 class _Labels(BaseIterator):
-    """Gives the labels of the pipelines."""
+    """Returns the labels of the pipelines."""
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> list[list[int]]:
         return [[int(np.asarray(label)[0]) for label in batches[-1]] for batches in outputs]
@@ -220,7 +220,7 @@ def test_an_epoch_after_an_error_is_a_whole_one(files: list[str]) -> None:
 
 
 class _Numbered(BaseIterator):
-    """Gives pairs of both outputs."""
+    """Returns pairs of both outputs."""
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> list[tuple[int, int]]:
         ((first, second),) = outputs

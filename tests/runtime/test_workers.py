@@ -103,7 +103,9 @@ def test_short_tasks_are_not_shared(pool: WorkerPool) -> None:
 
 
 def are_shared(pool: WorkerPool, pace: Pace) -> bool:
-    """Return whether threads share long tasks: where others use the processors, a thread may wake too late to get one of a batch."""
+    """Return whether threads share long tasks: where others use the processors, a thread may wake too late to get one
+    of a batch.
+    """
     return any(len(run(pool, pace, long)) > 1 for _ in range(50))
 
 

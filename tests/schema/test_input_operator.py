@@ -22,7 +22,7 @@ def _fed(blocking: bool = True) -> Any:
 
 
 def _started(task: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
-    """Return a thread that does the task, and the list that will hold what it gave or raised."""
+    """Return a thread that runs the task, and the list that will hold its result or error."""
     given: list[Any] = []
 
     def run() -> None:
@@ -62,7 +62,7 @@ def test_runs_wait_for_a_thread_that_feeds(ahead: dict[str, bool]) -> None:
 @pytest.mark.parametrize("ahead", [{}, {"exec_pipelined": False, "exec_async": False}], ids=["ahead", "at_once"])
 @pytest.mark.parametrize("slow", [False, True], ids=["", "slow"])
 def test_closing_ends_the_wait(ahead: dict[str, bool], slow: bool) -> None:
-    """Even if the pipeline is closed before its thread begins to wait."""
+    """This holds even if the pipeline is closed before its thread begins to wait."""
     pipeline = _fed(**ahead)
     pipeline.build()
     executor = pipeline.executor

@@ -38,7 +38,7 @@ def _patient_starts() -> None:
 
 @pytest.fixture(scope="module", params=MODEL_HOSTS)
 def model_host(request: pytest.FixtureRequest) -> Any:
-    """Return how models run: a test that takes it holds for both ways."""
+    """Return the host of models: a test that uses it runs for both."""
     return request.param
 
 

@@ -1,4 +1,5 @@
-"""Fails one system call in a server's processes: which programs make how many calls of each kind, and what comes of one failing.
+"""Fails one system call in a server's processes: counts each program's calls of each kind, and records the effects of a
+failure.
 
 `failing_calls.c` is preloaded into `penstock serve` and all that it starts, and shares a file with this module.
 """
@@ -92,7 +93,7 @@ _DESCRIPTION_SECONDS = 5.0
 
 
 class FailingCalls:
-    """The library, compiled, and the file that it shares with the processes into which it is preloaded.
+    """The compiled library, and the file that it shares with the processes into which it is preloaded.
 
     Args:
         folder: the folder for the program and its results.

@@ -58,7 +58,7 @@ moment later.
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
-    """Wait; False if the condition does not come about in that time."""
+    """Wait; return False if the condition does not come true in that time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -97,7 +97,7 @@ class FaultyServer:
     # -- the server's life ---------------------------------------------------------------------------------------------
 
     def start(self, fault: Fault | None = None) -> Failed | None:
-        """Start it and wait until it serves or ends; a call that is to fail does so during that time."""
+        """Start it and wait until it serves or ends; the failing call happens during that time."""
         options = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), self._ports)]
         seconds = self._start_limit if fault else COLD_START_SECONDS
         options += [f"--timeout={seconds}", "--model-control-mode=explicit", "--load-model=*"]
@@ -115,7 +115,7 @@ class FaultyServer:
         return self.calls.disarm()
 
     def stop(self, fault: Fault | None = None) -> Failed | None:
-        """End it in order; a call that is to fail does so during that time."""
+        """End it in order; the failing call happens during that time."""
         self._note_shared_memory()
         self.calls.arm(fault)
         self._running.terminate()
@@ -123,7 +123,7 @@ class FaultyServer:
         return self.calls.disarm()
 
     def kill(self) -> None:
-        """End all its processes by force, and remove what they then leave."""
+        """End all its processes by force, and remove their remains."""
         self._note_shared_memory()
         # Repeat until there are none: meanwhile the supervisor and Triton may have started others.
         assert wait_until(self._killed), f"processes survive SIGKILL: {self._remains()}"
@@ -163,7 +163,7 @@ class FaultyServer:
         return next(found, None)
 
     def leftovers(self) -> list[str]:
-        """Return what stays of it after its end: processes, temporary files and shared memory."""
+        """Return its remains after its end: processes, temporary files and shared memory."""
         wait_until(lambda: not self._remains(), EXIT_SECONDS)
         return self._remains()
 

@@ -12,7 +12,7 @@ _MOST = 20_000
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that are free now, and that nobody gets meanwhile who asks for any port, as other tests do."""
+    """Return ports that are free now, and that the system gives to nobody who asks for any port, as other tests do."""
     first = int(_RANGE.read_text().split()[0])
     ports: list[int] = []
     with contextlib.ExitStack() as held:

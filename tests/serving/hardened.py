@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def run_inside(command: Sequence[str], without_tmp: bool) -> int:
-    """Take everything away, runs the command, and looks at what it leaves."""
+    """Remove all privileges, run the command, and check what it leaves behind."""
     make_readable([Path(sys.base_prefix), ROOT])
     make_read_only(() if without_tmp else ("/tmp",))
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -101,7 +101,7 @@ def mount(*arguments: str) -> None:
 
 
 def leftovers() -> list[str]:
-    """Return process beside this one, and what lies in the folders that could be written to."""
+    """Return processes besides this one, and the files in the writable folders."""
     processes = [path.parent for path in Path("/proc").glob("[0-9]*/cmdline") if path.parent.name != str(os.getpid())]
     lines = [(path / "cmdline").read_text(errors="replace").replace("\0", " ") for path in processes]
     writable = [folder for folder in SCRATCH if os.access(folder, os.W_OK)]

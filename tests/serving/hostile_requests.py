@@ -1,4 +1,4 @@
-"""Requests that end a Triton, for the tests of the front; as a program, it sends them to any server.
+"""Requests that crash a Triton, for the tests of the front; as a program, it sends them to any server.
 
     python tests/serving/hostile_requests.py http 127.0.0.1:8000 MODEL
     python tests/serving/hostile_requests.py deadlines 127.0.0.1:8001 MODEL      # gRPC; 8 clients, 8,000 requests
@@ -103,7 +103,7 @@ def many_chunks(target: Target) -> int:
 
 
 def compressed_body(target: Target) -> int:
-    """Return a megabyte that becomes a gigabyte."""
+    """Return a megabyte that inflates to a gigabyte."""
     packed = gzip.compress(bytes(1 << 30), 1)
     return target.post(packed, content_encoding="gzip")[0]
 
@@ -177,7 +177,7 @@ def send_storm(storm: str, target: Target, requests: int = 8000, clients: int = 
 
 
 def main() -> None:
-    """Send what the command line names."""
+    """Send the requests on the command line."""
     what, address, model = sys.argv[1:]
     target = Target(address, model)
     if what in STORMS:

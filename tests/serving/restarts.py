@@ -82,7 +82,7 @@ class Findings:
 
 
 class Command:
-    """`penstock serve`, with all that it may leave behind in a separate folder.
+    """`penstock serve`, with all of its files in a separate folder.
 
     Args:
         folder: the folder for its models and its temporary files.
@@ -108,7 +108,7 @@ class Command:
         self.shared_memory = ""
 
     def triton(self) -> int | None:
-        """Return the process of Triton, once it is one."""
+        """Return the process of Triton, once it has become one."""
         for pid in children(self.process.pid):
             words = _command_line(pid)
             if words[0].endswith("tritonserver"):

@@ -67,7 +67,7 @@ def until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) ->
 
 
 def stop_later(stop: Callable[[], None]) -> None:
-    """Stop a server while the next tests go on: most of the time that takes, Triton sleeps."""
+    """Stop a server while the next tests run: most of that time, Triton sleeps."""
     _stops.append(_stopper.submit(stop))
 
 
@@ -82,6 +82,6 @@ def stopped_later(server: LocalServer) -> Iterator[LocalServer]:
 
 
 def await_stops() -> None:
-    """Wait for all servers to be stopped; raise what one of them failed with."""
+    """Wait for all servers to be stopped; raise the error of one that failed."""
     for stop in _stops:
         stop.result()

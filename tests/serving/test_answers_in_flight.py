@@ -1,4 +1,4 @@
-"""Clients that leave while they are answered, and memory that is taken away meanwhile: others get right answers."""
+"""Clients that leave while they are answered, and memory that is freed meanwhile: others get right answers."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_cancelled_requests(server: LocalServer, client: Any) -> None:
 
 
 def ask_into(address: str, memory: SharedMemory, size: int, value: float) -> None:
-    """Send a request from a new thread, whose answer goes into shared memory."""
+    """Send a request from a new thread, with an answer in shared memory."""
     with tritonclient.http.InferenceServerClient(address) as client:
         output = tritonclient.http.InferRequestedOutput("y")
         output.set_shared_memory(memory.name, size)

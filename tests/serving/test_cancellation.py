@@ -79,7 +79,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, trace: Path, model_host: st
 
 
 class Call:
-    """A request in flight; its number tells it from others."""
+    """A request in flight, identified by its number."""
 
     def __init__(self, client: Any, number: int) -> None:
         tensors = []
@@ -164,7 +164,7 @@ def test_what_is_cancelled_while_it_waits_is_not_run(
 
 
 class Clock:
-    """A clock on which time passes as the test wants."""
+    """A clock that the test advances."""
 
     now = 0.0
 

@@ -1,4 +1,4 @@
-"""The text of configurations is cut into tokens without loss, and fields are found whatever stands around them."""
+"""The text of configurations is cut into tokens without loss, and fields are found whatever surrounds them."""
 
 from __future__ import annotations
 

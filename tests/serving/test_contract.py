@@ -213,7 +213,7 @@ def server(repository: Path, log: Path, model_host: str) -> Iterator[LocalServer
 
 @pytest.fixture(scope="module")
 def saboteurs(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterator[LocalServer]:
-    """Yield a server whose models change Penstock itself: in one process with others, these would be changed, too."""
+    """Yield a server whose models modify Penstock itself: in a shared process, others would see that."""
     made = tmp_path_factory.mktemp("saboteurs")
     add_model(made, "sabotaged", TWO_LINES, HEADER + SABOTAGED)
     add_model(made, "without_library", TWO_LINES, HEADER + WITHOUT_LIBRARY)

@@ -15,7 +15,8 @@ from penstock.serving.stubs import Stub
 
 
 class OneProcess:
-    """A server of one model, which asks how a dead process has ended, as Triton does from 26.01 on: none stays to be seen.
+    """A server of one model that checks how a dead process has ended, as Triton does from 26.01 on: none remains
+    visible.
 
     It also is the supervisor's clock.
     """
@@ -44,12 +45,12 @@ class OneProcess:
         return Stub(process.pid, started, instance, PurePath("/models/resize/1/model.py"))
 
     def end(self, stub: Stub) -> None:
-        """End a process, and ask how it has ended."""
+        """End a process, and return the judgement about its end."""
         self.processes[stub.pid].kill()
         self.processes[stub.pid].wait()
 
     def missed(self, stub: Stub) -> None:
-        """Add a process whose start the judge has not been shown."""
+        """Add a process whose start the judge has not seen."""
         self._new.append(stub)
 
     def stubs(self) -> list[Stub]:

@@ -176,7 +176,7 @@ def ask_once(client: Client) -> Answer:
 
 
 class Asking(threading.Thread):
-    """Asks one request after the other, until the connection is closed; that is the last answer."""
+    """Sends one request after the other, until the connection is closed; that is the last answer."""
 
     def __init__(self, client: Client) -> None:
         super().__init__()

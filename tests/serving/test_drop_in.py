@@ -203,7 +203,7 @@ REFUSALS = {
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return models that are refused, and what each of them reaches for."""
+    """Return models that are refused, and what each of them tries to access."""
     folder = tmp_path_factory.mktemp("refused")
     repository = folder / "models"
     (folder / "outside.py").write_text(f"open({str(folder / 'executed')!r}, 'w')\n{HALVES}")
@@ -259,7 +259,7 @@ def test_clients_load_models_and_are_told_why_not(repository: Path) -> None:
 
 
 def _soon(action: Callable[[], None]) -> None:
-    """Do it once the server has seen what was added."""
+    """Return the result once the server has noticed the addition."""
     deadline = time.monotonic() + 10
     while True:
         try:

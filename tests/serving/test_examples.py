@@ -1,4 +1,4 @@
-"""The example that serves a preset and a network behind it, from photographs to scores."""
+"""The example that serves a preset followed by a network, from photographs to scores."""
 
 from __future__ import annotations
 

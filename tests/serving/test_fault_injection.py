@@ -1,4 +1,5 @@
-"""Every call that opens, writes, maps or forks fails once, as on a full disk or at a limit: that costs one request at most.
+"""Every call that opens, writes, maps or forks fails once, as on a full disk or at a limit: that costs one request at
+most.
 
 In SQLite's manner: a scenario runs once to count the calls of each kind that each program makes, and then again and again, each
 time with another call failing. The default run takes a few calls of each kind, `--exhaustive` many.
@@ -93,7 +94,7 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultySe
 
 @pytest.fixture
 def server(shared_server: FaultyServer) -> FaultyServer:
-    """Return a server that answers right, whatever the test before has made of it."""
+    """Return a server that answers correctly, whatever the previous test did to it."""
     if shared_server.ended or not shared_server.answers_right():
         shared_server.kill()
         shared_server.start()

@@ -1,4 +1,4 @@
-"""The front: a real proxy before a real Triton, and what it does not let through."""
+"""The front: a real proxy before a real Triton, and the requests that it blocks."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def killer() -> np.ndarray:
 
 
 def bomb() -> np.ndarray:
-    """Return 33 bytes that tell of a gigapixel."""
+    """Return 33 bytes that declare a gigapixel."""
     header = b"IHDR" + struct.pack(">IIBBBBB", 32768, 32768, 8, 2, 0, 0, 0)
     return np.frombuffer(
         b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header)), np.uint8
@@ -103,7 +103,7 @@ def is_worker(pid: int) -> bool:
 
 
 def own_workers() -> list[int]:
-    """Return the processes under this one that decode for others."""
+    """Return the child processes of this one that decode for others."""
     parents = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:

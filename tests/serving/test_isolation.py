@@ -51,7 +51,7 @@ def sample(number: float) -> tritonclient.grpc.InferInput:
 
 
 class Served:
-    """A server, what its supervisor reports, and its models' answers."""
+    """A server, its supervisor's reports, and its models' answers."""
 
     def __init__(self, repository: Path) -> None:
         self.reports: list[str] = []

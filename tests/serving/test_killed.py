@@ -29,7 +29,7 @@ pytestmark = pytest.mark.exhaustive
 
 
 def wait_for(what: Callable[[], object]) -> bool:
-    """Wait until something is so; False if it does not come about."""
+    """Wait for a condition; return False if it does not come true."""
     deadline = time.monotonic() + PATIENCE
     while not what():
         if time.monotonic() > deadline:
@@ -39,7 +39,7 @@ def wait_for(what: Callable[[], object]) -> bool:
 
 
 class Service:
-    """`penstock serve` in a separate process, as it is run."""
+    """`penstock serve` in a separate process, as users run it."""
 
     def __init__(self, repository: Path, log: Path, model_host: str) -> None:
         self.repository = repository
@@ -96,7 +96,7 @@ class Service:
         return [pid for pid in everything() if str(self.repository / model) in " ".join(command_line(pid)[1:2])]
 
     def left(self) -> list[list[str]]:
-        """Return the processes of Triton that have to do with the repository, whoever started them."""
+        """Return the processes of Triton that use the repository, whoever started them."""
         lines = [command_line(pid) for pid in everything() if pid != self.process.pid]
         return [line for line in lines if "triton" in line[0] and str(self.repository) in " ".join(line)]
 
@@ -151,7 +151,7 @@ def recovered(counts: Counts, model: str, since: float) -> float:
 
 
 def answers_again(traffic: Traffic, model: str, since: float) -> Callable[[], bool]:
-    """Ask whether a model has had a second of right answers only."""
+    """Return whether a model has given right answers only for a second."""
 
     def asked() -> bool:
         bins = {int(key.split()[0]): found for key, found in traffic.counts().timeline.items() if key.endswith(model)}

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.exhaustive
 
 
 def control(server: LocalServer, model: str, what: str) -> tuple[int, str]:
-    """Ask the server to load or unload a model."""
+    """Request the server to load or unload a model."""
     connection = http.client.HTTPConnection(server.http_url, timeout=120)
     try:
         connection.request("POST", f"/v2/repository/models/{model}/{what}", b"{}")

@@ -86,7 +86,7 @@ def client(server: LocalServer) -> Iterator[Any]:
 
 
 def ask(client: Any, model: str, samples: int, extent: int = 4, request: str = "", heights: Any = 2) -> np.ndarray:
-    """Ask for the middle of square images, two wide; those that are narrower have none."""
+    """Request the middle of square images, two wide; narrower ones have none."""
     tensors = []
     for name, data in (("x", np.ones((samples, extent, extent, 3))), ("height", np.ones((samples, 1)) * heights)):
         tensors.append(tritonclient.http.InferInput(name, list(data.shape), "FP32"))

@@ -1,4 +1,4 @@
-"""Models whose code does what it should not: it concerns nobody else, whichever way models run."""
+"""Models whose code misbehaves: it affects nobody else, whichever way models run."""
 
 from __future__ import annotations
 

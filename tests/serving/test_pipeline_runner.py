@@ -43,7 +43,7 @@ def holding(runner: PipelineRunner) -> list[str]:
 
 
 def swallow(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Lose what was fed and give the batch before it."""
+    """Discard the fed batch and return the previous one."""
     kept: list[Any] = []
 
     def sabotaged(workspace: Any) -> None:
@@ -55,7 +55,7 @@ def swallow(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any
 
 
 def leave(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return what was fed, and keep it for the next batch."""
+    """Return the fed batch, and also keep it for the next run."""
 
     def sabotaged(workspace: Any) -> None:
         source._queue.append(source._queue[0])
@@ -65,7 +65,7 @@ def leave(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any],
 
 
 def skip(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return other data than was fed."""
+    """Return other data than the fed batch."""
 
     def sabotaged(workspace: Any) -> None:
         workspace.outputs = [TensorListCPU([np.zeros(2, np.int32)] * workspace.batch_size)]
@@ -127,7 +127,7 @@ def test_a_batch_that_fails_leaves_nothing_behind(pipeline: Pipeline) -> None:
 
 
 class Gone:
-    """Watches over a run that nobody waits for any more, once an operator has run."""
+    """Watches a run that nobody waits for any more, once an operator has run."""
 
     def __init__(self) -> None:
         self._ran = 0

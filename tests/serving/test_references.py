@@ -95,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """Yield the authority of a web server that is known as files.example."""
+    """Yield the authority of a web server that resolves as files.example."""
     web = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     web.daemon_threads = True
     thread = threading.Thread(target=web.serve_forever, args=(0.02,))

@@ -234,7 +234,7 @@ def test_whoever_gives_another_batch_answers_nobody(load: Any) -> None:
 
 
 def give_again(source: Any) -> None:
-    """Sabotage a source: its next run returns what it was fed for another batch."""
+    """Sabotage a source: its next run returns data that was fed for another batch."""
     run = source.run
 
     def sabotaged(workspace: Any) -> None:

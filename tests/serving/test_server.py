@@ -140,7 +140,7 @@ def test_models_that_fail_are_reported_with_the_reason(tmp_path: Path) -> None:
 
 
 class Ending(LocalServer):
-    """Notes whether it is drained at its end."""
+    """Records whether it is drained at its end."""
 
     drained: bool | None = None
 

@@ -14,7 +14,7 @@ REST = "penstock_ab12_0 1048576 1048576 77 /tmp/backends/python 336 {model} /tmp
 
 @pytest.fixture
 def stub(tmp_path: Path) -> Path:
-    """Return a stub that tells its arguments, and what it finds in its environment."""
+    """Return a stub that prints its arguments, and its environment."""
     path = tmp_path / "triton_python_backend_stub"
     path.write_text('#!/bin/sh\nprintf "%s\\n" "$@" "$MARK" "$PATH"\n')
     path.chmod(0o755)

@@ -128,7 +128,7 @@ def kill_stub(server: LocalServer, model: str) -> None:
 
 
 class Explicit:
-    """A server in the mode "explicit", and what its supervisor reports."""
+    """A server in the mode "explicit", and its supervisor's reports."""
 
     def __init__(self, repository: Path) -> None:
         self.repository = repository

@@ -1,4 +1,6 @@
-"""Networks in served pipelines: other models of the server, called in its process, and files that may and may not be loaded."""
+"""Networks in served pipelines: other models of the server, called in its process, and files that may and may not be
+loaded.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model folders by strangers: what their files ask for beyond what the server's operator grants is refused at load."""
+"""Model folders by strangers: permissions beyond those that the server's operator granted are refused at load."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def configuration(**more: Any) -> dict[str, Any]:
 
 
 def serve(version: Path, config: dict[str, Any]) -> ServedModel:
-    """Return the model, loaded as a server does: its configuration completed, then the instance made."""
+    """Return the model, loaded as in a server: its configuration completed, then the instance made."""
     return ServedModel.load(version, completed(config, version), None)
 
 

@@ -111,7 +111,7 @@ class Traffic:
         return self.wait()
 
     def wait(self) -> Counts:
-        """Wait until all requests are sent and answered, and gives the counts.
+        """Wait until all requests are sent and answered, and return the counts.
 
         Raises:
             RuntimeError: a process of clients broke off.
@@ -164,7 +164,7 @@ class Traffic:
 
 
 def one_by_one(http_url: str, grpc_url: str, models: tuple[str, ...] = ASKED, rounds: int = 6, seed: int = 0) -> Counts:
-    """Ask each model a few times, one request of one sample after the other.
+    """Send each model a few requests, one request of one sample after the other.
 
     This detects an answer that comes a request too late: in batches of several requests the numbers of samples differ,
     so that the mismatch is noticed.
@@ -187,7 +187,7 @@ def one_by_one(http_url: str, grpc_url: str, models: tuple[str, ...] = ASKED, ro
 
 
 class Reloads:
-    """Loads one model after the other again, as if its file had been edited, while traffic runs.
+    """Reloads one model after the other, as if its file had been edited, while traffic runs.
 
     Args:
         control: the server's control, whose model-control mode is ``explicit``.
@@ -231,7 +231,7 @@ class Reloads:
 
 
 class Deaths:
-    """Counts how often a server has been restarted; it is the server's ``report``."""
+    """Counts the restarts of a server; it is the server's ``report``."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -319,7 +319,7 @@ def quantile_ms(waited: dict[str, int], share: float) -> float:
 
 
 def verdict(counts: Counts) -> dict[str, Any]:
-    """Return whether every request got what it should, and what went wrong."""
+    """Return whether every request got the right answer, and what went wrong."""
     return {
         "requests": counts.sent,
         "right": counts.right.total(),

@@ -1,4 +1,4 @@
-"""Lightweight clients for both protocols, so that the load generator leaves the CPU to the server."""
+"""Lightweight clients for both protocols, so that the load generator uses little of the CPU."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Client(Protocol):
         """Send a request and wait for the answer."""
 
     async def abandon(self, request: Request, after: float) -> Answer | None:
-        """Send a request and give up after some seconds; the answer if it was quicker."""
+        """Send a request and give up after some seconds; return the answer if it arrived before."""
 
     async def close(self) -> None:
         """End the connection."""

@@ -102,7 +102,7 @@ class Counts:
 
     @property
     def sent(self) -> int:
-        """Return all requests whose fate is known."""
+        """The number of requests with a known outcome."""
         every = (self.right, self.wrong, self.failed, self.refused, self.misjudged, self.accepted, self.abandoned)
         return sum(counter.total() for counter in every)
 
@@ -114,12 +114,12 @@ class Counts:
 
     @property
     def spotless(self) -> bool:
-        """Every good request got its answer, every bad one its error."""
+        """Whether every good request got its answer, and every bad one its error."""
         return not (self.wrong or self.failed or self.misjudged or self.accepted)
 
     @property
     def honest(self) -> bool:
-        """Every request got what it should, or found no server: as after a death."""
+        """Whether every request got the right answer, or found no server, as after a death."""
         return not (self.wrong or self.misjudged or self.accepted) and self.away.total() == self.failed.total()
 
     def add(self, other: Counts) -> Counts:
@@ -150,7 +150,7 @@ class Counts:
     # -- judging ---------------------------------------------------------------------------------------------------
 
     def judge(self, request: Request, answer: Answer | None, began: float) -> None:
-        """Count a request and what came of it."""
+        """Count a request and its outcome."""
         now = time.time()
         if answer is None:
             self.abandoned[request.model] += 1
@@ -210,7 +210,7 @@ def is_away(answer: Answer) -> bool:
 
 
 def differences(request: Request, answer: Answer) -> str:
-    """Return how an answer differs from the one that its request expects; empty where it does not."""
+    """Return the differences of an answer from the expected one; empty if there are none."""
     assert isinstance(request.expected, dict)
     assert answer.tensors is not None
     if answer.identity != str(request.identity):

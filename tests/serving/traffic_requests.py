@@ -33,7 +33,7 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input as it travels: what it claims to be, and its bytes."""
+    """An input as it is sent: its declared type and shape, and its bytes."""
 
     name: str
     datatype: str
@@ -231,7 +231,7 @@ class RequestMaker:
         return pixels, _png(pixels) if kind == "PNG" else _saved(pixels, kind)
 
     def _asking_for_part(self, request: Request) -> Request:
-        """Return a request as it is, or one that asks for one of the outputs only."""
+        """Return an unchanged request, or one for a single output."""
         assert isinstance(request.expected, dict)
         # Triton's cache does not tell requests for different outputs apart.
         if self._below(4) or request.model == CACHED:

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class FlakyServer(ThreadingHTTPServer):
-    """Serves the files that it holds.
+    """Serves the files in its dictionary, with faults on request.
 
     Attributes:
         files: contents by path, ``/name``.
@@ -47,7 +47,7 @@ class FlakyServer(ThreadingHTTPServer):
         self.released = threading.Event()
 
     def url(self, name: str) -> str:
-        """Return where a file is."""
+        """Return the URL of a file."""
         return f"http://127.0.0.1:{self.server_port}/{name}"
 
     def handle_error(self, request: object, client_address: object) -> None:

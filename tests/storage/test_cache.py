@@ -46,7 +46,7 @@ def folder(server: FlakyServer, tmp_path: Path) -> Path:
 
 
 def cached(folder: Path, max_bytes: int = 100_000_000, check_after: float = 60) -> Cache:
-    """Return a cache as a process has it that begins now."""
+    """Return a cache in the state that a new process has."""
     cache = Cache(folder, max_bytes, check_after)
     use_cache(cache)
     return cache
@@ -315,7 +315,9 @@ def test_processes_share_a_folder_though_some_are_killed(server: FlakyServer, fo
 
 
 def _taken_now(folder: Path) -> int:
-    """Return the size of all files at one moment: nobody may make room meanwhile, and a file that gets its name counts once."""
+    """Return the total size of all files at one moment: nobody may make room meanwhile, and a file that gets its name
+    counts once.
+    """
     sizes: dict[int, int] = {}
     if not (folder / "used").exists():
         return 0

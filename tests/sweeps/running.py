@@ -47,7 +47,7 @@ class Tensors:
 
 
 class Cancelling:
-    """Watches over a run in which nobody wants some samples any more."""
+    """Watches a run in which some samples are no longer wanted."""
 
     def __init__(self, indices: Collection[int]) -> None:
         self._indices = indices
@@ -100,7 +100,7 @@ def pipeline_of(
 def batches_of(
     call: Call, indices: Sequence[int], computed: Mapping[str, Tensors] | None = None
 ) -> dict[str, TensorList]:
-    """Return what to feed: the samples of those indices."""
+    """Return the data to feed: the samples of those indices."""
     fed: dict[str, TensorList] = {}
     for number, samples in enumerate(call.inputs):
         fed[f"input_{number}"] = _batch([samples.make(index) for index in indices], samples.make(0), samples.layout)
@@ -114,7 +114,7 @@ def _batch(samples: list[np.ndarray], like: np.ndarray, layout: str, dtype: DALI
 
 
 def run(pipeline: Pipeline, batches: Mapping[str, TensorList], count: int, cancelled: Collection[int] = ()) -> Outcome:
-    """Return what the pipeline makes of a batch; its samples fail alone."""
+    """Return the pipeline's result for a batch; its samples fail alone."""
     pipeline.build()
     result = PipelineRunner(pipeline).run(batches, count, Cancelling(cancelled) if cancelled else None)
     outputs = []
@@ -133,7 +133,7 @@ def outcome(
     indices: Sequence[int] = range(BATCH_SIZE),
     cancelled: Collection[int] = (),
 ) -> Outcome:
-    """Return what the call gives of a batch of the samples of those indices, as the first batch of a pipeline."""
+    """Return the call's result for a batch of the samples of those indices, as the first batch of a pipeline."""
     pipeline = pipeline_of(schema, call, device, computed, len(indices) or 1)
     try:
         return run(pipeline, batches_of(call, indices, computed), len(indices), cancelled)

@@ -144,7 +144,7 @@ def test_layouts_are_taken_or_refused(schema: Schema) -> None:
 
 
 def _other(argument: Argument, value: Any) -> Any:
-    """Return the argument's default, so that samples differ, where it is as good a value."""
+    """Return the argument's default where it is as good a value, so that samples differ."""
     if argument.is_list or argument.default is None or argument.tensor_example is not None:
         return value
     return argument.default
@@ -315,7 +315,7 @@ def test_saved_pipelines_give_the_same(schema: Schema, tmp_path: Path) -> None:
 
 
 def each_alias() -> list[Any]:
-    """Return each other name of an operator, but for those with separate defaults."""
+    """Return each other name of an operator, except for those with separate defaults."""
 
     def defaults(schema: Schema) -> dict[str, Any]:
         return {argument.name: argument.default for argument in schema.arguments}

@@ -1,4 +1,4 @@
-"""Errors that tell that a GPU was lost."""
+"""Errors of a lost GPU."""
 
 from __future__ import annotations
 

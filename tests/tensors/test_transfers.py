@@ -1,4 +1,6 @@
-"""Copies between the host and a GPU: through staging memory and without it, when memory is free again, and where it is refused."""
+"""Copies between the host and a GPU: with and without staging memory, when memory is free again, and when it is
+refused.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _COUNT, _BATCH = 96, 32
 
 
 class _Batches(BaseIterator):
-    """Images and labels of one pipeline, as the frameworks' iterators give them, in numpy's arrays."""
+    """Images and labels of one pipeline, like those of the frameworks' iterators, in numpy arrays."""
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> tuple[np.ndarray, np.ndarray]:
         ((images, labels),) = outputs

@@ -1,4 +1,4 @@
-"""The module ``nvidia.dali._typing``: what operators take, for annotations."""
+"""The module ``nvidia.dali._typing``: types of operators' arguments, for annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where many arrays are, and of what shape: asking for each in Python takes a microsecond or two."""
+"""The addresses and shapes of many arrays: asking for each in Python takes a microsecond or two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Headers of images and recordings, and nvImageCodec's decoders, as the core has them: see `backend/core/core.h`, whose structs these are.
+"""The core's reading of headers of images and recordings, and its interface to nvImageCodec's decoders: see
+`backend/core/core.h`, which defines these structs.
 
 Reading the headers of a batch takes some microseconds, and holds the GIL.
 """

@@ -1,4 +1,4 @@
-"""Libraries in C++ that ship in the package, or are compiled from its sources on the machine where they are used."""
+"""C++ libraries that ship in the package, or are compiled from its sources on the machine that uses them."""
 
 from __future__ import annotations
 

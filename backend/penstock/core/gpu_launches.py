@@ -1,4 +1,6 @@
-"""Launches of a GPU's kernels in a list of calls, as the core makes it up: see `backend/core/core.h`, whose structs these are."""
+"""Launches of GPU kernels in a list of calls, as the core builds it: see `backend/core/core.h`, which defines these
+structs.
+"""
 
 from __future__ import annotations
 

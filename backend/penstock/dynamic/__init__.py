@@ -1,4 +1,4 @@
-"""Dynamic mode: operators called on data at once, without a pipeline.
+"""Dynamic mode: operators run when they are called, without a pipeline.
 
 >>> from penstock import dynamic
 >>> images = dynamic.batch([np.zeros((4, 6, 3), np.uint8), np.full((8, 2, 3), 255, np.uint8)], layout="HWC")

@@ -1,4 +1,4 @@
-"""Goes through the epochs of a captured loop: the first step is traced, the pipeline computes the later ones."""
+"""Iterates over the epochs of a captured loop: the first step is traced, the pipeline computes the later ones."""
 
 from __future__ import annotations
 

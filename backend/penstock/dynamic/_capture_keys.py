@@ -1,4 +1,4 @@
-"""Keys that say what a call in a captured loop computes, by which later steps find it again."""
+"""Keys that identify a call's computation in a captured loop, so that later steps find it again."""
 
 from __future__ import annotations
 

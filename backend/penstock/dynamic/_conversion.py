@@ -1,4 +1,4 @@
-"""Makes arrays from what programs have: arrays of any library, numbers and lists of numbers."""
+"""Makes arrays from users' data: arrays of any library, numbers and lists of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs single operators in Penstock's executor; each is made once for the calls that it can serve."""
+"""Runs single operators in Penstock's executor; each is made once for all calls that it can serve."""
 
 from __future__ import annotations
 

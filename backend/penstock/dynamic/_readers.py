@@ -45,7 +45,7 @@ class ReaderMeta(TypedDict):
 
 
 class ReaderState(str):
-    """Where a reader is, as text."""
+    """The position of a reader, as text."""
 
     __slots__ = ()
 
@@ -289,7 +289,7 @@ def count_outputs(reader: Reader) -> int:
 
 
 class _ReaderRoot:
-    """A reader as what a captured loop goes over.
+    """A reader as the root of a captured loop.
 
     Args:
         reader: the reader.

@@ -1,4 +1,4 @@
-"""CUDA streams: ``Stream``, and which of them is the default."""
+"""CUDA streams: ``Stream``, and the default streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python's operators, and what else tensors and batches do by means of operators."""
+"""Python's operators, and further methods of tensors and batches that use operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Read tensors from files that PyTorch saved before version 1.6, without PyTorch and without executing what they ask for.
+"""Read tensors from files that PyTorch saved before version 1.6, without PyTorch and without executing code in the
+files.
 
 Such a file is a sequence of pickles: a magic number, a version, facts about the machine, the named tensors, which refer to
 storages by keys, and the keys in the order in which the storages' values follow. A pickle can call anything, and reserve any
@@ -67,7 +68,7 @@ _TYPES: dict[str, np.dtype[Any]] = {
 
 
 class TorchFileError(PenstockError, ValueError):
-    """A file is not one of tensors, is damaged, or asks for more than tensors."""
+    """A file does not hold tensors, is damaged, or requests more than tensors."""
 
 
 def read_tensors(data: bytes) -> dict[str, np.ndarray]:
@@ -120,7 +121,7 @@ class _Tensor(NamedTuple):
 
 
 class _StorageType:
-    """Stands for one of PyTorch's classes of storages; cannot be called."""
+    """Stands for one of PyTorch's storage classes; cannot be called."""
 
     __slots__ = ("name",)
 
@@ -132,7 +133,7 @@ class _StorageType:
 
 
 class _Rebuild:
-    """Stands for the function with which PyTorch makes tensors."""
+    """Stands for the function with which PyTorch rebuilds tensors."""
 
     __slots__ = ()
 
@@ -149,7 +150,7 @@ class _Rebuild:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Knows what tensors need, and refuses all else."""
+    """Accepts what tensors need, and refuses everything else."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("collections", "OrderedDict"):

@@ -1,4 +1,4 @@
-"""The parts of long images that Gemma 3 sees besides the whole ("pan and scan")."""
+"""The parts of long images that Gemma 3 sees besides the whole image ("pan and scan")."""
 
 from __future__ import annotations
 

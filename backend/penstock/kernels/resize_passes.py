@@ -23,7 +23,7 @@ _REGISTER_BYTES = 16
 
 
 class EdgeTaps(NamedTuple):
-    """The filter of one axis, where positions beyond those that are read are those of their edge.
+    """The filter of one axis, where positions outside the input stand for those of its edge.
 
     Attributes:
         starts: first input position of each output position, int32 of shape (n,).

@@ -1,4 +1,4 @@
-"""Windows into images: where crops begin and end, and how to treat those that reach outside."""
+"""Windows into images: their start and end, and how to treat those that reach outside."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from penstock.runtime.settings import OperatorConcurrency, PipelineSettings, Str
 
 
 class SettingsAttributes:
-    """What a pipeline was made with."""
+    """The settings that a pipeline was made with."""
 
     settings: PipelineSettings
 

@@ -26,7 +26,7 @@ def is_nvtx_enabled() -> bool:
 
 
 class NvtxTrace(Trace):
-    """Marks what a pipeline does as NVTX ranges in the domain `penstock`.
+    """Marks a pipeline's work as NVTX ranges in the domain `penstock`.
 
     Args:
         num_threads, depth, titles: as for :class:`Trace`.

@@ -314,7 +314,7 @@ class TipsFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class RescaledFamily(FixedFamily):
-    """DINOv3 and others that rescale first: they resize images of float."""
+    """DINOv3 and others that rescale first: they resize float images."""
 
     torchvision_only: bool = True
 

@@ -41,7 +41,7 @@ _ARRANGEMENT = ("rows", "cols")
 
 @dataclass(frozen=True, kw_only=True)
 class _TileFamily(ImageFamily):
-    """What they share: tiles of one size."""
+    """Base class of families with tiles of one size."""
 
     size: Mapping[str, int] = field(default_factory=dict)
 

@@ -195,7 +195,7 @@ class _Pickled:
 
 
 class NoObserver:
-    """Stands in for DALI's thread that observes the workers; no such thread is needed here, and none runs."""
+    """Stands in for DALI's thread that observes the workers; no such thread exists here."""
 
     def __init__(self) -> None:
         self.thread = threading.Thread(name="penstock-no-observer")

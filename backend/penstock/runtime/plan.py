@@ -1,4 +1,4 @@
-"""A graph made ready to run: operators constructed, data in numbered slots, copies between devices placed."""
+"""A graph prepared for running: operators constructed, data in numbered slots, copies between devices inserted."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class PipelineStream:
 
 
 class AsCurrent(AbstractContextManager[None]):
-    """Makes a device, and a pipeline's stream on it, the current ones while it lasts."""
+    """Makes a device, and a pipeline's stream on it, the current ones while the context lasts."""
 
     __slots__ = ("_before", "_entered", "_runtime", "_stream")
 

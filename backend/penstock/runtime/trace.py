@@ -163,7 +163,7 @@ class Summary:
 
 
 class Trace:
-    """Records what a pipeline does while it runs; ``Pipeline(trace=True)`` has one.
+    """Records the times of a pipeline's work while it runs; ``Pipeline(trace=True)`` has one.
 
     Args:
         num_threads: the pipeline's CPU threads.

@@ -120,7 +120,7 @@ _starting = threading.Lock()
 
 
 class Worker:
-    """A worker process, as seen by the parent."""
+    """A worker process, from the parent's point of view."""
 
     def __init__(self, context: Any, load: Callable[[], Callable[..., Any]]) -> None:
         with _starting:

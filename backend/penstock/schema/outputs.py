@@ -22,7 +22,7 @@ class OutputSpec:
 
 
 class Destination(Protocol):
-    """Memory of someone else's for a batch that a pipeline returns, so that it need not be copied there."""
+    """A caller's memory for a batch that a pipeline returns, so that it need not be copied there."""
 
     def allocate(self, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> TensorListCPU | None:
         """Return an uninitialized batch in it; None if these shapes do not go there."""

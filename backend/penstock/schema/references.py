@@ -1,4 +1,4 @@
-"""The argument `reference`, of operators that can compute exactly what OpenCV does."""
+"""The argument `reference` of operators that can compute exactly what OpenCV does."""
 
 from __future__ import annotations
 

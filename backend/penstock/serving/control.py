@@ -24,7 +24,7 @@ class ServerError(PenstockError):
 
 
 class NoAnswer(ServerError):
-    """The server did not answer, so nothing is known."""
+    """The server did not answer, so its state is unknown."""
 
 
 @dataclass(frozen=True)

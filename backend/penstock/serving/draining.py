@@ -66,7 +66,7 @@ class ReadinessSwitch:
 
 
 class Drainable(Protocol):
-    """A running server, as it is drained."""
+    """A running server, in the form that draining needs."""
 
     @property
     def control(self) -> Control:

@@ -12,7 +12,7 @@ from penstock.serving import guardian
 
 
 class Guard:
-    """The guardian, as seen by the process that starts it.
+    """The guardian, from the point of view of the process that starts it.
 
     Args:
         shared_memory: the prefix of the names of the server's shared memory.

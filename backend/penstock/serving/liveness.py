@@ -1,4 +1,4 @@
-"""Ends a Triton that has stopped answering without ending: it is then started again like one that has died.
+"""Ends a Triton that has stopped answering without ending: it is then restarted like one that has died.
 
 Damaged by a client, Triton may hang instead of crashing: its process lives, and answers nothing.
 """

@@ -1,4 +1,4 @@
-"""`PipelineRunner`: runs a pipeline on the data it is fed, and proves that the outputs were made from it."""
+"""`PipelineRunner`: runs a pipeline on fed data, and proves that the outputs were made from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class MixUpError(PenstockError):
-    """A pipeline returned something other than the results for the batch it was fed; nobody may see it."""
+    """A pipeline returned something other than the results for the fed batch; nobody may see it."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Ticket:
 
 
 class PipelineRunner:
-    """Runs a pipeline on one batch at a time, and checks what each source returned against what it was fed.
+    """Runs a pipeline on one batch at a time, and compares the data that each source returned with the data that it was
+    fed.
 
     After a run, whatever its outcome, no source holds data. After a mix-up the pipeline is rebuilt.
 

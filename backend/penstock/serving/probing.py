@@ -104,7 +104,7 @@ def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None
 
 
 def run_trial(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None) -> Trial | None:
-    """Run a pipeline on synthetic inputs; returns None if it accepts none of them, which is logged.
+    """Run a pipeline on synthetic inputs; return None, and log it, if it accepts none of them.
 
     Runs the pipeline, so that its kernels are compiled before the first request; encoded images are JPEGs, whose
     decoding has the most kernels. This changes the pipeline's state, so it must not serve afterwards.
@@ -213,7 +213,7 @@ def _wav(scale: int) -> bytes:
 
 
 def _clip(scale: int) -> bytes:
-    """Return a video with this number of frames, so that its sequences have equal lengths only if they are padded."""
+    """Return a video with this number of frames; with it, sequences have equal lengths only if they are padded."""
     import av
 
     buffer = io.BytesIO()
@@ -236,7 +236,7 @@ _ENCODED: dict[str, Callable[[int], bytes]] = {
 
 
 def _shape_of(batch: TensorList) -> tuple[int, ...]:
-    """Return the extents of the first sample; none are known if there is none, as of an image without boxes."""
+    """Return the extents of the first sample; None if there is no sample, such as for an image without boxes."""
     return batch.shapes[0] if len(batch) else (-1,) * batch.ndim()
 
 

@@ -79,7 +79,7 @@ class SelfCheck:
         return self._sample is None and self._every is not None
 
     def keep(self, batches: Mapping[str, TensorList]) -> None:
-        """Keep a copy of the first sample of batches that were answered, unless it is large or on a GPU."""
+        """Store a copy of the first sample of answered batches, unless it is large or on a GPU."""
         samples = {name: batch.samples[0] for name, batch in batches.items()}
         if not all(isinstance(sample, np.ndarray) for sample in samples.values()):
             return
@@ -171,7 +171,7 @@ class SelfChecks:
                 self._thread.start()
 
     def remove(self, check: SelfCheck) -> None:
-        """Do not run this check any more; waits for it if it is under way."""
+        """Do not run this check any more; wait for it if it is running."""
         with self._lock:
             self._checks.discard(check)
         check.close()

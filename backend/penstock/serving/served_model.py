@@ -97,7 +97,7 @@ class _Accepted:
 
 
 class _Watch:
-    """Observes a batch while it runs: times its operators, and knows which samples are no longer wanted.
+    """Observes a batch while it runs: times its operators, and detects samples that are no longer wanted.
 
     Args:
         shares: the requests, in order, with their numbers of samples.
@@ -195,8 +195,9 @@ class ServedModel:
         return cls(pipeline_of(version_folder, config, settings, device_id), config, settings, accounts, self_check)
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return the answer to each request. They run as one batch, except those with many answers, which are joined to
-        one."""
+        """Return the answer to each request. They run as one batch, except those with many answers, whose answers are
+        joined.
+        """
         if self.streams:
             return [joined(list(self.stream(request))) for request in requests]
         self.accounts.begin()

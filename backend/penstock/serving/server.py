@@ -292,7 +292,7 @@ class LocalServer:
         self._await_models()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the server is stopped; return False if it is not after ``timeout`` seconds.
+        """Wait until the server is stopped; return False if it still runs after ``timeout`` seconds.
 
         Raises:
             ServerError: it keeps dying, and is not restarted any more.
@@ -300,7 +300,7 @@ class LocalServer:
         return self._supervisor is None or self._supervisor.wait(timeout)
 
     def stop(self) -> None:
-        """Stop the server: new requests are refused, those in flight are answered, then it is ended.
+        """Stop the server: refuse new requests, answer those in flight, and end it.
 
         Requests still in flight after Triton's ``--exit-timeout-secs`` (here 10 by default) are refused.
         """
@@ -536,7 +536,9 @@ class LocalServer:
         return self.control.live()
 
     def _answers(self) -> bool:
-        """Return whether there may be requests to answer: a server that has not come that far would not end them, but be waited for."""
+        """Return whether there may be requests to answer: a server that still starts has none, but draining would wait
+        for it.
+        """
         with contextlib.suppress(OSError):
             return self._live()
         return False
@@ -606,7 +608,7 @@ def check_file_limit() -> None:
 
 
 class _Draining:
-    """A server, as it is drained."""
+    """A server, in the form that draining needs."""
 
     def __init__(self, server: LocalServer, process: TritonProcess) -> None:
         self.control = server.control

@@ -15,7 +15,7 @@ SHIM = NativeLibrary("libtriton_penstock.so", "native", ("-std=c++17",))
 
 
 def shim() -> Path:
-    """Return the shim's path; it is compiled if that has not been done before.
+    """Return the shim's path; compile it unless that was done before.
 
     Raises:
         CompilerError: there is no C++ compiler, it fails, or there is no folder for the library.

@@ -28,7 +28,7 @@ class StartProgress:
         self._loading: dict[str, float] = {}
 
     def begin(self, what: str) -> None:
-        """Report a phase that begins."""
+        """Report that a phase begins."""
         self._shown = self._clock()
         self._show(what)
 

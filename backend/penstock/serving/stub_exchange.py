@@ -58,7 +58,7 @@ class _Helpers(ModuleType):
 
 
 class _Unreadable(np.ndarray):
-    """Stands for byte strings that the stub has lost, whatever their shape."""
+    """Stands for byte strings that the stub cannot read, whatever their shape."""
 
     def reshape(self, *_: object, **__: object) -> _Unreadable:
         return self
@@ -103,7 +103,7 @@ def _for_models(tensor: type[_Tensor]) -> type:
     tensor.as_numpy = as_right_numpy
 
     class OfStub(type):
-        """Makes the stub's tensors, which are all that it accepts, and recognizes them."""
+        """Makes the stub's tensors, the only type that it accepts, and recognizes them."""
 
         def __call__(cls, name: str, array: np.ndarray) -> object:
             if not isinstance(array, np.ndarray) or not array.size:

@@ -88,10 +88,10 @@ class Supervised(Protocol):
         """Return the exit status of its process, as text."""
 
     def restart(self, models: Sequence[str]) -> None:
-        """Restart it, with these models if clients load them."""
+        """Restart the server, with these models if clients load them."""
 
     def log_tail(self) -> str:
-        """Return the end of its log."""
+        """Return the end of the server's log."""
 
 
 class Supervisor:
@@ -138,7 +138,7 @@ class Supervisor:
         self._models.loaded.remove_sent_files()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the supervision has ended; return False if it has not after ``timeout`` seconds.
+        """Wait until the supervision has ended; return False if it still runs after ``timeout`` seconds.
 
         Raises:
             ServerError: it has ended because the server keeps dying.
@@ -319,7 +319,7 @@ class _Models:
             self._ask()
 
     def _ask(self) -> None:
-        """Ask which models should run, for when Triton can no longer be asked."""
+        """Record which models should run, for when Triton can no longer be asked."""
         with contextlib.suppress(ServerError):
             self.loaded.refresh(self._busy)
 

@@ -211,7 +211,7 @@ class _Call:
         call("InferenceRequestSetResponseCallback", self.request, _allocator(), self._number, _answered, self._number)
 
     def run(self, inputs: Sequence[_Given], wanted: Sequence[str], timeout_seconds: float) -> dict[str, np.ndarray]:
-        """Send the request, under the ids of those for which it is sent, and wait for its outputs.
+        """Send the request, under the ids of the original requests, and wait for its outputs.
 
         Args:
             inputs: the inputs whose memory is not copied.
@@ -326,7 +326,7 @@ class _Call:
             self._outputs[name.value.decode()] = memory_of_output.view(dtype).reshape(extents)
 
     def step(self) -> None:
-        """Note that the request is released, or that the last response has come."""
+        """Note that the request is released, or that the last response has arrived."""
         with self._changed:
             self._steps_left -= 1
             self._changed.notify()

@@ -90,7 +90,7 @@ class TritonProcess:
         return None if code is None else describe_end(code)
 
     def processor_seconds(self) -> float:
-        """Return how long it has computed, on all cores; 0 if it has ended."""
+        """Return the processor time that it has used, on all cores; 0 if it has ended."""
         with contextlib.suppress(OSError):
             # After the name, which may contain anything: state, parent ... user and system time.
             fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()

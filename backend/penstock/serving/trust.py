@@ -1,4 +1,4 @@
-"""Permissions of models: the server's operator grants them, and a model's folder can only ask for fewer.
+"""Permissions of models: the server's operator grants them, and a model's folder can only restrict them.
 
 The author of a model folder with a saved pipeline (``model.json``, ``model.dali``) is taken for a stranger, and so is a
 client that loads models. A Python file is code, which the operator has put into the repository.
@@ -39,7 +39,7 @@ NO_UPLOADS = (
 
 
 def check_trust(config: ModelConfig, version_folder: Path, original: Path, settings: Settings) -> None:
-    """Raise ConfigurationError if a model asks for more than the server's operator has granted.
+    """Raise ConfigurationError if a model requires more permissions than the server's operator has granted.
 
     Args:
         config: the model's configuration, from Triton: it may differ from the folder's if a client loaded the model
@@ -189,7 +189,7 @@ def _text_of(path: Path) -> str:
 
 
 def check_response_cache(config: ModelConfig) -> None:
-    """Raise ConfigurationError if a model in Triton's Python stub asks for its response cache.
+    """Raise ConfigurationError if a model in Triton's Python stub requires the response cache.
 
     From models that Triton hosts, failed requests are not cached (``native/request.cc``).
     """

@@ -1,4 +1,5 @@
-"""``python -m penstock.serving.warming``: has the kernels compiled that served images need, so that no server waits for that.
+"""``python -m penstock.serving.warming``: compiles the kernels that served images need, so that no server waits for
+that.
 
 In a checkout, those that usual pipelines need are compiled into its library. Anything without a library, such as everything where a package was
 installed without one, numba compiles here and keeps beside the package, or in the user's cache.

@@ -1,4 +1,4 @@
-"""Configurations for a Triton without GPUs: it rejects a model whose ``instance_group`` asks for one."""
+"""Configurations for a Triton without GPUs: it rejects a model whose ``instance_group`` requests one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from penstock.serving.config_text import CLOSING, end_of_separator, end_of_value
 
 
 def request_cpu(config: str) -> str:
-    """Return a model's configuration (in protobuf's text format) in which no instance group asks for a GPU.
+    """Return a model's configuration (in protobuf's text format) without GPUs in its instance groups.
 
     >>> request_cpu("instance_group [ { count: 2 kind: KIND_GPU gpus: [ 0, 1 ] } ]")
     'instance_group [ { count: 2 kind: KIND_CPU } ]'

@@ -111,7 +111,7 @@ class Files:
         return local.opened(self.path(path))
 
     def version(self, path: str) -> tuple[int, ...]:
-        """Return a key that changes when a local file is rewritten; remote objects are taken to stay as they are."""
+        """Return a key that changes when a local file is rewritten; remote objects count as constant."""
         path = self.path(path)
         return () if is_remote(path) else local.version(path)
 

@@ -40,7 +40,7 @@ def read_range(path: str, start: int, size: int, allocate: Allocate = fresh_memo
 
 
 def opened(path: str) -> OpenFile:
-    """Return the file, opened once for all who read it: their last one closes it."""
+    """Return the file, opened once for all readers; the last one closes it."""
     return _opened(path, version(path))
 
 

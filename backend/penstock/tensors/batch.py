@@ -23,12 +23,12 @@ def volumes(shapes: Sequence[Shape]) -> list[int]:
 
 
 def equally_apart(first: int, step: int, count: int) -> np.ndarray:
-    """Return the addresses of things that lie one behind the other, int64, each of ``step`` bytes."""
+    """Return the addresses of consecutive items, int64, each of ``step`` bytes."""
     return np.arange(first, first + step * count, step) if step else np.full(count, first, np.int64)
 
 
 def total_volume(shapes: Sequence[Shape]) -> int:
-    """Return the number of elements of arrays of these shapes together."""
+    """Return the total number of elements of arrays of these shapes."""
     if shapes and shapes.count(shapes[0]) == len(shapes):
         return len(shapes) * math.prod(shapes[0])
     return sum(map(math.prod, shapes))
@@ -222,7 +222,7 @@ class TensorList:
         return type(self).of_samples([samples[i] for i in indices], self._layout, self._dtype, self._ndim, infos)
 
     def made_of(self, start: int, stop: int) -> tuple[int, int]:
-        """Return the range of the samples that were made of those from ``start`` to ``stop`` of the pipeline's batch."""
+        """Return the range of the samples made from those from ``start`` to ``stop`` of the pipeline's batch."""
         if self.positions is None:
             return start, stop
         return bisect_left(self.positions, start), bisect_left(self.positions, stop)
@@ -293,7 +293,7 @@ class TensorList:
         return known[1].copy()
 
     def sample_volumes(self) -> np.ndarray:
-        """Return the number of elements of each sample, int64 of shape (batch,), which others may hold, too."""
+        """Return the number of elements of each sample, int64 of shape (batch,), an array that may be shared."""
         known = self._volumes
         if known is None or known[0] is not self.shapes:
             shapes = self.shapes
@@ -459,7 +459,8 @@ def check_samples(samples: Sequence[Any]) -> None:
 
 
 def arrays_of(items: Sequence[object], view: Callable[[Any], Any], kind: str) -> tuple[list[Any], str]:
-    """Return the listed samples as arrays, and their layout; raise TypeError, naming the sample, unless they make a batch.
+    """Return the listed samples as arrays, and their layout; raise TypeError, naming the sample, unless they can form a
+    batch.
 
     Args:
         items: arrays, tensors, and what ``view`` takes.

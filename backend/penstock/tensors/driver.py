@@ -67,6 +67,6 @@ def context_of(device_id: int) -> int:
 
 
 def driver_error(status: int) -> Exception:
-    """Return the error that CuPy raises where the driver returns this number."""
+    """Return the error that CuPy raises for this error number of the driver."""
     error: Exception = require_cupy().cuda.driver.CUDADriverError(status)
     return error

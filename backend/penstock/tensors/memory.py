@@ -29,7 +29,7 @@ def _aligned_block(size: int) -> np.ndarray:
 
 
 def size_class(size: int) -> int:
-    """Return the next size with three significant bits: pools then find memory of earlier batches, which had other sizes."""
+    """Return the next size with three significant bits: pools then reuse memory of earlier batches of other sizes."""
     step = max(1 << max(size.bit_length() - 4, 0), _MIN_STEP_BYTES)
     return -(-size // step) * step
 
@@ -132,7 +132,7 @@ class HostPool:
             del self._blocks[index]
 
     def release(self) -> None:
-        """Return all unused memory to the system; nothing if some is being taken right now.
+        """Release all unused memory to the system; do nothing if another thread is allocating.
 
         It may be this very thread that takes it, if a pipeline is closed because it is collected as garbage.
         """

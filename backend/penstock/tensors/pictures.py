@@ -103,7 +103,7 @@ def _frames(sample: np.ndarray, layout: str) -> list[np.ndarray]:
 
 
 def _likely_layout(sample: np.ndarray) -> str:
-    """Return the layout of a sample without one, guessed from its shape; empty if it doesn't look like an image."""
+    """Return the layout of a sample without one, guessed from its shape; empty if it is probably not an image."""
     if sample.ndim != 3 or sample.dtype.kind not in "buf":
         return ""
     if sample.shape[2] in (1, 3, 4) and min(sample.shape[:2]) > 1:

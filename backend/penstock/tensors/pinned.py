@@ -1,4 +1,4 @@
-"""Page-locked host memory, from and to which a GPU copies by itself, at the full speed of its bus.
+"""Pinned host memory, from and to which a GPU copies by itself, at the full speed of its bus.
 
 Locking pages takes as long as copying them many times, so memory is reused. No other program can use it meanwhile, so
 it is counted (:func:`pinned_bytes`), limited, and released; where the system refuses it, ordinary memory is used.
@@ -176,13 +176,13 @@ class CopiesInFlight:
         self._copies: list[tuple[Event, object]] = []
 
     def add(self, event: Event, memory: object) -> None:
-        """Keep memory until an event, which is recorded after a copy and belongs to it alone."""
+        """Retain memory until an event, which is recorded after a copy and belongs to it alone."""
         self.forget_done()
         with self._lock:
             self._copies.append((event, memory))
 
     def forget_done(self) -> None:
-        """Leave the memory of copies that are done to others."""
+        """Release the memory of completed copies."""
         if self._copies:
             with self._lock:
                 self._copies = [copy for copy in self._copies if not _is_done(copy[0])]

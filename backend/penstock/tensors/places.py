@@ -1,4 +1,4 @@
-"""Where the samples of batches lie, and how large they are, for compiled code."""
+"""The addresses and sizes of batches' samples, for compiled code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def flat_arrays(objects: Sequence[object]) -> tuple[np.ndarray, np.ndarray] | No
 
 
 def places_of_flat(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the addresses and lengths of arrays, int64; None if one of them is not contiguous, or not of one dimension.
+    """Return the addresses and lengths of arrays, int64; None if one of them is not contiguous, or not of one
+    dimension.
 
     Args:
         arrays: arrays of any types. The caller must keep them alive.
@@ -53,7 +54,9 @@ def places_of_files(batch: TensorListCPU) -> tuple[np.ndarray, np.ndarray] | Non
 
 
 def places_of_samples(batch: TensorList) -> np.ndarray | None:
-    """Return the addresses of a batch's samples on the CPU, int64; None if one of them is not contiguous. Something else must keep them."""
+    """Return the addresses of a batch's samples on the CPU, int64; None if one of them is not contiguous. The caller
+    must keep them alive.
+    """
     if batch.elements is not None:
         elements, shapes = batch.elements, batch.shapes
         first = address(elements)

@@ -72,12 +72,12 @@ def take_stream(device_id: int) -> Stream:
 
 
 def give_back(device_id: int, *streams: Stream) -> None:
-    """Leave streams of a device to others."""
+    """Release streams of a device to others."""
     _idle.setdefault(device_id, []).extend(streams)
 
 
 def borrowed_streams(owner: object, count: int) -> list[Stream]:
-    """Return streams of the current device, which pass to others as soon as there is no ``owner`` any more."""
+    """Return streams of the current device, which are released to others once ``owner`` is gone."""
     device = int(require_cupy().cuda.Device().id)
     streams = [take_stream(device) for _ in range(count)]
     weakref.finalize(owner, give_back, device, *streams)
@@ -85,5 +85,5 @@ def borrowed_streams(owner: object, count: int) -> list[Stream]:
 
 
 def follow(stream: Stream, other: Stream, event: Event) -> None:
-    """Make a stream wait for the work queued on another so far, through an event, which may have waiters already."""
+    """Make a stream wait for the work queued on another so far, through an event, for which others may wait already."""
     stream.wait_event(other.record(event))

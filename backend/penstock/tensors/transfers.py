@@ -162,7 +162,7 @@ class _LaneMemory:
 
 
 class _Staging:
-    """Page-locked memory of a device, in slots, through which other memory is copied.
+    """Pinned memory of a device, in slots, through which other memory is copied.
 
     Attributes:
         block: all of it.
@@ -196,7 +196,7 @@ class DeviceTransfers:
         self._next_lane = 0
 
     def upload(self, blocks: HostBlocks, threads: Threads | None = None) -> Any:
-        """Copy blocks to new memory on the GPU, the current device, where they lie one after the other.
+        """Copy blocks to new memory on the current GPU, one after the other.
 
         Blocks are read when this returns, unless they are page-locked: those must stay as they are until the copy is done.
 
@@ -223,7 +223,7 @@ class DeviceTransfers:
         return cuda.MemoryPointer(cuda.UnownedMemory(memory.ptr, size, owner, self._device_id), 0)
 
     def _lane(self) -> _Lane:
-        """Return a lane whose copies need not wait, if possible; prefer the first ones, so that few have memory."""
+        """Return a lane whose copies need not wait, if possible; prefer the first ones, so that few lanes hold memory."""
         with self._lanes_lock:
             for lane in self._lanes:
                 if lane.is_free():
@@ -307,7 +307,9 @@ class DeviceTransfers:
         return True
 
     def download(self, array: Any, threads: Threads | None = None) -> np.ndarray:
-        """Return a copy of a CuPy array in host memory, page-locked if it is large and there is some; wait for the copy."""
+        """Return a copy of a CuPy array in host memory, pinned if it is large and pinned memory is available; wait for
+        the copy.
+        """
         cuda = require_cupy().cuda
         source = require_cupy().ascontiguousarray(array)
         host = _results().take(source.nbytes)
@@ -321,7 +323,7 @@ class DeviceTransfers:
         return _in_source_shape(host, source)
 
     def release(self) -> None:
-        """Give the staging memory back, once copies from it are done; not if it is in use right now.
+        """Release the staging memory, once copies from it are done; not if it is in use right now.
 
         It may be this very thread that uses it, if a pipeline is closed because it is collected as garbage.
         """

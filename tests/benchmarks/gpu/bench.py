@@ -68,7 +68,7 @@ class Timing:
 
 
 def normalized(images: Any) -> Any:
-    """Return what comes before a classifier."""
+    """Return the steps that precede a classifier."""
     return fn.crop_mirror_normalize(
         images, mirror=fn.random.coin_flip(), mean=MEAN, std=STD, output_layout="CHW", dtype=types.FLOAT
     )
@@ -173,7 +173,7 @@ def timed(case: Case) -> Timing:
 
 
 def decoding(batch_size: int) -> Timing | None:
-    """Return photographs from their encoded bytes to what a classifier takes; None where there is no decoder or no
+    """Return the pipeline from encoded photographs to a classifier's input; None where there is no decoder or no
     photograph.
     """
     files = sorted(PHOTOGRAPHS.glob("*.jpg")) + sorted(PHOTOGRAPHS.glob("*.jpeg"))

@@ -209,7 +209,9 @@ def own_cost(server: LocalServer, requests: int = 200) -> dict[str, float]:
 
 
 def pipeline_cost(runs: int = 200) -> float:
-    """Return microseconds that one run of the pipeline which passes four numbers on takes by itself, without Triton."""
+    """Return the microseconds that one run of the pipeline which passes four numbers on takes by itself, without
+    Triton.
+    """
     settings = {"num_threads": CORES, "prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
     pipeline = load_pipeline(HERE / "models" / "passing.py", **settings)
     pipeline.build()
@@ -227,7 +229,7 @@ def pipeline_cost(runs: int = 200) -> float:
 
 
 def _compute(server: LocalServer, model: str) -> tuple[int, int]:
-    """Return nanoseconds of inference and how many there were, as Triton counts them."""
+    """Return Triton's counts of inferences, and their nanoseconds."""
     with urllib.request.urlopen(f"http://{server.http_url}/v2/models/{model}/stats", timeout=10) as answer:
         (stats,) = json.load(answer)["model_stats"]
     return stats["inference_stats"]["compute_infer"]["ns"], stats["inference_stats"]["compute_infer"]["count"]
@@ -330,7 +332,7 @@ def serving(folder: Path, environment: Environment) -> Iterator[LocalServer]:
 
 
 def main() -> None:
-    """Run the benchmark and print what it found."""
+    """Run the benchmark and print its results."""
     options = parse()
     environment = find_environment(options.python_env)
     dali = describe(options.dali_env) if options.dali_env else None

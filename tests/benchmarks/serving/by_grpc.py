@@ -32,7 +32,7 @@ from penstock.serving.server import LocalServer
 
 
 def asked(address: str, images: Sequence[bytes], clients: int, begin: float, end: float) -> list[float]:
-    """Return seconds that each request of some clients took which was answered between two times of the system's clock."""
+    """Return the seconds of each request of some clients that was answered between two times of the system's clock."""
     import numpy as np
     from tritonclient.grpc import InferenceServerClient, InferInput, InferRequestedOutput
 

@@ -30,7 +30,7 @@ def cpu_seconds(root: int) -> float:
 
 
 def resident_bytes(root: int) -> int:
-    """Return memory of a process and all below it that is resident, without what they share with one another."""
+    """Return the resident memory of a process and all its descendants, without the memory that they share."""
     total = 0
     for one in tree(root):
         try:
@@ -57,7 +57,7 @@ def _cpu_seconds(process: int) -> float:
 
 
 def _stat(process: int) -> list[str]:
-    """Return the fields of ``/proc/<process>/stat`` behind the name: state, parent, ..."""
+    """Return the fields of ``/proc/<process>/stat`` after the name: state, parent, ..."""
     try:
         text = (Path("/proc") / str(process) / "stat").read_text()
     except OSError:

@@ -211,7 +211,7 @@ def started(repository: Path, model_host: str) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Run the benchmark and print what it found."""
+    """Run the benchmark and print its results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0)

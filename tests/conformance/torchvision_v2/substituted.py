@@ -51,7 +51,7 @@ class PrivateNameError(Exception):
 
 
 class _Pytest:
-    """pytest, for which an error of the right class is right, whatever its words; which differed is noted."""
+    """pytest, for which an error of the right class is right, whatever its message; different messages are noted."""
 
     words: list[str] = []
 
@@ -73,7 +73,7 @@ def _module(name: str, **contents: object) -> ModuleType:
 
 
 def _absent(v2: Any) -> None:
-    """Stand in for what newer tests import from a GPU backend that no release has."""
+    """Stand in for names that newer tests import from a GPU backend that no release has."""
     for module, names in (
         (v2.functional, ("cvcuda_to_tensor", "to_cvcuda_tensor")),
         (v2, ("ToCVCUDATensor", "CVCUDAToTensor")),

@@ -26,7 +26,7 @@ OUTCOMES = ("passed", "other words", "failed")
 
 
 def outcomes(folder: Path, *, original: bool, sample: int) -> dict[str, tuple[str, str]]:
-    """Return the outcome of each test, and what was said: `passed`, `other words`, `private`, `skipped` or `failed`."""
+    """Return the outcome of each test, and its message: `passed`, `other words`, `private`, `skipped` or `failed`."""
     with tempfile.TemporaryDirectory() as written:
         report = Path(written) / "report.xml"
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[2] / "backend")])}
@@ -72,7 +72,7 @@ def table(found: dict[str, tuple[str, str]]) -> str:
 
 
 def main() -> None:
-    """Print the table and what failed."""
+    """Print the table and the failures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sample", type=int, default=1, help="only about every N-th test")

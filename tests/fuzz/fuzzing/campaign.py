@@ -221,7 +221,7 @@ class Campaign:
             self._keep(number, format, outcome)
 
     def _lost(self, slot: _Slot, outcome: Outcome) -> None:
-        """Handle a process that is to be ended, or is gone: run its cases one by one."""
+        """Handle a process that must be ended, or is gone: run its cases one by one."""
         job = slot.job
         _end(slot)
         if job is not None:
@@ -247,7 +247,7 @@ class Campaign:
 
 
 def _in_a_process(log: Path, make: Callable[[], Any]) -> Any:
-    """Return what a function gives in a separate process, for libraries start threads that no fork survives."""
+    """Return a function's result from a separate process, as libraries start threads that no fork survives."""
     ours, theirs = _fork.Pipe()
 
     def child() -> None:
@@ -301,7 +301,7 @@ def _computed(process_id: int) -> float:
 
 
 def _held(process_id: int) -> int:
-    """Return bytes that a process holds."""
+    """Return the bytes that a process holds."""
     try:
         return int(Path(f"/proc/{process_id}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):

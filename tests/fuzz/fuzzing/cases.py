@@ -67,7 +67,7 @@ class Cases:
         return Random(f"{self._seed} batch {batch}").choices(self._names, self._target_weights)[0]
 
     def rng(self, batch: int) -> Random:
-        """Return what a batch's run draws from."""
+        """Return the random generator of a batch's run."""
         return Random(f"{self._seed} run {batch}")
 
     def case(self, number: int) -> Case:

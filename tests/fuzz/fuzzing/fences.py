@@ -40,7 +40,7 @@ def fenced_copy(array: np.ndarray) -> np.ndarray:
 
 
 def put_up() -> None:
-    """Make decoders take such memory from now on, in this process."""
+    """Make decoders use such memory from now on, in this process."""
     from penstock.kernels.cpu.jpeg import scan, segments
     from penstock.kernels.thread_buffers import ThreadBuffers
     from penstock.tensors.memory import HostPool

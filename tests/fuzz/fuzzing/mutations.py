@@ -22,7 +22,7 @@ Mutation = Callable[[Random, bytearray], None]
 
 
 def mutated(rng: Random, format: str, seed: bytes, others: Sequence[bytes]) -> bytes:
-    """Return a seed with one to some mutations, of any bytes and of its format's fields.
+    """Return a seed with one or more mutations, of any bytes and of its format's fields.
 
     Args:
         format: the seed's format.
@@ -141,7 +141,7 @@ Chunk = tuple[int, int, int]
 
 
 def _edit_chunks(rng: Random, data: bytearray, chunks: list[Chunk]) -> int | None:
-    """Return deletes, doubles or exchanges chunks; or tells one whose contents are to be changed."""
+    """Delete, double or exchange chunks; or return one whose contents are to be changed."""
     if not chunks:
         return None
     number = rng.randrange(len(chunks))
@@ -217,7 +217,7 @@ def _png_chunks(data: bytearray) -> list[Chunk]:
 
 
 def _mutate_png(rng: Random, data: bytearray) -> None:
-    """Change chunks with their checksums put right, for most readers go no further otherwise."""
+    """Change chunks and correct their checksums, as most readers stop otherwise."""
     chunks = _png_chunks(data)
     number = _edit_chunks(rng, data, chunks)
     if number is None:
@@ -234,7 +234,7 @@ def _mutate_png(rng: Random, data: bytearray) -> None:
 
 
 def _change_packed(rng: Random, body: bytearray) -> None:
-    """Change what is packed by zlib, and pack it again."""
+    """Change zlib-compressed data, and compress it again."""
     try:
         lines = bytearray(zlib.decompress(body))
     except zlib.error:
@@ -272,7 +272,7 @@ def _mutate_chunks(rng: Random, data: bytearray, chunks: list[Chunk], size_at: i
 
 
 def _boxes(data: bytearray, start: int = 0, end: int | None = None, depth: int = 0) -> list[Chunk]:
-    """Return the boxes of ISO media files (MP4, AVIF, JP2), with those inside of them."""
+    """Return the boxes of ISO media files (MP4, AVIF, JP2), nested ones included."""
     chunks: list[Chunk] = []
     end = len(data) if end is None else end
     while start + 8 <= end and len(chunks) < 200:
@@ -479,7 +479,7 @@ _NPY_WORDS = (
 
 
 def _mutate_record(rng: Random, data: bytearray) -> None:
-    """Mutate lengths near the start, as records and protobuf have them."""
+    """Mutate lengths near the start, as records and protobuf messages have them."""
     _set_field(rng, data, rng.randrange(min(len(data), 120)), "<")
 
 

@@ -24,7 +24,7 @@ came out wrong, or failed."""
 
 
 class Outcome(NamedTuple):
-    """A kind, and for all but ``ok`` what was seen, and where."""
+    """A kind, and for all but ``ok`` the observation, and its location."""
 
     kind: str
     message: str = ""
@@ -52,9 +52,7 @@ def of_error(error: BaseException, os_errors: bool = False) -> Outcome:
 
 
 def _is_ours(cause: BaseException) -> bool:
-    """Return whether it is an error of ours: by its class, or raised by a statement of ours as one of those that users
-    catch.
-    """
+    """Return whether it is an error of ours: by its class, or raised by a statement of ours as one that users catch."""
     if isinstance(cause, PenstockError):
         return True
     if not isinstance(cause, (ValueError, OSError, NotImplementedError, RuntimeError, TypeError)):

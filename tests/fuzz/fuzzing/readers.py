@@ -233,7 +233,7 @@ class RunningInput:
         return frames
 
     def run(self, rng: Random, clips: Sequence[bytes]) -> list[Outcome]:
-        """Feed mutated clips, a good one behind each."""
+        """Feed mutated clips, each followed by a good one."""
         outcomes = []
         for clip in clips:
             try:

@@ -56,7 +56,7 @@ def _normalized(encoded: Any) -> Any:
 
 
 def _in_chunks(encoded: Any) -> Any:
-    """Return the first bytes of a sample tell where its chunks begin."""
+    """Return the chunks of a sample, whose first bytes hold their offsets."""
     numbers = fn.reinterpret(fn.slice(encoded, 0, 8, axes=[0], out_of_bounds_policy="pad"), dtype=types.INT32)
     return fn.decoders.inflate(encoded, shape=[INFLATED], chunk_offsets=numbers, check_output_size=True)
 
@@ -142,7 +142,7 @@ class Running:
         return self._runner.run({"encoded": TensorListCPU.of_samples(samples, "")}, len(files))
 
     def run(self, rng: Random, files: Sequence[bytes]) -> list[Outcome]:
-        """Decode mutated files in one batch with good ones; the outcome of each of them."""
+        """Decode mutated files in one batch with good ones; return the outcome of each."""
         neighbours = [rng.choice(self._good) for _ in range(_NEIGHBOURS)]
         places = sorted(rng.sample(range(len(files) + _NEIGHBOURS), _NEIGHBOURS))
         batch = list(files)
@@ -164,7 +164,7 @@ class Running:
         return outcomes
 
     def _one_by_one(self, files: Sequence[bytes], neighbours: Sequence[_Good], refusal: Exception) -> list[Outcome]:
-        """Return the outcomes where a batch was refused as a whole: then the server runs requests one by one."""
+        """Return the outcomes of single runs where a batch was refused as a whole, as in the server."""
         refused = of_error(refusal)
         if refused.kind == UNTYPED:
             return [refused] * len(files)
@@ -201,7 +201,7 @@ def _spread(files: list[bytes], most: int = 40) -> list[bytes]:
 
 
 def _read(result: Any, index: int) -> Outcome:
-    """Read what a file was decoded to: whoever serves it would."""
+    """Read the decoded file, as a server would."""
     for batch in result.outputs:
         np.asarray(batch.samples[index]).tobytes()[-1:]
     return Outcome(OK)

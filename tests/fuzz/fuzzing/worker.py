@@ -114,7 +114,7 @@ def serve(connection: Connection, log: Path, cases: Cases, seeds: Seeds, setting
 
 
 def quiet(log: Path) -> None:
-    """Send to a file what libraries print, and the stack where the process dies."""
+    """Redirect libraries' output to a file, with the stack if the process dies."""
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)

@@ -1,4 +1,4 @@
-"""Empty data, and values of arguments at the edge of what DALI takes."""
+"""Empty data, and values of arguments at the edge of the ranges that DALI accepts."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ GREY = [image[..., 0].copy() for image in images(SHAPES)]
 
 
 def of(layout: str | None, *shape: int, dtype: Any = np.uint8) -> Define:
-    """Return three like images of a layout."""
+    """Return three similar images of a layout."""
     return feed(images([shape] * 3, dtype, seed=3), layout)
 
 

@@ -1,4 +1,6 @@
-"""Checkpoints of a reader that other shards continue from: how it reads, how far, and which shards continue."""
+"""Checkpoints of a reader that other shards continue from: the kind of reading, the position, and the shards that
+continue.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _MEMBERS = (
 
 
 def trace(iterator: Callable[..., Any], pipeline: Callable[..., Any], policies: Any) -> list[Any]:
-    """Return what iterators give and hold, as JSON-able data.
+    """Return the results and states of iterators, as JSON-able data.
 
     Args:
         iterator: makes one of a list of pipelines; it gives the labels of each of these.

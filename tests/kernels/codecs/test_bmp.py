@@ -1,4 +1,4 @@
-"""Plain BMPs are copied, to the pixels and errors of the decoders that look at others."""
+"""Plain BMPs are copied, with the same pixels and errors as other decoders give."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bmp(height: int, width: int, bits: int = 24, header: int = 40, gap: int = 0,
 
 
 def check_equal(file: bytes, *arguments: Any) -> Outcome:
-    """Compare with the other decoders; return what they have in common."""
+    """Compare with the other decoders; return the common result."""
     ours = outcome(file, *arguments)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_codec, "_copy_plain", lambda *arguments: False)

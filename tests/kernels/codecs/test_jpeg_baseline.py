@@ -65,7 +65,7 @@ def region_of_whole(encoded: np.ndarray, region: Region, kind: DALIImageType = D
 
 
 def regions(height: int, width: int) -> list[Region]:
-    """Return the whole, regions that touch edges and those of units, and others."""
+    """Return the whole image, regions that touch its edges and those of units, and others."""
     some = [Region((0, 0), (height, width)), Region((16, 16), (16, 32)), Region((15, 17), (1, 33))]
     for _ in range(5):
         rows, columns = int(RNG.integers(1, height + 1)), int(RNG.integers(32, width + 1))
@@ -188,7 +188,7 @@ def changed(encoded: np.ndarray, place: int, value: int) -> np.ndarray:
 
 
 def segment(encoded: np.ndarray, marker: int) -> int:
-    """Return where the body of the first segment with a marker begins."""
+    """Return the offset of the body of the first segment with a marker."""
     return encoded.tobytes().index(bytes((0xFF, marker))) + 4
 
 

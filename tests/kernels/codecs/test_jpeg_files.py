@@ -48,13 +48,13 @@ def pixels_of(encoded: np.ndarray) -> np.ndarray | None:
 
 
 def on_a_new_thread(encoded: np.ndarray) -> np.ndarray | None:
-    """Return what a thread makes of a file that has decoded no other."""
+    """Return the result for a file on a thread that has decoded no other."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(pixels_of, encoded).result()
 
 
 def tables_of(encoded: np.ndarray) -> list[tuple[int, int]]:
-    """Return where the lengths of the codes of each table begin, and where its symbols end."""
+    """Return the offset of the code lengths of each table, and the end of its symbols."""
     found, data, place = [], encoded.tobytes(), 2
     while data[place + 1] != 0xDA:
         end = place + 2 + int.from_bytes(data[place + 2 : place + 4], "big")

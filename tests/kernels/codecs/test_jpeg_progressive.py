@@ -56,7 +56,7 @@ def by_pillow(encoded: np.ndarray, kind: DALIImageType = DALIImageType.RGB) -> n
 
 
 def regions(rng: np.random.Generator, height: int, width: int) -> list[Region]:
-    """Return the whole, and others."""
+    """Return the whole image, and regions of it."""
     some = [Region((0, 0), (height, width))]
     for _ in range(4):
         rows, columns = int(rng.integers(1, height + 1)), int(rng.integers(32, width + 1))
@@ -66,7 +66,7 @@ def regions(rng: np.random.Generator, height: int, width: int) -> list[Region]:
 
 
 def check(encoded: np.ndarray, kind: DALIImageType = DALIImageType.RGB, seed: int = 0) -> None:
-    """Compare regions with those of the image that Pillow decodes."""
+    """Compare regions with those of Pillow's image."""
     expected = by_pillow(encoded, kind)
     for region in regions(np.random.default_rng(seed), *expected.shape[:2]):
         np.testing.assert_array_equal(region_of(encoded, region, kind), expected[region.overlap(expected.shape)[0]])
@@ -201,7 +201,7 @@ def test_quantizers_between_scans_are_left() -> None:
 
 
 def outcome(encoded: np.ndarray) -> np.ndarray | str:
-    """Return what the whole image is, as :func:`decode` has it."""
+    """Return the whole image, or its error, from :func:`decode`."""
     header = read_header(encoded)
     output = np.empty(header.shape(DALIImageType.RGB, False), np.uint8)
     try:

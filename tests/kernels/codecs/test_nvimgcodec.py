@@ -50,7 +50,7 @@ def images(
     outputs: Sequence[np.ndarray],
     region: Region | None = None,
 ) -> EncodedImages:
-    """Return files with the sizes that they are said to have, and what they are decoded to."""
+    """Return files with their expected sizes and pixels."""
     addresses = np.array([output.ctypes.data for output in outputs], np.int64)
     return EncodedImages(
         EncodedFiles(files), np.array(sizes), np.array([region or (0, 0, 0, 0)] * len(files)), addresses

@@ -1,4 +1,4 @@
-"""PNGs decoded by the core have the pixels and errors of the decoders that it stands in for."""
+"""PNGs decoded by the core have the pixels and errors of the decoders that it replaces."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def former(file: bytes, *arguments: object) -> Outcome:
 
 
 def check_equal(file: bytes, *arguments: object) -> Outcome:
-    """Compare both; return what they have in common."""
+    """Compare both; return the common result."""
     ours, theirs = outcome(file, *arguments), former(file, *arguments)
     if _is_grey_with_alpha_of_16_bits(file) and DALIImageType.ANY_DATA in arguments:
         return ours  # The others fail.

@@ -29,7 +29,7 @@ def encoded(mode: str = "RGB", size: tuple[int, int] = (30, 20), **options: obje
 
 
 def found(*files: bytes) -> list[list[int]]:
-    """Return what the core finds in each."""
+    """Return the core's result for each file."""
     known = EncodedFiles([np.frombuffer(file, np.uint8) for file in files])
     sizes: list[list[int]] = codecs.read_png_sizes(known.places, known.sizes).tolist()
     return sizes

@@ -1,4 +1,4 @@
-"""Plain TIFFs are copied, to the pixels and errors of the decoders that look at others."""
+"""Plain TIFFs are copied, with the same pixels and errors as other decoders give."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def tiff(order: str = "<", gap: int = 0, following: int = 0, **changes: Any) -> 
 
 
 def check_equal(file: bytes, *arguments: Any) -> Outcome:
-    """Compare with the other decoders; return what they have in common."""
+    """Compare with the other decoders; return the common result."""
     ours = outcome(file, *arguments)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_codec, "_copy_plain", lambda *arguments: False)

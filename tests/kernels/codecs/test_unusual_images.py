@@ -107,7 +107,7 @@ except Exception as error:
 
 
 def _within(encoded: bytes, folder: Path, megabytes: int) -> str:
-    """Return what decoding the file in this much address space says."""
+    """Return the output of decoding the file in this much address space."""
     path = folder / "image"
     path.write_bytes(encoded)
     script = [sys.executable, "-c", _LIMITED, path, str(megabytes)]

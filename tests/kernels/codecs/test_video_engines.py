@@ -1,4 +1,4 @@
-"""Decoders of video engines: what they are made with, and who decodes what an engine refuses."""
+"""Decoders of video engines: their construction, and the fallback for files that an engine refuses."""
 
 from __future__ import annotations
 

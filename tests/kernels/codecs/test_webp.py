@@ -1,4 +1,4 @@
-"""WebPs decoded straight into the output have the pixels and errors of the decoders that libwebp stands in for."""
+"""WebPs decoded straight into the output have the pixels and errors of the decoders that libwebp replaces."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def former(file: bytes, *arguments: Any) -> Outcome:
 
 
 def check_equal(file: bytes, *arguments: Any) -> Outcome:
-    """Compare both; return what they have in common."""
+    """Compare both; return the common result."""
     ours, theirs = outcome(file, *arguments), former(file, *arguments)
     assert type(ours) is type(theirs)
     if isinstance(ours, np.ndarray):

@@ -50,7 +50,7 @@ def test_factor(source: Any, target: Any, count: int) -> None:
 
 
 def test_ties_and_limits() -> None:
-    """Halves are rounded up; what is no number becomes 0; beyond the type, values saturate."""
+    """Halves are rounded up; NaN becomes 0; values beyond the type's range saturate."""
     values = np.array([-1, -0.5, 0.49, 0.5, 1.5, 254.5, 255.5, 1e9, -1e9, np.inf, -np.inf, np.nan], np.float32)
     pixels = np.repeat(values, 4)[:, None].repeat(3, axis=1)
     result = np.empty(pixels.shape, np.uint8)

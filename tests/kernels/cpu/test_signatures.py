@@ -34,7 +34,7 @@ def test_the_list_is_sorted_and_each_kernel_takes_what_it_says() -> None:
 
 
 def first_batches(name: str, home: Path, **variables: str) -> dict[str, object]:
-    """Return what a new process, for a user without a cache, tells of a pipeline's first batches."""
+    """Return what a new process, for a user without a cache, prints about a pipeline's first batches."""
     places = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "NUMBA_CACHE_DIR": str(home / "kernels")}
     done = subprocess.run(
         [sys.executable, str(MEASURE), name, "--here", "--batches", "2"],

@@ -1,4 +1,4 @@
-"""Values of bytes are resampled as those of floats are that are in memory."""
+"""Bytes are resampled to the same values as the equal floats."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def good() -> list[np.ndarray]:
 
 
 def _changed(place: bytes, offset: int, values: Sequence[int]) -> np.ndarray:
-    """Return a JPEG with other bytes some way behind a marker."""
+    """Return a JPEG with other bytes at some distance after a marker."""
     image = saved().copy()
     first = image.tobytes().find(place) + offset
     image[first : first + len(values)] = values
@@ -61,7 +61,7 @@ _FRAME, _CODES = b"\xff\xc0", b"\xff\xc4"
 
 
 def broken() -> dict[str, np.ndarray]:
-    """Return images that no decoder takes, or the pipeline's limit refuses."""
+    """Return images that no decoder accepts, or the pipeline's limit refuses."""
     whole = saved()
     return {
         "cut in its tables": whole[:300],
@@ -81,7 +81,7 @@ def broken() -> dict[str, np.ndarray]:
 
 
 def mixtures(seed: int = 0) -> Iterator[list[str | int]]:
-    """Yield batches without end: numbers of good images, and names of broken ones in their midst, in turns; or of these
+    """Yield batches without end: numbers of good images, and names of broken ones among them, alternately; or of these
     alone.
     """
     rng, names, count = np.random.default_rng(seed), list(broken()), len(good())

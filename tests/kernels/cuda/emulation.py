@@ -64,7 +64,7 @@ class _UnownedMemory:
 
 
 def _memory_pointer(memory: _UnownedMemory, offset: int) -> Any:
-    """Return what an array of this memory is made of."""
+    """Return the pointer object from which an array of this memory is made."""
     buffer = (ctypes.c_char * (memory.size - offset)).from_address(memory.address + offset)
     buffer.owner = memory.owner  # type: ignore[attr-defined]
     return buffer
@@ -136,13 +136,13 @@ class _Kernel:
 
 
 def _key(code: str) -> str:
-    """Return a name for what is compiled from this code."""
+    """Return a cache key for code."""
     return hashlib.sha256((code + " ".join(_FLAGS)).encode()).hexdigest()[:24]
 
 
 @functools.cache
 def _precompiled_header(folder: Path) -> Path:
-    """Return the header, with what the compiler has made of it beside it: that takes longer than most kernels do."""
+    """Return the header, precompiled beside it: compiling it takes longer than most kernels."""
     text = _HEADER.read_text()
     header = folder / f"{_key(text)}.hpp"
     compiled = header.with_suffix(".hpp.gch")
@@ -157,7 +157,7 @@ def _precompiled_header(folder: Path) -> Path:
 
 
 class RawModule:
-    """Source code with kernels; each is compiled when it is first asked for."""
+    """Source code with kernels; each is compiled when it is first used."""
 
     folder: Path
 
@@ -243,7 +243,7 @@ _DRIVER = types.SimpleNamespace(
 
 
 class _HostMemory:
-    """Memory that is taken for pinned; `limit`: bytes of it that the system has.
+    """Memory that stands for pinned memory; `limit`: the bytes of it that the system has.
 
     Other threads, and buffers that are collected as garbage meanwhile, change the blocks: a copy of them is looked through.
     """

@@ -1,4 +1,4 @@
-"""nvImageCodec's library with failures: a library that is linked to the real one, and fails where a test asks for it."""
+"""nvImageCodec's library with failures: linked to the real one, and failing where a test requests it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the coefficients of baseline JPEGs one bit after the other: what kernels give, without any of their means.
+"""Reads the coefficients of baseline JPEGs bit by bit: the reference for the kernels.
 
 Source: ITU-T T.81, annexes B (markers), C (code tables), F.2 (decoding) and figure A.6 (the zig-zag sequence).
 """
@@ -46,7 +46,7 @@ class _Interval:
 
 
 def _segments(file: bytes) -> Iterator[tuple[int, bytes, int]]:
-    """Yield markers, what their segments contain, and where they end."""
+    """Yield markers, the contents of their segments, and their ends."""
     place = 2
     while True:
         if file[place] != 0xFF:
@@ -59,7 +59,7 @@ def _segments(file: bytes) -> Iterator[tuple[int, bytes, int]]:
 
 
 def _code_table(body: bytes) -> tuple[dict[str, int], int]:
-    """Return the symbols by their codes, and how many bytes they took."""
+    """Return the symbols by their codes, and the number of bytes read."""
     table: dict[str, int] = {}
     code, place = 0, 16
     for length in range(1, 17):

@@ -96,7 +96,7 @@ def _scan(units: np.ndarray, components: Sequence[int], interval: int) -> bytes:
 
 
 def _coded(value: int) -> tuple[int, str]:
-    """Return the number of bits of a value, and those."""
+    """Return the number of bits of a value, and the bits."""
     size = abs(value).bit_length()
     return size, f"{value if value > 0 else value + (1 << size) - 1:0{size}b}" if size else ""
 

@@ -1,4 +1,4 @@
-"""Writes progressive JPEGs by any script: what encoders could, and Pillow does not.
+"""Writes progressive JPEGs with any scan script, also those that Pillow does not write.
 
 Source: ITU-T T.81, annexes B (markers), C (code tables) and G (progressive coding).
 """

@@ -1,4 +1,4 @@
-"""Pipelines that decode on a GPU, and what they answer, with memory or without it.
+"""Pipelines that decode on a GPU, and their answers, with memory or without it.
 
 For a real GPU (`tests/gpu`) and an emulated one, so here, and not beside either test.
 """

@@ -23,7 +23,7 @@ def check_layouts(xp: Any, folder: Path) -> None:
 
 
 def _expected(space: str, structs: tuple[Struct, ...]) -> dict[str, int]:
-    """Return what each struct takes, and where each of its fields is, in numpy."""
+    """Return the size of each struct, and the offset of each of its fields, in numpy."""
     numbers = {}
     for layout in map(layout_of, structs):
         numbers[f"{space}::{layout.name}"] = layout.dtype.itemsize
@@ -33,7 +33,7 @@ def _expected(space: str, structs: tuple[Struct, ...]) -> dict[str, int]:
 
 
 def _measuring(spaces: dict[str, tuple[Struct, ...]]) -> str:
-    """Return a kernel that writes the same numbers, as its compiler has them."""
+    """Return a kernel that writes the same numbers, as its compiler computes them."""
     text = "".join(f"namespace {space} {{\n{declarations(structs)}}}\n" for space, structs in spaces.items())
     lines = []
     for space, structs in spaces.items():

@@ -40,7 +40,7 @@ def decoders(monkeypatch: pytest.MonkeyPatch) -> None:
         return BatchDecoder(None, threads, [Share(Backend.CPU_ONLY)])
 
     class NoPythonApi:
-        """Takes nothing, so that other formats are decoded on the CPU."""
+        """Decodes nothing, so that other formats are decoded on the CPU."""
 
         def __init__(self, *_settings: object) -> None:
             pass

@@ -37,7 +37,7 @@ SMOOTH: dict[str, Any] = {"jpeg_fancy_upsampling": True}
 
 
 class NoPythonApi:
-    """Takes nothing, so that other formats are decoded on the CPU."""
+    """Decodes nothing, so that other formats are decoded on the CPU."""
 
     def __init__(self, *_settings: object) -> None:
         pass
@@ -162,7 +162,7 @@ def slow_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_slowly(pipe: Any) -> list[np.ndarray]:
-    """Return a batch, taken when the next one is decoded."""
+    """Return each batch's result, taken when the next one is decoded."""
     outputs = [np.array(sample) for sample in pipe.run()[0].as_cpu()]
     waiting = [started for started in pipe._queue._queue._started if isinstance(started, Batch)]
     deadline = time.monotonic() + 20
@@ -211,7 +211,7 @@ def test_a_batch_that_cannot_be_read_fails_in_its_turn(slow_consumer: None) -> N
 def test_images_of_other_decoders_are_resized_when_these_are_done(
     library: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those that our kernels do not take go to nvImageCodec."""
+    """Those that our kernels do not support go to nvImageCodec."""
 
     def on_cpu(_device: int, threads: int, *_shares: object) -> BatchDecoder:
         return BatchDecoder(None, threads, [Share(Backend.CPU_ONLY)])

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Interrupted:
-    """A block of pinned memory while whose length is asked for, another one is freed: by another thread, or as garbage."""
+    """A block of pinned memory; while its length is read, another one is freed: by another thread, or as garbage."""
 
     def __init__(self, runtime: Any, other: int) -> None:
         self._runtime, self._other = runtime, [other]

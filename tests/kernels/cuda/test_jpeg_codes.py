@@ -86,7 +86,7 @@ def prepared(files: Sequence[np.ndarray]) -> tuple[JpegScans, np.ndarray, np.nda
 
 
 def read(files: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return what the GPU finds wrong with files, and their coefficients."""
+    """Return the GPU's errors for files, and their coefficients."""
     scans, pinned, expected = prepared(files)
     (data,) = scratch([(pinned.size,)], np.uint8)
     data.array()[:] = pinned
@@ -323,7 +323,9 @@ def mutated(file: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def fuzz(rng: np.random.Generator, count: int) -> tuple[int, int]:
-    """Damage files, and check that the GPU takes those that the CPU takes; return how many of them, and of others."""
+    """Damage files, and check that the GPU accepts those that the CPU accepts; return the number of accepted and of
+    other files.
+    """
     kinds = {"quality": 30}, {"quality": 95}, {"optimize": True}, {"restart_marker_blocks": 2}, {"quality": 2}
     whole = [encoded(make(33, 47), **HALVED, **kind) for make in (picture, noise) for kind in kinds]
     files = [mutated(whole[k % len(whole)], rng) for k in range(count)]

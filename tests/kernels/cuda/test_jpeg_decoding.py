@@ -258,7 +258,7 @@ def test_a_batch_is_launched_before_the_next_is_begun(shared: JpegDecoder) -> No
 
 @pytest.fixture
 def allocated(monkeypatch: pytest.MonkeyPatch) -> list[weakref.ref[object]]:
-    """Return what was allocated on the GPU during the test."""
+    """Return the allocations on the GPU during the test."""
     made: list[weakref.ref[object]] = []
     cuda = sys.modules["cupy"].cuda
     alloc = cuda.alloc

@@ -1,4 +1,4 @@
-"""Pixels that the GPU makes of the coefficients of JPEGs: those of libjpeg-turbo."""
+"""The GPU's pixels from the coefficients of JPEGs equal libjpeg-turbo's."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Size = tuple[int, int]
 
 
 def coefficients(size: Size, factors: Sequence[Size]) -> tuple[np.ndarray, np.ndarray]:
-    """Return coefficients of the kind that images have, with all of them here and there, and quantizers."""
+    """Return coefficients like those of images, with full blocks here and there, and quantizers."""
     down, across = grid_of(size, factors)
     quantizers = RNG.integers(1, 12, (len(factors), 64))
     shape = down * across, len(blocks_of(factors)), 64
@@ -65,7 +65,7 @@ class Images:
         self.files = [write_jpeg(c, size, factors, q, int(RNG.integers(4))) for size, (c, q) in zip(sizes, self.made)]
 
     def on_gpu(self, channels: int, windows: Any = None, **how: bool) -> list[np.ndarray]:
-        """Return the images as the GPU makes them, or the windows (top, left, height and width)."""
+        """Return the GPU's images, or the windows (top, left, height and width)."""
         if windows is None:
             windows = [(0, 0, *size) for size in self.sizes]
         sources = [xp.put(c) for c, _ in self.made]

@@ -49,7 +49,7 @@ def test_small_arrays_go_up_together() -> None:
 
 
 class _Copy:
-    """The event behind a copy that is under way."""
+    """The event after a copy in flight."""
 
     made: list[_Copy] = []
 

@@ -37,7 +37,7 @@ def run(
 
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Record for each batch whether it was planned at once."""
+    """Record for each batch whether it was planned in one call."""
     told: list[bool] = []
     original = ResizeNormalize.run_planned
 

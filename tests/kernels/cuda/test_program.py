@@ -24,7 +24,7 @@ from penstock.types import FLOAT
 
 
 class Doubling:
-    """Adds a constant to samples, and then doubles that, by way of other memory; counts how often it is computed."""
+    """Adds a constant to samples, and then doubles that, through other memory; counts its computations."""
 
     def __init__(self, added: float = 1.0) -> None:
         self.added = added
@@ -171,7 +171,7 @@ def test_another_stream_is_another_kind(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def results(define: Any, count: int, batch_size: int = 2) -> list[list[np.ndarray]]:
-    """Return what a pipeline gives for some batches."""
+    """Return a pipeline's results for some batches."""
     pipeline = pipeline_def(define, batch_size=batch_size, num_threads=1, device_id=0, prefetch_queue_depth=1)()
     return [[np.array(sample) for sample in pipeline.run()[0].as_cpu()] for _ in range(count)]
 

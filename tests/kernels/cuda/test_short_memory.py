@@ -1,4 +1,6 @@
-"""A JPEG has the same pixels whoever decodes it: where there is no memory on the GPU, or its engine fails, the CPU does."""
+"""A JPEG has the same pixels whoever decodes it: where there is no memory on the GPU, or its engine fails, the CPU
+does.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,7 @@ def test_an_engine_that_fails_at_times(smooth: bool, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Decoded, "wait", lambda self: [state * int(RNG.random() < 0.5) for state in original(self)])
 
     class NoPythonApi:
-        """Takes nothing."""
+        """Decodes nothing."""
 
         def __init__(self, *_settings: object) -> None:
             pass

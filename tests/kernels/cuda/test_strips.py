@@ -21,7 +21,7 @@ def images(sizes: list[tuple[int, int]], channels: int = 3) -> list[np.ndarray]:
 
 
 class Strips:
-    """Runs pipelines with and without strips, and tells which batches were made in them."""
+    """Runs pipelines with and without strips, and records which batches were made in them."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self._patch, self._chosen = patch, resample.chosen
@@ -56,7 +56,7 @@ class Strips:
     def compare(
         self, batch: list[np.ndarray], resize: dict[str, Any], normalize: dict[str, Any] | None, fewest: int = 1
     ) -> bool:
-        """Return whether the batch was made in strips; it must be what it is without them."""
+        """Return whether the batch was made in strips; its result must be the same without them."""
         expected = self.run(batch, NEVER, resize, normalize)
         assert not any(self.used)
         found = self.run(batch, fewest, resize, normalize)

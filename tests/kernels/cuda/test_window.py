@@ -92,14 +92,16 @@ def test_views_of_any_strides() -> None:
 
 
 def unaligned(array: np.ndarray, elements: int) -> Any:
-    """Return the array on the GPU, as one of a batch is: this many elements behind where memory is aligned."""
+    """Return the array on the GPU at an unaligned address, this many elements after an aligned one, like part of a
+    batch.
+    """
     memory = xp.empty((array.size + elements,), array.dtype)
     memory[elements:] = array.reshape(-1)
     return memory[elements:].reshape(array.shape)
 
 
 def cut_out(source: np.ndarray, copy: WindowCopy, extents: list[int], dtype: np.dtype) -> np.ndarray:
-    """Return what a box holds, in the target's order of dimensions, by numpy."""
+    """Return the contents of a box, in the target's order of dimensions, by numpy."""
     permutation = list(copy.permutation or ())
     fill = np.asarray(copy.fill, dtype)
     box = np.empty([extents[permutation.index(axis)] for axis in range(source.ndim)], dtype)

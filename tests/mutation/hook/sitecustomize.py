@@ -1,4 +1,4 @@
-"""Gives every Python that tests start the modules that ``loading.py`` changes: this folder is on ``PYTHONPATH``."""
+"""Installs the import hook of ``loading.py`` in every Python that tests start: this folder is on ``PYTHONPATH``."""
 
 from __future__ import annotations
 

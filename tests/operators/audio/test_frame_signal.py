@@ -20,7 +20,7 @@ def frames(*signals: np.ndarray, **arguments: Any) -> list[np.ndarray]:
 
 
 def expected(signal: np.ndarray, length: int, step: int, before: int, pad_end: bool, fill: float) -> np.ndarray:
-    """Frame a signal by definition: fill it up, and take every window that begins at a multiple of the step."""
+    """Frame a signal by definition: pad it, and take every window that begins at a multiple of the step."""
     if not len(signal):
         return np.zeros((0, length, *signal.shape[1:]), signal.dtype)
     edge = [(0, 0)] * (signal.ndim - 1)

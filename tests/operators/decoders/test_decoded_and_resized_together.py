@@ -1,4 +1,4 @@
-"""Batches whose JPEGs are decoded, resized and stored by one compiled call for a thread, beside the steps one by one."""
+"""Batches whose JPEGs are decoded, resized and stored by one compiled call per thread, beside the separate steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images as PIL makes RGB of them: on white, and by `convert`."""
+"""Images that PIL converts to RGB: on white, and by `convert`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Videos of many containers: any frame, in any order, is the one that PyAV finds by decoding the whole file."""
+"""Videos in many containers: any frame, in any order, equals the one that PyAV finds by decoding the whole file."""
 
 from __future__ import annotations
 

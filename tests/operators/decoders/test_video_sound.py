@@ -29,7 +29,7 @@ EXACT = ("flac.mkv", "pcm.avi", "pcm.mov")
 
 
 def tone(rate: int, channels: int = 2) -> np.ndarray:
-    """Return a sweep, other in each channel, as long as the pictures and a little longer: (time, channels)."""
+    """Return a sweep, different in each channel, as long as the pictures and a little longer: (time, channels)."""
     times = np.arange(round((FRAMES / RATE + 0.3) * rate)) / rate
     phases = 2 * np.pi * (200 * times[:, None] * np.arange(1, channels + 1) + 150 * times[:, None] ** 2)
     return (0.5 * np.sin(phases)).astype(np.float32)

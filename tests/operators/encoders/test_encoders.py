@@ -1,4 +1,4 @@
-"""Encoders make files that other libraries decode to what went in."""
+"""Encoders make files that other libraries decode to the original data."""
 
 from __future__ import annotations
 

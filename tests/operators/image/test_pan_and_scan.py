@@ -1,4 +1,4 @@
-"""`pan_and_scan`: boxes of the whole and of its parts. That they are those of Gemma 3 is tested in `tests/parity`."""
+"""`pan_and_scan`: boxes of the whole image and of its parts. `tests/parity` compares them with Gemma 3's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`random_resized_crop` of images gives, bit for bit, what it gives of sequences of one frame, which are planned step by step."""
+"""`random_resized_crop` gives, bit for bit, the same for images as for sequences of one frame, which are planned step
+by step.
+"""
 
 from __future__ import annotations
 

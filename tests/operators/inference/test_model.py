@@ -1,4 +1,4 @@
-"""`model` runs ONNX networks on batches, ragged ones too, and refuses what does not fit them."""
+"""`model` runs ONNX networks on batches, ragged ones too, and refuses data that does not fit them."""
 
 from __future__ import annotations
 

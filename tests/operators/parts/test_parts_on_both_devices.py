@@ -59,7 +59,7 @@ def source(device: str, name: str = "images", layout: str = "HWC") -> Any:
 
 
 def check_equal(define: Callable[[str], Any], on_gpu: Sequence[bool], **inputs: Any) -> None:
-    """Raise AssertionError unless both devices give the same; ``on_gpu``: which outputs lie on the GPU if images do."""
+    """Raise AssertionError unless both devices return the same; ``on_gpu``: which outputs are on the GPU if images are."""
     results = {}
     for device in ("cpu", "gpu"):
         pipeline = built(define, device)

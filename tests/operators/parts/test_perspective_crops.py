@@ -1,4 +1,4 @@
-"""`perspective_crops` gives what OpenCV gives for each quadrilateral, and boxes as `crop_boxes` cuts them."""
+"""`perspective_crops` equals OpenCV for each quadrilateral, and `crop_boxes` for boxes."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from penstock.examples import load_example
 
 
 class _Probabilities:
-    """Stands for the network: gives the probabilities, one after the other."""
+    """Stands for the network: returns the probabilities, one after the other."""
 
     def __init__(self, given: np.ndarray) -> None:
         self._left = iter(given.tolist())

@@ -1,4 +1,4 @@
-"""Probabilities of speech and arguments of `speech_segments`: what Silero's function finds in them is in `speech_segments.json`."""
+"""Probabilities of speech and arguments of `speech_segments`; Silero's results for them are in `speech_segments.json`."""
 
 from __future__ import annotations
 

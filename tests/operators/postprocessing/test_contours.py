@@ -1,4 +1,4 @@
-"""`find_contours` and `min_area_boxes` give what OpenCV gives, and find the rectangles that were drawn."""
+"""`find_contours` and `min_area_boxes` equal OpenCV's results, and find the rectangles that were drawn."""
 
 from __future__ import annotations
 

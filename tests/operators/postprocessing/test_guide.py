@@ -1,4 +1,4 @@
-"""The pipelines of the guide (`docs/answers.md`) find what was put into their inputs."""
+"""The pipelines of the guide (`docs/answers.md`) find the objects in their inputs."""
 
 from __future__ import annotations
 

@@ -329,7 +329,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, reader: str) -> No
 
 @pytest.fixture
 def shared_folder() -> Iterator[Path]:
-    """Yield a folder that other users reach, too: those above `tmp_path` are its owner's alone."""
+    """Yield a folder that other users can access: only the owner can access those above `tmp_path`."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)

@@ -59,7 +59,7 @@ def run_together(commands: Sequence[Sequence[str]], environments: Sequence[Mappi
 
 
 def check_torchrun(root: Path, **environment: str) -> None:
-    """Run the recipe for torchrun, and verify what its two processes tell."""
+    """Run the recipe for torchrun, and verify the output of its two processes."""
     command = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-addr", "127.0.0.1"]
     command += ["--master-port", free_address().partition(":")[2]]
     command += [str(Path(__file__).with_name("left_threads.py")), str(ROOT / "examples" / "train_with_torchrun.py")]
@@ -74,7 +74,7 @@ def check_torchrun(root: Path, **environment: str) -> None:
 
 
 def check_jax_distributed(root: Path, environments: Sequence[Mapping[str, str]]) -> None:
-    """Run the recipe for `jax.distributed` in two processes, and verifies what they tell."""
+    """Run the recipe for `jax.distributed` in two processes, and verify their output."""
     command = [str(ROOT / "examples" / "train_with_jax_distributed.py"), str(folder_of_images(root))]
     command += ["--coordinator", free_address(), "--processes", "2", "--batch-size", "4"]
     told = run_together([[*command, "--process", str(number)] for number in range(2)], environments)

@@ -1,4 +1,4 @@
-"""torchvision's transforms beside ours: samples, their outcomes, and whether it is the same."""
+"""torchvision's transforms beside ours: samples, their outcomes, and whether these are the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes what the installed torchvision gives for the cases that ordinary runs hold us to without it.
+"""Records the installed torchvision's results for cases that ordinary test runs compare without it.
 
 PYTHONPATH=backend:tests/parity python tests/plugin/torchvision/record_transforms.py
 """

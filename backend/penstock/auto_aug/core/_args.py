@@ -36,7 +36,7 @@ class MissingArgException(Exception):
 
 
 class UnusedArgException(Exception):
-    """The call has keyword arguments that no augmentation takes.
+    """Keyword arguments of a call that no augmentation takes.
 
     Attributes:
         unused_args: their names.

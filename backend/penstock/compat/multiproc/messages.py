@@ -11,7 +11,7 @@ from penstock.data_types import SampleInfo
 
 
 class ShmMessageDesc:
-    """A message: which worker wrote what where.
+    """A message: which worker wrote which data at which position.
 
     Args:
         worker_id: -2**31 to 2**31 - 1, as `shm_chunk_id`.

@@ -39,7 +39,7 @@ class _Context:
 
 @dataclass(eq=False)
 class _Part:
-    """A worker's part of a batch, which is received when it is its turn."""
+    """A worker's part of a batch, received in order."""
 
     worker: int
     slot: int

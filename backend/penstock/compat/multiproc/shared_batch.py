@@ -47,7 +47,7 @@ class SharedBatchWriter:
 
 @dataclass(frozen=True)
 class SharedBatchMeta:
-    """Where the arrays of a batch are in shared memory."""
+    """The location of a batch's arrays in shared memory."""
 
     locations: list[object]
 

@@ -1,4 +1,4 @@
-"""Finds the pipeline that a module marks to be served."""
+"""Finds the pipeline that a module marks for serving."""
 
 from __future__ import annotations
 

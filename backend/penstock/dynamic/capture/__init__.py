@@ -1,4 +1,4 @@
-"""Captured loops: what their first step does becomes a pipeline, which computes the later steps ahead.
+"""Captured loops: the operations of their first step become a pipeline, which computes the later steps ahead.
 
 ``reader.next_epoch(batch_size=32, capture=True)`` and ``source.captured(batch_size=32)`` make a loop a captured one. Its body
 stays as it is, and so do its results::

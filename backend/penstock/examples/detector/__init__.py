@@ -1,4 +1,4 @@
-"""A page in, its regions out: text, titles, figures, tables, found by PP-PicoDet in one pipeline."""
+"""Finds the regions of a page: text, titles, figures, tables, with PP-PicoDet in one pipeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PP-PicoDet as it is served: for batches of any size, with the cells of all grids in one output."""
+"""PP-PicoDet in its served form: for batches of any size, with the cells of all grids in one output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PP-OCR's recognizer as it is served: with the best character of each step, instead of the probabilities of all."""
+"""PP-OCR's recognizer in its served form: with the best character of each step, instead of the probabilities of all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a library of objects."""
+"""Links object files into a library."""
 
 from __future__ import annotations
 

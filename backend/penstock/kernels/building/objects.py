@@ -1,4 +1,4 @@
-"""Compiles kernels to objects, for a linker: numba translates them, and LLVM compiles them for any processor.
+"""Compiles kernels to object files, for a linker: numba translates them, and LLVM compiles them for any processor.
 
 A process that does this calls no kernel: its compiler makes code for other processes.
 """

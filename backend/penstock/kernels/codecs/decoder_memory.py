@@ -1,4 +1,5 @@
-"""Memory that decoding takes besides its result, estimated from headers, so that too much is refused before allocation.
+"""Estimates the memory that decoding takes besides its result from headers, so that too large files are refused before
+allocation.
 
 The numbers are the growth of ``VmHWM`` of a fresh process that decoded an image of 6 or 24 megapixels (2026-11-28; Pillow 13.0,
 nvImageCodec 0.9, simplejpeg 1.9, pillow-heif 1.8), the largest of all output types, rounded up. tests/kernels/codecs/

@@ -15,7 +15,7 @@ from penstock.tensors.places import places_of_flat
 
 
 class EncodedFiles:
-    """The bytes of files, for compiled code, which knows them by their addresses.
+    """The bytes of files, for compiled code, which accesses them by address.
 
     Args:
         files: uint8 of shape (n,), contiguous.

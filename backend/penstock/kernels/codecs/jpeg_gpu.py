@@ -125,7 +125,7 @@ class JpegDecoder:
 
 
 class JpegBatch:
-    """A batch in flight, of images that are taken; the arguments are those of :meth:`JpegDecoder.begin`.
+    """A batch in flight, of supported images; the arguments are those of :meth:`JpegDecoder.begin`.
 
     Attributes:
         work: the function that threads run until all kernels are launched.

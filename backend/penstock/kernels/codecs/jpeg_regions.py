@@ -1,4 +1,4 @@
-"""Tells which JPEGs give the same pixels and errors for a region as for the whole image."""
+"""Finds out which JPEGs give the same pixels and errors for a region as for the whole image."""
 
 from __future__ import annotations
 

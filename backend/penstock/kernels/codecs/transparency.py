@@ -1,4 +1,4 @@
-"""Transparent images on a white background, and what Pillow converts to RGB otherwise than other decoders."""
+"""Transparent images on a white background, and images that Pillow converts to RGB differently from other decoders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CMYK = 4
 
 @dataclass(frozen=True)
 class Conversion:
-    """How Pillow makes RGB of an image.
+    """How Pillow converts an image to RGB.
 
     Attributes:
         drops_alpha: transparent pixels become the colours stored for them, as by `Image.convert("RGB")`; else they are put

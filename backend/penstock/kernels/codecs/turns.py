@@ -14,7 +14,7 @@ _BEGUN = 2
 
 
 class TurnTaking:
-    """Those that take turns, by numbers.
+    """Decoders or streams that take turns, by number.
 
     Args:
         most: how many there are, at most ``TURNS``.

@@ -51,7 +51,7 @@ _VP8_SHOWN = 0x10
 
 
 class Clip(Protocol):
-    """A video from which frames are taken.
+    """A video from which frames are decoded.
 
     Attributes:
         size: height and width of a decoded frame.

@@ -28,7 +28,7 @@ class DecoderKind(NamedTuple):
 
 
 class IdleDecoders:
-    """Decoders of video engines that nobody uses now: to make one takes as long as to decode dozens of frames."""
+    """Idle decoders of video engines: making one takes as long as decoding dozens of frames."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

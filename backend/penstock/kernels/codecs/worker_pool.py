@@ -192,7 +192,7 @@ class _WorkerGone(Exception):
 
 
 class _Worker:
-    """A worker process, as seen by its parent."""
+    """A worker process, from its parent's point of view."""
 
     def __init__(self) -> None:
         self._memory: _SharedMemory | None = None

@@ -1,4 +1,4 @@
-"""Kernels as Python calls them: compiled ahead of time where that was foreseen, otherwise by numba in the first call."""
+"""Kernels as Python calls them: compiled ahead of time if listed, otherwise by numba in the first call."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Compiled:
 
 
 class Kernel(Compiled):
-    """A function that is compiled for the types of its arguments, and called with these."""
+    """A function that is compiled for the types of its arguments, and called with them."""
 
     def __init__(self, function: Function, options: dict[str, object]) -> None:
         super().__init__(function, options)

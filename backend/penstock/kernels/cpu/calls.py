@@ -1,4 +1,6 @@
-"""Calls of kernels from Python through `backend/calls`, which recognizes the types of arguments and passes on what they hold."""
+"""Calls of kernels from Python through `backend/calls`, which recognizes the types of arguments and passes on their
+contents.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ class NativeCode:
 
 
 class Caller:
-    """Calls what fits the types of the arguments.
+    """Calls the compiled code that fits the types of the arguments.
 
     Args:
         name: the kernel's name, for errors.

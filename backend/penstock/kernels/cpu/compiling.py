@@ -1,4 +1,4 @@
-"""Compiling kernels by numba, in this process: those that no library has."""
+"""Compiling kernels by numba, in this process: those that no library contains."""
 
 from __future__ import annotations
 

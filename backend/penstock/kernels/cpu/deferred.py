@@ -1,4 +1,4 @@
-"""Stand-ins for what numba and LLVM offer, in modules that are imported without them.
+"""Stand-ins for objects of numba and LLVM, in modules that are imported without them.
 
 numba takes half a second to import, and kernels that were compiled ahead of time do without it. So nothing here is imported before a
 kernel is compiled. Modules of kernels name what they need of numba by these objects; numba asks a value that it meets in a compiled
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class DeferredModule:
-    """A module that is imported when something of it is used.
+    """A module that is imported when one of its names is used.
 
     Args:
         name: the module's name.

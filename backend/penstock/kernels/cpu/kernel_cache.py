@@ -1,4 +1,4 @@
-"""The cache of kernels that numba compiles in a process, because no library has them, on disk.
+"""The on-disk cache of kernels that numba compiles in a process, because no library has them.
 
 numba's cache refuses to compile for a user who cannot write any of its folders, ignores a filled folder that is
 read-only, fails on damaged files, and may mix up the entries of two processes that compile at once. This one reads from

@@ -1,4 +1,4 @@
-"""Values of pixels, float32, by factors of their channels: how vectors of them are computed and written."""
+"""Values of pixels, float32, by factors of their channels: computing and writing vectors of them."""
 
 from __future__ import annotations
 

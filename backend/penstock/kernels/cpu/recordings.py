@@ -1,4 +1,4 @@
-"""Kernels for recordings as WAV files store them: conversion to the numbers that libsndfile makes of them, downmix and resampling.
+"""Kernels for recordings as WAV files store them: conversion to libsndfile's numbers, downmix and resampling.
 
 A kernel computes a piece of one recording, and gets all that it has to know in a record.
 """

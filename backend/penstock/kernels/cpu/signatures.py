@@ -22,7 +22,7 @@ _LARGEST, _LEAST, _BEYOND = (1 << 63) - 1, -(1 << 63), 1 << 64
 
 
 class UnknownTypeError(TypeError):
-    """An argument has a type that kernels are not compiled ahead of time for."""
+    """An argument has a type for which kernels are not compiled ahead of time."""
 
 
 class Number(NamedTuple):

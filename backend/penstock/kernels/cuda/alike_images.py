@@ -1,4 +1,6 @@
-"""Images that are all resized, cropped and stored by the same rules: one compiled call goes from their sizes to what the GPU reads."""
+"""Images that are all resized, cropped and stored by the same rules: one compiled call computes the GPU's descriptors
+from their sizes.
+"""
 
 from __future__ import annotations
 

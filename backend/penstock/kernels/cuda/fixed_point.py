@@ -38,7 +38,7 @@ class _ByteAxis(NamedTuple):
 
 
 class _Opacity(NamedTuple):
-    """The descriptor of one image whose last channel is how opaque the others are."""
+    """The descriptor of one image whose last channel is the opacity of the others."""
 
     source: Pointer
     target: Pointer

@@ -476,7 +476,7 @@ def launch_all(launches: Sequence[KernelLaunch]) -> None:
 
 
 class PreparedLaunch(NamedTuple):
-    """A launch whose host data are to be uploaded with those of others.
+    """A launch whose host data are uploaded together with those of others.
 
     Attributes:
         function, shared: as for :class:`KernelLaunch`.

@@ -17,7 +17,7 @@ _AFTER_ONE, _AFTER_TWO, _AFTER_FOUR = ((0,) * (CALL_WORDS - 1 - count) for count
 
 
 class LaunchList:
-    """Copies, launches and events, in the order of a stream. GPU memory is taken from CuPy's pool for this stream.
+    """Copies, launches and events, in the order of a stream. GPU memory comes from CuPy's pool for this stream.
 
     Args:
         stream: the current device's stream.

@@ -169,7 +169,7 @@ def _placed_arguments(one: Launch, bases: Sequence[int]) -> tuple[_Placed, ...]:
 
 
 class _Calls:
-    """Calls of the driver that make launches on the current stream, without what CuPy does on the host for each.
+    """Calls of the driver that make launches on the current stream, without CuPy's host work for each.
 
     Args:
         launches: the launches to make, in order.

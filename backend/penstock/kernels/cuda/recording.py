@@ -32,7 +32,7 @@ class CannotRecord(Exception):
 
 
 class Placeholder:
-    """Stands in for a batch while launches are recorded: everything is known but its contents."""
+    """Stands in for a batch while launches are recorded: all of its properties are known, but not its contents."""
 
     device_type = "gpu"
 

@@ -319,7 +319,7 @@ def resample_by_tables(
 
 
 class ResamplingColumns(NamedTuple):
-    """Stacks that are to be resampled, as compiled code takes them.
+    """Stacks to be resampled, in the form of compiled code.
 
     Attributes:
         kernels: one :data:`RESAMPLING_KERNELS`.

@@ -38,7 +38,7 @@ SOURCE = KernelSource(__file__, _FloatAxis)
 
 
 class WidenedTaps(NamedTuple):
-    """A filter of one axis: where the taps of each position begin, how many they are, and their weights."""
+    """A filter of one axis: the start of each position's taps, their number, and their weights."""
 
     starts: np.ndarray
     counts: np.ndarray

@@ -58,7 +58,7 @@ _SCRATCH_BYTES, _MAX_BLOCKS = 256 * 1024 * 1024, 1024
 
 @dataclass(frozen=True)
 class Framing:
-    """How a signal is cut into frames, and the result computed from them.
+    """How to cut a signal into frames, and the result computed from them.
 
     Attributes:
         step: the distance from the start of a frame to that of the next.

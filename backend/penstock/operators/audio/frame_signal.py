@@ -23,7 +23,7 @@ _NUMERIC_KINDS = "iuf"
 
 @register_operator
 class FrameSignal(Operator):
-    """Cuts a signal into windows of equal length, which overlap where the step is shorter than they are.
+    """Cuts a signal into windows of equal length, which overlap if the step is shorter than they are.
 
     The first dimension is time; a signal of shape (time, ...) becomes frames of shape (frames, frame_length, ...). A window that
     reaches beyond the end is filled up, so that no value at the end is lost; with `pad_end=False` there is none, and the last values may

@@ -1,5 +1,4 @@
-"""`spectrogram` and `mel_filter_bank` fused, so that spectra never reach memory, optionally with the steps that usually
-follow."""
+"""`spectrogram` and `mel_filter_bank` fused, so that spectra never reach memory, optionally with common next steps."""
 
 from __future__ import annotations
 

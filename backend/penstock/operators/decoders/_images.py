@@ -254,7 +254,7 @@ class DecodePlans(PlanColumns[DecodePlan]):
 
 
 class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
-    """The base of the image decoders; a concrete one says which window of each image it wants."""
+    """The base of the image decoders; a subclass defines the window of each image."""
 
     _gpu: Any = None
 

@@ -1,4 +1,4 @@
-"""Decoding on the GPU, with what follows: the images of a large batch are in memory some at a time."""
+"""Decoding on the GPU, fused with the next steps: only some images of a large batch are in memory at a time."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Files of images and sounds, as they are sent to others."""
+"""Encoders of images and sounds to files."""

@@ -1,4 +1,4 @@
-"""Resizing as PyTorch resizes floats, as a stage of a chain: with the values of pixels that come before it."""
+"""Resizing as PyTorch resizes floats, as a stage of a chain, with the preceding computation of pixel values."""
 
 from __future__ import annotations
 

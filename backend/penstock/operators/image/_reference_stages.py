@@ -1,4 +1,6 @@
-"""Resizing with another library's arithmetic as a stage of a chain: with what comes before it, and with the store that follows it."""
+"""Resizing with another library's arithmetic as a stage of a chain, with the stages before it, and with the store after
+it.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,7 @@ def rows_at(source: Pixels, read: Region, first: int) -> tuple[np.ndarray, tuple
 
 @dataclass(frozen=True)
 class ResampledPlanes(Stage):
-    """Images of bytes, resampled by integers, and stored as the planes of their values, which factors give, in one pass.
+    """Images of bytes, resampled by integers, and stored as planes of values computed by factors, in one pass.
 
     Attributes:
         resampling, store: the stages that it combines.

@@ -23,7 +23,7 @@ _MODES_OF_SIZES = {"resize_shorter": "not_smaller", "resize_longer": "not_larger
 
 
 class SizeRules(NamedTuple):
-    """How all images of all batches are resized, as compiled code takes it.
+    """The rules that resize all images of all batches, in the form of compiled code.
 
     Attributes:
         requested, mode, most, region, relative, subpixel, alignment: as for :func:`kernels.resize_shapes.plan_axes`.

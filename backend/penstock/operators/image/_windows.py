@@ -159,7 +159,7 @@ def crop_regions(samples: Samples, shapes: np.ndarray, layout: str, policy: str 
 
 
 class CropRules(NamedTuple):
-    """The windows of all images of all batches, as compiled code takes them.
+    """The windows of all images of all batches, in the form of compiled code.
 
     Attributes:
         wanted, positions: extents and relative positions in the dimensions of a layout, a row for all.

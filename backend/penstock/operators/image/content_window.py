@@ -1,4 +1,4 @@
-"""`content_window`: where a page has something on it."""
+"""`content_window`: the window with a page's content."""
 
 from __future__ import annotations
 

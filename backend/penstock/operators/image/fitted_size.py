@@ -1,4 +1,4 @@
-"""`fitted_size`: how large a model wants each image."""
+"""`fitted_size`: the size that a model needs for each image."""
 
 from __future__ import annotations
 

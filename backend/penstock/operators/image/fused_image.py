@@ -74,7 +74,7 @@ class _Links:
 
 @dataclass(frozen=True)
 class _Strip:
-    """A part of a segment's output, and what it depends on.
+    """A part of a segment's output, and the data that it depends on.
 
     Attributes:
         wanted: the part.

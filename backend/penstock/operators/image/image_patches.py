@@ -26,7 +26,7 @@ _Region = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class _Picture:
-    """Patches of an image, of one of its tiles, or of the whole image that accompanies these.
+    """Patches of an image, of one of its tiles, or of the whole image that accompanies the tiles.
 
     Attributes:
         source: the number of the input.

@@ -36,7 +36,7 @@ _SUPPORTED = (UINT8, INT16, INT32, FLOAT)
 
 @dataclass(slots=True)
 class PastedRegion:
-    """A region of a sample, and where it goes.
+    """A region of a sample, and its position in the output.
 
     Attributes:
         input, index: the sample to take it from.

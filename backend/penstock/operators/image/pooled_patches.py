@@ -1,4 +1,4 @@
-"""`pooled_patches`: which patches of overlapping crops become one token."""
+"""`pooled_patches`: the patches of overlapping crops that become one token."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def _canvases(layout: str = "") -> ExampleSamples:
 
 @register_operator
 class PooledPatches(Operator):
-    """Finds the patches that Molmo 2 pools, of a picture of the whole and of crops of a canvas that overlap, from the canvas's
-    shape alone.
+    """Finds the patches that Molmo 2 pools, from a picture of the whole image and from overlapping crops of a canvas,
+    from the canvas's shape alone.
 
     Returns the numbers of each token's patches, among those of the whole and then of all crops, INT32 of shape (tokens,
     patches), -1 where there is none; and rows and columns of the whole's and of the canvas's tokens, INT64 of shape (4,).

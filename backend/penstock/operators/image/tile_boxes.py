@@ -13,8 +13,8 @@ from penstock.schema.example_data import Example
 
 @register_operator
 class TileBoxes(Operator):
-    """Finds the tiles of an image, row by row, from the image's shape alone; unlike :func:`cut_tiles`, tiles of another size
-    for each image.
+    """Finds the tiles of an image, row by row, from the image's shape alone; unlike with :func:`cut_tiles`, the size of
+    tiles may vary by image.
 
     Returns boxes, INT32 of shape (boxes, 4): left, top, right, bottom, as :func:`crop_boxes` takes them. Where the
     image is not a whole number of tiles, the last ones end at its edge or, with `spread`, tiles overlap.

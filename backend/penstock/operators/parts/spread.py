@@ -1,4 +1,4 @@
-"""`spread`: what belongs to a sample, for each of its parts."""
+"""`spread`: repeats data of a sample for each of its parts."""
 
 from __future__ import annotations
 

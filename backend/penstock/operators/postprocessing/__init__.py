@@ -1,1 +1,1 @@
-"""From a network's outputs to answers: boxes, labels, text and masks; and what the next network reads of an image."""
+"""Turns a network's outputs into answers: boxes, labels, text and masks; and into the next network's input."""

@@ -1,4 +1,4 @@
-"""Boxes from what detectors predict of them."""
+"""Boxes from detectors' predictions."""
 
 from __future__ import annotations
 

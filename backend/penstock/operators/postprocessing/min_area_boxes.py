@@ -20,7 +20,7 @@ _VERTICES = fixed_arrays([[2, 3], [20, 5], [19, 15], [1, 13], [24, 2], [30, 9], 
 
 @register_operator
 class MinAreaBoxes(RowsOperator):
-    """Finds the rectangle of least area around each polygon, turned as it may be.
+    """Finds the rectangle of least area around each polygon, at any angle.
 
     Returns quadrilaterals, FLOAT of shape (boxes, 4, 2): x and y of the corners, clockwise from the upper left one, as
     :func:`perspective_crops` takes them; scores, FLOAT of shape (boxes,): the mean of the map inside the rectangle, or 1 without a

@@ -1,4 +1,4 @@
-"""DALI's readers that decode videos on a GPU: what their arguments mean."""
+"""DALI's readers that decode videos on a GPU: the meaning of their arguments."""
 
 from __future__ import annotations
 

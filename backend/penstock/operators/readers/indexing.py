@@ -1,4 +1,4 @@
-"""Indices of data sets: where the records of a file begin."""
+"""Indices of data sets: the offsets of the records of a file."""
 
 from __future__ import annotations
 

@@ -345,7 +345,7 @@ class Webdataset(Reader):
 
 
 class _Spans:
-    """Where the samples' files are, in arrays.
+    """The positions of the samples' files, in arrays.
 
     Attributes:
         files: the archive of each sample, as an index of its path: int64.

@@ -14,7 +14,7 @@ __all__ = ["LoaderEvaluator"]
 
 
 class LoaderEvaluator:
-    """A data loader that measures the wait for each batch, or takes its batches from memory.
+    """A data loader that measures the wait for each batch, or replays batches from memory.
 
     Train once with ``mode="log"`` and once with ``mode="replay"``: the difference is what a perfect loader would save.
 

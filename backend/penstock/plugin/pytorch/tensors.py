@@ -24,7 +24,7 @@ to_torch_type: dict[DALIDataType, torch.dtype] = {
 
 
 class Lender:
-    """Lends memory of pipelines to PyTorch, and takes it back once PyTorch's work on it is done.
+    """Lends memory of pipelines to PyTorch, and gets it back once PyTorch's work on it is done.
 
     PyTorch queues work, and may release a batch long before it reads it. The pipeline's stream could wait for that work
     before it uses the memory again; but then the next batches would not be prepared while PyTorch computes, and PyTorch

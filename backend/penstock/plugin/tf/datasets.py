@@ -273,7 +273,7 @@ def _begun(source: Source) -> Source:
 
 
 class _Elements:
-    """The elements of a data set, as pipelines take them."""
+    """The elements of a data set, in the form of a pipeline's input."""
 
     def __init__(self, dataset: tf.data.Dataset) -> None:
         self._dataset = dataset

@@ -1,4 +1,4 @@
-"""Whether the installed TensorFlow is one that data sets work with: programs for DALI ask."""
+"""Whether data sets work with the installed TensorFlow, which programs for DALI check."""
 
 from __future__ import annotations
 

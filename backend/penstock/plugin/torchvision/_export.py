@@ -1,4 +1,4 @@
-"""Pipelines, and models for Triton, that return what a `Compose` returns."""
+"""Pipelines, and models for Triton, with the results of a `Compose`."""
 
 from __future__ import annotations
 

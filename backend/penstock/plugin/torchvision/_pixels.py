@@ -1,4 +1,4 @@
-"""PIL images, and arrays like them, as transforms hold them: pixels, resized when they are needed."""
+"""PIL images, and arrays like them, in the form that transforms hold: pixels, resized when they are needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers as PyTorch's global generator draws them: by it where PyTorch is installed, or else by an equal one."""
+"""Random numbers of PyTorch's global generator: from it where PyTorch is installed, or else from an equal one."""
 
 from __future__ import annotations
 

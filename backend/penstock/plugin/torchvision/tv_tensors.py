@@ -76,7 +76,7 @@ def _defined() -> ModuleType:
     base = torch().Tensor
 
     class TVTensor(base):  # type: ignore[misc, valid-type]
-        """A tensor that says what it holds; results of operations on it do not."""
+        """A tensor with a declared kind of content; results of operations on it are plain tensors."""
 
         _metadata_names: tuple[str, ...] = ()
 

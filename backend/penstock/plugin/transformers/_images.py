@@ -1,4 +1,4 @@
-"""Images as programs hold them, and the processor of images."""
+"""Images in the forms of users' programs, and the processor of images."""
 
 from __future__ import annotations
 

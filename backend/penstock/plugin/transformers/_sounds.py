@@ -282,7 +282,7 @@ _MAX_LENGTH, _LONGEST, _NONE = "max_length", "longest", "do_not_pad"
 
 @dataclass(frozen=True)
 class _Filling:
-    """How far sounds are filled.
+    """How far sounds are padded.
 
     Attributes:
         way: `max_length`, `longest` or `do_not_pad`.

@@ -1,4 +1,4 @@
-"""Options of the front: where it listens, who may send requests, and how many."""
+"""Options of the front: the addresses to listen on, the allowed clients, and the limits of requests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TRITON_ADDRESSES = ("--http-address", "--grpc-address", "--metrics-address")
 
 @dataclass(frozen=True)
 class FrontOptions:
-    """Where the front listens, and who may ask.
+    """The addresses that the front listens on, and the clients that it allows.
 
     Attributes:
         listen: the address.

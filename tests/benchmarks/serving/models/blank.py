@@ -1,4 +1,4 @@
-"""A pipeline that takes an encoded image and answers with an empty one: what it costs to bring the one and to take the other."""
+"""A pipeline that takes an encoded image and answers with an empty one: the cost of transferring both."""
 
 from penstock import fn, pipeline_def, types
 from penstock.plugin.triton import autoserialize

@@ -1,4 +1,4 @@
-"""Answers at once with an output of the configured size: what Triton and its Python backend cost by themselves."""
+"""Answers immediately with an output of the configured size: the cost of Triton and its Python backend."""
 
 import json
 

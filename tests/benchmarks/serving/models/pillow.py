@@ -1,4 +1,4 @@
-"""Pillow and numpy in a plain Triton Python model: what people write first."""
+"""Pillow and numpy in a plain Triton Python model: a typical first implementation."""
 
 import io
 

@@ -74,7 +74,7 @@ class ColorJitter(v2.ColorJitter):
 
 
 class Compose(v2.Compose):
-    """One transform after another. How many threads there are, and images at a time, makes no difference."""
+    """One transform after another. The number of threads, and of images at a time, makes no difference."""
 
     def __init__(
         self, op_list: Sequence[Function], batch_size: int = 16, num_threads: int = 1, **pipeline: object
@@ -137,7 +137,7 @@ class PILToTensor(v2.PILToTensor):
 
 
 class RandomApply(v2.RandomApply):
-    """All of them, with a probability."""
+    """Applies all transforms, with a probability."""
 
     def __init__(self, op_list: Sequence[Function], p: float = 0.5, device: str = "cpu") -> None:
         super().__init__(op_list, p)

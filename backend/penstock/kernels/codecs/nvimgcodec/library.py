@@ -1,4 +1,4 @@
-"""nvImageCodec's C library: found, started, and what its decoders are asked for."""
+"""nvImageCodec's C library: finding it, starting it, and the parameters of its decoders."""
 
 from __future__ import annotations
 

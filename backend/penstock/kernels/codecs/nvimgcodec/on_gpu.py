@@ -71,7 +71,7 @@ class Turns:
 
 
 class PythonApi:
-    """nvImageCodec's decoder for what the C API is not asked for, made when it is needed."""
+    """nvImageCodec's decoder for images that the C API does not decode, made when it is needed."""
 
     def __init__(self, device: int, num_threads: int, options: str) -> None:
         self._settings = device, num_threads, options

@@ -1,4 +1,4 @@
-"""Prepares a batch of baseline JPEGs for a GPU to decode: reads what precedes their scans, and gathers the scans' data.
+"""Prepares a batch of baseline JPEGs for a GPU to decode: reads their headers, and gathers the scans' data.
 
 The pinned memory holds one part per image, with these arrays, each aligned:
 

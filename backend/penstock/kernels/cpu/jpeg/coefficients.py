@@ -1,4 +1,4 @@
-"""The coefficients of a progressive JPEG, which several scans tell, and their samples.
+"""The coefficients of a progressive JPEG, which several scans encode, and their samples.
 
 A scan that refines coefficients has one bit for each that is not zero, and says which others become nonzero. So words
 of 64 bits say which coefficients of each block are not zero, and other words hold the bits until the block is

@@ -176,7 +176,8 @@ def fill_steps(
 
 
 class Parts:
-    """Parts of a batch, which are decoded one after the other in the same memory, and where each image's data lie in it.
+    """Parts of a batch, which are decoded one after the other in the same memory, and the positions of each image's
+    data in it.
 
     Args:
         scans: the memory of the images' scans.

@@ -212,7 +212,7 @@ class _Strip(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """Where arrays begin: counting references to the arrays in each row would take a twelfth of the time.
+    """The start offsets of arrays: counting references to the arrays in each row would take a twelfth of the time.
 
     Attributes:
         planes, blue, red: as in :class:`Memory`.

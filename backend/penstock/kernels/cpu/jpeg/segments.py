@@ -1,4 +1,4 @@
-"""Reads what precedes the scans of a baseline or progressive JPEG: its marker segments.
+"""Reads the marker segments before the scans of a baseline or progressive JPEG.
 
 Sources: ITU-T T.81, annex B (markers); ITU-T T.871 (JFIF); Adobe technical note 5116 (the marker APP14).
 

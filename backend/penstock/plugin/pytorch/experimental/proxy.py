@@ -321,7 +321,7 @@ class _Iterator:
 
 
 class DataLoader(TorchDataLoader[Any]):
-    """PyTorch's data loader, whose batches have the pipeline's outputs in them.
+    """PyTorch's data loader, whose batches contain the pipeline's outputs.
 
     Args:
         dali_server: the server whose proxy the data set calls; started with the first batch unless it is running.

@@ -1,4 +1,4 @@
-"""Types of tensors of images, and what white is in each."""
+"""Types of tensors of images, and the value of white in each."""
 
 from __future__ import annotations
 

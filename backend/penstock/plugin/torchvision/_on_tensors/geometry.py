@@ -1,4 +1,4 @@
-"""Where pixels are moved as they stand, or resized: flips, crops, borders, frames of videos."""
+"""Operations that move pixels unchanged, or resize: flips, crops, borders, frames of videos."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transforms of values, and of what belongs to an image."""
+"""Transforms of values, and of data that belongs to an image."""
 
 from __future__ import annotations
 

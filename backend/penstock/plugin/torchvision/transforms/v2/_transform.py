@@ -129,7 +129,7 @@ class OwnTransform(Transform):
 
 
 class Applied(OwnTransform):
-    """A transform of this package that says with :attr:`function` what it does."""
+    """A transform of this package whose :attr:`function` does the work."""
 
     function: ClassVar[str] = ""
 
