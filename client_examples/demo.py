@@ -55,7 +55,7 @@ class Sent:
 
     Attributes:
         content: its file.
-        label: what it shows.
+        label: the object that it shows.
     """
 
     content: bytes

@@ -29,7 +29,7 @@ class Line:
     Attributes:
         corners: x and y in pixels of the page, clockwise from the upper left, float32 of shape (4, 2).
         text: the line's text.
-        score: how probable the text is.
+        score: the probability of the text.
     """
 
     corners: np.ndarray

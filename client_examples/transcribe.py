@@ -27,7 +27,7 @@ class Segment:
     Attributes:
         start, end: the times, in seconds.
         text: the spoken text.
-        score: how probable the text is.
+        score: the probability of the text.
     """
 
     start: float

@@ -131,7 +131,7 @@ def main() -> int:
     pixels = in_this_program(files)
     different = int((served[INPUT] != pixels).sum())
     print(f"pixel values that differ from the preset's in this program: {different} of {pixels.size}")
-    # Another numpy may add in another order.
+    # Another version of numpy may sum in another order.
     apart = float(np.abs(likely - scores(ImageTower()(pixels), texts)).max())
     print(f"scores differ from those computed here by {apart:.1e} at the most")
     if importlib.util.find_spec("transformers"):

@@ -56,7 +56,7 @@ class Look:
         encoding: "PNG" or "JPEG".
         colour: three channels instead of one.
         quality: the quality of a JPEG.
-        resampling: how the 8x8 digit is enlarged.
+        resampling: the filter that enlarges the 8x8 digit.
         angle: degrees by which it is turned.
         shift: (x, y), by which it is moved, as a fraction of the side.
         zoom: its size as a fraction of the image's.

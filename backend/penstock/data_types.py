@@ -506,7 +506,7 @@ class ScalarConstant:
         return self._as(FLOAT64)
 
     def __eq__(self, other: object) -> Any:
-        # A node makes an expression of it, with its type.
+        # A node turns the operation into an expression, with its type.
         if not isinstance(other, ScalarConstant):
             return NotImplemented
         return self.value == other.value and self.dtype == other.dtype
@@ -516,7 +516,7 @@ class ScalarConstant:
             return NotImplemented
         return self.value != other.value or self.dtype != other.dtype
 
-    # Comparison may make nodes.
+    # A comparison of nodes makes a node.
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> Any:

@@ -93,7 +93,7 @@ def tfrecord_reader(
     features: dict[str, Feature],
     **arguments: Any,
 ) -> dict[str, Any]:
-    """Do :func:`tfrecord` under its old name."""
+    """Return what :func:`tfrecord` returns; its old name."""
     _warn_of_old_name("fn.tfrecord_reader")
     own = {"path": path, "index_path": index_path, "features": features}
     return _read("_TFRecordReader", "TFRecordReader", "penstock.fn.tfrecord_reader", inputs, own | arguments)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-# Dark to bright, for spectrograms.
+# Colour stops from dark to bright, for spectrograms.
 _COLOURS = np.array([[13, 8, 45], [83, 18, 122], [183, 55, 121], [251, 136, 97], [252, 253, 191]], np.float64)
 _WAVE = (0, 137, 123)
 _WAVE_SIZE = (100, 300)

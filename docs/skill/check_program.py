@@ -60,7 +60,7 @@ def in_penstock(name: str) -> tuple[str, bool]:
         module_name = counterpart(".".join(parts[:end]))
         rest = parts[end:]
         if module_name.startswith(_PLUGINS):
-            # They import a framework: whether that is installed here says nothing about the program.
+            # Modules that import a framework: whether that is installed here says nothing about the program.
             if _has_module(module_name):
                 return ".".join([module_name, *rest]), True
             continue

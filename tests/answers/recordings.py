@@ -162,7 +162,7 @@ def silero(temporary: Path) -> ModuleType:
     (package,) = [own for own in load_example("speech").packages if own.name == "silero-vad"]
     module = ModuleType("silero_utils")
     with package.download(temporary) as wheel:
-        # It imports torchaudio to read files, which this script does not do.
+        # silero-vad imports torchaudio to read files, which this script does not do.
         with mock.patch.dict(sys.modules, {"torchaudio": ModuleType("torchaudio")}):
             exec(compile(wheel.read("silero_vad/utils_vad.py"), "utils_vad.py", "exec"), module.__dict__)
         (temporary / "silero_vad.onnx").write_bytes(wheel.read("silero_vad/data/silero_vad.onnx"))

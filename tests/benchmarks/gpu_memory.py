@@ -2,8 +2,8 @@
 
     python tests/benchmarks/gpu_memory.py [--batch 128] [--json FILE]
 
-The figure is what the device reports as taken while the process stands still after its runs: the CUDA context, the
-libraries' code and the pools included.
+The figure is the memory that the device reports as in use while the process is idle after its runs: the CUDA context,
+the libraries' code and the pools included.
 """
 
 from __future__ import annotations

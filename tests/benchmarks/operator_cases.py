@@ -1,7 +1,7 @@
 """Cases to measure for each public operator: its inputs, its call, and the same work in other libraries.
 
-An operator without a case of its own gets the call that the reference shows, on inputs made from its schema, so a new operator
-is in the table without anything to do. Neither DALI nor a peer is imported before it is called.
+An operator without declared cases gets the call that the documentation shows, on inputs made from its schema, so a new
+operator is in the table automatically. Neither DALI nor a peer is imported before it is called.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class Load:
         protocol: ``http``, ``grpc``, or ``shm`` for HTTP with tensors in shared memory.
         images: the number of images per request.
         clients: the number of clients in this process.
-        begin, end: when, by the system's clock.
+        begin, end: the start and end of the time, by the system's clock.
     """
 
     model: str

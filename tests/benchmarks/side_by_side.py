@@ -52,12 +52,12 @@ def pipeline_of(
 ) -> Any:
     """Return a built pipeline that runs batches through ``work(module, *inputs)``.
 
-    Each of ``batches`` is the batch that one input gets again and again, in place: numpy arrays, or CuPy's, which lie on
-    the GPU; or a function that gives another one of numpy arrays each time. ``layout`` is that of all inputs, or those of
-    each. Where samples differ in shape, they come in another order each time, so that no two batches are alike. On CPU
-    nothing is done ahead of time, so that nothing of a run happens on another's clock; on GPU two batches are in flight,
-    as in a training loop. Work without inputs, or with functions that give them, needs a ``batch_size``; with ``conditionals``
-    it may choose by samples.
+    Each of ``batches`` is a batch that one input gets repeatedly, in place: numpy arrays, or CuPy's on the GPU; or a
+    function that returns another batch of numpy arrays each time. ``layout`` is that of all inputs, or one for each.
+    Where samples differ in shape, they come in another order each time, so that no two batches are alike. On CPU
+    nothing is done ahead of time, so that no work of a run is measured with another; on GPU two batches are in flight,
+    as in a training loop. Work without inputs, or with functions as inputs, needs a ``batch_size``; with
+    ``conditionals`` it may branch on samples.
     """
     sizes = [batch_size, *(len(batch) for batch in batches if not callable(batch))]
     options: dict[str, Any] = {"batch_size": next(filter(None, sizes)), "num_threads": threads}

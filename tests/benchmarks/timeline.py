@@ -2,9 +2,9 @@
 
     python tests/benchmarks/timeline.py [--batch 64] [--svg FILE]
 
-The host's spans are its clock's, those of the GPU are between CUDA events on the streams. A batch is decoded from when the one
-before is done; that it is over is noted when the host learns of it, which here is what the host waits for. The rest begins
-with its first launch, and ends with its last.
+The host's spans are measured by its clock, those of the GPU between CUDA events on the streams. Decoding of a batch
+lasts from the end of the previous one until the host notices its end. The other stages begin with their first launch,
+and end with their last.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Row:
         work: a function from ``(module, input)`` to the outputs.
         store: makes the samples that batches are drawn from.
         layout: the layout of the samples.
-        after: what the program does with a batch.
+        after: the program's work with a batch.
         moved_bytes: the bytes of a sample that go to the GPU, where their copy takes the time.
     """
 

@@ -309,7 +309,7 @@ def test_paste(seed: int) -> None:
 def test_multi_paste(seed: int) -> None:
     rng = np.random.default_rng(seed)
     dtype = rng.choice([np.uint8, np.int16, np.float32])
-    # DALI fails on sequences here.
+    # DALI fails on sequences in this operator.
     samples = [image(rng, (9, 12, 3), dtype) for _ in range(3)]
     named, count = bool(rng.random() < 0.6), int(rng.integers(1, 4))
     options: Arguments = {"output_size": (20, 25)} if rng.random() < 0.8 else {}

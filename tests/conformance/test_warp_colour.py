@@ -26,7 +26,7 @@ def samples(draw: Draw, layout: str, dtype: str, channels: int = 3, equal: bool 
         shape = [extents[letter] for letter in layout]
         waves = sum(np.sin(index / draw.uniform(2, 6)) for index in np.indices(shape)) / len(shape)
         values = np.clip((waves + 1) / 2 + draw.uniform(-0.1, 0.1, shape), 0, 1)
-        # Both compute in single precision, which has 24 bits.
+        # Both libraries compute in single precision, which has 24 bits.
         top = {"UINT8": 255, "INT16": 20000, "INT32": 1 << 20, "FLOAT": 1}[dtype]
         made.append((values * top).astype(NUMPY[dtype]))
     return made

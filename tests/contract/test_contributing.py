@@ -95,7 +95,7 @@ def test_the_operator_in_ten_minutes(tmp_path: Path) -> None:
 def test_its_test(tmp_path: Path) -> None:
     for name, text in zip(("invert.py", "test_invert.py"), shown(), strict=True):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    # Its real folder would be below these, whose helpers it uses.
+    # The folder of a real operator would be below these, whose helpers it uses.
     paths = [str(tmp_path), str(ROOT / "tests"), str(ROOT / "tests" / "operators"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-m", "pytest", "-p", "invert", "-p", "conftest", str(tmp_path / "test_invert.py")]
@@ -119,7 +119,7 @@ def swept(module: str, operator: str, folder: Path) -> set[str]:
 )
 def test_a_new_operator_is_swept(operator: str, text: str, tmp_path: Path) -> None:
     (tmp_path / "declared.py").write_text(text, encoding="utf-8")
-    # It has no sample that it refuses, and no other name.
+    # The new operator has no sample that it refuses, and no other name.
     missing = {"test_a_bad_sample_fails_alone", "test_aliases_are_the_operator"}
     assert swept("declared", operator, tmp_path) == sweeps_of("test_promises.py", "test_declarations.py") - missing
 

@@ -155,7 +155,7 @@ def test_a_forked_process_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch
 def test_lack_of_memory_between_stages_is_an_error() -> None:
     # More than a process can address, as some systems promise more memory than they have.
     array, long = np.zeros((1, 1), np.uint8), (1, 1 << 52)
-    # Its pixels are computed together, so all of its input is computed.
+    # The pixels of this image are computed together, so all of the input is computed.
     whole = replace(scaling([long], [1.0], BYTE, BYTE), group=2)
     between = np.lib.stride_tricks.as_strided(array, long, (0, 0))
     stages = [

@@ -57,7 +57,7 @@ def test_others_are_woken_only_for_what_takes_long() -> None:
     few, many = 1, min(4, len(os.sched_getaffinity(0))) - 1
     assert started("run()", 10**9, 8) == [0]
     assert started("run()", 0, 8) == [many]
-    # This many bytes take long, whatever the estimate of the time.
+    # A sample of this many bytes takes long, whatever the estimate of the time.
     assert started("run()", 10**9, 256)[0] >= few
 
 

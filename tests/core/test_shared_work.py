@@ -137,7 +137,7 @@ def test_what_work_needs_is_kept_as_long_as_it_is_needed() -> None:
     alive = weakref.ref(kept)
     work = SharedWork(hold.address, numbers.ctypes.data, 2, (numbers, kept), crew)
     work.follow(calls())
-    # Nobody waits for it.
+    # Nobody waits for this work.
     del work, kept
     assert alive() is not None
     numbers[8] = 1

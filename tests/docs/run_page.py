@@ -205,7 +205,7 @@ def main() -> None:
     path = Path(sys.argv[1]).resolve()
     # Background processes of a script ignore Ctrl-C, and would pass that on to the servers that it has to stop.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Use this environment's commands.
+    # Let commands use this environment.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     sys.path.insert(0, os.getcwd())
     page = path.read_text(encoding="utf-8")

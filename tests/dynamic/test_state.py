@@ -292,7 +292,7 @@ def test_the_context_s_checkpoint() -> None:
 
 
 def test_generators_count_all_blocks_of_all_streams() -> None:
-    # The numbers are DALI 2.4's.
+    # Numbers recorded from DALI 2.4.
     rng = RNG(state="Philox_0000000000000007_0000000000000000:3FFFFFFFFFFFFFFF_3")
     assert [rng() for _ in range(3)] == [3327943494, 767694153, 1431613303]
     rng = RNG(state="Philox_0000000000000007_FFFFFFFFFFFFFFFF:FFFFFFFFFFFFFFFF_3")

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.exhaustive]
 ROOT = Path(__file__).resolve().parents[2]
 PHOTOGRAPHS = ROOT / "client_examples" / "photographs"
 LOGITS = Path(__file__).with_name("mobilenet_v2_logits.npy")
-# ImageNet's labels of the photographs.
+# The labels of the photographs in ImageNet.
 RIGHT = {"barn", "baboon", "badger", "Border terrier", "maraca", "padlock", "parking meter", "radio telescope"}
 
 

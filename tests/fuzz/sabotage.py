@@ -25,7 +25,7 @@ _decode = npy.view_npy
 
 
 def _view(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
-    """Do ``view_npy``, but crash, hang or fail on a few of the files."""
+    """Same as ``view_npy``, but crash, hang or fail on a few of the files."""
     if _begun:
         deed = zlib.crc32(encoded) % 900
         if deed in (0, 1):

@@ -24,7 +24,7 @@ def tiff(
     Args:
         pixels: an array of shape (H, W, C); three or four channels are colours, others grey and more.
         bits: the bits of a value.
-        planar: one plane after the other.
+        planar: whether it stores one plane after the other.
         kind: the kind of the values.
         order: the bytes' order.
         extra: the meaning of channels beyond the colours: 0: unspecified, 2: alpha.

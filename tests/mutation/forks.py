@@ -93,7 +93,7 @@ def _become_pytest(arguments: list[str], variables: dict[str, str], plugins: Seq
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         path = os.pathsep.join(filter(None, [str(HOOK), os.environ.get("PYTHONPATH")]))
         os.environ |= {**variables, "PYTHONPATH": path}
-        # As `python -m pytest` does.
+        # The same path as with `python -m pytest`.
         sys.path.insert(0, str(ROOT))
         loading.install()
         # Processes that tests spawn import the main module, and must not become this program.

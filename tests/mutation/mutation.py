@@ -1,9 +1,10 @@
 """Mutation testing: changes functions of the package, one at a time, and runs the nearest tests, which should fail.
 
-A sample of functions, the same for each seed; of each, one mutant. The nearest tests are those that reach the function, as a run of
-all files shows (``reach.py``): first those of files that are named after its module, call or import it, then those that reach little
-else. Where no test reaches it, whole files that import it run. The first failure ends a mutant's tests. Functions that numba compiles
-ahead are left out: a changed source would not be what runs.
+Takes a sample of functions, the same for each seed, and one mutant of each. The nearest tests are those that reach the
+function, as a run of all files shows (``reach.py``): first those of files that are named after its module, call or
+import it, then those that reach few other functions. Where no test reaches it, whole files that import it run. The
+first failure ends a mutant's tests. Functions that numba compiles ahead are skipped: a changed source would not be what
+runs.
 
     make mutate ARGS="--functions 20 --seed 3"
     make mutate ARGS="--only penstock.storage.remote"

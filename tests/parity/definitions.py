@@ -2,9 +2,10 @@
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/definitions.py [--write] [--only NAME]
 
-A class whose sums or Fourier transforms are PyTorch's gives other last digits on another processor, so none can be equalled to
-the bit. What it defines is what the same code computes in double precision. A preset must be no farther from that than the class.
-The class is also compared with itself, with the instructions of older processors (`ATEN_CPU_CAPABILITY`, `MKL_CBWR`).
+A class of transformers whose sums or Fourier transforms are PyTorch's gives other last digits on another processor, so
+none can be equalled to the bit. Its definition is the result of the same code in double precision. A preset must be no
+farther from that than the class. The class is also compared with itself, with the instructions of older processors
+(`ATEN_CPU_CAPABILITY`, `MKL_CBWR`).
 """
 
 from __future__ import annotations

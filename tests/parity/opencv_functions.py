@@ -93,7 +93,7 @@ def _affine(rng: np.random.Generator, image: np.ndarray) -> np.ndarray:
     matrix = rng.normal(0, 1, (2, 3)) if rng.random() < 0.3 else np.eye(2, 3) + rng.normal(0, 0.2, (2, 3))
     matrix[:, 2] += rng.uniform(-0.5, 0.5, 2) * image.shape[1::-1]
     if rng.random() < 0.2:
-        # On pixels and halfway between them.
+        # Positions on pixels and halfway between them.
         matrix = np.rint(matrix * 2) / 2
     return matrix.astype(np.float32)
 

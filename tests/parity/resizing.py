@@ -17,7 +17,7 @@ INTERPOLATIONS = {
     "torchvision": ("nearest", "nearest-exact", "bilinear", "bicubic", "lanczos"),
     "opencv": ("nearest", "nearest-exact", "linear", "linear-exact", "area", "cubic", "lanczos4"),
 }
-# Where torchvision resizes PIL's images.
+# The resizing of PIL images by torchvision.
 ON_PIL = {"nearest": "nearest", "bilinear": "bilinear", "bicubic": "bicubic", "lanczos": "lanczos"}
 _MAX_PIXELS = 1 << 22
 

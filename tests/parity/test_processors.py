@@ -140,7 +140,7 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         presets.content_key(INTERNVL, b"one"),
     ]
     assert len(set(keys)) == len(keys)
-    # The same settings, written otherwise.
+    # The same settings in another notation.
     assert presets.content_key(QWEN | {"size": None, "do_resize": True, "min_pixels": 3136}, b"one") == keys[0]
 
 

@@ -1,6 +1,6 @@
 """`fn.resize` with a reference gives the bytes of the library.
 
-Pillow and OpenCV are asked here; what torchvision gives is recorded (`record.py`). `make parity` asks all three about many
+Pillow and OpenCV run here; torchvision's results are recorded (`record.py`). `make parity` compares all three in many
 more cases.
 """
 

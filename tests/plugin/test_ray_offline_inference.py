@@ -88,7 +88,7 @@ def test_each_image_is_recognized_once_though_a_worker_is_killed(bucket: str) ->
     assert process.returncode == 0, told
     assert killed
     assert f"recognized {COUNT - 1} images" in told
-    # Each valid image once, with its own digit.
+    # Each valid image occurs once, with the right digit.
     rows = pyarrow.dataset.dataset(f"{bucket}/out", format="parquet").to_table().to_pylist()
     digits = {int(Path(row["path"]).stem): row["digit"] for row in rows}
     assert sorted(digits) == [number for number in range(COUNT) if number != BROKEN]

@@ -152,7 +152,7 @@ def test_samples_that_differ_in_shape(files: str) -> None:
 
     with pytest.raises(tf.errors.OpError, match=r"differ in shape.*resize, crop or pad"):
         next(iter(DALIDataset(decoded(), tf.uint8, batch_size=4, device_id=None)))
-    # One alone fits.
+    # A batch of one sample fits.
     shapes = [element[0].shape for element in DALIDataset(decoded(), tf.uint8, device_id=None).take(3)]
     assert shapes == [(1, 6, 8, 3), (1, 6, 10, 3), (1, 6, 12, 3)]
 

@@ -232,7 +232,7 @@ class Example:
         expects: the output that it must print; empty: its exit status decides.
         missing: why it cannot run here; empty: it can.
         change: the edit, in words; empty: none.
-        edits: those edits: texts and their replacements.
+        edits: texts and their replacements.
     """
 
     script: str

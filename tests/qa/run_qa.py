@@ -39,7 +39,7 @@ class Suite:
         test: the command that tests it; ``$GRPC_ADDR`` is the server.
         setup: the command that sets it up.
         change: the edit, in words; empty: none.
-        edits: those edits: regular expressions and replacements in the suite's Python files.
+        edits: regular expressions and replacements in the suite's Python files.
         stand_in: makes what the suite wants of files that are not in the checkout, in the suite's folder.
         missing: why it cannot run here; empty: it can.
     """

@@ -68,7 +68,7 @@ def test_who_waits_is_admitted_in_turn() -> None:
         return thread
 
     threads = [wait("large", large, 90), wait("small", small, 10)]
-    # There is memory for the small one, but the large one came first.
+    # There is memory for the small batch, but the large one came first.
     assert not Reservation([shared]).grow(10)
     assert not order
     first.give_back()

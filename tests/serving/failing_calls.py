@@ -148,6 +148,6 @@ class FailingCalls:
                     found[int(entry.name)] = (entry / "cmdline").read_text(errors="replace").split("\0")[:-1]
             except OSError:  # it has ended, or is another user's
                 continue
-        # Both are empty for a zombie process.
+        # Both files are empty for a zombie process.
         found.pop(os.getpid(), None)
         return found

@@ -212,7 +212,7 @@ def test_a_batch_with_a_large_request_answers_the_others(server: LocalServer) ->
 
 
 def test_ten_at_once_wait_for_each_other(server: LocalServer) -> None:
-    # Each is allowed, and takes half of the limit for all.
+    # Each limit alone is allowed, and takes half of the limit for all.
     bomb = png(4000, 3800)
     with Watched(server) as watched, ThreadPoolExecutor(11) as pool:
         large = [pool.submit(decoded, server, bomb, (8, 8)) for _ in range(10)]

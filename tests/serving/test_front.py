@@ -255,7 +255,7 @@ def test_length_of_json_is_checked(http_target: Target, length: str) -> None:
 
 
 def test_length_of_json_counts_for_inference_only(http_target: Target) -> None:
-    # There, Triton reads the whole body as JSON, whatever the header says.
+    # For this path, Triton reads the whole body as JSON, whatever the header says.
     path = "/v2/models/echo/generate"
     status, answer = http_target.post(b"{}" + b"[" * 10_000, path, inference_header_content_length="2")
     assert status == 400

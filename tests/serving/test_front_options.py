@@ -86,7 +86,7 @@ def test_command_refuses_to_expose_triton(tmp_path: Path, arguments: list[str], 
 
 
 def test_no_front_allows_any_address(tmp_path: Path) -> None:
-    # It goes on to start, and finds that there is no such folder any more.
+    # The server goes on to start, and finds that there is no such folder any more.
     models = tmp_path / "models"
     models.mkdir()
     stopping = (signal.SIGTERM, signal.SIGHUP)

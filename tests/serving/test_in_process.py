@@ -230,7 +230,7 @@ def test_statistics_count_what_failed(server: LocalServer, client: Any) -> None:
     sent(client, "exits", 0)
     with pytest.raises(InferenceServerException):
         sent(client, "exits", 5)
-    # Like all backends of Triton, ours answers a request before it counts it.
+    # Like all Triton backends, ours answers a request before it counts it.
     deadline = time.monotonic() + 20
     while counted() != [succeeded + 1, failed + 1]:
         assert time.monotonic() < deadline, counted()

@@ -301,7 +301,7 @@ def test_models_come_and_go_with_their_files(tmp_path: Path) -> None:
         traffic(server, "steady"),
     ):
         pid = server.pid
-        # One that can load a model can run code: without "explicit" that is nobody but the supervisor.
+        # A client that can load a model can run code: without "explicit" only the supervisor can.
         assert status(server, "/v2/repository/models/removed/unload", "POST") == 403
         write_model(tmp_path, "edited", factor=5)
         write_model(tmp_path, "added", factor=6)

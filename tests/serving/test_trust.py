@@ -26,7 +26,7 @@ from penstock.serving.trust import (
     check_response_cache,
 )
 
-# Each folder is another attempt to get in.
+# Each folder is another attempt to gain permissions.
 pytestmark = pytest.mark.every_case
 
 Author = Callable[[Path, "Stranger"], dict[str, Any]]

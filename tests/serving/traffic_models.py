@@ -95,7 +95,7 @@ def cut():
     first = fn.slice(x, 0, fn.cast(x[0], dtype=types.INT32), axes=[0])
     return fn.reshape(first, shape=[-1, 1], name="parts"), fn.copy(x, name="same")
 """,
-    # Numbers only, in two processes.
+    # Models with numbers only, in two processes.
     "twins": """
 def twins():
     x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)

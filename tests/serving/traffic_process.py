@@ -77,7 +77,7 @@ class Counts:
         right: good requests, by model, with the right answer.
         wrong: good requests, by model, with another answer.
         failed: good requests, by model and error, with an error; and bad ones that found no server.
-        away: those of them, by model, that found no server, or one that was still loading the model.
+        away: the failed good requests, by model, that found no server, or one that was still loading the model.
         refused: bad requests, by kind, with the error that they deserve.
         misjudged: bad requests, by model and kind, with another error.
         accepted: bad requests, by model and kind, with an answer.

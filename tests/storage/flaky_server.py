@@ -23,8 +23,8 @@ class FlakyServer(ThreadingHTTPServer):
         requests: how many there were of each path.
         latency: seconds before each answer.
         knows_ranges: whether parts can be requested.
-        tells: how a file's version is reported: by ``ETag``, ``Last-Modified`` or not at all.
-        written: when a file was written, in seconds since 1970.
+        tells: how to report a file's version: by ``ETag``, ``Last-Modified`` or not at all.
+        written: the modification times of files, in seconds since 1970.
         asked: how many questions without contents there were about each path.
         refusals: how many of those are answered by 503.
         before_answer: called with the path before contents are sent.

@@ -225,7 +225,7 @@ def test_a_sample_with_a_bad_argument_fails_alone(schema: Schema, argument: Argu
         # It takes scalars without dimensions only, and all samples have as many.
         return
     received = outcome(schema, call, device, {argument.name: Tensors([good, bad, good], dtype=kind)})
-    # Some is not looked at: the depth of a window in an image.
+    # Arguments that an operator ignores: the depth of a window in an image.
     assert received.failures.keys() <= {BAD}
     assert_equal(outcome(schema, call, device), received, [(0, 0), (2, 2)])
 

@@ -28,7 +28,7 @@ def report(heading: str, graph: Graph, applied: Sequence[Applied], trial: Trial 
     """Return the page.
 
     Args:
-        heading: what was inspected.
+        heading: the subject of the inspection.
         graph: the graph as written.
         applied: the effect of each pass.
         trial: the results of a run, if there was one.

@@ -78,7 +78,7 @@ def measure(pipeline: Pipeline, paths: Sequence[str], seconds: float, ran: Calla
     Args:
         pipeline: not run yet.
         paths: its inputs; see :class:`~penstock.cli._inputs.InputFiles`.
-        seconds: how long to measure, at least one batch.
+        seconds: the time to measure; at least one batch runs.
         ran: called after each batch with its number of samples and the fraction of the time that has passed.
 
     Raises:

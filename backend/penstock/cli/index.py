@@ -8,7 +8,7 @@ import click
 
 from penstock.cli._paths import ExistingPath
 
-# By file extension.
+# The index writers by file extension.
 _FORMATS = {".tar": "webdataset", ".rec": "mxnet", ".tfrecord": "tfrecord", ".tfrecords": "tfrecord"}
 
 

@@ -1,6 +1,6 @@
 """``python -m penstock.compat script.py args...`` (or ``-m module args...``): runs a DALI program on Penstock.
 
-With ``--device cpu`` before them, on the CPU what asks for a GPU.
+With ``--device cpu`` first, operators that the program requests on a GPU run on the CPU.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from penstock.compat.environment import warn_of_variables
 from penstock.errors import import_as
 
 _ROOT = "nvidia.dali"
-# Penstock's members are beside these.
+# DALI's experimental members are beside the others in Penstock.
 _EXPERIMENTAL = f"{_ROOT}.experimental"
 # Modules at another path here; all others have the same path below `penstock`.
 _REDIRECTS = {

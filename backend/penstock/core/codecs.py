@@ -104,7 +104,7 @@ def read_jpeg_headers(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
 
     Returns:
-        For each file a :data:`JPEG_HEADER`: zeros if it is no JPEG, or something about it is unusual.
+        For each file a :data:`JPEG_HEADER`: zeros unless it is a plain JPEG.
     """
     headers = np.empty(len(addresses), JPEG_HEADER)
     brief_core().penstock_read_jpeg_headers(ctypes.byref(_files(addresses, sizes)), headers.ctypes.data)
@@ -227,8 +227,7 @@ def read_recordings(addresses: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarra
         addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
 
     Returns:
-        For each file a :data:`RECORDING`, zeros if it is another kind of file, or something about it is unusual; and how many of these
-        there are.
+        For each file a :data:`RECORDING`, zeros unless it is a plain WAV file; and the number of recordings.
     """
     recordings = np.empty(len(addresses), RECORDING)
     files = ctypes.byref(_files(addresses, sizes))

@@ -184,7 +184,7 @@ class Batch(Value):
 
     def _share(self, other: Batch) -> None:
         if type(other) is not Batch:
-            # The other batch remembers how it is computed.
+            # The other batch can recompute its data.
             other.evaluate()
         for name in ("_storage", "_tensors", "_device", "_external", "_invocation_result"):
             setattr(self, name, getattr(other, name))

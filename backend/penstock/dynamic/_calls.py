@@ -178,7 +178,7 @@ def perform(
     device: object = None,
     state: Sequence[int] | None = None,
 ) -> Outcome:
-    """Do :func:`call` without notifying observers; ``state``: the state of a random operator, drawn before."""
+    """Same as :func:`call` without notifying observers; ``state``: the state of a random operator, drawn before."""
     items = [all_unmarked(item) if type(item) not in (Tensor, Batch) else item for item in inputs]
     items = [item for item in items if item is not None]
     wanted = as_device(all_unmarked(device))

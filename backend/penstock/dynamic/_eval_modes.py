@@ -20,8 +20,8 @@ class EvalMode(Enum):
     """When operators run. As a context manager, a mode is the current one of its thread.
 
     Attributes:
-        deferred: when a result is needed.
-        eager: when they are called; on a GPU, the call does not wait for the result. The default.
+        deferred: they run when a result is needed.
+        eager: they run when they are called; on a GPU, the call does not wait for the result. The default.
         sync_cpu: like ``eager``; errors are raised as they are, without one that names the call.
         sync_full: like ``sync_cpu``, and calls wait for the GPU.
     """

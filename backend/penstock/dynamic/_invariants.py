@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 _Value = TypeVar("_Value")
 
-# Members of the wrapper itself: construction and attribute lookup.
+# Members that the wrapper itself implements: construction and attribute lookup.
 _OWN = frozenset(
     {
         *("__new__", "__init__", "__del__", "__class__", "__slots__", "__dict__", "__weakref__", "__init_subclass__"),

@@ -55,7 +55,7 @@ def _seen_from(error: Exception, site: Frame) -> Exception:
     except type(error) as raised:
         return raised.with_traceback(None if raised.__traceback__ is None else raised.__traceback__.tb_next)
     finally:
-        # These refer to the frames of the traceback, the last of which called the next.
+        # Break the reference cycle: these variables refer to the frames of the traceback.
         known.clear()
         del error
     raise AssertionError
@@ -201,7 +201,7 @@ def evaluated(work: Work, external: bool) -> list[TensorList] | None:
 
     Args:
         work: the function that computes the result.
-        external: some input is in memory of the program, which may change it: the call is run now.
+        external: whether some input is in the program's memory, which may change: the call then runs at once.
     """
     mode = EvalMode.current()
     if mode is EvalMode.deferred and not external:

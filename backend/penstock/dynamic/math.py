@@ -1,6 +1,6 @@
 """Mathematical functions of tensors and batches: ``math.sqrt(tensor)``, ``math.clamp(batch, 0, 255)``.
 
-They are those of :mod:`penstock.math`, with the same types of results.
+They are the functions of :mod:`penstock.math`, with the same types of results.
 """
 
 from __future__ import annotations

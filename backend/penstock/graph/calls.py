@@ -196,7 +196,7 @@ def _is_input_set(item: object) -> bool:
 def _promoted(item: object, index: int, device: str, schema: Schema, display: str) -> DataNode:
     if isinstance(item, DataNode):
         return item
-    # It can stay on the CPU, where its values are available without a copy from the GPU.
+    # The input can stay on the CPU, where its values are available without a copy from the GPU.
     on_gpu = device == "gpu" and schema.input(index).device in ("", "any")
     try:
         if is_constant(item):

@@ -19,7 +19,7 @@ def fold_constants(graph: Graph) -> Rewritten:
         try:
             outputs = _evaluate(op, values)
         except Exception:
-            # It fails again when the pipeline runs, where it is reported with its source line.
+            # The error recurs when the pipeline runs, where it is reported with the source line.
             continue
         if any(len(batch) != 1 for batch in outputs):
             # Part of a split batch, whose number of samples is not constant.

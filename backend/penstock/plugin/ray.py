@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["map_pipeline"]
 
-# A row's columns, stacked.
+# The columns of a row, stacked into one array.
 Columns = dict[str, np.ndarray]
 
 

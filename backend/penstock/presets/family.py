@@ -330,7 +330,7 @@ def known_settings(defaults: Family) -> frozenset[str]:
 
 def _has_no_effect(key: str, value: object, given: Mapping[str, object]) -> bool:
     """Return whether a setting that a family does not have is one that changes nothing, or that is not set."""
-    # It only matters for a size that is a single number.
+    # `default_to_square` only matters for a size that is a single number.
     if key == "default_to_square":
         return not isinstance(given.get("size"), int)
     if key in _FLAGS and not given.get(_FLAGS[key]):

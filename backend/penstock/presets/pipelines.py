@@ -35,8 +35,8 @@ def preset(
 ) -> Pipeline:
     """Return a pipeline from a model's configuration, with results equal bit for bit to those of its processor.
 
-    Its input is called `images`, `videos` or `audio`. Its outputs are called as the processor's, such as
-    `pixel_values`; what varies with an image, as the number of its patches or tiles, varies from sample to sample.
+    Its input is called `images`, `videos` or `audio`. Its outputs have the processor's names, such as `pixel_values`;
+    data whose size depends on the image, such as the number of its patches or tiles, varies from sample to sample.
 
     Args:
         configuration: a folder with `preprocessor_config.json`, that file, or its contents.

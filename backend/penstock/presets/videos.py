@@ -32,7 +32,7 @@ from penstock.presets.patches import Gemma4Family, Glm5Family, KimiFamily, MuseI
 from penstock.presets.slices import MiniCPMFamily, MolmoFamily
 
 _PIXELS, _GRID = "pixel_values_videos", "video_grid_thw"
-# SmolVLM's longest edge.
+# SmolVLM's default for the longest edge.
 _SMOL_MAX_EDGE = 4096
 _INERT = frozenset({"video_metadata", "return_metadata"})
 # Settings that the configurations of most classes do not override.

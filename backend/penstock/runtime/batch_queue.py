@@ -22,7 +22,7 @@ class BatchQueue:
         depth: the number of batches that are prefetched; 0: each runs when it is scheduled.
 
     Attributes:
-        executor: the same.
+        executor: as above.
     """
 
     def __init__(self, executor: Executor, depth: int) -> None:

@@ -26,9 +26,9 @@ class Result:
         failures: errors by sample, if the run isolates them: an ``OperatorError``, or ``CancelledError``.
         ready: the CUDA event after which GPU outputs are valid.
         states: the states of the operators after this run, if checkpoints are enabled.
-        kept: if failed samples were skipped or replaced: for each sample of the outputs, its position in the batch.
+        kept: for each sample of the outputs, its position in the batch, if failed samples were skipped or replaced.
         taken: the ticket of the batch that each input operator returned.
-        stopped: all samples were cancelled: there are no outputs, and some sources may not have run.
+        stopped: whether all samples were cancelled: there are no outputs, and some sources may not have run.
     """
 
     outputs: list[TensorList] = field(default_factory=list)

@@ -447,8 +447,8 @@ class Executor:
     def _run_without_samples(self, step: Step, workspace: Workspace) -> None:
         """Run an operator only to find the types of its outputs.
 
-        What it says depends on the types, ranks and layouts of what it gets, unless it has a state: the next batch of the same kind gets
-        the same outputs.
+        The result depends on the types, ranks and layouts of the inputs, unless the operator has a state: the next
+        batch of the same kind gets the same outputs.
         """
         kinds: list[object] = [kind_of(batch) for batch in (*workspace.inputs, *workspace.arguments.values())]
         if step.empty_outputs is None or step.empty_outputs[0] != kinds:
@@ -462,7 +462,7 @@ class Executor:
     def _describe_without_samples(self, step: Step, workspace: Workspace) -> None:
         """Run an operator without samples.
 
-        It may not be able to: its inputs may have no types, or others than those that samples would have.
+        The operator may be unable to: its inputs may have no types, or others than those that samples would have.
         """
         if not any(each.dtype == NO_TYPE for each in workspace.inputs):
             with contextlib.suppress(Exception):

@@ -66,8 +66,8 @@ class InlineQueue:
     def _oldest_is_decoded(self) -> bool:
         """Return whether the oldest batch waits for nothing, and is not completed yet.
 
-        If so, it is completed while the next one is started, and the GPU has work. Otherwise the next one comes first, to keep the
-        decoders at work.
+        If it is, it is completed while the next one is started, and the GPU has work. Otherwise the next one comes
+        first, to keep the decoders busy.
         """
         oldest = self._started[0] if self._started else None
         if not isinstance(oldest, Batch) or not oldest.begun:

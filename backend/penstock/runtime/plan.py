@@ -29,7 +29,7 @@ class Step:
         operator: the operator to run.
         inputs, arguments, outputs: slots.
         release: slots not needed after this step.
-        pace: how long its samples take.
+        pace: measured times of its samples.
         workspace: the workspace that is copied for each batch; None before the first run.
         workers: the threads of this workspace.
         merges: whether it joins the parts of a batch.

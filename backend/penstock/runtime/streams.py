@@ -17,7 +17,7 @@ class PipelineStream:
         device_id: number of the GPU.
 
     Attributes:
-        device_id: the same.
+        device_id: as above.
     """
 
     def __init__(self, device_id: int) -> None:

@@ -49,7 +49,7 @@ class _Reply:
 def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequence[Any]) -> None:
     """Run the worker's main loop; end when the parent closes its end."""
     for end in inherited:
-        # The parent's ends: left open here, they would hide from its workers that the parent has closed them.
+        # Close the parent's ends: left open here, they would hide from its workers that the parent has closed them.
         end.close()
     call: Callable[..., Any] | None = None
     memories: dict[int, SharedMemory] = {}

@@ -132,7 +132,7 @@ class Argument:
         required: whether it must be passed.
         tensor: whether it may be computed in the graph, per sample.
         per_frame: a tensor with a leading F dimension has one value for each frame of a sequence.
-        deprecated: if so, how.
+        deprecated: the message for users, if it is deprecated.
         hidden: not shown in signatures.
         apart: whether it is stored separately from the arguments: the user's function, which cannot be saved.
             Signatures show it.

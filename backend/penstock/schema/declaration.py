@@ -93,7 +93,7 @@ class Schema:
         sequences: a leading F dimension is unfolded, so that the operator sees frames.
         volumetric: accepts volumes (a D dimension).
         random: draws random numbers and takes a seed.
-        stateful: its results depend on earlier runs, so its state is part of checkpoints.
+        stateful: whether its results depend on earlier runs, so that its state is part of checkpoints.
         no_prune: whether it has side effects, so that it stays even if no output depends on it.
         hidden: not part of the documentation.
         constant: without inputs, and with constant arguments, it returns the same tensor for every sample of every

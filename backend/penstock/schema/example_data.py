@@ -208,7 +208,7 @@ class Example:
         arguments: constant arguments; missing required ones get the example in their declaration.
         inputs: makers of the samples of the first inputs; the others get the example in their declaration.
         layout: the first input's layout; by default the first that it declares.
-        title: what the call shows.
+        title: the subject of the call.
     """
 
     arguments: Mapping[str, object] = field(default_factory=dict)

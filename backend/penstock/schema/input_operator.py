@@ -49,7 +49,7 @@ class InputOperator(Operator):
         with self._lock:
             self._add(FedBatch(batch, ticket))
             if self.args["blocking"]:
-                # Otherwise, no run waits.
+                # If nobody waits for data, no run is blocked.
                 self._data_available.notify_all()
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """Planning a batch: the shapes of its outputs, and each sample's plan, as the operator's ``infer`` or ``infer_batch`` gives them.
 
-Samples are planned together where the operator can, alone where that fails, so that only those at fault fail, and not at all where an
-equal one is known.
+Samples are planned together where the operator can, one by one where that fails, so that only those at fault fail, and
+not at all where an equal one is known.
 """
 
 from __future__ import annotations

@@ -61,11 +61,11 @@ class Workspace(Generic[State, Plan, Plans]):
         arguments: tensor arguments by name (always on the CPU).
         batch_size: number of samples.
         outputs: set by the run.
-        samples: one for each sample; None for those that failed.
+        samples: the samples; None for those that failed.
         failures: errors by sample index; filled only if ``isolate`` is set, otherwise the first error is raised.
         isolate: whether a failing sample is set aside while the others go on.
         parallel: runs a function over sample indices on the pool's threads: ``parallel(task, count, costs)``.
-        start: the same, but returns at once; the work is waited for by what it returns, see :class:`Started`.
+        start: like `run`, but returns at once an object to wait for the work with, see :class:`Started`.
         pool: the source of CPU buffers.
         max_batch_size: the pipeline's largest batch size.
         num_threads: the number of threads that share a batch, the calling one included.
@@ -82,7 +82,7 @@ class Workspace(Generic[State, Plan, Plans]):
         destinations: the buffers for outputs on the CPU, by number.
         sequences: the workspace of the sequences, for a batch of their frames; else None.
         allowance: the memory limit of the batch; None: no limit.
-        is_allowed: its outputs are noted in the allowance.
+        is_allowed: whether its outputs are recorded in the allowance.
         admitted: its :meth:`kinds`, if the operator has found them to be those of an earlier batch; else None.
         transient: the outputs are never allocated for all samples at once, but for one on each thread.
     """

@@ -36,7 +36,7 @@ class Accounts:
         settings: the logging settings.
 
     Attributes:
-        model, version: the same.
+        model, version: as above.
         tally: the counts.
     """
 

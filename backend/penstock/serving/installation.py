@@ -210,7 +210,7 @@ def _lay_out_python(installation: Installation, folder: Path) -> None:
 def _lay_out_ours(folder: Path, hosted: Hosted | None) -> None:
     library, python = folder / f"libtriton_{folder.name}.so", folder / _PYTHON
     if library.exists() and not python.exists():
-        # Triton would load it, as the user who put it there expects.
+        # Triton would load this library, as the user who put it there expects.
         raise InstallationError(
             f"'{folder}' is another backend of that name: move it out of '{folder.parent}' for Penstock to take its place"
         )

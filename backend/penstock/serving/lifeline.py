@@ -16,7 +16,7 @@ _POLL_SECONDS = 0.1
 class Lifeline:
     """A socket whose other end Triton inherits.
 
-    Triton does what it is asked over it, and ends when this end is closed, even by a SIGKILL of this process.
+    Triton obeys requests on it, and ends when this end is closed, even by a SIGKILL of this process.
     """
 
     def __init__(self) -> None:

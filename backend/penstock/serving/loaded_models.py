@@ -164,7 +164,7 @@ def client_parameters(configuration: Configuration | None, folder: Path | None) 
     if folder is None:
         return parameters
     for path in folder.rglob("*"):
-        # Triton writes the configuration there, too.
+        # Triton writes the configuration of such a model there, too.
         if path.is_file() and "__pycache__" not in path.parts and path != folder / "config.pbtxt":
             parameters[f"file:{path.relative_to(folder)}"] = base64.b64encode(path.read_bytes()).decode()
     return parameters

@@ -67,7 +67,7 @@ def declared_inputs(pipeline: Pipeline) -> list[TensorInfo]:
 
 def _declared_input(op: OpNode) -> TensorInfo:
     if "dtype" not in op.schema.all_arguments:
-        # Its type is fixed: the contents of a file.
+        # The type of the input is fixed: the contents of a file.
         return TensorInfo(op.name, UINT8, (-1,))
     dtype, ndim, layout = (op.arguments.get(key) for key in ("dtype", "ndim", "layout"))
     if ndim is None and layout:

@@ -96,7 +96,7 @@ class Readiness:
         while not self._ending.wait(pause):
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS) or FIRST_PAUSE_SECONDS
             try:
-                # Somebody else may have loaded it, or restarted the server.
+                # Somebody else may have loaded the model, or restarted the server.
                 if not any(entry.ready for entry in control.models() if entry.name == model):
                     control.load(model, parameters)
                 self._report(f"{model} serves again, after {time.monotonic() - began:.1f} s")

@@ -302,7 +302,7 @@ def _no_parts(batch: TensorList, spec: OutputSpec) -> np.ndarray:
     """Return the parts of samples that have none, on the CPU: there is nothing to share."""
     if spec.is_bytes:
         return np.empty((0, *[1] * (spec.ndim - 1)), np.object_)
-    # Variable extents accept any value.
+    # In an empty array, a variable extent may have any value.
     extents = [max(extent, 0) for extent in spec.dims]
     return np.empty((0, *extents), numpy_dtype(batch.dtype))
 

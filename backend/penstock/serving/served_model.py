@@ -134,7 +134,7 @@ class ServedModel:
         self_check: learns of them.
 
     Attributes:
-        accounts, self_check: the same.
+        accounts, self_check: as above.
         streams: whether a request has many answers, because its data lasts for several runs of the pipeline, like a
             video.
     """

@@ -1,8 +1,8 @@
 """Mends the exchange of tensors between numpy 2 and a Python stub of Triton's that was built before it.
 
-Such a stub takes the size of numpy's elements for 0: what it receives has no bytes, in the arrays that it gives to models all elements
-are the first one, and byte strings end it. DLPack does not depend on numpy's structs, so tensors go that way. There is no such way for
-byte strings: they become an error of the request.
+Such a stub mistakes the size of numpy's elements for 0: received data has no bytes, in the arrays that it gives to
+models all elements are the first one, and byte strings crash it. DLPack does not depend on numpy's structs, so tensors
+go that way. There is no such way for byte strings: they become an error of the request.
 
 It is copied beside Triton's helpers for models, and imports nothing of Penstock: models may run in separate
 environments.

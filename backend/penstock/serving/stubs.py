@@ -17,7 +17,7 @@ class Stub:
 
     Attributes:
         pid: the process's number.
-        started: when, on the kernel's clock, since pids are reused.
+        started: the start time, on the kernel's clock, since pids are reused.
         instance: Triton's name of the instance, e.g. ``resize_0_1``.
         model_file: the file it runs, ``<repository>/<model>/<version>/model.py``.
     """
@@ -96,7 +96,7 @@ class Stubs:
         found = []
         for path in [] if self._records is None else sorted(self._records.iterdir()):
             pid, *words = path.read_bytes().decode(errors="surrogateescape").split("\0")
-            if words[-2:] == ["recorded", ""]:  # and not being written
+            if words[-2:] == ["recorded", ""]:  # and the record is complete
                 found.append(Stub(int(pid), int(words[0]), words[1], PurePath(words[2])))
                 path.unlink()
         return found

@@ -402,7 +402,7 @@ class _Models:
         name = self._in_repository(stub)
         if name is not None:
             return name
-        # Loaded with a client's files: it is in no repository, and the server does not list it.
+        # A model that was loaded with a client's files is in no repository, and the server does not list it.
         words = stub.instance.split("_")
         for candidate in ("_".join(words[:count]) for count in range(len(words), 0, -1)):
             config = self._server.control.configuration(candidate)

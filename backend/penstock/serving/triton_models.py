@@ -375,7 +375,7 @@ def _take_response(response: int | None, flags: int, number: int) -> None:
 
 
 _allocate_callback = _Allocate(_allocate_output)
-# The memory is numpy's.
+# numpy owns the memory.
 _release_callback = _Release(lambda *_: None)
 _released = _Answered(_release_request)
 _answered = _Answered(_take_response)

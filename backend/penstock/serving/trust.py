@@ -45,7 +45,7 @@ def check_trust(config: ModelConfig, version_folder: Path, original: Path, setti
         config: the model's configuration, from Triton: it may differ from the folder's if a client loaded the model
             with another one.
         version_folder: the version's folder, as Triton passes it.
-        original: the same in its repository, if the former is in a mirror.
+        original: the version's folder in its repository, if the former is in a mirror.
         settings: the model's settings.
     """
     if is_uploaded(version_folder):

@@ -37,7 +37,7 @@ class ObjectInfo(NamedTuple):
     Attributes:
         version: changes with the object's contents; empty if nothing that was reported does.
         size: the size in bytes; None if unknown.
-        reported_at: when it was reported, in seconds since 1970.
+        reported_at: the time of the report, in seconds since 1970.
     """
 
     version: bytes

@@ -25,7 +25,7 @@ def read(path: str, allocate: Allocate = fresh_memory) -> np.ndarray:
     try:
         return _read(descriptor, 0, allocate(os.fstat(descriptor).st_size))
     except OSError as error:
-        # Folders can be opened.
+        # Opening a folder succeeds, and then reading fails without naming the path.
         error.filename = path
         raise
     finally:

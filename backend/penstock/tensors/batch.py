@@ -465,7 +465,7 @@ def arrays_of(items: Sequence[object], view: Callable[[Any], Any], kind: str) ->
     Args:
         items: arrays, tensors, and what ``view`` takes.
         view: makes an array of a sample.
-        kind: what a sample is called in errors.
+        kind: the word for a sample in errors.
     """
     arrays, layout = [], ""
     for position, item in enumerate(items):

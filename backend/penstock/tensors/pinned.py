@@ -69,7 +69,7 @@ class _PinnedMemory:
         self.__array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (self._address, False), "version": 3}
 
     def __del__(self) -> None:
-        # At exit and in a forked process, the system frees it.
+        # At exit and in a forked process, the system frees the memory.
         if hasattr(self, "_address") and self._forks == _forks and not sys.is_finalizing():
             _count(-self._size)
             # A lost device has no memory to free.

@@ -63,7 +63,7 @@ _idle: dict[int, list[Stream]] = {}
 def take_stream(device_id: int) -> Stream:
     """Return an unused CUDA stream of the current device, ``device_id``."""
     try:
-        # Another thread may have taken the last one.
+        # Another thread may have taken the last stream.
         return _idle.get(device_id, []).pop()
     except IndexError:
         stream: Stream = require_cupy().cuda.Stream(non_blocking=True)

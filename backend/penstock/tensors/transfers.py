@@ -165,7 +165,7 @@ class _Staging:
     """Pinned memory of a device, in slots, through which other memory is copied.
 
     Attributes:
-        block: all of it.
+        block: all of its memory.
         events: the slots' events, each recorded after the last copy.
     """
 

@@ -183,7 +183,7 @@ def put_load(
         address: host:port of HTTP.
         requests: sent in turn.
         clients: how many are in flight.
-        seconds, count: when to end, whichever comes first.
+        seconds, count: the limits of time and of requests, whichever comes first.
     """
     result, failures = Measurement(), []
     numbers: Iterator[int] = iter(range(count if count is not None else 1 << 60))

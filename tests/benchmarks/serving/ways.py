@@ -3,8 +3,8 @@
     python tests/benchmarks/serving/ways.py [--dali-env ENVIRONMENT] [--gpu]
 
 Both servers run from the same environment, both are up all the time, and take turns; each number is the median of the
-rounds. Memory and start are those of a server of its own. Real DALI in a plain Python model, which runs in a stub in both
-servers, has rows of its own.
+rounds. Memory and start-up are those of a separate server. Real DALI in a plain Python model, which runs in a stub in
+both servers, has separate rows.
 
 One instance beside two tells whether instances wait for each other, for the GIL say. On two cores nothing else may take
 much of the second one then: requests and answers go by way of shared memory, so clients and Triton's HTTP server cost a

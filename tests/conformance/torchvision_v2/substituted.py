@@ -1,8 +1,8 @@
 """A plugin of pytest that runs torchvision's tests of `transforms.v2` on Penstock's transforms.
 
-Use it through `torchvision_suite.py`. What tests reach by private names of torchvision's is replaced: helper functions that tests
-compute expected values with are torchvision's own; what would be tested itself is a :class:`Private`, and tests of those are not
-counted. TorchScript is not counted either: within a test, compiling is left out, and the rest of it runs.
+Use it through `torchvision_suite.py`. It replaces the private names of torchvision that the tests use: helper functions
+that compute expected values are torchvision's; a name that would itself be tested is a :class:`Private`, and such tests
+are not counted. TorchScript is not counted either: within a test, compiling is skipped, and the remainder runs.
 
 Environment: ``SUITE_ORIGINAL=1`` leaves torchvision's own transforms in place; ``SUITE_SAMPLE=10`` runs about every tenth
 test.

@@ -1,7 +1,7 @@
 """Fenced memory: out-of-bounds access by a kernel or library crashes at once.
 
-Numba checks the bounds of arrays (``NUMBA_BOUNDSCHECK=1``), but not those of pointers, which the JPEG kernels use where they are
-busiest. Here encoded files, decoded batches and the kernels' own buffers end, or begin, at a page that nobody may touch.
+Numba checks the bounds of arrays (``NUMBA_BOUNDSCHECK=1``), but not those of pointers, which the JPEG kernels use in
+their inner loops. Here encoded files, decoded batches and the kernels' buffers end, or begin, at an inaccessible page.
 """
 
 from __future__ import annotations

@@ -239,7 +239,7 @@ FAMILY.each(
     {"mosaic": MOSAIC},
     [{"blue_position": value} for value in (1, [1], per_sample([1], [1], [0], dtype=np.int32))],
 )
-# No dimensions at all.
+# Reductions over no dimensions.
 MEANS = feed(images([(4, 6)] * 3, np.float32, seed=1))
 for given in ({"axes": []}, {"axis_names": ""}, {"axes": [], "ddof": 1}):
     for operator in ("variance", "std_dev"):

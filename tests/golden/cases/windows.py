@@ -188,7 +188,7 @@ FAMILY.each(
     ],
     exact=True,
 )
-# One element has no neighbours to mirror.
+# An array of one element has no neighbours to mirror.
 SINGLE = feed([np.uint8([[[7]]])] * 3, "HWC")
 FAMILY.each("crop", {"one": SINGLE}, [{"crop": [3, 4], "out_of_bounds_policy": p} for p in POLICIES[:6]], exact=True)
 FAMILY.each("crop_mirror_normalize", {"pixels": PIXELS}, [CONTINUED[0], CONTINUED[6]])

@@ -92,7 +92,7 @@ def test_what_an_engine_refuses_the_file_s_own_decoder_takes(
 
     monkeypatch.setattr(videos, "engine_decoder", engine)
     opened = Video(clip, device=0)
-    # Not even for the index.
+    # FFmpeg must not be used for the index, either.
     assert refusing[0]._left == after
     np.testing.assert_array_equal(opened.frames(range(FRAMES)), expected)
     np.testing.assert_array_equal(opened.frames([3]), expected[3:4])

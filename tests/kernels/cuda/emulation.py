@@ -179,8 +179,8 @@ class RawModule:
         )
         library = self.folder / f"{_key(code)}.so"
         if not library.exists():
-            # Made elsewhere and moved there complete: another thread or process may look for it, and this one may be
-            # interrupted.
+            # Compiled elsewhere and moved there complete: another thread or process may look for the file, and this one
+            # may be interrupted.
             with tempfile.TemporaryDirectory(dir=self.folder) as place:
                 source, made = Path(place, f"{library.stem}.cpp"), Path(place, library.name)
                 source.write_text(code)
@@ -386,7 +386,7 @@ def emulated_gpu(folder: Path) -> Iterator[None]:
     RawModule.folder = folder
     before, load_library, find = sys.modules.get("cupy"), driver.load_library, binaries.find
     sys.modules["cupy"], driver.load_library = _module(), lambda: _DRIVER
-    # No cubins: it runs sources.
+    # There are no cubins: the emulation runs sources.
     binaries.find = lambda _digest, _capability: None
     forget()
     try:

@@ -55,7 +55,7 @@ class Images:
     Attributes:
         made: coefficients and quantizers.
         factors_of: each.
-        files: as JPEGs.
+        files: the images as JPEGs.
     """
 
     def __init__(self, sizes: Sequence[Size], factors: Sequence[Size]) -> None:

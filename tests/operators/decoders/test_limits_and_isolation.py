@@ -317,7 +317,7 @@ def test_the_wire_format_has_no_limits_and_takes_them_at_load() -> None:
 # -- isolation -----------------------------------------------------------------------------------------------------------
 
 _KINDS = ("JPEG", "PNG", "BMP", "PPM", "WEBP", "GIF", "TIFF", "JPEG2000", "AVIF", "ICO")
-_NOT_TRUSTED = 5  # of them
+_NOT_TRUSTED = 5  # the number of these kinds whose decoders are not trusted
 
 
 @pytest.mark.parametrize("output_type", [types.RGB, types.ANY_DATA, types.GRAY, types.YCbCr])

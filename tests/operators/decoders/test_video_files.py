@@ -328,5 +328,5 @@ def test_memory_stays_over_ten_epochs(tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for _ in range(10 * batches):
         pipeline.run()
-    # In KiB.
+    # Resident memory, in KiB.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4096

@@ -2,7 +2,8 @@
 
     python tests/operators/postprocessing/record_speech_segments.py
 
-It takes PyTorch, and downloads silero-vad, of which this file runs `get_speech_timestamps` with probabilities in the network's place.
+It needs PyTorch, and downloads silero-vad: this file runs its `get_speech_timestamps` with probabilities instead of the
+network.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ class Augmentation:
         if not isinstance(index, DataNode):
             magnitudes = magnitudes[self._checked(index, len(magnitudes))][None]
         if self.randomly_negate:
-            # The negative of each magnitude follows it.
+            # The negative of each magnitude comes right after it.
             parameter = constant_node(self._map_mags_to_params([s * m for m in magnitudes for s in (1, -1)]))
             parameter = parameter[magnitude_bin.index]
         elif isinstance(index, DataNode):

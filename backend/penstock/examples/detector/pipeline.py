@@ -7,7 +7,7 @@ Outputs, with a sample for each region, the surest first:
 - ``scores``: FLOAT, how sure the network is of it;
 - ``boxes``: FLOAT, (4,): left, top, right, bottom, in pixels of the page;
 
-and for each page ``counts``, INT32: how many regions it has.
+and for each page ``counts``, INT32: its number of regions.
 """
 
 from pathlib import Path

@@ -7,7 +7,7 @@ Outputs, with a sample for each line, in reading order:
 - ``scores``: FLOAT, how probable the text is: the mean of its steps' probabilities;
 - ``corners``: FLOAT, (4, 2): x and y in pixels of the page, clockwise from the upper left;
 
-and for each page ``counts``, INT32: how many lines it has.
+and for each page ``counts``, INT32: its number of lines.
 """
 
 from pathlib import Path

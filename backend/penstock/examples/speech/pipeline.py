@@ -7,7 +7,7 @@ Outputs, with a sample for each segment of speech, of up to 30 seconds, in order
 - ``scores``: FLOAT, (1,): how probable the text is: the geometric mean of its tokens' probabilities;
 - ``seconds``: FLOAT, (2,): where in the recording the segment begins and ends;
 
-and for each recording ``counts``, INT32: how many segments it has. Where nobody speaks, there are none.
+and for each recording ``counts``, INT32: its number of segments. Without speech, there are none.
 """
 
 from pathlib import Path

@@ -27,7 +27,7 @@ def link(
 
     Args:
         objects: the kernels' object files.
-        index: what `libraries.py` reads about the library.
+        index: the index that `libraries.py` reads.
         target: the processor.
         library: its path.
         compiler: the command of a C++ compiler for the target, which links.

@@ -96,7 +96,7 @@ def decode_in_process(
     region: Region | None,
     smooth: bool,
 ) -> None:
-    """Do :func:`decode`, but always in this process."""
+    """Same as :func:`decode`, but always in this process."""
     encoded = _unwritable(encoded)
     if header.format == "jpeg":
         _check_scans(encoded)
@@ -239,7 +239,7 @@ def decode_reduced_to_scratch(
     adjust_orientation: bool,
     decoding: Decoding,
 ) -> np.ndarray:
-    """Do :func:`decode_reduced` for a region, as uint8 in scratch memory that this thread's next call overwrites."""
+    """Same as :func:`decode_reduced`, for a region, as uint8 in scratch memory that this thread's next call overwrites."""
     channels = header.shape(output_type, adjust_orientation)[2]
     pixels = _pixels.array((*region.extents, channels), np.dtype(np.uint8))
     decode_reduced(encoded, header, scale, pixels, output_type, adjust_orientation, region, decoding)
@@ -441,7 +441,7 @@ def _decode_with_simplejpeg(
     try:
         simplejpeg().decode_jpeg(encoded, space, fastdct=fast_idct, fastupsample=not smooth, buffer=output)
     except ValueError:
-        # It rejects data with the slightest damage; nvImageCodec accepts the same files as DALI.
+        # simplejpeg rejects data with the slightest damage; nvImageCodec accepts the same files as DALI.
         return False
     return True
 

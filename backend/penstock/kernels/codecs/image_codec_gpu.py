@@ -49,7 +49,7 @@ class GpuImageDecoder:
         turns: how many decoders there are at most, for very small batches.
 
     Attributes:
-        takes_all: all images so far are decoded without Python, and no other is held up.
+        takes_all: whether all images so far were decoded without Python, so that no image waits for it.
         batches_ahead: how many batches like the last are worth beginning besides those that are in flight anyway.
     """
 

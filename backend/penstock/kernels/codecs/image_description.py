@@ -23,7 +23,7 @@ class EncodedFiles:
         sizes: their bytes, int64, if they are known.
 
     Attributes:
-        files: the same.
+        files: as above.
         places, sizes: the same, contiguous.
     """
 
@@ -149,7 +149,7 @@ class JpegHeaders(Sequence[ImageHeader]):
         isolated: decode them in a worker process.
 
     Attributes:
-        isolated: the same.
+        isolated: as above.
         shapes: height, width and channels as stored, int64 of shape (images, 3).
         sizes: height and width as stored, int64 of shape (images, 2).
     """

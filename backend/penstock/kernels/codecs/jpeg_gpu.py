@@ -93,7 +93,8 @@ class JpegDecoder:
     ) -> JpegBatch:
         """Begin to decode the supported images of a batch.
 
-        Threads gather the data of a large batch and launch its kernels, without Python; what a small one needs is done at once.
+        Threads gather the data of a large batch and launch its kernels, without Python; the work for a small one is
+        done at once.
 
         Args:
             scans: the files' scans.

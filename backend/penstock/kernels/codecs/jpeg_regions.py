@@ -21,8 +21,8 @@ _RESTARTS, _FILL = range(0xD0, 0xD8), 0xFF
 def decodes_alone(encoded: np.ndarray, header: ImageHeader, stored: Region) -> bool:
     """Return whether decoding only a region on the CPU is exact.
 
-    It is if nothing but one scan follows, up to the end of the image: then a decoder that stops early misses no error.
-    Damage to the scan's own data is not an error, and affects the pixels in the same way.
+    It can if a single scan follows, up to the end of the image: then a decoder that stops early misses no error. Damage
+    to the scan's data is not an error, and affects the pixels in the same way.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.

@@ -70,14 +70,14 @@ def decode_as_pillow(
 
 
 def decode_as_pillow_in_process(encoded: np.ndarray, output: np.ndarray, drops_alpha: bool, upright: bool) -> bool:
-    """Do :func:`decode_as_pillow`, but always in this process."""
+    """Same as :func:`decode_as_pillow`, but always in this process."""
     from PIL import Image, ImageOps
 
     with reading_with_pillow(encoded.data) as image:
         on_white = not drops_alpha and ("A" in image.getbands() or image.info.get("transparency") is not None)
         if not (on_white or image.mode == "CMYK" or _is_deep(image, encoded)):
             return False
-        # This statement decodes.
+        # This statement decodes the pixels.
         turned = ImageOps.exif_transpose(image) if upright else image
         if on_white:
             page = Image.new("RGBA", turned.size, "white")

@@ -32,7 +32,7 @@ class IdleDecoders:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Most recently used last.
+        # Ordered by last use, the most recent last.
         self._idle: list[tuple[DecoderKind, VideoCodecContext]] = []
         atexit.register(self._idle.clear)
 

@@ -1,7 +1,7 @@
 """Decodes frames of video on NVIDIA's video engine (NVDEC), through FFmpeg, and converts their colours on the GPU.
 
-The engine decodes H.264, HEVC, VP8, VP9, AV1, MPEG-1, 2 and 4, VC-1 and MJPEG in the profiles that it has; where it
-does not take a file, FFmpeg decodes it on the CPU, and its planes are uploaded. Either way the same kernel makes the pixels.
+The engine decodes H.264, HEVC, VP8, VP9, AV1, MPEG-1, 2 and 4, VC-1 and MJPEG in the profiles that it supports; FFmpeg
+decodes other files on the CPU, and their planes are uploaded. Either way the same kernel makes the pixels.
 """
 
 from __future__ import annotations

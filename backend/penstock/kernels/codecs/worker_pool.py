@@ -146,7 +146,7 @@ class DecoderPool:
         for worker in idle:
             worker.close()
         for worker in busy:
-            # The waiting thread closes it.
+            # The waiting thread closes the connection.
             worker.kill()
 
     def pids(self) -> list[int]:

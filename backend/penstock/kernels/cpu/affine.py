@@ -30,7 +30,7 @@ def fill_rotations_2d(angles: np.ndarray, rotations: np.ndarray) -> None:
 
 @kernel
 def fill_rotations_3d(angles: np.ndarray, axes: np.ndarray, rotations: np.ndarray) -> None:
-    """Do :func:`fill_rotations_2d` about unit vectors (x, y, z), float32, in single precision as in DALI; Rodrigues'
+    """Same as :func:`fill_rotations_2d`, about unit vectors (x, y, z), float32, in single precision as in DALI; Rodrigues'
     formula.
     """
     for row in range(len(rotations)):

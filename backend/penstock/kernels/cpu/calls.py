@@ -32,7 +32,7 @@ class NativeCode:
     Attributes:
         function: address of the function that takes the words of arguments.
         release: address of the function that releases the memory of a result.
-        results: how its results are made.
+        results: how to make Python objects from its results.
     """
 
     def __init__(self, function: int, release: int, results: Program) -> None:
@@ -106,6 +106,6 @@ def _functions() -> ctypes.PyDLL:
     )
     begin.restype, begin.argtypes = None, (c_int64, POINTER(c_void_p))
     facts = (int, float, bool, None, True, False, np.ndarray, tuple)
-    # Their addresses: CPython's ``id``.
+    # The addresses of Python's classes and constants: CPython's ``id``.
     begin(object.__basicsize__, (c_void_p * len(facts))(*map(id, facts)))
     return library

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     # The result of an intrinsic: its signature, and the function that generates its code.
     Intrinsic = tuple[Signature, Generate]
 else:
-    # Only named in annotations.
+    # Imported for annotations only.
     Generate = Intrinsic = IRBuilder = Signature = TargetContext = TypingContext = Value = Any
     ir, types, cgutils = (DeferredModule(name) for name in ("llvmlite.ir", "numba.core.types", "numba.core.cgutils"))
     llvm, vector_types = (DeferredModule(f"penstock.kernels.cpu.{name}") for name in ("llvm_types", "vector_types"))

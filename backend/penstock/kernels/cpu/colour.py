@@ -64,7 +64,7 @@ def _transform(
     source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
     """Transform channels: source (pixels, 3) -> target (pixels, 3), matrix (3, 3)."""
-    # Kept in registers.
+    # Local variables, so that the matrix stays in registers.
     m00, m01, m02, m03 = matrix[0, 0], matrix[0, 1], matrix[0, 2], offset[0]
     m10, m11, m12, m13 = matrix[1, 0], matrix[1, 1], matrix[1, 2], offset[1]
     m20, m21, m22, m23 = matrix[2, 0], matrix[2, 1], matrix[2, 2], offset[2]

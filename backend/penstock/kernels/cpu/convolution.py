@@ -44,7 +44,7 @@ def _convolve(source: np.ndarray, window: np.ndarray, target: np.ndarray, like: 
 
 @kernel
 def _convolve_rows(source: np.ndarray, window: np.ndarray, target: np.ndarray, like: np.generic) -> None:
-    """Do ``_convolve`` for an inner extent so small that whole rows are processed at once."""
+    """Same as ``_convolve``, for an inner extent so small that whole rows are processed at once."""
     outer, size, inner = source.shape
     radius = window.size // 2
     padded = np.empty(((size + 2 * radius), inner), np.float32)

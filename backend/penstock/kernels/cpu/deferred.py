@@ -1,8 +1,8 @@
 """Stand-ins for objects of numba and LLVM, in modules that are imported without them.
 
-numba takes half a second to import, and kernels that were compiled ahead of time do without it. So nothing here is imported before a
-kernel is compiled. Modules of kernels name what they need of numba by these objects; numba asks a value that it meets in a compiled
-function for its type by the attribute ``_numba_type_``, and so gets what they stand for.
+numba takes half a second to import, and kernels that were compiled ahead of time work without it. So nothing here is
+imported before a kernel is compiled. Modules of kernels refer to numba's objects through these; where numba meets one
+in a compiled function, it asks for its type by the attribute ``_numba_type_``, and so gets the original object.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ def like(value: float, real: float) -> float:
 def polar_normal(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray) -> tuple[float, np.uint64]:
     """Return a standard normal number by Marsaglia's polar method, and the position after it.
 
-    The method gives two numbers; ``spare`` keeps the second for the next call: [1, number], or [0, _].
+    The method yields two numbers; ``spare`` stores the second for the next call: [1, number], or [0, _].
     """
     real = spare[0]
     if spare[0] != 0:

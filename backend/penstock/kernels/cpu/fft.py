@@ -191,7 +191,7 @@ def _quarter(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int
         w3r, w3i = spread(at(twiddles, t + 4), _LANES), spread(at(twiddles, t + 5), _LANES)
         t += 6
         a = p
-        # A range would use a division to count them.
+        # A `range` with a step would use a division to count its values.
         while a < work.size:
             b, c, d = a + quarter, a + 2 * quarter, a + 3 * quarter
             ar, ai = load(work, a, _LANES), load(work, a + _LANES, _LANES)

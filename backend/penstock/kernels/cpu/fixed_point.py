@@ -256,7 +256,7 @@ def _sum_columns_of_pixels(
     pairs = np.empty((starts.size, taps // 2 + 1), np.int32)
     places = np.empty(starts.size, np.int64)
     _pair_weights(starts, weights, places, pairs)
-    # The last pixel's pair may end beyond it, with a weight of zero.
+    # The last pixel's pair may end after it, with a weight of zero.
     columns = np.zeros((count // 4 + 2) * 192, np.uint8)
     y = 0
     while y < height:
@@ -292,7 +292,7 @@ def _split_weights(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 @inner
 def _sum_rows_by_four(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray) -> None:
-    """Do :func:`_sum_rows` four rows at a time."""
+    """Same as :func:`_sum_rows` four rows at a time."""
     flat, stride, target = rows.ravel(), rows.shape[1], lines.ravel()
     if stride < _LINE or not _are_two_bytes(weights):
         _sum_rows(rows, starts, weights, bits, lines)
@@ -312,7 +312,7 @@ def _sum_rows_by_four(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray,
 def _sum_columns_by_four(
     rows: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray
 ) -> None:
-    """Do :func:`_sum_columns` four columns at a time."""
+    """Same as :func:`_sum_columns` four columns at a time."""
     if channels != 3 or not _are_two_bytes(weights):
         _sum_columns(rows, channels, starts, weights, bits, lines)
         return
@@ -321,7 +321,7 @@ def _sum_columns_by_four(
     count = starts.max() + weights.shape[1] - first
     split = _split_weights(weights, (starts - first) % 4)
     fours, numbers = split.shape[1], split.ravel()
-    # The last pixels' group may end beyond them, with weights of zero.
+    # The last pixels' group may end after them, with weights of zero.
     columns, transposed = np.zeros((count // 4 + 2) * 192, np.uint8), np.empty(width * 16, np.uint8)
     y = 0
     while y < rows.shape[0]:

@@ -58,7 +58,7 @@ def rounded_to_halves(source: np.ndarray) -> np.ndarray:
 
 
 def round_to_halves(source: np.ndarray, target: np.ndarray) -> None:
-    """Do :func:`rounded_to_halves` into an existing array."""
+    """Same as :func:`rounded_to_halves`, into an existing array."""
     if target.flags.c_contiguous:
         _round(np.ascontiguousarray(source).reshape(-1).view(np.uint32), target.reshape(-1).view(np.uint16))
     else:

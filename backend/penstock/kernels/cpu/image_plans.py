@@ -202,8 +202,8 @@ def plan_images(
             height and width. Without rows: images will be in memory whole.
 
     Returns:
-        What :func:`plan_tables` returns, and what :func:`plan_stacks` does; zeros if the batch is to be looked
-        at image by image: an argument is out of range, an image is empty, a window reaches outside, or the channels differ.
+        The results of :func:`plan_tables` and of :func:`plan_stacks`; zeros if images have to be planned one by one: an
+        argument is out of range, an image is empty, a window reaches outside, or the channels differ.
     """
     count = len(shapes)
     nothing = 0, 0, 0, 0, 0, 0, 0, 0, 0

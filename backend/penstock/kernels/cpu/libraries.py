@@ -3,8 +3,8 @@
 A package has one for each level of processors, in ``native/kernels``. In a checkout there is one for this machine, in
 ``build/kernels``, and code whose sources have changed since is not taken from it.
 
-numba's variables, such as ``NUMBA_BOUNDSCHECK`` or ``NUMBA_CPU_NAME``, ask for something else than was compiled; with one of them,
-there is no library. So it is with ``PENSTOCK_KERNELS=compile``.
+numba's variables, such as ``NUMBA_BOUNDSCHECK`` or ``NUMBA_CPU_NAME``, require other code than was compiled; with one
+of them, no library is used. The same holds for ``PENSTOCK_KERNELS=compile``.
 """
 
 from __future__ import annotations

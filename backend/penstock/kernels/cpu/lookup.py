@@ -35,7 +35,7 @@ def _mark(numbers: np.ndarray, on: np.generic, off: np.generic, count: int, inne
     for begin in range(0, numbers.size, max(inner, 1)):
         for i in range(inner):
             number = numbers[begin + i]
-            # Before truncation; also false for NaN.
+            # Compared before truncation; the comparison is also false for NaN.
             if -1 < number < count:
                 target[begin * count + int(number) * inner + i] = on
 

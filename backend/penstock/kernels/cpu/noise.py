@@ -34,7 +34,7 @@ def add_normal(
 def add_normal_double(
     out: np.ndarray, source: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, mean: float, stddev: float
 ) -> None:
-    """Do :func:`add_normal` in double precision, for wide integers."""
+    """Same as :func:`add_normal`, in double precision, for wide integers."""
     for e in range(out.size):
         noise = fma(normal_double(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
         out[e] = converted(np.float64(source[e]) + noise, out[e])

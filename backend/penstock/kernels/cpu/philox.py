@@ -163,7 +163,7 @@ def draw_pair(key: Key, stream: np.uint64, n: np.uint64) -> _Drawn:
 
 @njit(nogil=True)
 def fill_pairs(key: Key, stream: np.uint64, n: np.uint64, first: np.ndarray, second: np.ndarray) -> None:
-    """Do :func:`draw_pair` for consecutive elements, the first of which begins at draw ``n``; in loops that are
+    """Same as :func:`draw_pair`, for consecutive elements, the first of which begins at draw ``n``; in loops that are
     vectorized.
     """
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
@@ -202,7 +202,7 @@ def fill_bits(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) ->
 
 @njit(nogil=True)
 def fill_rows_of_bits(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64) -> None:
-    """Do :func:`fill_bits` for each row."""
+    """Same as :func:`fill_bits`, for each row."""
     for row in range(len(out)):
         fill_bits(out[row], key, streams[row], start)
 

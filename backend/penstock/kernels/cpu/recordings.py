@@ -1,6 +1,6 @@
 """Kernels for recordings as WAV files store them: conversion to libsndfile's numbers, downmix and resampling.
 
-A kernel computes a piece of one recording, and gets all that it has to know in a record.
+A kernel computes a piece of one recording, and gets all of its parameters in a record.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def _convert_piece(record: np.ndarray, _scratch: int, like: np.generic) -> None:
 
 @kernel
 def _convert_piece_past_cache(record: np.ndarray, scratch: int, like: np.float32) -> None:
-    """Do :func:`_convert_piece` for large outputs of floats, past the cache."""
+    """Same as :func:`_convert_piece`, for large outputs of floats, past the cache."""
     piece = record_at(record)
     first, end, width = piece.first * piece.channels, piece.last * piece.channels, _SAMPLE_BYTES[piece.encoding]
     for start in range(first, end, _CACHED_SAMPLES):
@@ -268,7 +268,7 @@ def _mix_piece(record: np.ndarray, scratch: int, like: np.generic) -> None:
 
 @kernel
 def _mix_piece_past_cache(record: np.ndarray, scratch: int, like: np.float32) -> None:
-    """Do :func:`_mix_piece` for large outputs of floats, past the cache."""
+    """Same as :func:`_mix_piece`, for large outputs of floats, past the cache."""
     piece = record_at(record)
     for first in range(piece.first, piece.last, _WINDOW_FRAMES):
         last, place = min(first + _WINDOW_FRAMES, piece.last), piece.target + _FLOAT_BYTES * first

@@ -38,7 +38,7 @@ def _nearest_row(
     right, low = np.float32(width), np.float32(height)
     for x in range(xs.size):
         sx, sy = xs[x] + shift, ys[x] + shift
-        # Also false for NaN.
+        # Written so that the comparison is false for NaN.
         inside = (sx > -1) & (sx < right) & (sy > -1) & (sy < low)
         column, row = np.int32(math.floor(xs[x] + to_nearest)), np.int32(math.floor(ys[x] + to_nearest))
         inside &= (column >= 0) & (column < width) & (row >= 0) & (row < height)
@@ -90,7 +90,7 @@ def _linear_row(
             low = low + (load(pixels, first + row + stride, 4) - low) * fx
             store(out, place, rounded(top + (low - top) * fy, like))
             continue
-        # Also false for NaN.
+        # Written so that the comparison is false for NaN.
         if not (-1 < sx < width and -1 < sy < height):
             out[place : place + channels] = converted(fill, like)
             continue
@@ -228,13 +228,13 @@ def displace_by_waves(
     target: np.ndarray,
     fill: float = 0.0,
 ) -> None:
-    """Do :func:`remap` with maps that displace each row y by ``across[y]`` and each column x by ``down[x]``."""
+    """Same as :func:`remap`, with maps that displace each row y by ``across[y]`` and each column x by ``down[x]``."""
     kept, value = _is_kept(source, target), np.float32(fill)
     _waves(source, across, down, np.float32(shift), linear, value, kept, target, target.dtype.type(0))
 
 
 def displace_on_ball(source: np.ndarray, shift: float, linear: bool, target: np.ndarray, fill: float = 0.0) -> None:
-    """Do :func:`remap` with a bulge: distances from the centre are squared, in units of half the longer side."""
+    """Same as :func:`remap`, with a bulge: distances from the centre are squared, in units of half the longer side."""
     height, width = source.shape[:2]
     middle_x, middle_y = width / 2, height / 2
     from_x = np.arange(width, dtype=np.float32) + np.float32(0.5 - middle_x)

@@ -57,9 +57,10 @@ RESAMPLING = np.dtype(
 )
 """How H and W of a sample are resampled.
 
-The first two describe the passes of both axes (:func:`penstock.kernels.cpu.axis_passes.fill_passes`); ``filters`` are the addresses of their
-tables. ``starts`` and ``weights`` are those of the windows of all output positions, or 0: each part fills its own. H is dimension
-``first`` of ``rank``; ``shape`` is the output's. ``rests`` are the ranges of the values of a line whose halves are rounded away from zero.
+The first two describe the passes of both axes (:func:`penstock.kernels.cpu.axis_passes.fill_passes`); ``filters`` are
+the addresses of their tables. ``starts`` and ``weights`` are those of the windows of all output positions, or 0: then
+each part computes its windows. H is dimension ``first`` of ``rank``; ``shape`` is the output's. ``rests`` are the
+ranges of the values of a line whose halves are rounded away from zero.
 """
 
 
@@ -179,7 +180,7 @@ def _sum_columns(
 def _sum_blocks(
     row: np.ndarray, first: int, channels: int, starts: np.ndarray, blocks: np.ndarray, taps: int, line: np.ndarray
 ) -> None:
-    """Do :func:`_sum_columns` for blocks of columns of at most four channels: four lanes of a vector for each column."""
+    """Same as :func:`_sum_columns`, for blocks of columns of at most four channels: four lanes of a vector for each column."""
     x, place = 0, 0
     while x < starts.size:
         # The last block overlaps the previous one.
@@ -487,7 +488,7 @@ def _resample_columns_first(
     target_stride: int,
     like: np.generic,
 ) -> None:
-    """Do :func:`_resample_lines` in the other order; ``read``: the rows that are read."""
+    """Same as :func:`_resample_lines`, in the other order; ``read``: the rows that are read."""
     first, count = _span(columns.starts, columns.weights.shape[1])
     blocks = _blocks(columns.weights, channels, scratch.blocks)
     line, one = scratch.line, scratch.floats[:1]

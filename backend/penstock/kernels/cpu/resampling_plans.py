@@ -173,11 +173,11 @@ def _plan_strips(
     across: np.ndarray,
     rules: np.record,
 ) -> tuple[int, int, int, int]:
-    """Do ``_plan_rows`` for bytes, for blocks that make strips of output rows.
+    """Same as ``_plan_rows``, for bytes, for blocks that make strips of output rows.
 
     Returns:
-        The rows of sums that are kept, the most rows of a strip, the most vertical taps, and the most weights of columns that
-        a block has; all are 0 if the images are to be resampled otherwise.
+        The number of retained rows of sums, the most rows of a strip, the most vertical taps, and the most weights of
+        columns of a block; all are 0 if the images need another kernel.
     """
     pitch, threads, limits = rules.pitch, rules.threads, rules.strips
     count, channels = len(rows), shapes[0, 3]
@@ -335,8 +335,8 @@ def plan_stacks(
         rules: the rules of all images: one :data:`STACK_RULES`.
 
     Returns:
-        Bytes of shared memory; the rows of sums that are kept, the most rows of a strip, and the most vertical taps; and the number of
-        channels, 0 if images differ in it. Row by row: bytes of shared memory, 0, the floats of a row that a block keeps, 0, and the
-        number of channels.
+        Bytes of shared memory; the number of retained rows of sums, the most rows of a strip, and the most vertical
+        taps; and the number of channels, 0 if images differ in it. Row by row: bytes of shared memory, 0, the floats of
+        a row that a block holds, 0, and the number of channels.
     """
     return fill_descriptors(rows, blocks, sources, targets, shapes, down, across, rules[0])

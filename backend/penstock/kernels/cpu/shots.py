@@ -153,7 +153,7 @@ def replace_by_shots(
     # The terms of previous means, by the lowest byte of the source: for uint8, those of all means.
     known = np.full((256, _TERMS), np.nan)
     factorials, spare = np.full(256, np.nan), np.zeros(2)
-    # The first draws of the elements around the last one that needed them.
+    # The first draws of the elements around the last element that needed them.
     words, drawn = np.empty((12, _CHUNK), np.uint64), -1
     for e in range(out.size):
         mean = np.float32(source[e]) * reciprocal

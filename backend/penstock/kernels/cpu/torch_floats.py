@@ -130,7 +130,7 @@ def _sum_lanes(
     target: types.CPointer,
     end: int,
 ) -> None:
-    """Do :func:`_sum_widened` for as many adjacent numbers as a vector has lanes."""
+    """Same as :func:`_sum_widened`, for as many adjacent numbers as a vector has lanes."""
     total = load(flat, place, _LANES) * at(weights, first)
     apart = 1 + (count - 1) // 4 * 4
     for k in range(1, apart):

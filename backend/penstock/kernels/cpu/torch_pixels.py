@@ -1,7 +1,7 @@
 """Images of bytes, resampled as PyTorch resamples their values, which are float32, without antialiasing.
 
-No image of floats is in memory: of each row that is needed, values are computed, and resampled along the row, once; results are made
-of two or four such rows. The sums are those of ``kernels/cpu/torch_floats.py``, in the same order.
+Float images are never in memory: for each needed row, values are computed, and resampled along the row, once; results
+are made of two or four such rows. The sums are those of ``kernels/cpu/torch_floats.py``, in the same order.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _resample(
         pixels: uint8 of shape (h, w, 3), contiguous, or of (0, 0, 0).
     """
     taps, width, size = rows.shape[1], len(columns), 3 * len(columns)
-    # Vectors reach beyond rows.
+    # Vectors may reach beyond the ends of rows.
     stride = (size + LANES) // LANES * LANES
     held = np.zeros((taps, stride * (2 if at_once else 1)), np.float32)
     known = np.full(taps, -1, np.int64)

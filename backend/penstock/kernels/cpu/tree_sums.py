@@ -178,7 +178,7 @@ def _sum_groups_in_lanes(
 def _sum_groups_of_pixels(
     source: np.ndarray, inner: int, sizes: np.ndarray, squares: bool, centres: np.ndarray, sums: np.ndarray
 ) -> tuple[int, int]:
-    """Do :func:`_sum_groups_of_numbers` for rows of two to ``_LANES`` elements; return how many groups are summed, and
+    """Same as :func:`_sum_groups_of_numbers`, for rows of two to ``_LANES`` elements; return how many groups are summed, and
     their rows.
 
     The last groups are not summed, as vectors would be read beyond them.
@@ -243,7 +243,7 @@ def _tree_sums(source: np.ndarray, group: int, terms: int, centres: np.ndarray, 
 
 @kernel
 def _tree_sums_of_pixels(source: np.ndarray, group: int, terms: int, centres: np.ndarray, target: np.ndarray) -> None:
-    """Do :func:`_tree_sums` for bytes, integers of 16 bits or float32, with an inner extent of two to ``_LANES``."""
+    """Same as :func:`_tree_sums`, for bytes, integers of 16 bits or float32, with an inner extent of two to ``_LANES``."""
     outer, count, inner = source.shape
     sizes = _split(count, group)
     sums, own = np.empty((sizes.size, _LANES), np.float32), np.zeros(_LANES, np.float32)

@@ -81,8 +81,8 @@ class IntVector(types.Type):
 
     Vectors and numbers support Python's arithmetic, shift and bitwise operators, but wrap around on overflow.
 
-    Those of 32 bits are kept in parts as large as AVX2's instructions take and give: of whole ones LLVM makes registers of 512
-    bits where there are any, which are joined and taken apart around each of those instructions.
+    Vectors of 32-bit numbers are stored in parts of AVX2's register size: LLVM would put whole vectors into registers
+    of 512 bits where there are any, and join and split them around each AVX2 instruction.
     """
 
     def __init__(self, lanes: int, bits: int) -> None:

@@ -10,7 +10,7 @@ from penstock.kernels.cpu.simd import copy_joined
 _ONE, _NEAR, _FAR, _MIDDLE = np.float32(1), np.float32(0.75), np.float32(0.25), np.float32(128)
 _LUMA_SCALE, _LUMA_BASE, _CHROMA_SCALE = np.float32(255 / 219), np.float32(16), np.float32(255 / 224)
 _TO_STUDIO, _CHROMA_TO_STUDIO = np.float32(219 / 255), np.float32(224 / 255)
-# ITU-R BT.601.
+# The coefficients of ITU-R BT.601.
 _V_TO_R, _U_TO_G, _V_TO_G, _U_TO_B = np.float32(1.402), np.float32(-0.344136), np.float32(-0.714136), np.float32(1.772)
 # Adding and subtracting it rounds small numbers, halves to even.
 _ROUNDER = np.float32(3 << 22)

@@ -59,7 +59,7 @@ class _Planes(NamedTuple):
 
 
 SOURCE = tile_source(__file__, _Lines, _Planes, MAX_TERMS=_MAX_TERMS)
-# The identity window.
+# A window that leaves values unchanged.
 _NOTHING = np.ones(1, np.float32)
 
 

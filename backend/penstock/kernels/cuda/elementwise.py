@@ -102,7 +102,7 @@ def _entry(operands: Sequence[Located], target: Located) -> _Elementwise:
     if len(extents) > _DIMS:
         raise RuntimeError(f"Data of {len(extents)} dimensions is not supported on GPU: at most {_DIMS}")
     unused = _OPERANDS - len(operands)
-    # Innermost first.
+    # Dimensions, the innermost first.
     steps = [(*own, *[0] * unused) for own in zip(*strides)][::-1]
     dims = [_Dimension(extent, own, division_by(extent)) for extent, own in zip(extents[::-1], steps)]
     return _Elementwise(
@@ -114,7 +114,7 @@ def _entry(operands: Sequence[Located], target: Located) -> _Elementwise:
     )
 
 
-# A dimension of extent 1.
+# The extent and strides of a dimension of extent 1.
 _ONE = _Dimension(1, (0,) * _OPERANDS, division_by(1))
 
 

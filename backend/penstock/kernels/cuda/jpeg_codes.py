@@ -1,13 +1,14 @@
 """The Huffman codes of baseline JPEGs, read on the GPU: the coefficients of :mod:`penstock.kernels.cpu.jpeg`.
 
-A scan is one string of bits, in which a code tells where the next begins. Threads begin all over it nevertheless: Huffman
-codes synchronize by themselves, so that a decoder that began at a wrong bit soon reads the right codes (S. T. Klein and
-Y. Wiseman, "Parallel Huffman decoding with applications to JPEG files", 2003; A. Weissenberger and B. Schmidt, "Massively
-parallel Huffman decoding on GPUs", 2018, and "Accelerating JPEG decompression on GPUs", 2021). Each thread follows the blocks
-that begin in its subsequence of the bits, from a guess at first, then from where the thread before it ended, until none has
-another beginning than before. What comes out is then what one decoder would have read, bit by bit: the first begins right,
-and each of the others where the one before it ends. Sums of blocks and of differences of DC coefficients tell where each
-thread's coefficients go, and what the first of them are relative to.
+A scan is one string of bits, in which each code determines where the next begins. Threads begin all over it
+nevertheless: Huffman codes synchronize by themselves, so that a decoder that began at a wrong bit soon reads the right
+codes (S. T. Klein and Y. Wiseman, "Parallel Huffman decoding with applications to JPEG files", 2003; A. Weissenberger
+and B. Schmidt, "Massively parallel Huffman decoding on GPUs", 2018, and "Accelerating JPEG decompression on GPUs",
+2021). Each thread decodes the blocks that begin in its subsequence of the bits, from a guess at first, then from where
+the thread before it ended, until no thread's start changes. The result is then what one decoder would have read, bit by
+bit: the first thread begins right, and each of the others where the one before it ends. Sums of blocks and of
+differences of DC coefficients give the position of each thread's coefficients, and the values that the first of them
+are relative to.
 """
 
 from __future__ import annotations
@@ -134,11 +135,11 @@ SOURCE = KernelSource(
 SCAN, SHARED_BYTES = layout_of(_JpegScan).dtype, layout_of(_Shared).dtype.itemsize
 """The type of an image's descriptor, and the bytes of shared memory of a thread block.
 
-The kernel, ``read_codes``, takes :data:`NATURAL_ORDER`; for each image its state, int32, which holds the number of restart intervals, or
-NOT_TAKEN if it is damaged, and receives 0, or what is wrong with the image, whose coefficients are then undefined; and its turn, int32,
-of which a launch needs that of its first image. No thread block waits forever: it takes its number when it starts to run, and waits for
-those with lower numbers only. That needs a turn of zero, and the zeros that :func:`~penstock.kernels.cpu.jpeg.batches.gather_share` puts
-in the chains, for each launch.
+The kernel, ``read_codes``, takes :data:`NATURAL_ORDER`; for each image its state, int32, which holds the number of
+restart intervals, or NOT_TAKEN if it is damaged, and receives 0, or the image's problems, with which its coefficients
+are undefined; and the turn, int32, of each launch's first image. No thread block waits forever: it takes its number
+when it starts to run, and waits for those with lower numbers only. That requires a turn of zero, and the zeros that
+:func:`~penstock.kernels.cpu.jpeg.batches.gather_share` puts in the chains, for each launch.
 """
 
 

@@ -121,7 +121,7 @@ class Page:
         following: the resampling, if that comes next.
 
     Attributes:
-        begin: the same.
+        begin: as above.
         end: the last offset at which it may end.
         resampling: the resampling that comes next; empty if none does.
     """

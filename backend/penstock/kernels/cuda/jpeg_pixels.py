@@ -93,8 +93,8 @@ SOURCE = KernelSource(__file__, _JpegImage, SIDE=_SIDE, GROUP=_GROUP, **transfor
 IMAGE = layout_of(_JpegImage).dtype
 """The type of an image's descriptor.
 
-Two kernels take them: ``transform_blocks`` makes samples of coefficients, and then ``convert_pixels`` pixels of these; it takes whether
-they are in BGR order, int32.
+Two kernels read them: ``transform_blocks`` computes samples from coefficients, and then ``convert_pixels`` pixels from
+samples; its argument says whether they are in BGR order, int32.
 """
 
 

@@ -313,7 +313,7 @@ class Pinned(NamedTuple):
     """Pinned host memory.
 
     Attributes:
-        bytes: all of it.
+        bytes: all of its memory.
         address: the first byte's address.
         copied: recorded after the last copy from it.
     """

@@ -212,7 +212,7 @@ class Programs:
     """The programs of one operator, by kind of batch."""
 
     def __init__(self) -> None:
-        # Most recently used last.
+        # Ordered by last use, the most recent last.
         self._known: OrderedDict[Any, Program] = OrderedDict()
         self._last: Program | None = None
         self._seen: OrderedDict[int, None] = OrderedDict()

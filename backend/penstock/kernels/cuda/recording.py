@@ -47,7 +47,7 @@ class Placeholder:
         self.located = None
 
     def unfolded(self) -> Placeholder:
-        """Do :meth:`TensorList.unfolded`."""
+        """Same as :meth:`TensorList.unfolded`."""
         size = numpy_dtype(self.dtype).itemsize
         parts = [
             address + np.arange(shape[0], dtype=np.uint64) * np.uint64(math.prod(shape[1:]) * size)
@@ -56,7 +56,7 @@ class Placeholder:
         return Placeholder(self._batch.unfolded(), np.concatenate(parts))
 
     def repeated(self, counts: Sequence[int]) -> Placeholder:
-        """Do :meth:`TensorList.repeated`."""
+        """Same as :meth:`TensorList.repeated`."""
         return Placeholder(self._batch.repeated(counts), np.repeat(self._addresses, counts))
 
     def layout(self) -> str:
@@ -102,7 +102,7 @@ class Relative:
     offset: int
 
 
-# An argument of a kernel.
+# A value that is passed to a kernel.
 Argument = np.generic | RunValue | Relative
 
 

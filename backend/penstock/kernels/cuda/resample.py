@@ -295,7 +295,7 @@ def resample_planned(
     horizontal: AxisPlans,
     after: Normalized | None = None,
 ) -> None:
-    """Do :func:`resample_grouped` with the tables computed on the GPU too, which takes the least time on the host.
+    """Same as :func:`resample_grouped`, with the tables computed on the GPU too, which takes the least time on the host.
 
     Args:
         sources: not empty, of integers: this may or may not skip taps of weight 0, which only shows with NaN and

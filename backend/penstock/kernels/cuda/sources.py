@@ -17,8 +17,8 @@ from penstock.tensors.cuda import require_cupy
 
 _FOLDER = Path(__file__).parent
 _PACKAGE = Path(__file__).parents[2]
-# Contraction is off, and kernels call fmaf explicitly, so that fused and unfused operators agree bit for bit. CuPy sets
-# the last option, too.
+# Contraction is off, and kernels call fmaf explicitly, so that fused and unfused operators agree bit for bit. CuPy
+# itself passes the last option, too.
 OPTIONS = ("-std=c++17", "--fmad=false", "-ftz=true")
 # Threads per block.
 THREADS = 256

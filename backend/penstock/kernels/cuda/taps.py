@@ -125,7 +125,7 @@ class FilterTables(NamedTuple):
         """Return memory for the starts, and for the weights, which are stored row by row for the height, and column by
         column for the width.
         """
-        # Both have four bytes; weights begin where they would in separate memory.
+        # Starts and weights have four bytes each; weights begin where they would in separate memory.
         whole = -(-self.starts // _ALIGNMENT) * _ALIGNMENT
         starts, weights = scratch([(whole,), (self.weights,)], np.int32, kept=True)
         weights.dtype = _WEIGHT

@@ -51,7 +51,7 @@ class Planes(NamedTuple):
 
 # Neighbouring pixels per thread.
 _UNIT = 4
-# ITU-R BT.601.
+# The coefficients of ITU-R BT.601.
 SOURCE = KernelSource(
     __file__,
     Planes,

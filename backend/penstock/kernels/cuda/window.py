@@ -175,7 +175,7 @@ def copy_grouped(
     plans: Sequence[_Plan],
     copy_of: Callable[[_Plan, Located, Located], WindowCopy],
 ) -> None:
-    """Do :func:`copy_windows` for batches in which many samples share a plan (the same object) and shapes.
+    """Same as :func:`copy_windows`, for batches in which many samples share a plan (the same object) and shapes.
 
     Args:
         copy_of: makes the copy from a sample's plan, source and target; called once for each group of equal samples.
@@ -321,7 +321,7 @@ def _stepped(dimension: _BoxAxis, most: int) -> _Dimension:
     return _Dimension(dimension.extent, begin, end, step, dimension.target_stride, division_by(dimension.extent))
 
 
-# The dimension of a scalar.
+# Parameters of the single dimension that stands for a scalar.
 _ONE = _Dimension(1, 0, 1, 0, 0, division_by(1))
 
 

@@ -30,8 +30,8 @@ _FRAMES = 1024
 class KaldiFbank(Operator):
     """Computes Kaldi's filter bank features, without dither, which is random.
 
-    They are those of kaldi-native-fbank up to the roundings of its Fourier transform, which is one of single precision: logarithms
-    differ by less than 1e-3, most of them by less than 1e-5.
+    The results equal kaldi-native-fbank's except for the roundings of its Fourier transform, which has single
+    precision: logarithms differ by less than 1e-3, most of them by less than 1e-5.
 
     Windows lose their mean, are filtered by ``x[i] - preemphasis * x[i - 1]``, and are filled to a power of two. Kaldi's
     recipes take signals from -32768 to 32767; others take them from -1 to 1. Returns FLOAT of shape (windows, bands).

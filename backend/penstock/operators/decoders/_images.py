@@ -343,7 +343,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     def _known_headers(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> Sequence[ImageHeader | None]:
         """Return the headers of baseline JPEGs within the size limits, read in one call where that is faster; None for others."""
-        # Work before the images reach the GPU's decoder delays it.
+        # Work in Python before the images reach the GPU's decoder delays decoding.
         if self.begins_early or samples.state.together:
             decoding = samples.workspace.decoding
             known = read_jpeg_headers(samples.state.files.take(samples.indices), decoding)
@@ -689,7 +689,8 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         """Complete a batch whose images a later operator reads; return None if :meth:`run` does that.
 
         Returns:
-            The images that it is still to follow, as CuPy arrays or where they lie, by their positions; others may have failed.
+            The images that the next step still has to process, as CuPy arrays or their addresses, by their positions;
+            others may have failed.
         """
         if workspace.begun.following is None:
             return None

@@ -87,7 +87,8 @@ class _Begun:
 class DecodeInParts(FusedOperator):
     """Resizes some images of a batch in the GPU's memory before others are decoded to the same memory.
 
-    Of each image, only those pixels are decoded that are read. Where that is not possible, the batch is decoded, and then resized.
+    Only the pixels of each image that are read are decoded. Where that is not possible, the batch is decoded, and then
+    resized.
     """
 
     schema = Schema(
@@ -155,7 +156,7 @@ class DecodeInParts(FusedOperator):
             late = self.call_step(0, self._decoder.collect_fused, first)
             if late is None or following is None:
                 self.call_step(0, self._decoder.run, first)
-                # All images are decoded.
+                # All images are decoded by now.
                 second.inputs, second.failures = first.outputs, first.failures
                 self.call_step(1, self._follower.run, second)
                 workspace.outputs, workspace.failures = second.outputs, second.failures

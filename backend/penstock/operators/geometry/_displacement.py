@@ -48,7 +48,7 @@ class DisplacementOperator(Operator[None, bool]):
 
     def infer(self, sample: Sample[None, bool]) -> tuple[int, ...]:
         mask = sample.tensor_argument("mask")
-        # Whether the sample is displaced.
+        # The argument that says whether a sample is displaced.
         sample.plan = mask is None or bool(sample["mask"])
         return sample.shapes[0]
 

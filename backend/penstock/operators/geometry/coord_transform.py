@@ -163,7 +163,7 @@ def _matrix(sample: Sample[bool, tuple[np.ndarray, np.ndarray]], name: str, colu
     """Return the matrix, or scalar, of an argument."""
     argument = sample.tensor_argument(name)
     if argument is not None:
-        # Checks the type.
+        # Checks the argument's type.
         sample[name]
         if argument.ndim not in (0, 2) or (argument.ndim == 2 and argument.shape[1] != columns):
             raise RuntimeError(

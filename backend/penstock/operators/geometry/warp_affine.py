@@ -119,7 +119,7 @@ class WarpAffine(WarpingOperator):
         GPU."""
         matrices = self._given_matrices(samples, rank)
         if matrices is not None and self.follows_opencv:
-            # OpenCV inverts them itself.
+            # OpenCV inverts the matrices itself.
             return matrices.astype(np.float32)
         if matrices is None or self.args["inverse_map"]:
             return matrices

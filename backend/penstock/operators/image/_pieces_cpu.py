@@ -19,7 +19,7 @@ from penstock.operators.image._rescale_normalize_cpu import compute_row
 
 # Number of pixels of a patch computed at once; narrower patches use the lookup table.
 _LANES = 8
-# Number of their values.
+# The number of values of these pixels.
 _RUN = 3 * _LANES
 
 
@@ -72,7 +72,7 @@ def fill_patches(
                 for number in range(merge * merge):
                     row = square_row * square + number // merge * patch
                     column = square_column * square + number % merge * patch
-                    # Offset within a frame.
+                    # The offset of a value within a frame.
                     begin = corner + row * stride + column * channels
                     for part in range(1 if channels_last else channels * temporal):
                         channel, frame = part // temporal, min(time * temporal + part % temporal, count - 1)

@@ -256,7 +256,7 @@ class WindowOperator(ChainOperator[State, Region, Regions]):
 
     def compute_batch(self, workspace: Workspace[State]) -> None:
         if self.policy in EXTENSIONS:
-            # Without a kernel for it, the host does this.
+            # Without a kernel for the operation, the host does it.
             super().compute_batch(workspace)
         else:
             copy_regions(workspace, self.args["fill_values"], self.channel_axis(workspace))

@@ -55,7 +55,7 @@ class Jitter(RandomOperator[None, int]):
 
     def infer(self, sample: Sample[None, int]) -> tuple[int, ...]:
         displaced = sample.tensor_argument("mask") is None or bool(sample["mask"])
-        # The largest displacement.
+        # The largest displacement, in pixels.
         sample.plan = self.args["nDegree"] // 2 if displaced else 0
         return sample.shapes[0]
 

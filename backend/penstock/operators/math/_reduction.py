@@ -315,7 +315,7 @@ def extreme(data: np.ndarray, axes: tuple[int, ...], largest: bool) -> np.ndarra
     shape = kept_extents(data.shape, axes)
     if not reduced_count(data.shape, axes):
         return np.full(shape, start, data.dtype)
-    # These two ignore NaN.
+    # The functions `fmin` and `fmax` ignore NaN.
     choose = np.fmax if largest else np.fmin
     if data.dtype.kind != "f" and sorted(axes) == list(range(len(shape), data.ndim)):
         # The order matters only for zeros of both signs; one long row is reduced in vectors.

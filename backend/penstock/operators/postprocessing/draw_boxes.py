@@ -42,8 +42,8 @@ def _labels(layout: str = "") -> ExampleSamples:
 class DrawBoxes(Operator):
     """Draws the outlines of boxes; later boxes cover earlier ones.
 
-    Lines are inside of the box, whose edges are rounded to the nearest ones between pixels, halves to the even one. With `labels`, the
-    colours are taken by label, over and over again. A sample with a coordinate that is NaN fails.
+    Lines are inside of the box, whose edges are rounded to the nearest ones between pixels, halves to the even one.
+    With `labels`, the label selects the colour, cyclically. A sample with a coordinate that is NaN fails.
 
     >>> shown = fn.draw_boxes(images, boxes, labels, colors=[255, 0, 0, 0, 160, 255])
     """

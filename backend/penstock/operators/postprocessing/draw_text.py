@@ -58,9 +58,9 @@ def _shown_texts(layout: str = "") -> ExampleSamples:
 class DrawText(Operator):
     """Draws texts on images, such as the names of what was detected; later texts cover earlier ones.
 
-    Of a box, the text is above it, inside at its upper edge if there is no room above; of a point, the text is below it and to its
-    right. Coordinates are rounded as by :func:`draw_boxes`. A text that does not fit into the image is cut off. Colours are taken by
-    label, if the texts are labels, over and over again, or else the first one.
+    With a box, the text is above it, or inside at its upper edge if there is no room above; with a point, below it and
+    to its right. Coordinates are rounded as by :func:`draw_boxes`. A text that does not fit into the image is cut off.
+    If the texts are labels, the label selects the colour, cyclically; otherwise the first colour is used.
 
     The font is X11's 9x18, a bitmap of 9 by 18 pixels for each of 4,766 characters: Latin, Greek, Cyrillic, Hebrew, Georgian and
     others, no Chinese, Japanese or Korean ones; for these it has a replacement character. A sample fails if a text is not UTF-8, a

@@ -6,11 +6,11 @@ import numpy as np
 
 from penstock.kernels.cpu.options import njit
 
-# As in :class:`penstock.kernels.random_streams.MinimalStandard`.
+# The same constants as in :class:`penstock.kernels.random_streams.MinimalStandard`.
 _MODULUS, _FACTOR = 2**31 - 1, 16807
 
 
-# It holds the GIL: another thread could hold that for longer than this takes.
+# Holds the GIL: another thread could hold that for longer than this takes.
 @njit(error_model="numpy")
 def pick(
     buffer: np.ndarray, following: np.ndarray, start: int, end: int, target: int, state: int, picked: np.ndarray

@@ -127,8 +127,8 @@ class Reader(Operator):
     def read_batch(self, indices: np.ndarray, workspace: Workspace) -> Sequence[TensorListCPU] | None:
         """Return the outputs of a whole batch of items, whose indices are int64.
 
-        None, if the reader can't, or if anything about the batch is unusual: it is then read sample by sample, which
-        also finds the sample at fault.
+        Returns None if the reader can't, or if the batch is unusual: it is then read sample by sample, which also finds
+        the sample at fault.
         """
         return None
 

@@ -1,7 +1,7 @@
 """Kernels that locate the contents of a batch's records in place.
 
-They know the records that writers of these formats make. They leave any others, among them damaged ones, to the
-decoders in Python, which say what is wrong.
+They support the records that writers of these formats make. They leave any others, among them damaged ones, to the
+decoders in Python, which report the error.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def find_images(
     return True
 
 
-# It holds the GIL: another thread could hold that for longer than this takes.
+# Holds the GIL: another thread could hold that for longer than this takes.
 @njit(error_model="numpy")
 def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, int]:
     """Copy the data of a Caffe ``Datum`` to a block.

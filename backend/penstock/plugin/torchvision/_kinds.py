@@ -73,9 +73,9 @@ NOT_OF_IMAGES = frozenset({"uniform_temporal_subsample"})
 def function_for(name: str, *kinds: str) -> Callable[[Function], Function]:
     """Declare a function as the implementation of ``name`` for some kinds of values.
 
-    Of `boxes`, it takes the tensor, the format and the canvas, and returns tensor and canvas; of `points` the same without a
-    format; of `mask` at least three dimensions. `tensor` stands for images as well, and for `video` if that is said. `picture` stands for
-    PIL's images whose modes are not held as pixels; it takes and returns images of PIL.
+    For `boxes`, it takes the tensor, the format and the canvas, and returns tensor and canvas; for `points` the same
+    without a format; for `mask` at least three dimensions. `tensor` stands for images as well, and for `video` if
+    declared. `picture` stands for PIL images whose modes are not stored as pixels; it takes and returns PIL images.
     """
 
     def declare(function: Function) -> Function:

@@ -42,7 +42,7 @@ class _ReturnType:
     """The type that operations on `tv_tensors` return, and, as a context, for how long.
 
     Args:
-        keep: the same kind, and not a plain tensor.
+        keep: whether to return the same kind, and not a plain tensor.
     """
 
     keep = False

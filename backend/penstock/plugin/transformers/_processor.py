@@ -104,7 +104,7 @@ class Processor:
         """Return the processor of the model in a folder, which is not sought anywhere else.
 
         Args:
-            folder: where `preprocessor_config.json` or `processor_config.json` is.
+            folder: the folder with `preprocessor_config.json` or `processor_config.json`.
             backend, num_threads: as for the constructor.
             settings: settings that override the configuration's. Settings of where to look (`revision`, `cache_dir` and
                 the like) are accepted and have no effect.

@@ -91,7 +91,7 @@ def _tls(options: FrontOptions, folder: Path, protocol: str) -> str:
     if options.tls_cert is None:
         return ""
     words = f" ssl crt {folder}/server.pem alpn {protocol}"
-    # Where clients show certificates, the handshake fails without.
+    # If clients must show certificates, a handshake without one fails.
     return words if options.client_ca is None else f"{words} verify required ca-file {options.client_ca.absolute()}"
 
 

@@ -117,7 +117,7 @@ class Front:
         ]
         self._stopping.clear()
         self._started.clear()
-        # The kernel ends the processes with the thread that starts them, so it is always this one.
+        # The kernel ends these processes with the thread that starts them, so always use this thread.
         self._thread = threading.Thread(target=self._run, name="penstock-front", daemon=True)
         self._thread.start()
         self._started.wait()

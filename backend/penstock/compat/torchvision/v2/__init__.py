@@ -1,7 +1,7 @@
 """Transforms by the names and arguments of ``nvidia.dali.experimental.torchvision``.
 
-They are those of `penstock.plugin.torchvision`, whose values are torchvision's. DALI's differ from those by up to one in
-resizing.
+They are the transforms of `penstock.plugin.torchvision`, whose values are torchvision's. DALI's differ from those by up
+to one in resizing.
 """
 
 from __future__ import annotations

@@ -175,8 +175,8 @@ def _as_picture(pixels: np.ndarray) -> Leaf:
 def adjust_input(func: Callable[..., Value]) -> Function:
     """Decorate a function in dynamic mode, so that it takes and returns PIL images, or PyTorch tensors.
 
-    The function's first argument becomes a tensor of layout HWC or CHW, or a batch of these. Its argument `device`, if it has
-    one, says where that is.
+    The function's first argument becomes a tensor of layout HWC or CHW, or a batch of these. Its argument `device`, if
+    it has one, selects the device.
     """
     signature = inspect.signature(func)
 

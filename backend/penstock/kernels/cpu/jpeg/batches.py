@@ -319,7 +319,7 @@ def _describe_reading(
 def _makes_pixels(scans: ScanColumns, index: int, extents: np.ndarray) -> bool:
     """Return whether an image can be decoded to as many pixels as expected.
 
-    Its factors are those of a unit afterwards, and zeros of components that are not there.
+    Its factors afterwards are those of a unit, and zeros for missing components.
     """
     numbers, components = scans.numbers[index], scans.components[index]
     known = True
@@ -389,7 +389,8 @@ def _aligned(size: int) -> int:
 def _choose_tables(segments: Segments, scans: ScanColumns, index: int) -> bool:
     """Copy the code tables in use; return whether there are few enough, and components that differ.
 
-    Where all components have the same, a decoder that begins anywhere does not find out which block of a unit it is at.
+    If all components have the same tables, a decoder that begins anywhere cannot find out which block of a unit it is
+    at.
     """
     count, choices, codes = segments.numbers[COMPONENTS], 0, scans.codes[index]
     kept, half = np.empty(CODE_TABLES, np.int64), CODE_TABLES // 2

@@ -220,7 +220,7 @@ def put_values(
 ) -> np.uint64:
     """Put the values of an entry, shifted by ``level``, into a block; return where they end."""
     ends = reached + part_of(table, entry, _ALL_STEPS, 1)
-    # The second value first: if there is none, the first overwrites it.
+    # The second value first: if there is none, the first one overwrites it.
     put(block, at(order, ends), part_of(table, entry, _SECOND, 2) << np.uint64(level))
     put(block, at(order, reached + part_of(table, entry, _STEPS, 1)), value << level)
     return ends

@@ -32,7 +32,7 @@ def fill_sizes(blocks: np.ndarray, windows: np.ndarray, channels: int, sizes: np
 def cut(sizes: np.ndarray, first: int, last: int, most: int, shares: np.ndarray) -> int:
     """Cut items of these sizes, from ``first`` to ``last``, into about equal shares, of ``most`` at most.
 
-    Shares may be larger if a single thing takes more than half of that.
+    Shares may be larger if a single item takes more than half of that.
 
     Args:
         shares: receives where each begins and ends, in rows; with room for as many as there are things.

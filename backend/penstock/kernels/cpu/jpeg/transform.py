@@ -87,7 +87,7 @@ OTHER = LANES // 2
 def _place(row: int, column: int) -> int:
     """Return the position of a coefficient of the first block of a pair.
 
-    A vector of 16 has those of two rows and four columns, row by row within a column: first of one block, then of the other.
+    A vector of 16 holds two rows and four columns, row by row within a column: first of one block, then of the other.
     """
     rows, second = divmod(_SEQUENCE.index(row), 2)
     columns, lane = divmod(_SEQUENCE.index(column), 4)
@@ -213,7 +213,7 @@ def _packed(first: _Eight, second: _Eight) -> _Eight:
 def _moved(rows: _Eight) -> Vector:
     """Return the bits set in any of eight vectors, shifted by the safe ones: negative if one is out of range.
 
-    Of what the first pass returns, that tells about the coefficients, too: the sum of squares is 128 times as large as theirs.
+    This follows from the results of the first pass: their sum of squares is 128 times that of the coefficients.
     """
     safe = 1 << SAFE
     low = (rows[0] + safe) | (rows[1] + safe) | (rows[2] + safe) | (rows[3] + safe)
@@ -230,7 +230,7 @@ def _coefficients(blocks: types.CPointer, start: int, quantizers: types.CPointer
 def transform_low(
     c0: Vector, c2: Vector, plane: types.CPointer, place: int, stride: int, other_place: int, other_stride: int
 ) -> Vector:
-    """Do :func:`transform_all` for blocks whose other coefficients are zeros."""
+    """Same as :func:`transform_all`, for blocks whose other coefficients are zeros."""
     half = 1 << (_FIRST - 1)
     none = zeros(8)
     few = (none, none, none, none, none, none, none, none)
@@ -276,7 +276,7 @@ def transform_all(
 def transform_reduced(
     c: _Eight, size: np.int64, plane: types.CPointer, place: int, stride: int, other_place: int, other_stride: int
 ) -> Vector:
-    """Do :func:`transform_all` to ``size`` x ``size`` pixels for each block: 4, 2 or 1."""
+    """Same as :func:`transform_all`, to ``size`` x ``size`` pixels for each block: 4, 2 or 1."""
     safe = 1 << SAFE
     if size == 4:
         shift = _FIRST + 1

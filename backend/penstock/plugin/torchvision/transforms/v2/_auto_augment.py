@@ -339,7 +339,7 @@ class AugMix(AutomaticAugmentation):
     Args:
         severity: the largest number of a magnitude, of 10.
         mixture_width: how many chains.
-        chain_depth: how long; negative: 1 to 3, random.
+        chain_depth: the number of augmentations in a chain; negative: 1 to 3, random.
         alpha: the parameter of the distributions of the shares.
         all_ops: include those that change brightness, colours, contrast and sharpness.
         interpolation, fill: the interpolation of warps, and the value of pixels from outside.

@@ -155,7 +155,7 @@ class RandomZoomOut(RandomlyApplied):
 
     Args:
         fill: around it; as of `Pad`.
-        side_range: how much larger, from and to.
+        side_range: the range of the canvas's sides, relative to the image's.
         p: the probability.
     """
 

@@ -130,7 +130,7 @@ class RandomPerspective(RandomlyApplied, _Warp):
     """The corners moved inwards, with a probability.
 
     Args:
-        distortion_scale: how far: 1 is to the middle.
+        distortion_scale: how far corners move: 1 is to the middle.
         p: the probability.
         interpolation, fill: as of `RandomRotation`.
     """
@@ -170,8 +170,8 @@ class ElasticTransform(_Warp):
     """Each pixel moved by a smooth random field. It needs PyTorch.
 
     Args:
-        alpha: how far, across and down.
-        sigma: how smoothly: the deviation of a Gaussian filter, across and down.
+        alpha: the strength of the displacement, across and down.
+        sigma: the smoothness of the displacement: the deviation of a Gaussian filter, across and down.
         interpolation, fill: as of `RandomRotation`.
     """
 
