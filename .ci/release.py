@@ -62,7 +62,7 @@ def find_release(folder: Path, version: str, architectures: list[str]) -> Releas
     """Find a wheel for each architecture, and the source distribution.
 
     Raises:
-        ReleaseError: one is missing, or its metadata or contents are wrong.
+        ReleaseError: an archive is missing, or its metadata or contents are wrong.
     """
     wheels = []
     for architecture in architectures:
@@ -106,7 +106,7 @@ def dated_changelog(text: str, version: str, date: str) -> str:
     """Return the changelog with the entries under "Unreleased" moved under a version.
 
     Raises:
-        ReleaseError: there are none, or the version has a section already.
+        ReleaseError: there are no changes, or the version has a section already.
     """
     unreleased = _UNRELEASED.search(text)
     if unreleased is None or not unreleased["entries"].strip():

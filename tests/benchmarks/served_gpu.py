@@ -287,7 +287,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def broken(photograph: bytes, number: int) -> bytes:
-    """Return a file that is none."""
+    """Return a damaged file."""
     ways: list[Callable[[], bytes]] = [
         lambda: photograph[:300],
         lambda: b"\xff\xd8\xff" + random.Random(number).randbytes(5000),

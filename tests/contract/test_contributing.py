@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# Contributors may add operators of the same names: those of the documentation get others here.
+# Contributors may add operators of the same names, so the documentation's operators are renamed here.
 RENAMED = {"Invert": "ShownInvert", "fn.invert": "fn.shown_invert"}
 PROGRAM = """
 import invert

@@ -80,7 +80,7 @@ def by_feature_extractor(
     """Return the result of transformers' feature extractor for sounds in one call.
 
     Raises:
-        ValueError: they do not fit into one tensor, or are refused.
+        ValueError: the sounds do not fit into one tensor, or are refused.
     """
     from libraries import torchvision_functional
 

@@ -191,7 +191,7 @@ class FaultyServer:
         """Send requests one after the other, each over a new connection, a seventh of them bad.
 
         Raises:
-            TimeoutError: one was not answered in this many seconds.
+            TimeoutError: a request was not answered in this many seconds.
         """
         return asyncio.run(self._ask(requests, seed, seconds))
 

@@ -112,7 +112,7 @@ def everything() -> list[int]:
 
 
 def command_line(pid: int) -> list[str]:
-    """Return program and arguments; empty strings of a process that is no more."""
+    """Return program and arguments; empty strings for a process that has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
     except OSError:

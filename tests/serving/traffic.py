@@ -133,7 +133,7 @@ class Traffic:
         """Wait until every model has answered some requests.
 
         Raises:
-            TimeoutError: they do not.
+            TimeoutError: the requests do not get through.
         """
         deadline = time.monotonic() + timeout
         while any(self.counts().right[model] < right for model in self._settings[0].models):

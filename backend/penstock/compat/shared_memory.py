@@ -41,7 +41,7 @@ class SharedMem:
         """Return the memory.
 
         Raises:
-            ValueError: it is closed.
+            ValueError: the memory is closed.
         """
         if self._memory is None:
             raise ValueError("Cannot create buffer - no memory has been mapped")

@@ -41,7 +41,7 @@ def described(arrays: list[np.ndarray]) -> np.ndarray:
         arrays: NumPy's, or whatever else has memory on the CPU, of any types and ranks. Something else must keep them.
 
     Raises:
-        TypeError: one of them has no memory that can be looked at.
+        TypeError: an array has no memory that can be accessed.
     """
     table = np.empty(len(arrays), ARRAY)
     brief_core().penstock_describe(_python(), arrays, len(arrays), table)
@@ -61,7 +61,7 @@ def addresses(arrays: list[np.ndarray]) -> np.ndarray | None:
     alive.
 
     Raises:
-        TypeError: one of them has no memory that can be looked at.
+        TypeError: an array has no memory that can be accessed.
     """
     pointers = np.empty(len(arrays), np.int64)
     contiguous: int = brief_core().penstock_addresses(_python(), arrays, len(arrays), pointers)

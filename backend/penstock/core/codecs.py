@@ -253,7 +253,7 @@ def start_codec(library: int) -> int:
     """Return the address of an instance of nvImageCodec, for all threads of this process.
 
     Raises:
-        MemoryError: there is no memory for it.
+        MemoryError: there is no memory for the codec.
         RuntimeError: the library fails.
     """
     codec = c_void_p()

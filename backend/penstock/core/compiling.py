@@ -155,7 +155,7 @@ def compiler() -> list[str]:
     """Return the command of a C++ compiler: the machine's, or the one in the wheel ``ziglang``.
 
     Raises:
-        CompilerError: there is none.
+        CompilerError: no compiler was found.
     """
     named = os.environ.get("CXX")
     if named:

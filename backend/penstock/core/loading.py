@@ -77,8 +77,8 @@ def core() -> ctypes.CDLL:
     """Return the library, whose functions are called without the GIL.
 
     Raises:
-        CompilerError: it has to be compiled, and cannot be.
-        CoreError: it is of another version.
+        CoreError: the library must be compiled, and cannot be.
+        CoreError: the library has another version.
     """
     path = _path()
     library = ctypes.CDLL(str(path))

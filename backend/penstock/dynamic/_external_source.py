@@ -91,7 +91,7 @@ class ExternalSource:
 
         Raises:
             StopIteration: the source is at its end.
-            ValueError: it gave another number of outputs or of samples.
+            ValueError: the source returned another number of outputs or of samples.
         """
         loop = current_loop()
         if loop is not None:

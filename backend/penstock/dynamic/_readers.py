@@ -269,7 +269,7 @@ class Reader:
         """Continue from a state; before anything is read.
 
         Raises:
-            TypeError: this is no state.
+            TypeError: the argument is not a state.
             RuntimeError: the reader was used already.
         """
         if isinstance(state, bytes):

@@ -31,7 +31,7 @@ def apply(function: str, *operands: object) -> Outcome:
     """Apply a function of arithmetic, by its name in expressions, to tensors, batches, numbers and lists of numbers.
 
     Raises:
-        ValueError: some are on the CPU and some on a GPU.
+        ValueError: some operands are on the CPU and some on a GPU.
         OverflowError: an integer does not fit into 32 bits.
     """
     operands = tuple(map(unmarked, operands))

@@ -26,7 +26,7 @@ def load_example(name: str) -> Example:
     """Return the example of this name.
 
     Raises:
-        ExampleError: there is none.
+        ExampleError: there is no such example.
     """
     if name not in example_names():
         raise ExampleError(

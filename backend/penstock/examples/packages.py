@@ -44,7 +44,7 @@ class Package:
             folder: the destination.
 
         Raises:
-            ExampleError: it cannot be downloaded, or has another hash.
+            ExampleError: the archive cannot be downloaded, or has another hash.
         """
         requirements = folder / f"{self.name}.txt"
         requirements.write_text(f"{self.name}=={self.version} --hash=sha256:{self.sha256}\n")

@@ -175,7 +175,7 @@ def merge(branch: Branch, name: str, true: object, false: object) -> object:
 
     Raises:
         ValueError: the two values have different structures.
-        TypeError: they are neither nodes nor constants.
+        TypeError: the values are neither nodes nor constants.
     """
     if true is false and not isinstance(true, (DataNode, tuple, list, dict)):
         return true

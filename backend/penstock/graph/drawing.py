@@ -59,7 +59,7 @@ def to_svg(
     """Return the graph as an SVG element.
 
     Args:
-        operators: each after those that it depends on.
+        operators: the operators in topological order.
         outputs: the pipeline's outputs.
         changed: names of the operators to highlight.
         links: link targets of operators, by name.

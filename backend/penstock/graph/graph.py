@@ -19,7 +19,7 @@ class Graph:
         sinks: further nodes to compute, for their side effects.
 
     Attributes:
-        operators: each after those it depends on.
+        operators: the operators in topological order.
     """
 
     def __init__(self, outputs: Sequence[DataNode], sinks: Sequence[DataNode] = ()) -> None:

@@ -51,7 +51,7 @@ def move_to_cpu(op: OpNode) -> None:
     """Change an operator that was just called, and its outputs, to the CPU.
 
     Raises:
-        DeviceError: it runs on the GPU only.
+        DeviceError: the operator runs on the GPU only.
     """
     _check_runs_on_cpu([op])
     op.device = "cpu"

@@ -18,7 +18,7 @@ _IDEFICS_MOST = 4096
 
 
 class Fit(NamedTuple):
-    """The size of an image, and that of the canvas under it, which is 0 where there are no tiles."""
+    """The size of an image, and the size of the canvas under it, which is 0 if there are no tiles."""
 
     height: int
     width: int

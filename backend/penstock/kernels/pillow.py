@@ -254,7 +254,7 @@ def fill_of(image: np.ndarray, fill: Sequence[float]) -> list[int]:
     """Return a value for each channel.
 
     Raises:
-        ValueError: there are neither one nor as many as channels.
+        ValueError: the number of values is neither one nor that of the channels.
     """
     channels = image.shape[2]
     if len(fill) not in (1, channels):

@@ -108,7 +108,7 @@ def read(path: Path = LIST) -> list[Signature]:
     """Return the signatures of kernels for processors in a file, in order.
 
     Raises:
-        ValueError: a line is none.
+        ValueError: a line is not a signature.
     """
     signatures = []
     for number, line in enumerate(path.read_text().splitlines(), 1):

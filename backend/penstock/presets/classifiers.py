@@ -39,7 +39,7 @@ class ConvNextFamily(FixedFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.crop_pct <= 0:
-            raise PresetError(f"`crop_pct` is positive. Got: {self.crop_pct}")
+            raise PresetError(f"`crop_pct` must be positive. Got: {self.crop_pct}")
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
         edge = self.size["shortest_edge"]
@@ -176,7 +176,7 @@ class PoolFormerFamily(FixedFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.crop_pct <= 0:
-            raise PresetError(f"`crop_pct` is positive. Got: {self.crop_pct}")
+            raise PresetError(f"`crop_pct` must be positive. Got: {self.crop_pct}")
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
         sides = [int(side / self.crop_pct) for side in self.size.values()]
@@ -208,7 +208,7 @@ class TextNetFamily(FixedFamily):
 
     def converted(self, values: Values) -> Values:
         if values["size_divisor"] < 1:
-            raise PresetError(f"`size_divisor` is positive. Got: {values['size_divisor']}")
+            raise PresetError(f"`size_divisor` must be positive. Got: {values['size_divisor']}")
         return super().converted(values)
 
     def shortened(self, images: DataNode, backend: str, edge: int) -> DataNode:

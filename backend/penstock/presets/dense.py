@@ -47,7 +47,7 @@ class MaskFormerFamily(DetectionFamily):
         settings = super().converted({**values, "do_pad": True})
         divisor = settings["size_divisor"]
         if divisor < 1:
-            raise PresetError(f"`size_divisor` is positive. Got: {divisor}")
+            raise PresetError(f"`size_divisor` must be positive. Got: {divisor}")
         if "height" in settings["size"]:
             settings["size"] = {key: -(-extent // divisor) * divisor for key, extent in settings["size"].items()}
         return settings
@@ -79,7 +79,7 @@ class ViltFamily(DetectionFamily):
     def converted(self, values: Values) -> Values:
         settings = super().converted(values)
         if settings["size_divisor"] < 1:
-            raise PresetError(f"`size_divisor` is positive. Got: {settings['size_divisor']}")
+            raise PresetError(f"`size_divisor` must be positive. Got: {settings['size_divisor']}")
         return settings
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
@@ -393,7 +393,7 @@ class GlpnFamily(ImageFamily):
     def converted(self, values: Values) -> Values:
         settings = super().converted(values)
         if settings["size_divisor"] < 1:
-            raise PresetError(f"`size_divisor` is positive. Got: {settings['size_divisor']}")
+            raise PresetError(f"`size_divisor` must be positive. Got: {settings['size_divisor']}")
         return settings
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
@@ -426,7 +426,7 @@ class SwinFamily(ImageFamily):
         settings = super().converted(values)
         settings["size_divisor"], settings["pad_size"] = settings["pad_size"] or settings["size_divisor"], 0
         if settings["size_divisor"] < 1:
-            raise PresetError(f"`size_divisor` is positive. Got: {settings['size_divisor']}")
+            raise PresetError(f"`size_divisor` must be positive. Got: {settings['size_divisor']}")
         return settings
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:

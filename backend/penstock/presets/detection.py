@@ -173,7 +173,7 @@ class LetterboxFamily(Family):
         if not 0 <= settings["padding_value"] <= _WHITE:
             raise PresetError(f"`padding_value` is from 0 to 255. Got: {settings['padding_value']}")
         if settings["stride"] < 1:
-            raise PresetError(f"`stride` is positive. Got: {settings['stride']}")
+            raise PresetError(f"`stride` must be positive. Got: {settings['stride']}")
         return settings
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:

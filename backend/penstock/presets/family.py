@@ -138,7 +138,7 @@ class Family:
         """Return :meth:`tokens` for a size as :func:`count_tokens` takes it.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the argument is not a size.
         """
         height, width = checked_extents(size, ("height", "width"))
         return self.tokens(height, width, model)
@@ -219,7 +219,7 @@ class ImageFamily(Family):
         """Return the name of the filter in the library that resizes.
 
         Raises:
-            PresetError: there is none.
+            PresetError: there is no such filter.
         """
         names = _PIL_FILTERS if backend == "pil" else _TORCHVISION_FILTERS
         if self.resample not in names:
@@ -389,7 +389,7 @@ def size_of(value: object, square: bool, what: str, *forms: frozenset[str]) -> d
     """Return a size as a mapping: of a number, of two, or of a mapping with the keys of one of the forms.
 
     Raises:
-        PresetError: it is something else, or not positive.
+        PresetError: the setting has another form, or is not positive.
     """
     allowed = forms or (frozenset({"height", "width"}), frozenset({"shortest_edge"}), frozenset())
     size: dict[str, int] | None = None
@@ -411,7 +411,7 @@ def checked_extents(size: Sequence[int], names: Sequence[str]) -> Sequence[int]:
     """Return a size that has these extents.
 
     Raises:
-        ValueError: it has others.
+        ValueError: the extents have another form.
     """
     if len(size) != len(names) or min(size) < 1:
         raise ValueError(f"A size has {', '.join(names)}, which are positive. Got: {tuple(size)}")

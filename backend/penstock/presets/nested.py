@@ -286,7 +286,7 @@ class AreaFamily(FloatFamily):
         settings = super().converted(values)
         settings["size"] = size_of(settings["size"], False, "`size`", frozenset({"min_pixels", "max_pixels"}))
         if settings["spatial_factor"] < 1:
-            raise PresetError(f"`spatial_factor` is positive. Got: {settings['spatial_factor']}")
+            raise PresetError(f"`spatial_factor` must be positive. Got: {settings['spatial_factor']}")
         return settings
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:

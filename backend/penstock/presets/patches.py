@@ -88,7 +88,7 @@ class PatchFamily(FloatFamily):
         settings["size"] = size_of(size, False, "`size`", _BOTH_EDGES)
         for key in ("patch_size", "temporal_patch_size", "merge_size", "patch_expand_factor"):
             if settings[key] < 1:
-                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+                raise PresetError(f"`{key}` must be positive. Got: {settings[key]}")
         return settings
 
     def check(self, backend: str) -> None:
@@ -230,7 +230,7 @@ class MuseImageFamily(FloatFamily):
         settings = super().converted(values)
         for key in ("patch_size", "temporal_patch_size", "merge_size", "max_image_tokens"):
             if settings[key] < 1:
-                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+                raise PresetError(f"`{key}` must be positive. Got: {settings[key]}")
         return settings
 
     @property
@@ -442,7 +442,7 @@ class KimiFamily(FloatFamily):
         settings["size"] = size_of(settings["size"], True, "`size`", frozenset({"max_height", "max_width"}))
         for key in ("patch_size", "merge_size", "max_patches"):
             if settings[key] < 1:
-                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+                raise PresetError(f"`{key}` must be positive. Got: {settings[key]}")
         if settings["size"]["max_height"] != settings["size"]["max_width"]:
             raise PresetError(f"`size` has equal bounds. Got: {settings['size']}")
         return settings
@@ -511,7 +511,7 @@ class NemotronOmniFamily(FloatFamily):
                 settings[key], settings[older] = settings[older], ()
         for key in ("patch_size", "downsample_ratio", "min_num_patches", "max_num_patches", "max_model_len"):
             if settings[key] <= 0:
-                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+                raise PresetError(f"`{key}` must be positive. Got: {settings[key]}")
         return super().converted(settings)
 
     def check(self, backend: str) -> None:
@@ -609,7 +609,7 @@ class Gemma4Family(FloatFamily):
             raise PresetError(f"`max_soft_tokens` is one of {counts}. Got: {settings['max_soft_tokens']}")
         for key in ("patch_size", "pooling_kernel_size"):
             if settings[key] < 1:
-                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+                raise PresetError(f"`{key}` must be positive. Got: {settings[key]}")
         return settings
 
     def check(self, backend: str) -> None:

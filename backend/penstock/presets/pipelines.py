@@ -194,7 +194,7 @@ def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], *
 
     Raises:
         PresetError: no preset follows the configuration, or the model's values are not those that are needed.
-        ValueError: the processor refuses an image of such a size, or it is none.
+        ValueError: the processor refuses an image of such a size, or the argument is not a size.
 
     Example:
         >>> count_tokens({"image_processor_type": "Qwen2VLImageProcessor"}, [(853, 1280)])

@@ -68,7 +68,7 @@ class MiniCPMFamily(_SliceFamily):
         settings = super().converted(values)
         for key in ("max_slice_nums", "scale_resolution", "patch_size"):
             if settings[key] < 1:
-                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+                raise PresetError(f"`{key}` must be positive. Got: {settings[key]}")
         if settings["downsample_mode"] not in ("4x", "16x"):
             raise PresetError(f"`downsample_mode` is '4x' or '16x'. Got: {settings['downsample_mode']!r}")
         return settings
@@ -272,7 +272,7 @@ class Lfm2Family(_SliceFamily):
         keys = "downsample_factor", "min_tiles", "min_image_tokens", "encoder_patch_size", "tile_size"
         for key in (*keys, "max_image_tokens", "max_pixels_tolerance"):
             if settings[key] <= 0:
-                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+                raise PresetError(f"`{key}` must be positive. Got: {settings[key]}")
         if settings["min_tiles"] > settings["max_tiles"]:
             raise PresetError(f"`min_tiles` to `max_tiles`: got {settings['min_tiles']} to {settings['max_tiles']}")
         if (
@@ -386,7 +386,7 @@ class Phi4Family(_SliceFamily):
         if side != settings["size"]["width"] or not 1 <= patch <= side or side // patch % 2:
             raise PresetError(f"`size` is square, and of an even number of patches. Got: {settings['size']}, {patch}")
         if settings["dynamic_hd"] < 1:
-            raise PresetError(f"`dynamic_hd` is positive. Got: {settings['dynamic_hd']}")
+            raise PresetError(f"`dynamic_hd` must be positive. Got: {settings['dynamic_hd']}")
         return settings
 
     def check(self, backend: str) -> None:

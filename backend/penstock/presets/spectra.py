@@ -76,7 +76,7 @@ class SpectralFamily(SoundFamily):
         """Raise PresetError if one of the settings is not positive."""
         for name in names:
             if getattr(self, name) <= 0:
-                raise PresetError(f"`{name}` is positive. Got: {getattr(self, name)}")
+                raise PresetError(f"`{name}` must be positive. Got: {getattr(self, name)}")
 
     def check_values(self, **values: object) -> None:
         """Raise PresetError if one of the settings has another value."""

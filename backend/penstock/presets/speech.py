@@ -268,7 +268,7 @@ class DacFamily(CodecFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.hop_length < 1:
-            raise PresetError(f"`hop_length` is positive. Got: {self.hop_length}")
+            raise PresetError(f"`hop_length` must be positive. Got: {self.hop_length}")
 
 
 @dataclass(frozen=True, kw_only=True)

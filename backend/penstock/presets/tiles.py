@@ -485,7 +485,7 @@ class PerceptionFamily(ImageFamily):
         settings = super().converted(values)
         for key in ("tile_size", "max_num_tiles"):
             if settings[key] < 1:
-                raise PresetError(f"`{key}` is positive. Got: {settings[key]}")
+                raise PresetError(f"`{key}` must be positive. Got: {settings[key]}")
         return settings
 
     def check(self, backend: str) -> None:
@@ -621,7 +621,7 @@ class CappedSplitFamily(SplitFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.max_image_tiles < 1:
-            raise PresetError(f"`max_image_tiles` is positive. Got: {self.max_image_tiles}")
+            raise PresetError(f"`max_image_tiles` must be positive. Got: {self.max_image_tiles}")
 
     def first_size(self, images: DataNode) -> DataNode:
         if not self.do_image_splitting:

@@ -90,7 +90,7 @@ class TimmFamily(Family):
             if len(self._told(name, IMAGENET["image_mean"])) != _CHANNELS:
                 raise PresetError(f"`{name}` has {_CHANNELS} numbers. Got: {self._told(name, None)!r}")
         if not self._told("crop_pct", _CROP) > 0:
-            raise PresetError(f"`crop_pct` is positive. Got: {self._told('crop_pct', _CROP)!r}")
+            raise PresetError(f"`crop_pct` must be positive. Got: {self._told('crop_pct', _CROP)!r}")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         (high, wide), (rows, columns) = self._size, self._resized

@@ -582,7 +582,7 @@ class MiniMaxVideoFamily(VideoFamily):
     def converted(self, values: Values) -> Values:
         longest = values["vision_segment_max_frames"]
         if longest is not None and longest < 1:
-            raise PresetError(f"`vision_segment_max_frames` is positive. Got: {longest}")
+            raise PresetError(f"`vision_segment_max_frames` must be positive. Got: {longest}")
         edges = {"shortest_edge": values["min_pixels"], "longest_edge": values["max_pixels"]}
         return super().converted({**values, "size": edges})
 
@@ -1034,7 +1034,7 @@ class NemotronVideoFamily(SampledFamily, FloatFamily):
             raise PresetError("`norm_mean` and `norm_std` have a value for each channel")
         for key in ("patch_size", "downsample_ratio", "video_target_num_patches", "temporal_patch_size"):
             if values[key] <= 0:
-                raise PresetError(f"`{key}` is positive. Got: {values[key]}")
+                raise PresetError(f"`{key}` must be positive. Got: {values[key]}")
         return super().converted({**values, "image_mean": means, "image_std": deviations})
 
     @property

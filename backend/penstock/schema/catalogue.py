@@ -14,7 +14,7 @@ GpuSupport: TypeAlias = Literal["", "by host", "kernels"]
 
 
 def public_operators() -> list[tuple[str, Schema]]:
-    """Return each operator with a name for users, and its family, in order of both."""
+    """Return the family and schema of each public operator, sorted by family, then by name in ``fn``."""
     return sorted(_public(), key=lambda entry: (entry[0], entry[1].fn_path))
 
 

@@ -269,7 +269,7 @@ class OpSchema:
         """Return the inputs as in a signature.
 
         Raises:
-            RuntimeError: they have no names.
+            RuntimeError: the inputs have no names.
         """
         if not self.HasInputDox():
             raise RuntimeError("Input documentation was not specified for this operator.")
@@ -380,7 +380,7 @@ class OpSpec:
         """Give the operator an argument.
 
         Raises:
-            RuntimeError: it has one of that name already.
+            RuntimeError: the operator has an argument of that name already.
         """
         if name in self._shown or name in self._arguments:
             raise RuntimeError(f'AddArg failed. Argument with name "{name}" already exists.')

@@ -198,7 +198,7 @@ def decode(data: bytes) -> PipelineDef:
 
     Raises:
         SerializationError: ``data`` is not a saved pipeline, or contradicts itself.
-        TypeError: it is neither bytes nor text.
+        TypeError: the argument is neither bytes nor text.
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         kind = SerializationError if isinstance(data, str) else TypeError

@@ -119,7 +119,7 @@ class Control:
             patience: seconds to wait for the answer.
 
         Raises:
-            ServerError: it cannot be loaded. A version loaded before stays as it is.
+            ServerError: the model cannot be loaded. A version loaded before stays loaded.
         """
         body = json.dumps({"parameters": dict(parameters or {})})
         self._ask("POST", f"/v2/repository/models/{_quoted(model)}/load", body, patience)

@@ -326,7 +326,7 @@ def suitable_python(report: Report = print) -> Environment:
     that ``uv`` can fetch, then the current one after all (building numpy 1.26 from source).
 
     Raises:
-        ServingEnvironmentError: there is none.
+        ServingEnvironmentError: there is no suitable Python.
     """
     seen: list[Environment] = []
     for candidate in _interpreters():

@@ -123,7 +123,7 @@ class TritonRequest(Protocol):
         """Return the answer's memory for an output, to be written; None if it isn't in host memory.
 
         Raises:
-            RuntimeError: there is none, for example because the client's shared memory is too small.
+            RuntimeError: no memory can be allocated, for example because the client's shared memory is too small.
         """
 
     def trace(self) -> int:

@@ -63,7 +63,7 @@ class Installation:
         """Return the same server with the stub for this environment.
 
         Raises:
-            InstallationError: it has no usable one.
+            InstallationError: the installation has no usable stub.
         """
         return _checked(replace(self, stub=_stub_in(self.binary, environment)) if self.from_wheel else self)
 
@@ -91,7 +91,7 @@ def find_installation(environment: Environment | None, native: bool = False) -> 
         native: whether Triton hosts Python itself, without the stub.
 
     Raises:
-        InstallationError: there is none, or it cannot run Python backends.
+        InstallationError: no installation was found, or it cannot run Python backends.
     """
     on_path = shutil.which("tritonserver")
     for binary in (Path(on_path).resolve() if on_path else None, _STANDARD / "bin" / "tritonserver"):

@@ -88,7 +88,7 @@ class LoadedModels:
             under_repair: models that should be loaded, whether they are or not.
 
         Raises:
-            ServerError: it does not answer.
+            ServerError: the server does not answer.
         """
         listed = self._server.control.models()
         loaded = {model.name for model in listed if model.ready}

@@ -114,7 +114,7 @@ def run_trial(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = 
         configured: the configuration of inputs, by name, for what the pipeline does not declare.
 
     Raises:
-        TrialRunError: it cannot run for a reason of the server.
+        TrialRunError: the pipeline cannot run, for a reason of the server.
     """
     inputs = [_combined(declared, (configured or {}).get(declared.name)) for declared in declared_inputs(pipeline)]
     errors: dict[str, Exception] = {}

@@ -35,7 +35,7 @@ class References:
         fetcher: fetches files; by default within the settings' limits.
 
     Raises:
-        ConfigurationError: an input is none, or does not take byte strings.
+        ConfigurationError: a name is not an input, or the input does not take byte strings.
     """
 
     def __init__(self, inputs: Sequence[InputSpec], settings: Settings, fetcher: Fetcher | None = None) -> None:

@@ -280,7 +280,7 @@ def shape_of_part(shapes: Sequence[tuple[int, ...]], spec: OutputSpec) -> tuple[
     """Return the shape of a tensor with samples of these shapes.
 
     Raises:
-        RequestError: they differ.
+        RequestError: the shapes differ.
     """
     if spec.split:
         if not shapes[0]:

@@ -228,7 +228,7 @@ class LocalServer:
         """Start the server and wait until its models are ready.
 
         Raises:
-            ServerError: it did not start, or a model did not load.
+            ServerError: the server did not start, or a model did not load.
             ServingEnvironmentError, InstallationError: there is nothing to start, or no environment for it.
         """
         if self.running:
@@ -284,7 +284,7 @@ class LocalServer:
             models: the models to load, if clients load models; otherwise all are.
 
         Raises:
-            ServerError: it did not start.
+            ServerError: the server did not start.
         """
         self._end(orderly=False)
         self._progress = StartProgress(self._show_progress)
@@ -295,7 +295,7 @@ class LocalServer:
         """Wait until the server is stopped; return False if it still runs after ``timeout`` seconds.
 
         Raises:
-            ServerError: it keeps dying, and is not restarted any more.
+            ServerError: the server keeps dying, and is not restarted any more.
         """
         return self._supervisor is None or self._supervisor.wait(timeout)
 

@@ -141,7 +141,7 @@ class Supervisor:
         """Wait until the supervision has ended; return False if it still runs after ``timeout`` seconds.
 
         Raises:
-            ServerError: it has ended because the server keeps dying.
+            ServerError: supervision has ended because the server keeps dying.
         """
         over = self._stopped.wait(timeout)
         if self._failure is not None:

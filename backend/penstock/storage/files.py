@@ -40,7 +40,7 @@ class Files:
         """Return the path to open a file or folder by; if access is confined, absolute and with links resolved.
 
         Raises:
-            ConfinedPathError: it is outside the folders.
+            ConfinedPathError: the path is outside the folders.
         """
         if self._roots is None:
             return path
@@ -79,8 +79,8 @@ class Files:
             allocate: allocates memory for a local file of this size in bytes.
 
         Raises:
-            OSError: it cannot be read.
-            ConfinedPathError: it is outside the folders.
+            OSError: the file cannot be read.
+            ConfinedPathError: the path is outside the folders.
 
         >>> ANYWHERE.read("photo.jpg").shape  # doctest: +SKIP
         (257113,)

@@ -381,7 +381,7 @@ def buffer_view(data: object) -> np.ndarray:
     """Return a numpy view of a buffer: a numpy array, an object with the buffer protocol or DLPack, a DLPack capsule.
 
     Raises:
-        TypeError: the data is none of these, e.g. a sequence of numbers.
+        TypeError: the data has another type, e.g. a sequence of numbers.
         RuntimeError: its elements are not of a tensor's type, or not contiguous.
     """
     array = _any_buffer_view(data)

@@ -95,7 +95,7 @@ def read_jpeg(file: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the coefficients, int16 of shape (blocks, 64), and the component of each.
 
     Raises:
-        Damaged: the file ends early, or has what is no code, more coefficients than a block, or other bytes than it needs.
+        Damaged: the file ends early, or has an invalid code, more coefficients than a block holds, or unneeded bytes.
     """
     data = file.tobytes()
     tables: dict[int, dict[str, int]] = {}

@@ -50,7 +50,7 @@ def answers(
 
 
 def check_same(ours: list[Any], theirs: list[Any]) -> int:
-    """Compare answers that are no errors; return how many these are."""
+    """Compare answers that are not errors; return their number."""
     checked = 0
     for batch, expected in zip(ours, theirs, strict=True):
         if not isinstance(batch, MemoryError):

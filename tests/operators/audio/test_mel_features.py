@@ -117,7 +117,7 @@ def test_logarithms_and_floors() -> None:
         (400, {"freq_high": 9000.0}, "half the sample rate, 8000"),
         (400, {"nfft": 256}, "`nfft` is at least the length"),
         (400, {"power": 3}, "`power` is 1 or 2"),
-        (400, {"floor": 0.0}, "`floor` is positive"),
+        (400, {"floor": 0.0}, "`floor` must be positive"),
     ],
 )
 def test_what_is_refused(samples: int, arguments: dict[str, Any], told: str) -> None:

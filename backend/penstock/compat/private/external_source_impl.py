@@ -64,7 +64,7 @@ def batch_to_numpy(
     """Return a batch as one numpy array.
 
     Raises:
-        TypeError: it is no batch in the host's memory.
+        TypeError: the data is not a batch in the host's memory.
         ValueError: its samples have different shapes.
     """
     assert_cpu_batch_data_type(batch, error_str)

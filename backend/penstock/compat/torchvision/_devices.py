@@ -7,7 +7,7 @@ def check_device(device: str) -> str:
     """Return a device: results are the same on both. Tensors are computed on the device that holds them.
 
     Raises:
-        ValueError: it is neither `cpu` nor `gpu`.
+        ValueError: the device is neither `cpu` nor `gpu`.
     """
     if device not in ("cpu", "gpu"):
         raise ValueError(f"`device` is cpu or gpu. Got: {device!r}")

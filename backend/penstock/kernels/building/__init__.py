@@ -92,7 +92,7 @@ def build_here(processes: int = 2, first: bool = False) -> Built:
         first: whether to compile only what the demonstration and the usual pipelines need; other compiled kernels stay.
 
     Raises:
-        ValueError: this is no checkout.
+        ValueError: the package is not in a checkout.
     """
     folder, root = libraries.folder_in_checkout(), checkout()
     if folder is None or root is None:
@@ -109,7 +109,7 @@ def build_levels(architecture: str, processes: int = 2) -> Built:
         processes: the number of processes that compile at once.
 
     Raises:
-        ValueError: this is no checkout, or there are no levels for the architecture.
+        ValueError: the package is not in a checkout, or there are no levels for the architecture.
         CompilerError: the linker for wheels is not installed.
     """
     root, total = checkout(), Built()
@@ -135,7 +135,7 @@ def build_cuda_here(threads: int = 2) -> int:
         The number of kernels compiled.
 
     Raises:
-        ValueError: this is no checkout.
+        ValueError: the package is not in a checkout.
         NvrtcError: NVRTC is not installed, or a kernel cannot be compiled.
     """
     from penstock.kernels.building.cuda import build_cuda

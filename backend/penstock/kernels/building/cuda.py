@@ -133,7 +133,7 @@ def _nvrtc() -> ctypes.CDLL:
     """Return NVRTC's library.
 
     Raises:
-        NvrtcError: it is not installed.
+        NvrtcError: NVRTC is not installed.
     """
     found = importlib.util.find_spec("nvidia.cuda_nvrtc") if importlib.util.find_spec("nvidia") else None
     folders = [Path(folder) / "lib" for folder in (found.submodule_search_locations or [] if found else [])]

@@ -115,7 +115,7 @@ def find_kernel(name: str) -> Compiled:
     """Return the kernel of a name.
 
     Raises:
-        LookupError: there is none.
+        LookupError: there is no such kernel.
     """
     module, _, attribute = name.partition(":")
     try:

@@ -54,7 +54,7 @@ def levels(architecture: str) -> list[Target]:
         architecture: the wheel's: ``x86_64`` or ``aarch64``, whatever this machine's is.
 
     Raises:
-        ValueError: there are none for it.
+        ValueError: the architecture has no levels.
     """
     if architecture not in _TRIPLES:
         raise ValueError(f"kernels are compiled ahead of time for {' and '.join(_TRIPLES)}, not for {architecture}")

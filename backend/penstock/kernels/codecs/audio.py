@@ -49,7 +49,7 @@ def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recordin
         decoding: the process that decodes.
 
     Raises:
-        CorruptRecordingError: it is not a recording, or damaged.
+        CorruptRecordingError: the file is not a recording, or damaged.
     """
     known = check_recording(encoded.data)
     recording = _opened(encoded, known, decoding.pool_for(known.trusted))

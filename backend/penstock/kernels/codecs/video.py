@@ -94,7 +94,7 @@ def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
         decoding: the limits to apply, and where to decode.
 
     Raises:
-        CorruptVideoError: it is not a video, or FFmpeg cannot decode it.
+        CorruptVideoError: the file is not a video, or FFmpeg cannot decode it.
         LimitError: its frames exceed the limits.
     """
     announced = announced_size(encoded)
@@ -174,7 +174,7 @@ class Video:
             device: number of the GPU, the current one, whose video engine decodes what it can; None: the CPU does.
 
         Raises:
-            CorruptVideoError: it is not a video, or FFmpeg cannot decode it.
+            CorruptVideoError: the file is not a video, or FFmpeg cannot decode it.
         """
         self._av = _pyav()
         self._source = source
@@ -280,7 +280,7 @@ class Video:
         """Decode the sound from a time on, in seconds from the first frame, to float32 of shape (time, channels).
 
         Raises:
-            CorruptVideoError: it cannot be decoded.
+            CorruptVideoError: the sound cannot be decoded.
         """
         if self._track is not None:
             with self._reporting("decode the sound of"):
@@ -609,7 +609,7 @@ def sound_shape(video: Clip, frames: Sequence[int], limits: Limits) -> tuple[int
     """Return the shape (time, channels) of the sound during these frames; (0, 1) if the video has no sound.
 
     Raises:
-        LimitError: it exceeds the limits.
+        LimitError: the sound exceeds the limits.
     """
     sound = video.sound
     if sound is None:

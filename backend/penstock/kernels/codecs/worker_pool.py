@@ -103,7 +103,7 @@ class DecoderPool:
 
         Raises:
             DecoderDiedError: the worker died.
-            DecoderTimeoutError: it took too long.
+            DecoderTimeoutError: the task took too long.
             PenstockError: raised by the task itself.
         """
         with self._places:

@@ -64,7 +64,7 @@ class Caller:
             keeps_gil: while the kernel runs.
 
         Raises:
-            ValueError: they are more than there is room for.
+            ValueError: there are too many arguments.
         """
         native = code if isinstance(code, NativeCode) else NativeCode(0, 0, Program([], 0, []))
         self._kept += arguments.kept, native.results.kept

@@ -102,7 +102,7 @@ def described_type(kind: types.Type) -> Described:
     distinguishes them.
 
     Raises:
-        ValueError: there is none.
+        ValueError: we have no such type.
     """
     if isinstance(kind, types.Optional):
         return described_type(kind.type)

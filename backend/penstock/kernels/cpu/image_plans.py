@@ -194,10 +194,11 @@ def plan_images(
         shapes: the shapes of the images (H, W, C), in rows.
         rules: the rules, from :func:`image_rules`.
         known_filters, rows: as in :func:`plan_tables`.
-        stacks: to fill: the shapes of the images as stacks (1, H, W, C), or, if only windows are in memory, of these.
+        stacks: an array to fill with the shapes of the images as stacks (1, H, W, C), or of the windows if only they
+            are in memory.
         cropped: an array to fill with the sizes of the results (h, w).
-        descriptors, blocks: to fill, as in :func:`plan_stacks`, but for the address of the result, and with what is to be added to that
-            of the image or window, which is to be a multiple of 16.
+        descriptors, blocks: arrays to fill, as in :func:`plan_stacks`, except for the address of the result, and with
+            the offset to add to the address of the image or window, which must be a multiple of 16.
         windows: an array to fill with the part of each image that is read and alone will be in memory: top, left,
             height and width. Without rows: images will be in memory whole.
 

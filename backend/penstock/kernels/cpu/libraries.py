@@ -53,7 +53,7 @@ LEVELS = {
 
 
 class LibraryError(ValueError):
-    """A file is no library of kernels that this penstock can use."""
+    """A file is not a library of kernels that this version of penstock can use."""
 
 
 class Entry(NamedTuple):
@@ -83,7 +83,7 @@ class KernelLibrary:
         checks_sources: leave out what has been changed since it was compiled.
 
     Raises:
-        LibraryError: it is damaged, or of another format.
+        LibraryError: the file is damaged, or has another format.
     """
 
     def __init__(self, path: Path, checks_sources: bool) -> None:

@@ -239,8 +239,8 @@ def _plan_rows(
 
     Args:
         rows: an array to fill, except for ``normalization``, which is 0.
-        blocks: to fill: the blocks of each image.
-        sources, targets: addresses.
+        blocks: an array to fill with the blocks of each image.
+        sources, targets: the addresses of inputs and outputs.
         shapes: the shapes of stacks of images (n, H, W, C), in rows.
         down, across: the descriptors of the tables of heights and widths: one for all images, or one for each.
         rules: the rules of all images: :data:`STACK_RULES`.
@@ -328,8 +328,8 @@ def plan_stacks(
 
     Args:
         rows: an array to fill, except for ``normalization``, which is 0.
-        blocks: to fill: the blocks of each image.
-        sources, targets: addresses.
+        blocks: an array to fill with the blocks of each image.
+        sources, targets: the addresses of inputs and outputs.
         shapes: the shapes of stacks of images (n, H, W, C), in rows.
         down, across: the descriptors of the tables of heights and widths: one for all images, or one for each.
         rules: the rules of all images: one :data:`STACK_RULES`.

@@ -222,7 +222,7 @@ def parsed(text: str) -> tuple[Type, ...]:
     """Return the types that a text describes.
 
     Raises:
-        ValueError: it describes none.
+        ValueError: the text does not describe a type.
     """
     tokens = _TOKEN.findall(text)
     if "".join(tokens).replace(" ", "") != text.replace(" ", ""):

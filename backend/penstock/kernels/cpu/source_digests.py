@@ -139,7 +139,7 @@ def _constant(value: object) -> tuple[bytes, list[Function]]:
 
 
 def _is_ours(function: FunctionType) -> bool:
-    """Return whether a function is none of Python's or a library's; these only change with their versions."""
+    """Return whether a function is neither Python's nor a library's; those only change with their versions."""
     return function.__module__.partition(".")[0] == _PACKAGE or function.__module__ == "__main__"
 
 

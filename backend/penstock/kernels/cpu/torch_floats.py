@@ -153,7 +153,7 @@ def _sum_rows(
     target: types.CPointer,
     end: int,
 ) -> None:
-    """Resample the first axis of (n, inner) from ``place`` on -> (m, inner) from ``end`` on."""
+    """Resample the first axis of an array (n, inner) at ``place`` of ``flat`` to (m, inner) at ``end`` of ``target``."""
     table, taps = pointer(weights.ravel()), weights.shape[1]
     for i in range(starts.size):
         begin, first, count = place + starts[i] * inner, i * taps, counts[i]

@@ -119,7 +119,7 @@ class MelFeatures(Operator[np.ndarray]):
             raise ValueError(f"`power` is 1 or 2. Got: {arguments['power']}")
         self._floor, self._emphasis = (_as_written(arguments[name]) for name in ("floor", "preemphasis"))
         if self._floor <= 0:
-            raise ValueError(f"`floor` is positive. Got: {self._floor:g}")
+            raise ValueError(f"`floor` must be positive. Got: {self._floor:g}")
         self._window = window_values(arguments["window"], self._length).astype(self._number)
         self._weights = band_weights(
             self._nfft // 2 + 1,

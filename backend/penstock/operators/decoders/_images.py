@@ -325,7 +325,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         """Return the images' headers. Images without one are recorded, so that a file that ends its reader is read only once.
 
         Raises:
-            CorruptImageError: some were put aside.
+            CorruptImageError: some headers could not be read.
         """
         workspace = samples.workspace
         known = self._known_headers(samples)

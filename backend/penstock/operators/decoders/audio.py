@@ -192,7 +192,7 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
         """Open the recordings that are not plain WAV files; record those that fail, so that each is opened only once.
 
         Raises:
-            CorruptRecordingError: some were put aside.
+            CorruptRecordingError: some recordings could not be opened.
         """
         workspace, opened = samples.workspace, list[Recording | None]([None] * len(samples))
         failed = False

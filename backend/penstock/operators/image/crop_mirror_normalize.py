@@ -143,7 +143,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         """Return the arguments, if all but ``mirror`` are constant; ``samples``: any, to read them.
 
         Raises:
-            RuntimeError: they do not match the number of channels.
+            RuntimeError: the numbers of values do not match the number of channels.
         """
         if not self.tensor_arguments <= {"mirror"}:
             return None

@@ -209,7 +209,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
         return np.broadcast_to(self._table[:, 0] if fill is None else np.float32(fill), (channels,)).copy()
 
     def _first_tile(self, plan: _Layout) -> int:
-        """Return the number of the first tile that is none of the whole."""
+        """Return the number of the first tile that does not show the whole image."""
         return int(plan.whole and self.args["whole_at"] == "first")
 
     def compute_batch(self, workspace: Workspace[None, _Layout]) -> None:

@@ -137,7 +137,7 @@ def open_network(
 
     Raises:
         RuntimeError: ONNX Runtime is missing, or has no such provider.
-        ValueError: the file is no network that ONNX Runtime can run.
+        ValueError: the file is not a network that ONNX Runtime can run.
         OSError: the file cannot be read.
         ConfinedPathError: the file may not be accessed.
     """

@@ -177,7 +177,8 @@ class PerspectiveCrops(Operator):
         """Return the crops of an image.
 
         Raises:
-            ValueError: the quadrilaterals are none, or one holds no pixel, is not convex, or is too large; or the image is.
+            ValueError: there are no quadrilaterals, or one holds no pixel, is not convex, or is too large; or the image
+                is.
         """
         if given.ndim != 3 or given.shape[1:] != (4, 2):
             if given.size:

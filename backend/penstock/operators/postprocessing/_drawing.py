@@ -32,7 +32,7 @@ def edges_of(coordinates: np.ndarray, what: str) -> np.ndarray:
     """Return coordinates rounded to the nearest edge between pixels, halves to even: int64.
 
     Raises:
-        ValueError: one is NaN.
+        ValueError: a coordinate is NaN.
     """
     coordinates = coordinates.astype(np.float64)
     if np.isnan(coordinates).any():

@@ -110,7 +110,7 @@ def _with_border(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Return the boxes of masks with a border of one zero, in whole pixels, int64; computed as by torchvision.
 
     Raises:
-        ValueError: a coordinate is no number, or is far beyond any image.
+        ValueError: a coordinate is NaN, or is far beyond any image.
     """
     if not (np.abs(boxes) <= _MAX_COORDINATE).all():
         bad = int(np.argmin((np.abs(boxes) <= _MAX_COORDINATE).all(axis=1)))

@@ -25,7 +25,7 @@ def pil_to_tensor(pic: PilImage | Pixels) -> Tensor:
     """Return a PIL image as a tensor (C, H, W) of the same type.
 
     Raises:
-        TypeError: it is not a PIL image.
+        TypeError: the value is not a PIL image.
     """
     if isinstance(pic, Pixels) or (is_pil(pic) and is_kept(pic)):
         return tensor_of(held(pic))
@@ -39,7 +39,7 @@ def to_image(inpt: PilImage | Pixels | np.ndarray | Tensor) -> Tensor:
     """Return a PIL image, an array (H, W, C) or a tensor, as a `tv_tensors.Image`.
 
     Raises:
-        TypeError: it is none of them.
+        TypeError: the value is neither a PIL image, nor an array, nor a tensor.
     """
     if isinstance(inpt, np.ndarray):
         tensor = torch().from_numpy(np.atleast_3d(inpt)).permute(2, 0, 1).contiguous()
@@ -64,7 +64,7 @@ def to_tensor(inpt: PilImage | Pixels | np.ndarray) -> Tensor:
     """Return a PIL image or an array (H, W, C) as a tensor (C, H, W); uint8 becomes floats from 0 to 1.
 
     Raises:
-        TypeError, ValueError: it is neither, or of other dimensions.
+        TypeError, ValueError: the value is neither a PIL image nor an array, or has other dimensions.
     """
     library = torch()
     if isinstance(inpt, np.ndarray):

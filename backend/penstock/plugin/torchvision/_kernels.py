@@ -166,7 +166,7 @@ def register_kernel(functional: Function | str, tv_tensor_cls: type) -> Callable
         tv_tensor_cls: a class derived from `tv_tensors.TVTensor`, and not one in `tv_tensors`.
 
     Raises:
-        ValueError: it is no such function or class, or the class has a kernel already.
+        ValueError: there is no such function or class, or the class has a kernel already.
     """
     name = functional if isinstance(functional, str) else getattr(functional, "__name__", "")
     known = _FUNCTIONALS.get(name)
@@ -202,8 +202,8 @@ def get_kernel(functional: Function, input_type: type, *, allow_passthrough: boo
         allow_passthrough: a type that it does not take is returned unchanged.
 
     Raises:
-        TypeError: it does not take the type.
-        ValueError: it has no kernels.
+        TypeError: the function does not accept the type.
+        ValueError: the function has no kernels.
     """
     name = functional.__name__
     custom = registered(name, input_type)

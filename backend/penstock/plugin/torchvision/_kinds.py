@@ -100,7 +100,7 @@ def refuse_twice(name: str, kind: type) -> None:
     """Raise an error if a function was registered for this class.
 
     Raises:
-        ValueError: it was.
+        ValueError: the class has a function for ``name`` already.
     """
     if kind in _REGISTERED.get(name, {}):
         raise ValueError(f"`{name}` already has a kernel registered for {kind}")
@@ -220,7 +220,7 @@ def size_of(value: Leaf) -> tuple[int, int]:
     """Return the height and width of an image, or of the image that boxes and points belong to.
 
     Raises:
-        TypeError: it has none.
+        TypeError: the value has no size.
     """
     return dimensions_of(value)[1:]
 

@@ -152,7 +152,7 @@ def torch() -> ModuleType:
     """Return the module `torch`, which tensors need.
 
     Raises:
-        ImportError: it is not installed.
+        ImportError: PyTorch is not installed.
     """
     try:
         import torch

@@ -48,7 +48,7 @@ def pair_of(size: Size, name: str = "size") -> tuple[int, int]:
     """Return the height and width.
 
     Raises:
-        ValueError: it is neither a number nor one or two.
+        ValueError: the value is neither a number nor one or two of them.
     """
     if isinstance(size, numbers.Number):
         return int(size), int(size)  # type: ignore[arg-type]
@@ -61,7 +61,7 @@ def range_of(value: Floats, name: str) -> tuple[float, float]:
     """Return a pair of numbers.
 
     Raises:
-        TypeError, ValueError: it is neither one nor two of them.
+        TypeError, ValueError: the value is neither one nor two numbers.
     """
     if isinstance(value, (int, float)):
         return float(value), float(value)
@@ -76,7 +76,7 @@ def angles_of(value: Floats, name: str, counts: Sequence[int] = (2,)) -> list[fl
     """Return the lowest and highest angle in degrees.
 
     Raises:
-        TypeError, ValueError: it is neither one positive number, for both directions, nor this many.
+        TypeError, ValueError: the value is neither one positive number, for both directions, nor this many.
     """
     if isinstance(value, (int, float)):
         if value < 0:
@@ -89,7 +89,7 @@ def several(value: Sequence[_Part], name: str, counts: Sequence[int] = (2,)) -> 
     """Return a sequence of this length.
 
     Raises:
-        TypeError, ValueError: it isn't.
+        TypeError, ValueError: the value is not a sequence, or has another length.
     """
     wanted = " or ".join(map(str, counts))
     if not isinstance(value, Sequence):
@@ -166,7 +166,7 @@ def resized_extents(extents: tuple[int, int], size: Size | None, max_size: int |
         max_size: the largest length of the longer side.
 
     Raises:
-        ValueError: they don't go together.
+        ValueError: the sizes cannot be used together.
     """
     height, width = extents
     short, long = min(height, width), max(height, width)

@@ -44,7 +44,7 @@ def collected(values: Mapping[str, object], kind: str | None, bfloat16: str) -> 
     """Return the values as arrays (`np`), tensors (`pt`), or as they are; those of one name as tensors of bfloat16.
 
     Raises:
-        ValueError: they do not fit into one, or the kind is none of these.
+        ValueError: the values do not fit into one tensor, or the kind is unknown.
     """
     if kind not in (None, "np", "pt"):
         raise ValueError(f"`return_tensors` is 'np', 'pt' or None. Got: {kind!r}")

@@ -309,7 +309,7 @@ def _way(padding: object) -> str:
     """Return how far sounds are padded.
 
     Raises:
-        ValueError: it is none of the ways.
+        ValueError: the argument is not a known way of padding.
     """
     choice = getattr(padding, "value", padding)
     way = {True: _LONGEST, False: _NONE}[choice] if isinstance(choice, bool) else choice

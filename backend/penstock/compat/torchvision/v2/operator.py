@@ -148,7 +148,7 @@ def _arrays(data: Leaf) -> tuple[list[np.ndarray], str]:
     """Return images as arrays, and their layout.
 
     Raises:
-        TypeError: they are neither a PIL image nor a tensor.
+        TypeError: a value is neither a PIL image nor a tensor.
         ValueError: the image is of another mode.
     """
     from PIL import Image

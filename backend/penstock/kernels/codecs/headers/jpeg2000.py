@@ -137,7 +137,7 @@ def boxes(data: memoryview, kind: str) -> Iterator[tuple[bytes, memoryview]]:
     """Yield the boxes in ``data``: name and contents.
 
     Raises:
-        CorruptImageError: one extends beyond the end, or there are too many.
+        CorruptImageError: a box extends beyond the end, or there are too many.
     """
     position = 0
     for _ in range(_MAX_BOXES):

@@ -35,7 +35,7 @@ def blur_of(kernel_size: Size, sigma: Floats | None) -> tuple[list[int], list[fl
     """Return sizes and standard deviations, across and down.
 
     Raises:
-        TypeError, ValueError: they are none.
+        TypeError, ValueError: a size is not odd and positive, or a deviation is not positive.
     """
     sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
     if len(sizes) != 2 or any(size <= 0 or size % 2 == 0 for size in sizes):

@@ -204,7 +204,7 @@ def check_displacement(displacement: Tensor, height: int, width: int) -> None:
     """Raise an error unless it moves each pixel of an image of this size.
 
     Raises:
-        TypeError, ValueError: it is no tensor, or of another shape.
+        TypeError, ValueError: the value is not a tensor, or has another shape.
     """
     if not isinstance(displacement, torch().Tensor):
         raise TypeError(f"`displacement` must be a tensor. Got: {type(displacement).__name__}")

@@ -107,7 +107,7 @@ class _Range(NamedTuple):
 
 
 def levels(first: float, last: float, count: int) -> np.ndarray:
-    """Return equal steps in single precision, counted from the nearer end."""
+    """Return ``count`` evenly spaced numbers in single precision, each computed from the nearer end, as PyTorch does."""
     low, high = np.float32(first), np.float32(last)
     if count == 1:
         return np.array([low], np.float32)

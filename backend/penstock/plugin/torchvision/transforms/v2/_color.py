@@ -98,7 +98,7 @@ def _range(value: Floats | None, name: str) -> tuple[float, float] | None:
     """Return the factors; None: unchanged.
 
     Raises:
-        TypeError, ValueError: it is none.
+        TypeError, ValueError: the value is not a factor or a range of factors.
     """
     if value is None:
         return None

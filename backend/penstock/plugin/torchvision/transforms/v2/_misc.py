@@ -217,7 +217,7 @@ def labels_of(getter: LabelsGetter) -> Function:
     """Return a function that finds the labels in a sample.
 
     Raises:
-        ValueError: it is neither `default`, a function nor None.
+        ValueError: the value is neither `default`, a function nor None.
     """
     if getter == "default":
         return _labels

@@ -56,7 +56,7 @@ def query_chw(flat_inputs: Sequence[object]) -> tuple[int, int, int]:
 
     Raises:
         TypeError: there are none.
-        ValueError: they differ.
+        ValueError: the sizes differ.
     """
     return common_dimensions(list(flat_inputs))
 
@@ -66,6 +66,6 @@ def query_size(flat_inputs: Sequence[object]) -> tuple[int, int]:
 
     Raises:
         TypeError: there are none.
-        ValueError: they differ.
+        ValueError: the sizes differ.
     """
     return common_size(list(flat_inputs))

@@ -168,7 +168,7 @@ def common_size(leaves: list[Leaf]) -> tuple[int, int]:
 
     Raises:
         TypeError: there are none.
-        ValueError: they differ.
+        ValueError: the sizes differ.
     """
     found = {size_of(leaf) for leaf in leaves if kind_of(leaf) is not None}
     if not found:
@@ -183,7 +183,7 @@ def common_dimensions(leaves: list[Leaf]) -> tuple[int, int, int]:
 
     Raises:
         TypeError: there are none.
-        ValueError: they differ.
+        ValueError: the sizes differ.
     """
     images = ("pixels", "tensor", "image", "video")
     found = {dimensions_of(leaf) for leaf in leaves if kind_of(leaf) in images}

@@ -394,10 +394,10 @@ get_image_num_channels = get_num_channels
 
 
 def _image(inpt: Leaf, name: str) -> Leaf:
-    """Return the value if it is an image or video: masks, boxes and points have no channels.
+    """Return the value unless it is a mask, boxes or points, which have no channels.
 
     Raises:
-        TypeError: it is none.
+        TypeError: the value is a mask, boxes or points.
     """
     if kind_of(inpt) in ("mask", "boxes", "points"):
         raise TypeError(f"`{name}` takes an image or a video. Got: {type(inpt)}")
@@ -425,11 +425,11 @@ def convert_image_dtype(image: Sample, dtype: DType | None = None) -> Sample:
 def _is_metadata_given(
     inpt: object, values_given: Sequence[object], name: str, error: type[Exception] = TypeError
 ) -> bool:
-    """Return whether boxes or points name their image; if not, the caller must.
+    """Return whether a value has its format and canvas, as boxes and points do; for a plain tensor, the caller passes them.
 
     Raises:
-        ValueError: both, or neither.
-        error: it is no tensor.
+        ValueError: a plain tensor lacks its format and canvas, or a `tv_tensors` value comes with them.
+        error: the value is none of a tensor, boxes and points.
     """
     kind = kind_of(inpt)
     if kind not in ("tensor", "boxes", "points"):
