@@ -91,6 +91,15 @@ def test_an_environment_that_is_named_must_do(monkeypatch: pytest.MonkeyPatch, t
         find_environment()
 
 
+def test_the_environment_of_the_current_interpreter_is_found(
+    serving: Environment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "describe", lambda _location: serving)
+    assert find_environment() == serving
+
+
 def test_the_named_one_comes_before_the_variable(
     serving: Environment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -460,6 +460,8 @@ def test_uploaded_models_are_refused(version: Path, monkeypatch: pytest.MonkeyPa
     write_identity(version)
     monkeypatch.setenv(REPOSITORIES, json.dumps([str(version.parents[1])]))
     serve(version, configuration())
+    monkeypatch.setenv(REPOSITORIES, json.dumps([str(tmp_path / "x"), str(version.parents[1])]))
+    serve(version, configuration())
     monkeypatch.setenv(REPOSITORIES, json.dumps([str(version.parents[1]) + "-2", str(tmp_path / "x")]))
     with pytest.raises(ConfigurationError, match="--allow-model-upload"):
         serve(version, configuration())
