@@ -1,4 +1,4 @@
-"""Errors that are stored."""
+"""Stored errors: what they keep of their tracebacks."""
 
 from __future__ import annotations
 

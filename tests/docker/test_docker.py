@@ -124,7 +124,7 @@ def test_an_installed_triton_hosts_models_by_itself_after_setup(
         assert server.stubs() == []
     assert {path: path.stat().st_mtime_ns for path in laid_out} == laid_out
 
-    # Without `penstock serve`, as the image's own program.
+    # Start Triton without `penstock serve`, as the image does by itself.
     listening = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), free_ports(3))]
     command = [
         "tritonserver",

@@ -191,7 +191,7 @@ def _nothing_left(printed: str, source: str) -> None:
 
 
 def _checked(source: str, shown: str, printed: str, write: bool) -> str:
-    # Trailing blanks are not seen.
+    # Readers cannot see trailing blanks on a page.
     tidy = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
     if _CHECKER.check_output(shown, tidy, doctest.ELLIPSIS):
         return shown

@@ -237,7 +237,7 @@ def test_a_batch_is_decoded_while_python_computes(monkeypatch: pytest.MonkeyPatc
             deadline = time.monotonic() + 60
             while not batch.is_done and time.monotonic() < deadline:
                 pass
-            # Nobody has waited for this batch.
+            # Nobody has waited for this batch to be decoded.
             assert batch.is_done
             assert all(batch.wait())
             for target, image in zip(targets, expected, strict=True):

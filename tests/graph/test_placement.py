@@ -19,8 +19,8 @@ def _picture() -> np.ndarray:
 
 
 def _graph(on: str) -> Any:
-    """Return decoding, arithmetic, an operator with two outputs and an argument out of the graph, on a GPU or on the
-    CPU.
+    """Return a graph with decoding, arithmetic, an operator with two outputs and an argument from the graph, on a GPU
+    or on the CPU.
     """
     encoded = fn.external_source(name="encoded", dtype=types.UINT8, ndim=1)
     flipped = fn.external_source(name="flip", dtype=types.INT32, ndim=0)

@@ -1,4 +1,4 @@
-"""The default computation of a part of a stage's output."""
+"""Parts of a stage's output by the default implementation of `compute`."""
 
 from __future__ import annotations
 

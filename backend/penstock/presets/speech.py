@@ -256,7 +256,7 @@ class DacFamily(CodecFamily):
     """DAC.
 
     Attributes:
-        hop_length: lengths are multiples of it.
+        hop_length: the number of samples that padded lengths are a multiple of.
     """
 
     hop_length: int = 512

@@ -236,7 +236,7 @@ class _Call:
         end = time.monotonic() + timeout_seconds if timeout_seconds else math.inf
         with self._changed:
             while not self._changed.wait_for(self._is_done, min(_POLL_SECONDS, max(end - time.monotonic(), 0))):
-                # The request is freed while Triton's threads cannot end it.
+                # The lock is held, so that Triton's threads cannot end the request while it is abandoned.
                 if time.monotonic() >= end:
                     self._abandon()
                     raise TimeoutError(f"no answer after {timeout_seconds:g} seconds (`timeout_seconds`)")

@@ -197,7 +197,7 @@ def test_blocks_of_threads_that_wait_for_others(monkeypatch: pytest.MonkeyPatch)
     status, found = read([file, other])
     np.testing.assert_array_equal(status, 0)
     np.testing.assert_array_equal(found[0], read_coefficients(file))
-    # Prove that this is such a file: without time to wait, other decoders have to decode it.
+    # Check that threads depend on each other in this file: without time to wait, the kernel reports it as late.
     monkeypatch.setitem(jpeg_codes.SOURCE._constants, "MOST_LATE", 0)
     sources._kernel_on.cache_clear()
     status, _ = read([file, other])

@@ -13,7 +13,7 @@ from penstock.kernels.codecs.image_description import ImageHeader
 from penstock.kernels.codecs.image_header import reading_with_pillow
 
 _BY_FORMAT = ("png", "webp", "gif", "tiff")
-# Where a PNG has the bits of a sample.
+# The offset of the bit depth in a PNG.
 _PNG_DEPTH = 24
 _TIFF_DEPTHS = 258
 _BITS = 8

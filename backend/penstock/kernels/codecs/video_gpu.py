@@ -196,7 +196,7 @@ def _on_engine(frame: VideoFrame, factor: float) -> _Found | None:
 
 
 def _uploaded(frame: VideoFrame, factor: float) -> _Found | None:
-    """Return the planes of a frame in host memory, copied to the GPU; None if they are of another kind."""
+    """Return the planes of a frame in host memory, copied to the GPU; None for other pixel formats."""
     if not has_halved_planes(frame):
         return None
     luma, u, v = upload(planes_of(frame))

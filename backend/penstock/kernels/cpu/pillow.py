@@ -178,7 +178,7 @@ def _bicubic(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) ->
 
 @inner
 def _copy_pixel(flat: np.ndarray, source: int, ends: np.ndarray, target: int, channels: int) -> None:
-    # Unsigned, as numba would look for negative ones.
+    # Unsigned: for signed indices, numba would handle negative ones.
     begin, end = np.uintp(source * channels), np.uintp(target * channels)
     for c in range(np.uintp(channels)):
         ends[end + c] = flat[begin + c]

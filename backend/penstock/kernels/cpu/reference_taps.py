@@ -24,7 +24,7 @@ TORCH_FILTERS = {
     ("bicubic", False): (_TORCH_SHARP_CUBIC, 2.0),
     ("lanczos", True): (_LANCZOS, 3.0),
 }
-# DALI has it in single precision.
+# DALI stores these constants in single precision.
 _HAMMING_MEAN, _HAMMING_SWING = float(np.float32(0.54)), float(np.float32(0.46))
 
 

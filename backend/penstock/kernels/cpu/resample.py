@@ -740,7 +740,7 @@ def _resample_part(
     columns = _axis_of(work, 1, left, width, scratch + 4 * _piece(height), weights)
     room = weights + 4 * _piece(width * h_taps)
     stride, target_stride = source.strides[first] // size, target.strides[first]
-    # Where row 0 and column 0 would be.
+    # The address at which row 0 and column 0 would be.
     origin = source.anchor[first] * source.strides[first] + source.anchor[first + 1] * channels * size
     if work.kinds[0] == NEAREST and work.kinds[1] == NEAREST:
         for plane in range(planes):

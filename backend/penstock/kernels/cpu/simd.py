@@ -597,7 +597,7 @@ def store(
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer, stored = element_pointer(context, builder, array, args[0], args[1]), args[2]
         if isinstance(element, types.Integer):
-            # Through signed numbers, which machines convert to.
+            # Converted through signed numbers, for which machines have an instruction.
             whole = builder.fptosi(stored, ir.VectorType(llvm.INT32, values.lanes))
             stored = builder.trunc(whole, ir.VectorType(context.get_data_type(element), values.lanes))
         builder.store(stored, builder.bitcast(pointer, stored.type.as_pointer()), align=element.bitwidth // 8)

@@ -102,7 +102,7 @@ class DecodeInParts(FusedOperator):
     def bind(self, payload: object) -> None:
         super().bind(payload)
         self._decoder, self._follower = cast(tuple[_Decoder, _Follower], self.operators)
-        # The follower's work counts towards this operator.
+        # The time of the next operator's work counts towards this one.
         self._follower.counts = self.counts
         self.is_cheap_on_host = self._decoder.is_cheap_on_host and self._follower.is_cheap_on_host
 

@@ -113,7 +113,7 @@ def _beyond(
     wy: np.ndarray,
     fill: np.float32,
 ) -> np.float32:
-    """Return one channel where some taps are beyond the border."""
+    """Return the weighted sum of one channel's taps, some of which are beyond the border."""
     total = np.float32(0)
     for j in range(taps):
         for i in range(taps):

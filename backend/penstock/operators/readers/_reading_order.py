@@ -286,7 +286,7 @@ class ReadingOrder:
         self._begin_shard(self._shard_of(start.number), start.number)
         left = state["given"]
         while left:
-            # Padding ends where another shard of this size would end, though no batch does.
+            # Take the samples shard by shard, as padding counts per shard.
             count = min(left, settings.padded_shard_size) if settings.pad_last_batch else left
             self.take(count)
             left -= count

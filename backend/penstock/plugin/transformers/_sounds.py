@@ -287,8 +287,8 @@ class _Filling:
     Attributes:
         way: `max_length`, `longest` or `do_not_pad`.
         most: the length requested by a call, or None.
-        multiple: lengths are multiples of it.
-        masks: whether masks are asked for; None: nothing is said.
+        multiple: the number of samples that padded lengths are a multiple of.
+        masks: whether the call requests masks; None: it does not say.
         cuts: whether sounds longer than `most` are cut off.
     """
 

@@ -162,7 +162,7 @@ class Front:
             process.popen = None
             process.deaths = process.deaths + 1 if now - process.started < _STABLE_SECONDS else 1
             self._report_line(f"the {process.name} {describe_end(code)}; it is started again")
-        # Immediately the first time, then after pauses that double.
+        # Restart immediately the first time, then after pauses that double.
         pause = min(0.5 * 2.0 ** min(process.deaths - 1, 10), _MAX_PAUSE_SECONDS) if process.deaths > 1 else 0.0
         if now - process.started >= pause:
             try:
