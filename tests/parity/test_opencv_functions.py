@@ -83,7 +83,7 @@ def test_chains_are_left_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("compute", "told"),
     [
-        (lambda x: fn.gaussian_blur(x, sigma=1.0, reference="pil"), "`reference` is one of dali, opencv"),
+        (lambda x: fn.gaussian_blur(x, sigma=1.0, reference="pil"), "`reference` must be one of dali, opencv"),
         (lambda x: fn.gaussian_blur(x, sigma=1.0, reference="opencv", dtype=types.FLOAT), "`dtype` is that of the"),
         (lambda x: fn.rotate(x, angle=5.0, reference="opencv", dtype=types.FLOAT), "`dtype` is that of the images"),
         (lambda x: fn.rotate(x, angle=5.0, interp_type=types.INTERP_CUBIC), "Unsupported interpolation"),

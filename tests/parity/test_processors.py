@@ -182,7 +182,7 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         (ENCODEC | {"overlap": 1.0}, "`overlap` less than 1"),
         ({"feature_extractor_type": "DacFeatureExtractor", "hop_length": 0}, "`hop_length` must be positive"),
         (KYUTAI | {"padding_value": 0.5}, "`padding_value` is supported only where it is 0"),
-        (KYUTAI | {"audio_delay_seconds": -1}, "are not negative"),
+        (KYUTAI | {"audio_delay_seconds": -1}, "must not be negative"),
         (
             {"feature_extractor_type": "Speech2TextFeatureExtractor", "dither": 0.1},
             "`dither` is supported only where it is 0",
@@ -195,8 +195,8 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         ({"feature_extractor_type": "ParakeetFeatureExtractor", "hop_length": 0}, "`hop_length` must be positive"),
         ({"feature_extractor_type": "WavTokenizerFeatureExtractor", "normalize_audio": True}, "`normalize_audio`"),
         ({"image_processor_type": "TimmWrapperImageProcessor"}, "`pretrained_cfg` holds `input_size`"),
-        ({"preprocess_cfg": {"resize_mode": "crop"}}, "`resize_mode` is one of shortest, longest, squash"),
-        ({"preprocess_cfg": {"interpolation": "lanczos"}}, "`interpolation` is one of"),
+        ({"preprocess_cfg": {"resize_mode": "crop"}}, "`resize_mode` must be one of shortest, longest, squash"),
+        ({"preprocess_cfg": {"interpolation": "lanczos"}}, "`interpolation` must be one of"),
         ({"preprocess_cfg": {"mean": [0.1, 0.2]}}, "`mean` is a number, or one for each of 3 channels"),
         (
             {"preprocess_cfg": {}, "model_cfg": {"vision_cfg": {"image_size": [3, 0]}}},
@@ -207,7 +207,7 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         ({"image_processor_type": "FuyuImageProcessor", "padding_mode": "reflect"}, "`padding_mode='constant'`"),
         ({"image_processor_type": "FuyuImageProcessor", "padding_value": 0.5}, "`padding_value` is a whole number"),
         ({"image_processor_type": "InklingImageProcessor", "rescale_image_frac": 2.0}, "`rescale_image_frac`"),
-        ({"image_processor_type": "InklingImageProcessor", "size": {"height": 9, "width": 8}}, "`size` is square"),
+        ({"image_processor_type": "InklingImageProcessor", "size": {"height": 9, "width": 8}}, "`size` must be square"),
         ({"image_processor_type": "LightGlueImageProcessor", "do_resize": False}, "`do_resize`"),
         ({"image_processor_type": "MiniCPMOcrImageProcessor", "small_image_upsize": "never"}, "is 'always'"),
         ({"image_processor_type": "SLANeXtImageProcessor", "pad_size": 99}, "`do_pad`"),
@@ -529,7 +529,7 @@ def test_sounds_become_as_many_rows() -> None:
     assert features.is_longer.tolist() == [[False]]
     with pytest.raises(ValueError, match="has 48001 samples, and 48000 are taken"):
         clap(sound(48001))
-    with pytest.raises(presets.PresetError, match="`truncation` is one of"):
+    with pytest.raises(presets.PresetError, match="`truncation` must be one of"):
         clap(sound(100), truncation=True)
 
 

@@ -245,7 +245,7 @@ def test_crops_whose_start_is_rounded_down(side: int) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"reference": "skimage"}, "`reference` is one of dali, pil, torchvision, opencv"),
+        ({"reference": "skimage"}, "`reference` must be one of dali, pil, torchvision, opencv"),
         ({"interpolation": "box"}, "needs a `reference`"),
         ({"reference": "pil", "interpolation": "area"}, "pil has nearest, box"),
         ({"reference": "torchvision", "interp_type": types.INTERP_GAUSSIAN}, "torchvision has no INTERP_GAUSSIAN"),

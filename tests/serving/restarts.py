@@ -118,7 +118,7 @@ class Command:
         return None
 
     def resources(self) -> tuple[int, int, float]:
-        """Open files, threads and resident memory in MiB of the supervisor."""
+        """Return the supervisor's open files, threads, and resident memory in MiB."""
         process = Path(f"/proc/{self.process.pid}")
         pages = int((process / "statm").read_text().split()[1])
         files, threads = (len(list((process / kind).iterdir())) for kind in ("fd", "task"))

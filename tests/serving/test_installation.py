@@ -1,4 +1,4 @@
-"""Finding Triton, and the backend directory for it."""
+"""How Penstock finds Triton, and the backend directory for it."""
 
 from __future__ import annotations
 

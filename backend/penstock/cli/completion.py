@@ -23,5 +23,5 @@ def command(shell: str) -> None:
     from penstock.cli._group import penstock
 
     completion = get_completion_class(shell)
-    assert completion is not None  # the choice above
+    assert completion is not None  # click allows only shells for which there is one
     click.echo(completion(penstock, {}, "penstock", _VARIABLE).source())

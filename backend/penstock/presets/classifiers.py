@@ -328,7 +328,7 @@ class JanusFamily(FixedFamily):
             raise PresetError(f"`image_mean` has a value for each channel. Got: {values['image_mean']}")
         settings = super().converted(values)
         if settings["size"]["height"] != settings["size"]["width"] or settings["min_size"] < 0:
-            raise PresetError("`size` is square, and `min_size` is not negative")
+            raise PresetError("`size` must be square, and `min_size` must not be negative")
         return settings
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:

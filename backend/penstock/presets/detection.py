@@ -171,7 +171,7 @@ class LetterboxFamily(Family):
         settings = super().converted(values)
         settings["size"] = size_of(settings["size"], True, "`size`", _SQUARE)
         if not 0 <= settings["padding_value"] <= _WHITE:
-            raise PresetError(f"`padding_value` is from 0 to 255. Got: {settings['padding_value']}")
+            raise PresetError(f"`padding_value` must be from 0 to 255. Got: {settings['padding_value']}")
         if settings["stride"] < 1:
             raise PresetError(f"`stride` must be positive. Got: {settings['stride']}")
         return settings

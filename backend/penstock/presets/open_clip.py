@@ -71,7 +71,7 @@ class OpenClipFamily(Family):
             ("mode", "RGB", ("RGB",)),
         ):
             if self._told(name, default) not in choices:
-                raise PresetError(f"`{name}` is one of {', '.join(choices)}. Got: {self._told(name, default)!r}")
+                raise PresetError(f"`{name}` must be one of {', '.join(choices)}. Got: {self._told(name, default)!r}")
         for name in ("mean", "std"):
             if len(self._channels(name, OPENAI["image_mean"])) != CHANNELS:
                 raise PresetError(f"`{name}` is a number, or one for each of {CHANNELS} channels")

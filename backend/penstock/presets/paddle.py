@@ -61,7 +61,7 @@ class TextDetectionFamily(ImageFamily):
         super().check(backend)
         self.check_floats()
         if self.limit_type not in _LIMITS:
-            raise PresetError(f"`limit_type` is one of {', '.join(_LIMITS)}. Got: {self.limit_type!r}")
+            raise PresetError(f"`limit_type` must be one of {', '.join(_LIMITS)}. Got: {self.limit_type!r}")
         if min(self.limit_side_len, self.max_side_limit) < 1:
             raise PresetError("`limit_side_len` and `max_side_limit` are positive")
         if not self.do_resize:

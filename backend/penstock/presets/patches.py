@@ -383,7 +383,7 @@ class FirstInklingFamily(FloatFamily):
         settings = super().converted(values)
         settings["size"] = size_of(settings["size"], False, "`size`", frozenset({"height", "width"}))
         if len(set(settings["size"].values())) > 1:
-            raise PresetError(f"`size` is square. Got: {settings['size']}")
+            raise PresetError(f"`size` must be square. Got: {settings['size']}")
         return settings
 
     def check(self, backend: str) -> None:
@@ -519,7 +519,7 @@ class NemotronOmniFamily(FloatFamily):
         max_patches = (self.max_model_len - 4) * round(1 / self.downsample_ratio) ** 2
         if not self.min_num_patches <= self.max_num_patches <= max_patches:
             raise PresetError(
-                f"`max_num_patches` is from `min_num_patches` to {max_patches}: else images would depend on others of a call"
+                f"`max_num_patches` must be from `min_num_patches` to {max_patches}: else images would depend on others of a call"
             )
         if self.filter_of(backend) == "lanczos":
             raise PresetError("`resample`: no preset resizes images of float by lanczos")
@@ -606,7 +606,7 @@ class Gemma4Family(FloatFamily):
         settings = super().converted(values)
         if settings["max_soft_tokens"] not in _SOFT_TOKENS:
             counts = ", ".join(map(str, _SOFT_TOKENS))
-            raise PresetError(f"`max_soft_tokens` is one of {counts}. Got: {settings['max_soft_tokens']}")
+            raise PresetError(f"`max_soft_tokens` must be one of {counts}. Got: {settings['max_soft_tokens']}")
         for key in ("patch_size", "pooling_kernel_size"):
             if settings[key] < 1:
                 raise PresetError(f"`{key}` must be positive. Got: {settings[key]}")

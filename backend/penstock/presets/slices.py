@@ -384,7 +384,9 @@ class Phi4Family(_SliceFamily):
         settings["size"] = size_of(settings["size"], True, "`size`", frozenset({"height", "width"}))
         side, patch = settings["size"]["height"], settings["patch_size"]
         if side != settings["size"]["width"] or not 1 <= patch <= side or side // patch % 2:
-            raise PresetError(f"`size` is square, and of an even number of patches. Got: {settings['size']}, {patch}")
+            raise PresetError(
+                f"`size` must be square, and of an even number of patches. Got: {settings['size']}, {patch}"
+            )
         if settings["dynamic_hd"] < 1:
             raise PresetError(f"`dynamic_hd` must be positive. Got: {settings['dynamic_hd']}")
         return settings
@@ -590,7 +592,9 @@ class MolmoFamily(_SliceFamily):
         settings["size"] = size_of(settings["size"], True, "`size`", frozenset({"height", "width"}))
         side, patch = settings["size"]["height"], settings["patch_size"]
         if side != settings["size"]["width"] or patch < 1 or side % patch or settings["max_crops"] < 1:
-            raise PresetError("`size` is square, and of whole patches (`patch_size`); `max_crops` is positive")
+            raise PresetError(
+                "`size` must be square, and of whole patches (`patch_size`); `max_crops` must be positive"
+            )
         for key, lowest in (("overlap_margins", 0), ("pooling_size", 1)):
             pair = settings[key]
             if not isinstance(pair, (list, tuple)) or len(pair) != 2 or min(pair) < lowest:

@@ -180,7 +180,7 @@ class ClapFamily(ClipSoundFamily):
         self.check_positive("feature_size", "hop_length", "max_length_s", "fft_window_size")
         for name, choices in (("truncation", _TRUNCATIONS), ("padding", _REPETITIONS)):
             if getattr(self, name) not in choices:
-                raise PresetError(f"`{name}` is one of {', '.join(choices)}. Got: {getattr(self, name)!r}")
+                raise PresetError(f"`{name}` must be one of {', '.join(choices)}. Got: {getattr(self, name)!r}")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         samples, fuses = data.shape()[:1], self.truncation == "fusion"
@@ -331,7 +331,7 @@ class SeamlessFamily(RowFamily):
         super().check(backend)
         self.check_positive("num_mel_bins")
         if self.stride < 2:
-            raise PresetError(f"`stride` is at least 2. Got: {self.stride}")
+            raise PresetError(f"`stride` must be at least 2. Got: {self.stride}")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         bands = self.features(data * INT16, **KALDI, window="povey", layout="ft")
@@ -847,7 +847,7 @@ class GemmaSoundFamily(FilledFamily):
             dither=0, input_scale_factor=1, per_bin_mean=None, per_bin_stddev=None, preemphasis_htk_flavor=True
         )
         if self.preemphasis < 0 or min(self._window, self._step) < 1:
-            raise PresetError("`preemphasis` is not negative, and windows and their distance have samples")
+            raise PresetError("`preemphasis` must not be negative, and windows and their distance must have samples")
 
     @property
     def _window(self) -> int:

@@ -329,7 +329,7 @@ class KyutaiFamily(EncodecFamily):
         if self.padding_value:
             raise PresetError(f"`padding_value` is supported only where it is 0. Got: {self.padding_value}")
         if min(self.audio_silence_prefix_seconds, self.audio_delay_seconds) < 0:
-            raise PresetError("`audio_silence_prefix_seconds` and `audio_delay_seconds` are not negative")
+            raise PresetError("`audio_silence_prefix_seconds` and `audio_delay_seconds` must not be negative")
 
 
 @dataclass(frozen=True, kw_only=True)

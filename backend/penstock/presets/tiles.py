@@ -640,7 +640,7 @@ def _square(size: object) -> dict[str, int]:
     """Return a `size` after checking that its sides are equal."""
     sides = size_of(size, True, "`size`", _SQUARE)
     if sides["height"] != sides["width"]:
-        raise PresetError(f"`size` is square. Got: {sides}")
+        raise PresetError(f"`size` must be square. Got: {sides}")
     return sides
 
 

@@ -85,7 +85,7 @@ class TimmFamily(Family):
             raise PresetError(f"`input_size` has {_CHANNELS} channels, a height and a width. Got: {size!r}")
         for name, default, choices in (("interpolation", "bicubic", _FILTERS), ("crop_mode", "center", _MODES)):
             if self._told(name, default) not in choices:
-                raise PresetError(f"`{name}` is one of {', '.join(choices)}. Got: {self._told(name, default)!r}")
+                raise PresetError(f"`{name}` must be one of {', '.join(choices)}. Got: {self._told(name, default)!r}")
         for name in ("mean", "std"):
             if len(self._told(name, IMAGENET["image_mean"])) != _CHANNELS:
                 raise PresetError(f"`{name}` has {_CHANNELS} numbers. Got: {self._told(name, None)!r}")

@@ -246,7 +246,7 @@ def _ernie(family: SampledFamily, video: VideoLength) -> list[int]:
     _check_either(family)
     if family.num_frames:
         if not family.min_frames <= family.num_frames <= max_frames:
-            raise ValueError(f"`num_frames` is from {family.min_frames} to {max_frames}. Got: {family.num_frames}")
+            raise ValueError(f"`num_frames` must be from {family.min_frames} to {max_frames}. Got: {family.num_frames}")
         _check_count(family.num_frames, frames)
         return _stepped(0.0, frames, frames / family.num_frames)
     wanted = family.by_rate(frames, video.rate) if family.fps else frames
@@ -315,7 +315,7 @@ def _pe(family: SampledFamily, video: VideoLength) -> list[int]:
     if not family.num_frames:
         return _uniform(family, video)
     if family.num_frames == 1:
-        raise ValueError("The first and the last frame are taken, and those between: `num_frames` is at least 2")
+        raise ValueError("The first and the last frame are taken, and those between: `num_frames` must be at least 2")
     return [int(number * (video.frames - 1) / (family.num_frames - 1)) for number in range(family.num_frames)]
 
 

@@ -35,7 +35,7 @@ def follows_opencv(operator: Operator) -> bool:
     """
     reference = operator.args["reference"]
     if reference not in (_DALI, _OPENCV):
-        raise ValueError(f"`reference` is one of {_DALI}, {_OPENCV}. Got: {reference!r}")
+        raise ValueError(f"`reference` must be one of {_DALI}, {_OPENCV}. Got: {reference!r}")
     return bool(reference == _OPENCV)
 
 

@@ -199,7 +199,7 @@ for angle in (np.nan, np.inf):
 FAMILY.each(
     "noise.shot", {"signed": feed([np.float32([-5, -1, 0, 3, 200])] * 3)}, [{"factor": 0.0, "seed": 3}], exact=True
 )
-# Values from the graph: with wrong numbers of dimensions, and of frames that the operator or the argument does not
+# Values from the graph that have wrong numbers of dimensions, or belong to frames that the operator or the argument does not
 # have.
 IN_FRAMES = feed([np.stack([image, image]) for image in PIXELS], "FHWC")
 for name, given, argument, value in (

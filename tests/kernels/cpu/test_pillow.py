@@ -102,10 +102,13 @@ def test_in_pipelines() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"function": "blur", "arguments": []}, "`function` is one of"),
+        ({"function": "blur", "arguments": []}, "`function` must be one of"),
         ({"function": "adjust_hue", "arguments": []}, "`arguments` of `adjust_hue` are: factor. Got 0"),
-        ({"function": "rotate", "arguments": [3, 0], "interpolation": "box"}, "`interpolation` is one of nearest"),
-        ({"function": "pad", "arguments": [1, 2, 3, 4], "padding_mode": "wrap"}, "`padding_mode` is one of constant"),
+        ({"function": "rotate", "arguments": [3, 0], "interpolation": "box"}, "`interpolation` must be one of nearest"),
+        (
+            {"function": "pad", "arguments": [1, 2, 3, 4], "padding_mode": "wrap"},
+            "`padding_mode` must be one of constant",
+        ),
         ({"function": "posterize", "arguments": [9]}, "1 to 8 bits"),
         ({"function": "convolve", "arguments": [3, 3, 1, 2]}, "has so many weights. Got 2"),
         ({"function": "convolve", "arguments": [1, 17, *[1.0] * 17]}, r"A filter of \(17, 1\) reaches over"),

@@ -45,7 +45,10 @@ def test_noise_is_added_and_the_same_each_time() -> None:
 
 @pytest.mark.parametrize(
     ("signal", "amount", "told"),
-    [(np.zeros(5, np.float32), -1.0, "`amount` is not negative"), (np.zeros((5, 2), np.float32), 0.1, "one dimension")],
+    [
+        (np.zeros(5, np.float32), -1.0, "`amount` must not be negative"),
+        (np.zeros((5, 2), np.float32), 0.1, "one dimension"),
+    ],
 )
 def test_what_is_refused(signal: np.ndarray, amount: float, told: str) -> None:
     with pytest.raises((ValueError, OperatorError), match=told):

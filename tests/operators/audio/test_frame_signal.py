@@ -61,9 +61,9 @@ def test_the_step_is_the_length_by_default() -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"frame_length": 0}, "`frame_length` is 1 or more. Got: 0"),
-        ({"frame_length": 4, "step": 0}, "`step` is 1 or more. Got: 0"),
-        ({"frame_length": 4, "pad_begin": -1}, "`pad_begin` is 0 or more. Got: -1"),
+        ({"frame_length": 0}, "`frame_length` must be 1 or more. Got: 0"),
+        ({"frame_length": 4, "step": 0}, "`step` must be 1 or more. Got: 0"),
+        ({"frame_length": 4, "pad_begin": -1}, "`pad_begin` must be 0 or more. Got: -1"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, int], reason: str) -> None:

@@ -116,7 +116,7 @@ def test_logarithms_and_floors() -> None:
         (399, {}, "at least 400 samples. Got the shape (399,)"),
         (400, {"freq_high": 9000.0}, "half the sample rate, 8000"),
         (400, {"nfft": 256}, "`nfft` is at least the length"),
-        (400, {"power": 3}, "`power` is 1 or 2"),
+        (400, {"power": 3}, "`power` must be 1 or 2"),
         (400, {"floor": 0.0}, "`floor` must be positive"),
     ],
 )

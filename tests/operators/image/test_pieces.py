@@ -277,11 +277,11 @@ def test_a_whole_that_does_not_belong_there_is_refused() -> None:
         ({"patch": 5}, "sides are multiples of 5"),
         ({"patch": 4, "length": 5}, "6 patches: more than `length`, 5"),
         ({"patch": 4, "mean": [0.5, 0.5], "std": [1, 1]}, "2 values, but the image has 3 channels"),
-        ({"patch": 0}, "`patch` is at least 1"),
+        ({"patch": 0}, "`patch` must be at least 1"),
         ({"patch": 4, "channels_last": True, "temporal": 2}, "patches of one frame"),
         ({"patch": 4, "mean": [0.5], "std": []}, "as many values"),
         ({"patch": 4, "std": [0.0], "mean": [0.0]}, "not 0"),
-        ({"patch": 4, "reference": "jax"}, "`reference` is one of"),
+        ({"patch": 4, "reference": "jax"}, "`reference` must be one of"),
     ],
 )
 def test_patches_that_are_refused(arguments: dict[str, Any], told: str) -> None:
@@ -541,7 +541,7 @@ def test_sizes_that_are_refused(rule: str, size: tuple[int, int], arguments: dic
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"rule": "qwen3"}, "`rule` is one of"),
+        ({"rule": "qwen3"}, "`rule` must be one of"),
         ({"rule": "letterbox"}, "needs `canvases`"),
         ({"rule": "pixtral"}, "needs `most`"),
         ({"rule": "within", "canvases": [3]}, "a width for each height"),

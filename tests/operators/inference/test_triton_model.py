@@ -28,7 +28,7 @@ def test_it_takes_a_server() -> None:
 
 
 def test_arguments_that_are_refused() -> None:
-    with pytest.raises(ValueError, match="`timeout_seconds` is 0 or more"):
+    with pytest.raises(ValueError, match="`timeout_seconds` must be 0 or more"):
         calling(timeout_seconds=-1).build()
 
 

@@ -62,5 +62,5 @@ def test_a_bad_segment_fails_its_recording_alone(bad: Any, reason: str) -> None:
 
 
 def test_the_dimension_must_exist() -> None:
-    with pytest.raises(PenstockError, match=r"`axis` is from -1 to 0 for recordings of 1 dimensions\. Got: 1"):
+    with pytest.raises(PenstockError, match=r"`axis` must be from -1 to 0 for recordings of 1 dimensions\. Got: 1"):
         outputs(lambda: cut(axis=1), recordings=RECORDINGS, segments=SEGMENTS)

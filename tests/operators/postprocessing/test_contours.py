@@ -69,7 +69,7 @@ def test_the_number_of_contours_is_limited() -> None:
 def test_masks_that_are_refused(masks: list[np.ndarray]) -> None:
     with pytest.raises(OperatorError, match=r"one channel|compare with a threshold"):
         contours(masks, "HWC")
-    with pytest.raises(ValueError, match="`mode` is one of"):
+    with pytest.raises(ValueError, match="`mode` must be one of"):
         contours(MASKS, mode="tree")
 
 
@@ -166,7 +166,7 @@ def test_a_sample_with_bad_polygons_fails_alone(polygons: np.ndarray, vertices: 
 
 @pytest.mark.parametrize("arguments", [{"grow": -1.0}, {"min_side": -1.0}, {"min_score": float("nan")}])
 def test_arguments_that_are_refused(arguments: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="is 0 or more"):
+    with pytest.raises(ValueError, match="must be 0 or more"):
         boxes(MASKS[:1], **arguments)
 
 

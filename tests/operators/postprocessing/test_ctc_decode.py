@@ -158,9 +158,9 @@ def test_a_sample_with_a_bad_score_fails_alone(width: int, bad: np.ndarray, prob
     [
         ({"blank": 4}, logits(3, 4), "`blank` is 4, and there are 4 classes"),
         ({"blank": -5}, logits(3, 4), "`blank` is -5"),
-        ({"beam_width": 257}, logits(3, 4), "`beam_width` is from 0 to 256"),
+        ({"beam_width": 257}, logits(3, 4), "`beam_width` must be from 0 to 256"),
         ({"vocabulary": ["a", "b"]}, logits(3, 4), "2 entries, and there are 4 classes"),
-        ({"length": 4}, logits(3, 4), "`length` is from 0 to 3"),
+        ({"length": 4}, logits(3, 4), "`length` must be from 0 to 3"),
         ({}, logits(3, 0), "`blank` is 0, and there are 0 classes"),
         ({}, np.full((3, 4), -np.inf, np.float32), "Step 0 has no probabilities"),
         ({}, np.zeros((3, 4), np.int32), "`scores` is of FLOAT or FLOAT16"),

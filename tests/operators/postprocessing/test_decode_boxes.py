@@ -175,9 +175,9 @@ def test_numbers_that_are_none_stay_so() -> None:
         (predictions(3), {"form": "distances", "size": [16, 16]}, "have 6 cells, and there are 3 boxes"),
         (predictions(3), {"clip": [1, 2, 3]}, "`clip` is a width and a height"),
         (predictions(3), {"scale": [1, 2, 3]}, "`scale` is one number, or those of x and y"),
-        (predictions(3), {"form": "boxes"}, "`form` is one of"),
+        (predictions(3), {"form": "boxes"}, "`form` must be one of"),
         (predictions(3), {"stds": [1.0]}, "`stds` has 4 values"),
-        (predictions(3), {"strides": [0]}, "`strides` are 1 or more"),
+        (predictions(3), {"strides": [0]}, "`strides` must be 1 or more"),
     ],
 )
 def test_what_is_refused(sample: np.ndarray, arguments: dict[str, Any], told: str) -> None:

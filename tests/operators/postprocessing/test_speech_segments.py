@@ -104,15 +104,15 @@ def test_what_is_no_probability_fails_alone() -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"threshold": 1.5}, "are probabilities"),
+        ({"threshold": 1.5}, "must be probabilities"),
         ({"exit_threshold": 0.6}, "the first at most the second"),
         ({"frame_step": 0}, "`frame_step` and `sample_rate` are positive"),
         ({"sample_rate": float("nan")}, "`frame_step` and `sample_rate` are positive"),
-        ({"min_silence_ms": -1.0}, "`min_silence_ms` is 0 or more"),
+        ({"min_silence_ms": -1.0}, "`min_silence_ms` must be 0 or more"),
         ({"max_speech_seconds": 0.05}, "longer than a frame and twice `speech_pad_ms`"),
-        ({"split_at": "first_silence"}, "`split_at` is one of longest_silence, last_silence"),
-        ({"length": 513}, "`length` is from 0 to 512, that of all frames. Got: 513"),
-        ({"length": -1}, "`length` is from 0 to 512"),
+        ({"split_at": "first_silence"}, "`split_at` must be one of longest_silence, last_silence"),
+        ({"length": 513}, "`length` must be from 0 to 512, that of all frames. Got: 513"),
+        ({"length": -1}, "`length` must be from 0 to 512"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], reason: str) -> None:

@@ -98,7 +98,7 @@ class KernelCache(_Cache):
         self._enabled = True
 
     def disable(self) -> None:
-        """Compile each time."""
+        """Stop using the cache: the function is compiled in each process."""
         self._enabled = False
 
     def flush(self) -> None:

@@ -37,7 +37,7 @@ class Compilable(Protocol):
 
     @property
     def digest(self) -> str:
-        """The digest of all that its code depends on."""
+        """The digest of everything that the function's code depends on."""
 
 
 def digest_of(function: Function, options: object = None) -> str:

@@ -35,7 +35,7 @@ class Dither(Operator[np.ndarray]):
 
     def setup(self) -> None:
         if self.args["amount"] < 0:
-            raise ValueError(f"`amount` is not negative. Got: {self.args['amount']:g}")
+            raise ValueError(f"`amount` must not be negative. Got: {self.args['amount']:g}")
 
     def describe(self, workspace: Workspace[np.ndarray]) -> list[OutputSpec]:
         batch = workspace.inputs[0]

@@ -65,7 +65,7 @@ class FrameSignal(Operator):
             ("pad_begin", self.args["pad_begin"], 0),
         ):
             if value < lowest:
-                raise ValueError(f"`{name}` is {lowest} or more. Got: {value}")
+                raise ValueError(f"`{name}` must be {lowest} or more. Got: {value}")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]

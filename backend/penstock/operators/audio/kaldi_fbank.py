@@ -82,9 +82,9 @@ class KaldiFbank(Operator):
                 f"Windows of {self._length} samples, {self._step} samples apart: at least 2, and 1, are needed"
             )
         if arguments["window_type"] not in _WINDOWS:
-            raise ValueError(f"`window_type` is one of {', '.join(_WINDOWS)}. Got: {arguments['window_type']!r}")
+            raise ValueError(f"`window_type` must be one of {', '.join(_WINDOWS)}. Got: {arguments['window_type']!r}")
         if not 0 <= arguments["preemphasis"] <= 1:
-            raise ValueError(f"`preemphasis` is from 0 to 1. Got: {arguments['preemphasis']:g}")
+            raise ValueError(f"`preemphasis` must be from 0 to 1. Got: {arguments['preemphasis']:g}")
         self._nfft = 1 << (self._length - 1).bit_length()
         self._window = _window(arguments["window_type"], self._length, arguments["blackman_coeff"])
         self._starts, self._widths, self._weights = self._bands(rate)

@@ -105,7 +105,7 @@ class MelFeatures(Operator[np.ndarray]):
             ("window", WINDOWS),
         ):
             if arguments[name] not in choices:
-                raise ValueError(f"`{name}` is one of {', '.join(choices)}. Got: {arguments[name]!r}")
+                raise ValueError(f"`{name}` must be one of {', '.join(choices)}. Got: {arguments[name]!r}")
         if min(self._length, self._step, bands) < 1 or self._nfft < max(self._length, 2):
             raise ValueError(
                 "`window_length`, `window_step` and `nfilter` are positive, and `nfft` is at least the length. "
@@ -116,7 +116,7 @@ class MelFeatures(Operator[np.ndarray]):
                 f"`freq_low` and `freq_high` lie between 0 and half the sample rate, {rate / 2:g}. Got: {low:g} and {high:g}"
             )
         if arguments["power"] not in (1, 2):
-            raise ValueError(f"`power` is 1 or 2. Got: {arguments['power']}")
+            raise ValueError(f"`power` must be 1 or 2. Got: {arguments['power']}")
         self._floor, self._emphasis = (_as_written(arguments[name]) for name in ("floor", "preemphasis"))
         if self._floor <= 0:
             raise ValueError(f"`floor` must be positive. Got: {self._floor:g}")

@@ -64,5 +64,5 @@ class ImageEncoder(FileEncoder):
 def check_range(name: str, value: int, least: int, most: int) -> int:
     """Return the value; raise ValueError if it is out of its range."""
     if not least <= value <= most:
-        raise ValueError(f"`{name}` is from {least} to {most}. Got: {value}")
+        raise ValueError(f"`{name}` must be from {least} to {most}. Got: {value}")
     return value

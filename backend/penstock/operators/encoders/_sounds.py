@@ -37,7 +37,7 @@ class SoundEncoder(FileEncoder):
 
     def setup(self) -> None:
         if self.args["encoding"] not in self.subtypes:
-            raise ValueError(f"`encoding` is one of {', '.join(self.subtypes)}. Got: {self.args['encoding']!r}")
+            raise ValueError(f"`encoding` must be one of {', '.join(self.subtypes)}. Got: {self.args['encoding']!r}")
 
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
@@ -61,7 +61,7 @@ class SoundEncoder(FileEncoder):
         if len(sound) < self.min_length:
             raise ValueError(f"A {self.container} file has at least {self.min_length} sample")
         if not 1 <= rate <= _MAX_RATE:
-            raise ValueError(f"`sample_rate` is from 1 to {_MAX_RATE}. Got: {rate}")
+            raise ValueError(f"`sample_rate` must be from 1 to {_MAX_RATE}. Got: {rate}")
         # Written so that NaN, too, is out of bounds.
         if sound.dtype == np.float32 and subtype != "FLOAT" and not (np.abs(sound) <= 1).all():
             raise ValueError(f"Values are from -1 to 1. Got up to {np.abs(sound).max():g}: scale or clamp them")

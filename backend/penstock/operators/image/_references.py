@@ -85,7 +85,7 @@ class ReferenceResizing(ResizingOperator):
         library, interpolation = self.args["reference"], self.args["interpolation"]
         gap, as_floats = self.args["reducing_gap"], self.args["as_floats"]
         if library not in (_DALI, *FILTER_NAMES):
-            raise ValueError(f"`reference` is one of {', '.join((_DALI, *FILTER_NAMES))}. Got: {library!r}")
+            raise ValueError(f"`reference` must be one of {', '.join((_DALI, *FILTER_NAMES))}. Got: {library!r}")
         if gap and library != "pil":
             raise ValueError("`reducing_gap` needs `reference='pil'`")
         if as_floats and library != "torchvision":
@@ -110,7 +110,7 @@ class ReferenceResizing(ResizingOperator):
             if self.given(name):
                 raise ValueError(f"`{name}`: {library} has one filter for both axes, `interp_type` or `interpolation`")
         if gap and gap < 1:
-            raise ValueError(f"`reducing_gap` is at least 1, or 0 for none. Got: {gap:g}")
+            raise ValueError(f"`reducing_gap` must be at least 1, or 0 for none. Got: {gap:g}")
         if self.given("antialias") and library in _ANTIALIASES and self.args["antialias"] != _ANTIALIASES[library]:
             raise ValueError(
                 f"`antialias`: {library} {'always' if _ANTIALIASES[library] else 'never'} widens its filters when an axis shrinks"

@@ -39,7 +39,7 @@ class ContentWindow(Operator):
 
     def setup(self) -> None:
         if not 0 < self.args["threshold"] <= _WHITE:
-            raise ValueError(f"`threshold` is from 1 to {_WHITE}. Got: {self.args['threshold']}")
+            raise ValueError(f"`threshold` must be from 1 to {_WHITE}. Got: {self.args['threshold']}")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]

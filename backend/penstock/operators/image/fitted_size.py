@@ -70,7 +70,7 @@ class FittedSize(Operator):
     def setup(self) -> None:
         arguments, rule = self.args, self.args["rule"]
         if rule not in RULES:
-            raise ValueError(f"`rule` is one of {', '.join(RULES)}. Got: {rule!r}")
+            raise ValueError(f"`rule` must be one of {', '.join(RULES)}. Got: {rule!r}")
         if len(arguments["tile"]) != 2 or len(arguments["canvases"]) % 2:
             raise ValueError("`tile` has a height and a width, and `canvases` has a width for each height")
         if min([arguments["factor"], *arguments["tile"], *arguments["canvases"]]) < 1 or arguments["most"] < 0:

@@ -131,7 +131,7 @@ class ImagePatches(Operator[None, _Pictures]):
         arguments = self.args
         for name in ("patch", "merge", "temporal"):
             if arguments[name] < 1:
-                raise ValueError(f"`{name}` is at least 1. Got: {arguments[name]}")
+                raise ValueError(f"`{name}` must be at least 1. Got: {arguments[name]}")
         if arguments["channels_last"] and arguments["temporal"] > 1:
             raise ValueError("`channels_last` is for patches of one frame: `temporal` is 1")
         if arguments["beside"] and (arguments["channels_last"] or arguments["length"] or arguments["temporal"] > 1):

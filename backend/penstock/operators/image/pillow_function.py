@@ -184,7 +184,7 @@ class PillowFunction(Operator):
     def setup(self) -> None:
         name, numbers = self.args["function"], self.args["arguments"]
         if name not in _FUNCTIONS:
-            raise ValueError(f"`function` is one of {', '.join(_FUNCTIONS)}. Got: {name!r}")
+            raise ValueError(f"`function` must be one of {', '.join(_FUNCTIONS)}. Got: {name!r}")
         self._function = _FUNCTIONS[name]
         names = self._function.names
         more = bool(names) and names[-1].endswith("...")
@@ -193,7 +193,7 @@ class PillowFunction(Operator):
             raise ValueError(f"`arguments` of `{name}` are: {expected}. Got {len(numbers)}")
         for argument, known in (("interpolation", tuple(pillow.FILTERS)), ("padding_mode", pillow.PAD_MODES)):
             if self.args[argument] not in known:
-                raise ValueError(f"`{argument}` is one of {', '.join(known)}. Got: {self.args[argument]!r}")
+                raise ValueError(f"`{argument}` must be one of {', '.join(known)}. Got: {self.args[argument]!r}")
         if name == "convolve":
             _kernel(numbers)
         self._asked = _Asked(numbers, self.args["interpolation"], self.args["fill"], self.args["padding_mode"])

@@ -60,7 +60,7 @@ class PooledPatches(Operator):
         crop, patch, margins, pool = (self.args[name] for name in ("crop", "patch", "margins", "pool"))
         if patch < 1 or len(pool) != 2 or min(pool) < 1 or len(margins) != 2 or min(margins) < 0:
             raise ValueError(
-                "`patch` is positive, as are both numbers of `pool`; the two of `margins` are not negative"
+                "`patch` must be positive, as must both numbers of `pool`; the two of `margins` must not be negative"
             )
         self._crops = Crops(crop // patch, margins[0], margins[1], (pool[0], pool[1]))
         if self._crops.window < 1:

@@ -40,7 +40,7 @@ class NetworkOperator(Operator):
 
     def setup(self) -> None:
         if self.args["max_batch_size"] < 1:
-            raise ValueError(f"`max_batch_size` is 1 or more. Got: {self.args['max_batch_size']}")
+            raise ValueError(f"`max_batch_size` must be 1 or more. Got: {self.args['max_batch_size']}")
         for name in ("input_names", "output_names"):
             value = self.args[name]
             if value is not None and (not value or len(set(value)) < len(value)):

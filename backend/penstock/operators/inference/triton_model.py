@@ -62,7 +62,7 @@ class TritonModel(NetworkOperator):
     def setup(self) -> None:
         super().setup()
         if not self.args["timeout_seconds"] >= 0:
-            raise ValueError(f"`timeout_seconds` is 0 or more. Got: {self.args['timeout_seconds']:g}")
+            raise ValueError(f"`timeout_seconds` must be 0 or more. Got: {self.args['timeout_seconds']:g}")
 
     def network(self) -> Network:
         if _find_model is None:

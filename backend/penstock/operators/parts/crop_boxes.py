@@ -76,7 +76,7 @@ class CropBoxes(Operator):
     def setup(self) -> None:
         for name, known in (("box_form", _FORMS), ("out_of_bounds_policy", POLICIES)):
             if self.args[name] not in known:
-                raise ValueError(f"`{name}` is one of {', '.join(known)}. Got: {self.args[name]!r}")
+                raise ValueError(f"`{name}` must be one of {', '.join(known)}. Got: {self.args[name]!r}")
 
     def run(self, workspace: Workspace) -> None:
         self.check_inputs(workspace)

@@ -45,7 +45,9 @@ class CutSegments(Operator):
         segments = given.as_cpu() if isinstance(given, TensorListGPU) else given
         ndim, axis = recordings.ndim(), self.args["axis"]
         if len(recordings) and not -ndim <= axis < ndim:
-            raise RuntimeError(f"`axis` is from {-ndim} to {ndim - 1} for recordings of {ndim} dimensions. Got: {axis}")
+            raise RuntimeError(
+                f"`axis` must be from {-ndim} to {ndim - 1} for recordings of {ndim} dimensions. Got: {axis}"
+            )
         regions: list[list[Region]] = []
         for index, (shape, own) in enumerate(zip(recordings.shapes, segments.samples)):
             regions.append([])

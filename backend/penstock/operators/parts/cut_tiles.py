@@ -54,7 +54,7 @@ class CutTiles(Operator):
             if len(values) != 2 or min(values) < 1:
                 raise ValueError(f"`{name}` has two positive numbers, for height and width. Got: {list(values)}")
         if self.args["edge"] not in _EDGES:
-            raise ValueError(f"`edge` is one of {', '.join(_EDGES)}. Got: {self.args['edge']!r}")
+            raise ValueError(f"`edge` must be one of {', '.join(_EDGES)}. Got: {self.args['edge']!r}")
 
     def run(self, workspace: Workspace) -> None:
         self.check_inputs(workspace)

@@ -137,9 +137,9 @@ class PerspectiveCrops(Operator):
         if self.args["interp_type"] not in _FLAGS:
             raise ValueError(f"Unsupported interpolation {self.args['interp_type']}: use NN, LINEAR or CUBIC")
         if self.args["pixel_origin"] not in _ORIGINS:
-            raise ValueError(f"`pixel_origin` is one of {', '.join(_ORIGINS)}. Got: {self.args['pixel_origin']!r}")
+            raise ValueError(f"`pixel_origin` must be one of {', '.join(_ORIGINS)}. Got: {self.args['pixel_origin']!r}")
         if not 0 <= self.args["rotate_tall"] < math.inf:
-            raise ValueError(f"`rotate_tall` is 0 or more. Got: {self.args['rotate_tall']:g}")
+            raise ValueError(f"`rotate_tall` must be 0 or more. Got: {self.args['rotate_tall']:g}")
         size = self.args["size"]
         if size is not None and (len(size) != 2 or not 1 <= min(size) <= max(size) <= _MAX_EXTENT):
             raise ValueError(f"`size` is a height and a width, from 1 to {_MAX_EXTENT}. Got: {size}")

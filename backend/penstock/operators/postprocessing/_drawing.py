@@ -13,7 +13,7 @@ _MAX_COORDINATE = 2.0**31
 def check_colours(name: str, colours: Sequence[int]) -> None:
     """Raise ValueError unless these are colours' values."""
     if not colours or min(colours) < 0 or max(colours) > 255:
-        raise ValueError(f"`{name}` are from 0 to 255. Got: {list(colours)}")
+        raise ValueError(f"`{name}` must be from 0 to 255. Got: {list(colours)}")
 
 
 def check_channels(name: str, colours: Sequence[int], channels: int) -> None:

@@ -89,7 +89,7 @@ class CtcDecode(RowsOperator):
 
     def setup(self) -> None:
         if not 0 <= self.args["beam_width"] <= MAX_BEAM_WIDTH:
-            raise ValueError(f"`beam_width` is from 0 to {MAX_BEAM_WIDTH}. Got: {self.args['beam_width']}")
+            raise ValueError(f"`beam_width` must be from 0 to {MAX_BEAM_WIDTH}. Got: {self.args['beam_width']}")
         vocabulary = self.args["vocabulary"]
         self._texts = None if vocabulary is None else [text.encode() for text in vocabulary]
 
@@ -199,7 +199,7 @@ class CtcDecode(RowsOperator):
         steps = np.empty(len(whole), np.int64)
         steps[:] = samples.scalars("length")
         if (steps < 0).any() or (steps > whole).any():
-            raise ValueError(f"`length` is from 0 to {whole[0]}, the number of steps. Got: {steps[0]}")
+            raise ValueError(f"`length` must be from 0 to {whole[0]}, the number of steps. Got: {steps[0]}")
         return steps
 
     def _blanks(self, classes: np.ndarray) -> np.ndarray:

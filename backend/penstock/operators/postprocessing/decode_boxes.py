@@ -120,13 +120,13 @@ class DecodeBoxes(RowsOperator):
 
     def setup(self) -> None:
         if self.args["form"] not in _FORMS:
-            raise ValueError(f"`form` is one of {', '.join(_FORMS)}. Got: {self.args['form']!r}")
+            raise ValueError(f"`form` must be one of {', '.join(_FORMS)}. Got: {self.args['form']!r}")
         for name in ("means", "stds"):
             if len(self.args[name]) != 4:
                 raise ValueError(f"`{name}` has 4 values. Got: {len(self.args[name])}")
         strides = self.args["strides"]
         if not strides or min(strides) < 1:
-            raise ValueError(f"`strides` are 1 or more. Got: {strides}")
+            raise ValueError(f"`strides` must be 1 or more. Got: {strides}")
         if self.args["form"] in _ON_GRIDS and not self.given("size"):
             raise ValueError(f'`form="{self.args["form"]}"` takes the `size` of the network\'s input')
         anchors = self.args["anchors"]

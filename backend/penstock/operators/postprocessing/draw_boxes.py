@@ -83,7 +83,7 @@ class DrawBoxes(Operator):
     def setup(self) -> None:
         check_colours("colors", self.args["colors"])
         if self.args["thickness"] < 1:
-            raise ValueError(f"`thickness` is 1 or more. Got: {self.args['thickness']}")
+            raise ValueError(f"`thickness` must be 1 or more. Got: {self.args['thickness']}")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]

@@ -135,7 +135,7 @@ class DrawText(Operator):
         if self.args["background"] is not None:
             check_colours("background", self.args["background"])
         if self.args["scale"] < 1:
-            raise ValueError(f"`scale` is 1 or more. Got: {self.args['scale']}")
+            raise ValueError(f"`scale` must be 1 or more. Got: {self.args['scale']}")
         names = self.args["names"]
         self._names = None if names is None else [glyphs_of(name) for name in names]
 

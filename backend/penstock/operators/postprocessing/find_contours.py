@@ -87,9 +87,9 @@ class FindContours(RowsOperator):
     def setup(self) -> None:
         for name, known in (("mode", _MODES), ("approximation", _APPROXIMATIONS)):
             if self.args[name] not in known:
-                raise ValueError(f"`{name}` is one of {', '.join(known)}. Got: {self.args[name]!r}")
+                raise ValueError(f"`{name}` must be one of {', '.join(known)}. Got: {self.args[name]!r}")
         if self.args["max_contours"] < 0:
-            raise ValueError(f"`max_contours` is 0 or more. Got: {self.args['max_contours']}")
+            raise ValueError(f"`max_contours` must be 0 or more. Got: {self.args['max_contours']}")
 
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
         batch = workspace.inputs[0]

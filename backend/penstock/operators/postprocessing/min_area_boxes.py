@@ -79,7 +79,7 @@ class MinAreaBoxes(RowsOperator):
             raise ValueError(f"`order` is `found` or `reading`. Got: {self.args['order']!r}")
         for name in ("grow", "min_score", "min_side"):
             if not 0 <= self.args[name] < math.inf:
-                raise ValueError(f"`{name}` is 0 or more. Got: {self.args[name]:g}")
+                raise ValueError(f"`{name}` must be 0 or more. Got: {self.args[name]:g}")
 
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
         check_type(workspace, 0, "polygons", INT32)

@@ -157,10 +157,10 @@ class NMS(RowsOperator):
 
     def setup(self) -> None:
         if self.args["box_form"] not in _FORMS:
-            raise ValueError(f"`box_form` is one of {', '.join(_FORMS)}. Got: {self.args['box_form']!r}")
+            raise ValueError(f"`box_form` must be one of {', '.join(_FORMS)}. Got: {self.args['box_form']!r}")
         for name in ("max_boxes", "max_candidates"):
             if self.args[name] < 0:
-                raise ValueError(f"`{name}` is 0 or more. Got: {self.args[name]}")
+                raise ValueError(f"`{name}` must be 0 or more. Got: {self.args[name]}")
         self._names = None if self.args["names"] is None else names_of(self.args["names"])
 
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
@@ -302,9 +302,9 @@ class NMS(RowsOperator):
         if np.isnan(scores).any():
             raise ValueError("`score_threshold` is a number. Got: nan")
         if not ((overlaps >= 0) & (overlaps <= 1)).all():
-            raise ValueError(f"`iou_threshold` is from 0 to 1. Got: {overlaps[0]:g}")
+            raise ValueError(f"`iou_threshold` must be from 0 to 1. Got: {overlaps[0]:g}")
         if (limits < 0).any():
-            raise ValueError(f"`max_boxes` is 0 or more. Got: {limits[0]}")
+            raise ValueError(f"`max_boxes` must be 0 or more. Got: {limits[0]}")
         limits[limits == 0] = np.iinfo(np.int64).max
         return scores, overlaps, limits
 

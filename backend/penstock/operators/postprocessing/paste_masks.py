@@ -74,7 +74,7 @@ class PasteMasks(Operator[None, tuple[int, int]]):
     def setup(self) -> None:
         threshold = self.args["threshold"]
         if threshold is not None and not 0 <= threshold <= 1:
-            raise ValueError(f"`threshold` is from 0 to 1. Got: {threshold:g}")
+            raise ValueError(f"`threshold` must be from 0 to 1. Got: {threshold:g}")
 
     def describe(self, workspace: Workspace[None, tuple[int, int]]) -> list[OutputSpec]:
         check_real(workspace, 0, "masks")

@@ -118,11 +118,11 @@ class SpeechSegments(RowsOperator):
             exit_threshold = max(threshold - _HYSTERESIS, _MIN_EXIT_THRESHOLD)
         if not 0 <= exit_threshold <= threshold <= 1:
             raise ValueError(
-                "`exit_threshold` and `threshold` are probabilities, the first at most the second. "
+                "`exit_threshold` and `threshold` must be probabilities, the first at most the second. "
                 f"Got: {exit_threshold:g} and {threshold:g}"
             )
         if args["split_at"] not in _CUTS:
-            raise ValueError(f"`split_at` is one of {', '.join(_CUTS)}. Got: {args['split_at']!r}")
+            raise ValueError(f"`split_at` must be one of {', '.join(_CUTS)}. Got: {args['split_at']!r}")
         if args["frame_step"] < 1 or not 0 < args["sample_rate"] < np.inf:
             raise ValueError(
                 f"`frame_step` and `sample_rate` are positive. Got: {args['frame_step']} and {args['sample_rate']:g}"
@@ -130,7 +130,7 @@ class SpeechSegments(RowsOperator):
         spans = ("min_silence_ms", "min_speech_ms", "min_split_silence_ms", "speech_pad_ms")
         for name in (*spans, "max_joined_seconds", "max_speech_seconds"):
             if not 0 <= args[name] < np.inf:
-                raise ValueError(f"`{name}` is 0 or more. Got: {args[name]:g}")
+                raise ValueError(f"`{name}` must be 0 or more. Got: {args[name]:g}")
         rate = args["sample_rate"]
         min_silence, min_speech, min_split_silence, pad = (rate * args[name] / 1000 for name in spans)
         limit = np.inf
@@ -168,7 +168,7 @@ class SpeechSegments(RowsOperator):
         if samples.given("length"):
             lengths[:] = samples.scalars("length")
         if (lengths < 0).any() or (lengths > frames * step).any():
-            raise ValueError(f"`length` is from 0 to {frames[0] * step}, that of all frames. Got: {lengths[0]}")
+            raise ValueError(f"`length` must be from 0 to {frames[0] * step}, that of all frames. Got: {lengths[0]}")
         if (lengths > _MAX_SAMPLES).any():
             raise ValueError(f"A recording has up to {_MAX_SAMPLES} samples. Got: {lengths[0]}")
         probabilities = elements_of(samples, 0, np.float32)

@@ -115,7 +115,7 @@ def _probabilities(sample: Sample[str]) -> tuple[np.float32, np.float32]:
     probability, salt_part = np.float32(sample["prob"]), np.float32(sample["salt_vs_pepper"])
     for name, value in (("prob", probability), ("salt_vs_pepper", salt_part)):
         if not 0 <= value <= 1:
-            raise RuntimeError(f"`{name}` is a probability, from 0 to 1. Got: {value:g}")
+            raise RuntimeError(f"`{name}` must be a probability, from 0 to 1. Got: {value:g}")
     return probability, probability * salt_part
 
 

@@ -49,7 +49,7 @@ class SequenceRearrange(Operator[None, np.ndarray]):
 
     def setup(self) -> None:
         if self.args["new_order"] == []:
-            raise RuntimeError("Empty result sequences are not allowed: `new_order` has at least one frame")
+            raise RuntimeError("Empty result sequences are not allowed: `new_order` must have at least one frame")
 
     def describe(self, workspace: Workspace[None, np.ndarray]) -> list[OutputSpec]:
         batch = workspace.inputs[0]

@@ -39,7 +39,7 @@ class _BoundingBoxFormat(enum.Enum):
 
 
 class _ReturnType:
-    """The type that operations on `tv_tensors` return, and, as a context, for how long.
+    """Sets which type operations on `tv_tensors` return: from now on, or, as a context, until its end.
 
     Args:
         keep: whether to return the same kind, and not a plain tensor.
