@@ -11,27 +11,11 @@ from penstock.kernels.cpu.code_generation import (
     TargetContext,
     TypingContext,
     Value,
-    cgutils,
     intrinsic,
     ir,
     llvm,
     types,
 )
-
-
-@intrinsic
-def call(_context: TypingContext, _address: types.Integer, arguments: types.BaseTuple) -> Intrinsic:
-    """Call the C function at an address, which returns ``int``; its arguments are pointers and integers, passed as
-    int64.
-    """
-
-    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        address, given = args
-        values = cgutils.unpack_tuple(builder, given)
-        kind = ir.FunctionType(llvm.INT32, [llvm.INT64] * len(values))
-        return builder.call(builder.inttoptr(address, kind.as_pointer()), values)
-
-    return types.int32(types.int64, arguments), generate
 
 
 @intrinsic

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from native_words import call, set_int, set_word, word_at
+from native_words import set_int, set_word, word_at
 
 from penstock.core.threads import BackgroundThreads, Job
+from penstock.kernels.cpu.memory import call
 from penstock.kernels.cpu.options import cfunc
 
 # Waiting yields the processors, in case the test fails and nothing ends it.

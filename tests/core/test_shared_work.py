@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from native_words import call, counted_at, set_word, word_at
+from native_words import counted_at, set_word, word_at
 
 from penstock.core.threads import CALL_WORDS, NO_CALLS, BackgroundThreads, SharedWork
+from penstock.kernels.cpu.memory import call
 from penstock.kernels.cpu.options import cfunc
 
 # Waiting yields the processors, in case the test fails and nothing ends it.

@@ -25,6 +25,8 @@ from penstock.operators.postprocessing._exponential import (
 
 # Scores side by side, or columns, that are computed at a time: they stay in the nearest cache.
 _ABREAST, _COLUMNS = 32, 256
+
+
 @inner
 def exponential(number: np.float64) -> np.float64:
     """Return e to a power of at most 0: 2 to the nearest whole number, times a polynomial of what remains.
