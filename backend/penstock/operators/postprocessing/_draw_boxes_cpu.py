@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.cpu.code_generation import carray
-from penstock.kernels.cpu.foreign import bytes_from, copy_bytes
+from penstock.kernels.cpu.memory import copy_bytes
 from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.parts import bytes_at
 
 
 @kernel
@@ -48,5 +48,5 @@ def draw_outlines_of_batch(
     for number in range(begin, end):
         source, target, height, width, channels, first, last = images[number]
         copy_bytes(target, source, height * width * channels)
-        image = carray(bytes_from(target), (height * width * channels,)).reshape((height, width, channels))
+        image = bytes_at(target, height * width * channels).reshape((height, width, channels))
         draw_outlines(edges[first:last], colours[first:last], thickness, image)

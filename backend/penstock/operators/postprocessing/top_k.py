@@ -51,7 +51,7 @@ class TopK(ClassOperator):
     def setup(self) -> None:
         super().setup()
         if self.args["k"] < 1:
-            raise ValueError(f"`k` is 1 or more. Got: {self.args['k']}")
+            raise ValueError(f"`k` must be 1 or more. Got: {self.args['k']}")
 
     def describe(self, workspace: Workspace[int]) -> list[OutputSpec]:
         workspace.state = self.resolve(workspace)
