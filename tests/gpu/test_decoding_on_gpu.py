@@ -220,7 +220,7 @@ def test_batches_that_are_resized_in_parts_do_not_meet(count: int) -> None:
 
 def test_a_batch_is_decoded_while_python_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     cupy = pytest.importorskip("cupy")
-    monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 10_000)
+    monkeypatch.setattr(jpeg_gpu, "_MIN_BYTES_PER_THREAD", 10_000)
     encoded = [_saved("JPEG", 300 + 9 * k, 500 - 7 * k, quality=95, subsampling=k % 3) for k in range(40)]
     sizes = np.array([(300 + 9 * k, 500 - 7 * k) for k in range(40)])
     expected = _run(lambda x, device: fn.decoders.image(x, device=device), encoded, "cpu")
@@ -246,8 +246,8 @@ def test_a_batch_is_decoded_while_python_computes(monkeypatch: pytest.MonkeyPatc
 
 def test_data_that_are_copied_beforehand_are_those_of_their_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     cupy = pytest.importorskip("cupy")
-    monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 10_000)
-    monkeypatch.setattr(jpeg_gpu, "_WORTH_A_STREAM", 10_000)
+    monkeypatch.setattr(jpeg_gpu, "_MIN_BYTES_PER_THREAD", 10_000)
+    monkeypatch.setattr(jpeg_gpu, "_MIN_BYTES_PER_STREAM", 10_000)
     sizes = [(300 + 9 * k, 500 - 7 * k) for k in range(40)]
     encoded = [_saved("JPEG", *size, quality=95, subsampling=k % 3) for k, size in enumerate(sizes)]
     expected = _run(lambda x, device: fn.decoders.image(x, device=device), encoded, "cpu")

@@ -20,7 +20,7 @@ from penstock.errors import DeviceLostError
 from penstock.kernels.codecs import jpeg_gpu
 
 # Threads launch even small batches.
-jpeg_gpu._WORTH_SHARING = 1000
+jpeg_gpu._MIN_BYTES_PER_THREAD = 1000
 device, what = int(sys.argv[1]), sys.argv[2]
 
 def encoded(number):

@@ -49,8 +49,8 @@ class NoPythonApi:
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Decode only some of the small images together, with memory for the samples of one or two at a time."""
-    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 40_000)
-    monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", 15_000)
+    monkeypatch.setattr(jpeg_gpu, "_COEFFICIENT_BYTES_PER_PART", 40_000)
+    monkeypatch.setattr(jpeg_gpu, "_SAMPLE_BYTES_PER_PART", 15_000)
     monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
     monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
 
@@ -220,8 +220,8 @@ def test_images_of_other_decoders_are_resized_when_these_are_done(
     monkeypatch.setattr(on_gpu, "BatchDecoder", on_cpu)
     monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
     monkeypatch.setattr(image_codec_gpu, "_MIN_BATCH_FOR_KERNELS", 3)
-    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 40_000)
-    monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", 15_000)
+    monkeypatch.setattr(jpeg_gpu, "_COEFFICIENT_BYTES_PER_PART", 40_000)
+    monkeypatch.setattr(jpeg_gpu, "_SAMPLE_BYTES_PER_PART", 15_000)
     if not library:
         monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
     images = [*photographs(), saved(height=80, width=90, progressive=True)]
@@ -247,8 +247,8 @@ def test_parts_of_any_size(monkeypatch: pytest.MonkeyPatch, followed: list[bool]
     images = photographs()
     expected = run(a, [images], [])
     for at_once, samples in ((1, 1), (40_000, 1), (1 << 30, 20_000), (20_000, 1 << 30)):
-        monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", at_once)
-        monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", samples)
+        monkeypatch.setattr(jpeg_gpu, "_COEFFICIENT_BYTES_PER_PART", at_once)
+        monkeypatch.setattr(jpeg_gpu, "_SAMPLE_BYTES_PER_PART", samples)
         assert_equal(run(a, [images]), expected)
     assert all(followed)
 

@@ -40,7 +40,7 @@ def test_broadcast(shapes: list[tuple[int, ...]], kind: type) -> None:
 @pytest.mark.parametrize("shapes", SHAPES)
 def test_of_many_elements(shapes: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Force indices of 64 bits for few elements."""
-    monkeypatch.setattr(elementwise, "_NARROW", 0)
+    monkeypatch.setattr(elementwise, "_INT32_INDEX_LIMIT", 0)
     test_broadcast(shapes, np.uint8)
 
 

@@ -183,9 +183,9 @@ def test_skips_files_on_which_decoders_disagree() -> None:
 @pytest.mark.parametrize("at_once", [1, 20_000, 1 << 30])
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_parts_and_threads(at_once: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", at_once)
-    monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", at_once // 3)
-    monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
+    monkeypatch.setattr(jpeg_gpu, "_COEFFICIENT_BYTES_PER_PART", at_once)
+    monkeypatch.setattr(jpeg_gpu, "_SAMPLE_BYTES_PER_PART", at_once // 3)
+    monkeypatch.setattr(jpeg_gpu, "_MIN_BYTES_PER_THREAD", 1000)
     batches = [Decoded(FILES[k:] + FILES[:k], decoder(threads=threads)) for k in range(4)]
     for k, batch in enumerate(batches):
         for ours, file in zip(batch.images(), FILES[k:] + FILES[:k], strict=True):
@@ -232,7 +232,7 @@ def test_memory_of_batches_that_nobody_waits_for_is_given_back() -> None:
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> JpegDecoder:
     """Return a decoder whose threads gather and launch even small batches."""
-    monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
+    monkeypatch.setattr(jpeg_gpu, "_MIN_BYTES_PER_THREAD", 1000)
     return decoder(threads=3)
 
 
@@ -294,7 +294,7 @@ def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, allocated: li
 def joined(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
     """Return the streams that waited for another because data, however little, is copied on another stream."""
     told: list[tuple[Any, Any]] = []
-    monkeypatch.setattr(jpeg_gpu, "_WORTH_A_STREAM", 1)
+    monkeypatch.setattr(jpeg_gpu, "_MIN_BYTES_PER_STREAM", 1)
     monkeypatch.setattr(jpeg_gpu, "follow", lambda stream, other, _event: told.append((stream, other)))
     return told
 
@@ -340,7 +340,7 @@ def test_an_error_is_that_of_its_own_batch(shared: JpegDecoder) -> None:
 def test_a_launch_that_fails_is_told_where_its_batch_is_waited_for(
     threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
+    monkeypatch.setattr(jpeg_gpu, "_MIN_BYTES_PER_THREAD", 1000)
     own, cupy = decoder(threads=threads), sys.modules["cupy"]
     before = Decoded(FILES, own)
     before.batch.work.wait()
@@ -365,7 +365,7 @@ def gathering_threads() -> set[str]:
 
 
 def test_threads_end_with_their_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
+    monkeypatch.setattr(jpeg_gpu, "_MIN_BYTES_PER_THREAD", 1000)
     gc.collect()
     others = gathering_threads()
     own = decoder(threads=3)

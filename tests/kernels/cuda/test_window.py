@@ -149,7 +149,7 @@ def test_boxes_of_any_kind(seed: int, dtypes: tuple[type, type]) -> None:
 @pytest.mark.parametrize("seed", range(0, 60, 3))
 def test_boxes_of_many_elements(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Force indices of 64 bits for small boxes."""
-    monkeypatch.setattr(window, "_NARROW", 0)
+    monkeypatch.setattr(window, "_INT32_INDEX_LIMIT", 0)
     test_boxes_of_any_kind(seed, (np.uint8, np.uint8))
 
 

@@ -409,7 +409,7 @@ def _decode_jpeg(
         return _decode_repeated(encoded, header, space, output, fast_idct, region)
     if region is not None:
         return not fast_idct and decode_region(encoded, header, region, output, space == "BGR")
-    if not fast_idct and encoded.size >= _LARGE_FILE:
+    if not fast_idct and encoded.size >= _MIN_BYTES_FOR_SCAN_KERNELS:
         everything = Region.whole((header.height, header.width))
         if decode_region(encoded, header, everything, output, space == "BGR"):
             return True
@@ -417,7 +417,7 @@ def _decode_jpeg(
 
 
 # Our kernels make tables for each file, which takes longer than decoding a smaller one with them saves.
-_LARGE_FILE = 1 << 15
+_MIN_BYTES_FOR_SCAN_KERNELS = 1 << 15
 
 
 def _decode_repeated(

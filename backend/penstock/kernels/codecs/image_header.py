@@ -112,14 +112,14 @@ def _check_size(header: ImageHeader, available: int) -> None:
     pixels = header.height * header.width
     if min(header.height, header.width, header.channels) <= 0:
         raise CorruptImageError(f"Damaged image: its header declares a size of {header.height}x{header.width} pixels")
-    if pixels > _LARGE and pixels > _DENSEST * available:
+    if pixels > _MAX_UNCHECKED_PIXELS and pixels > _MAX_PIXELS_PER_BYTE * available:
         raise CorruptImageError(
             f"{available} bytes cannot hold the {header.height}x{header.width} pixels that the header declares"
         )
 
 
 # A few bytes must not make the process allocate gigabytes.
-_LARGE, _DENSEST = 1 << 28, 10_000
+_MAX_UNCHECKED_PIXELS, _MAX_PIXELS_PER_BYTE = 1 << 28, 10_000
 
 
 def parse_header(encoded: np.ndarray) -> ImageHeader:

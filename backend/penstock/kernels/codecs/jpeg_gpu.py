@@ -29,10 +29,10 @@ from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
 
 # Bytes of coefficients and of samples in memory at a time: coefficients of 32 photographs keep most of a large GPU
 # busy, and samples of 16.
-_AT_ONCE, _SAMPLES_AT_ONCE = 104 << 20, 28 << 20
+_COEFFICIENT_BYTES_PER_PART, _SAMPLE_BYTES_PER_PART = 104 << 20, 28 << 20
 _ALIGNMENT = 256
 # The smallest number of bytes of files for which another thread pays off, and of data for which another stream does.
-_WORTH_SHARING = _WORTH_A_STREAM = 1 << 20
+_MIN_BYTES_PER_THREAD = _MIN_BYTES_PER_STREAM = 1 << 20
 
 
 class JpegDecoder:
@@ -173,7 +173,7 @@ class JpegBatch:
 
     def _gathering(self, files: EncodedFiles, pinned: Pinned) -> SharedWork:
         """Copy the coded data to pinned memory, several shares at a time; a single share is copied directly."""
-        shares = max(min(self._scans.size // _WORTH_SHARING, self._decoder.threads), 1)
+        shares = max(min(self._scans.size // _MIN_BYTES_PER_THREAD, self._decoder.threads), 1)
         begin, numbers = pinned.address + self._begin, self._numbers
         place, kept = gathering(self._scans, files.places, files.sizes, begin, numbers, NOT_TAKEN, shares)
         threads = None if shares == 1 else self._decoder.crew
@@ -182,7 +182,7 @@ class JpegBatch:
     def _launch(self, launches: LaunchList, pinned: Pinned, stream: Stream) -> None:
         """List the launches that decode the images; those for which there is no memory stay undecoded."""
         size, decoder, targets = self._begin + self._scans.size, self._decoder, self._targets
-        alloc, beforehand = decoder.cuda.alloc, size >= _WORTH_A_STREAM
+        alloc, beforehand = decoder.cuda.alloc, size >= _MIN_BYTES_PER_STREAM
         pixels, rows = (
             (_NO_ROWS, targets.rows) if isinstance(targets, FusedDecode) else (targets.view(np.int64), _NO_ROWS)
         )
@@ -192,7 +192,7 @@ class JpegBatch:
         except MemoryError:
             return
         channels = decoder.channels * isinstance(targets, FusedDecode)
-        parts = Parts(self._scans.memory, self._windows, channels, _AT_ONCE, _SAMPLES_AT_ONCE)
+        parts = Parts(self._scans.memory, self._windows, channels, _COEFFICIENT_BYTES_PER_PART, _SAMPLE_BYTES_PER_PART)
         while len(parts):
             try:
                 scratch = alloc(_scratch_size(parts.room))
@@ -250,7 +250,7 @@ def _scratch_size(size: int) -> int:
     """Return the size to allocate for this many bytes: for large batches always the same, as pools hold on to memory of
     other sizes.
     """
-    most = _AT_ONCE + _SAMPLES_AT_ONCE
+    most = _COEFFICIENT_BYTES_PER_PART + _SAMPLE_BYTES_PER_PART
     return most if most // 2 < size <= most else size_class(size)
 
 

@@ -8,7 +8,7 @@ from penstock.kernels.codecs.image_description import ImageHeader
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.windows import Region
 
-_NARROWEST = 2
+_MIN_REGION_COLUMNS = 2
 """The smallest number of columns of a region. nvImageCodec 0.9 gets the colours wrong for a single column at the left
 edge of an image with halved chroma.
 """
@@ -31,7 +31,7 @@ def decodes_alone(encoded: np.ndarray, header: ImageHeader, stored: Region) -> b
     """
     if header.format != "jpeg" or header.channels not in (1, 3) or nvimgcodec() is None:
         return False
-    return stored.extents[1] >= _NARROWEST and _has_single_scan(encoded)
+    return stored.extents[1] >= _MIN_REGION_COLUMNS and _has_single_scan(encoded)
 
 
 def _has_single_scan(encoded: np.ndarray) -> bool:

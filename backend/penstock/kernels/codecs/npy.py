@@ -12,7 +12,7 @@ import numpy as np
 
 _MAGIC = b"\x93NUMPY"
 # In bytes: the magic, the version, and the length of the header.
-_SHORTEST = 12
+_MIN_HEADER_BYTES = 12
 # In bytes: tensors do not support extended precision.
 _LARGEST_NUMBER = 8
 # The limits of numpy, and tensors: arrays without values could declare anything.
@@ -78,12 +78,12 @@ def read_npy_header(encoded: np.ndarray, available: int) -> NpyHeader:
 
 def _header_bytes(encoded: np.ndarray, available: int) -> bytes:
     """Return the magic, the version and the header."""
-    start = encoded[:_SHORTEST].tobytes()
+    start = encoded[:_MIN_HEADER_BYTES].tobytes()
     if not start.startswith(_MAGIC):
         raise ValueError(
             f"File is not a numpy file. Got bad magic string for numpy header: it begins with {start[:6]!r} instead of {_MAGIC!r}"
         )
-    if encoded.size < _SHORTEST:
+    if encoded.size < _MIN_HEADER_BYTES:
         raise ValueError(f"Truncated NPY file: its header cannot be read ({available} bytes)")
     length = 10 + struct.unpack_from("<H", start, 8)[0] if start[6] == 1 else 12 + struct.unpack_from("<I", start, 8)[0]
     return encoded[:length].tobytes()

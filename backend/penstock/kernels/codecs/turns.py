@@ -10,7 +10,7 @@ TURNS_OF_REQUESTS = 3
 _MAX_IMAGES_OF_SMALL_BATCH, _MAX_PIXELS_OF_SMALL_IMAGE, _MAX_PIXELS_OF_TINY_BATCH = 8, 1 << 19, 1 << 22
 _TURNS_OF_SMALL_BATCHES = 3
 # Batches that are in flight anyway: one is completed when the next is begun.
-_BEGUN = 2
+_BATCHES_IN_FLIGHT = 2
 
 
 class TurnTaking:
@@ -38,6 +38,6 @@ class TurnTaking:
                 if count <= _MAX_IMAGES_OF_SMALL_BATCH or pixels <= _MAX_PIXELS_OF_SMALL_IMAGE * count
                 else 1
             )
-        self.idle = max(turns - _BEGUN, 0)
+        self.idle = max(turns - _BATCHES_IN_FLIGHT, 0)
         self._turn = (self._turn + 1) % turns
         return self._turn

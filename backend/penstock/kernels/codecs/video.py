@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _PADDING = 1 << 16
 # The largest number of key frames by which a seek goes back too far, and the largest number of seconds before the first
 # frame.
-_MOST_KEYS_AHEAD, _MARGIN = 3, 10
+_MAX_SEEK_KEY_FRAMES, _FIRST_SEEK_MARGIN_SECONDS = 3, 10
 # Containers with a time for each packet, by FFmpeg's names.
 _TIMED = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")
 # FFmpeg decodes a frame of each file that it opens, to learn what a container may omit; with these options it does not.
@@ -413,7 +413,7 @@ class Video:
             return
         point = self.index.points[key]
         # Seeking in containers without an index, such as MPEG's, ends somewhat too late.
-        while self._keys_ahead <= _MOST_KEYS_AHEAD:
+        while self._keys_ahead <= _MAX_SEEK_KEY_FRAMES:
             early = before - self._keys_ahead
             target = self.index.points[self.index.keys[early]] if early >= 0 else self._earliest
             self._container.seek(target, stream=self._stream)
@@ -432,7 +432,7 @@ class Video:
     def _earliest(self) -> int:
         """Return a time well before the first frame, in the stream's unit."""
         points = self.index.points or [0]
-        return points[0] - int(_MARGIN / (self._stream.time_base or 1))
+        return points[0] - int(_FIRST_SEEK_MARGIN_SECONDS / (self._stream.time_base or 1))
 
     def _frame_ahead(self, index: int) -> VideoFrame:
         """Decode up to this frame."""

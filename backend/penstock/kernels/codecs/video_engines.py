@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
 
 # The largest number of unused decoders to retain.
-_MOST_IDLE = 32
+_MAX_IDLE_DECODERS = 32
 
 
 class DecoderKind(NamedTuple):
@@ -48,8 +48,8 @@ class IdleDecoders:
         """Store a decoder for other files."""
         with self._lock:
             self._idle.append((kind, decoder))
-            dropped = self._idle[:-_MOST_IDLE]
-            del self._idle[:-_MOST_IDLE]
+            dropped = self._idle[:-_MAX_IDLE_DECODERS]
+            del self._idle[:-_MAX_IDLE_DECODERS]
         # Outside the lock: closing a decoder takes long.
         del dropped
 

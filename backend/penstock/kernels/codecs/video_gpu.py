@@ -42,7 +42,7 @@ _SURFACES: Final[dict[str, tuple[np.dtype, bool, bool]]] = {
     "yuv444p16le": (np.dtype(np.uint16), False, False),
 }
 # Frames that are converted by one launch; each is in memory until then.
-_TOGETHER: Final = 16
+_FRAMES_PER_LAUNCH: Final = 16
 
 
 class DecodingOnGpu:
@@ -128,7 +128,7 @@ class _Conversion:
     def add(self, frame: VideoFrame, places: list[int]) -> None:
         """Add a frame, and its target in the output."""
         self._frames.append((frame, places))
-        if len(self._frames) >= _TOGETHER:
+        if len(self._frames) >= _FRAMES_PER_LAUNCH:
             self.launch()
 
     def launch(self) -> None:

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
 
 # Decoding begins this many seconds early: a frame of sound depends on earlier ones (Opus on 80 ms, MP3 on some frames).
-_AHEAD = 0.5
+_PREROLL_SECONDS = 0.5
 # In units of the file's time: consecutive frames whose times leave a smaller gap, or overlap by less, count as
 # contiguous.
-_JITTER = 2
+_MAX_GAP_TICKS = 2
 
 
 class SoundFormat(NamedTuple):
@@ -71,7 +71,7 @@ class SoundTrack:
         picture.
         """
         unit = float(self._stream.time_base)
-        early = math.floor((start + self._origin - _AHEAD) / unit)
+        early = math.floor((start + self._origin - _PREROLL_SECONDS) / unit)
         # Some containers refuse to seek to a time before all frames.
         self._container.seek(max(early, self._stream.start_time or 0), stream=self._stream)
         following: int | None = None
@@ -79,7 +79,7 @@ class SoundTrack:
             told = following if frame.pts is None else round((frame.pts * unit - self._origin) * self.format.rate)
             if told is None:
                 continue
-            if following is None or abs(told - following) > max(_JITTER * unit * self.format.rate, 1):
+            if following is None or abs(told - following) > max(_MAX_GAP_TICKS * unit * self.format.rate, 1):
                 following = told
             yield following, frame
             following += frame.samples

@@ -35,7 +35,7 @@ _NO_NEW_PRIVILEGES = 38
 # Memory that a decoder may use: a base, and more for each byte of data.
 _MEMORY, _MEMORY_PER_BYTE = 1 << 30, 16
 # ... or, where memory is estimated, this much more, for code and threads.
-_SLACK = 256 << 20
+_CODE_AND_THREAD_BYTES = 256 << 20
 _MAX_FILES = 4
 
 
@@ -97,7 +97,7 @@ def _answer(request: dict[str, Any], memory: np.ndarray) -> dict[str, object]:
     if allowed is None:
         allowed = _MEMORY + _MEMORY_PER_BYTE * (size + (0 if output is None else output.nbytes))
     try:
-        _limit_memory(allowed + _SLACK)
+        _limit_memory(allowed + _CODE_AND_THREAD_BYTES)
     except OSError as error:
         return _failure(f"The memory of the process to decode in cannot be limited: {error}")
     try:

@@ -36,7 +36,7 @@ LENGTH = struct.Struct("<I")
 _STARTING_SECONDS = 60.0
 # The smallest time limit of a decoder, which is longer for large data.
 _SECONDS, _BYTES_PER_SECOND = 30.0, 4 << 20
-_LONGEST_ANSWER = 1 << 20
+_MAX_ANSWER_BYTES = 1 << 20
 # Memory is reserved in powers of two, and released once a task needs less than a quarter of it.
 _MIN_MEMORY, _LARGE_MEMORY = 1 << 20, 64 << 20
 # A worker that shared more memory is ended after its task: starting another takes less time than decoding this much.
@@ -293,7 +293,7 @@ class _Worker:
 
     def _receive(self, deadline: float) -> dict[str, object]:
         (length,) = LENGTH.unpack(self._read(LENGTH.size, deadline))
-        if length > _LONGEST_ANSWER:
+        if length > _MAX_ANSWER_BYTES:
             raise _WorkerGone(f"it answered with {length} bytes")
         try:
             answer = json.loads(self._read(length, deadline))

@@ -14,7 +14,7 @@ from penstock.kernels.cpu.options import kernel
 from penstock.tensors.places import places_of_samples
 
 # Bytes from which waking a thread pays off.
-_WORTH_WAKING = 1 << 20
+_MIN_BYTES_PER_THREAD = 1 << 20
 
 
 class Blocks(NamedTuple):
@@ -91,7 +91,7 @@ def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1) -> None:
     groups = count // max(together, 1)
     shares = min(threads.num_threads, groups)
     if shares > 1:
-        shares = min(shares, int(table[:, 4] @ table[:, 5]) // _WORTH_WAKING)
+        shares = min(shares, int(table[:, 4] @ table[:, 5]) // _MIN_BYTES_PER_THREAD)
     if shares < 2:
         _copy(table, 0, count)
         return

@@ -10,7 +10,7 @@ from penstock.kernels.cpu.resampling_plans import STACK_RULES, StackRules, fill_
 from penstock.kernels.cpu.tables import plan_tables, read_range
 from penstock.kernels.cpu.windows import fill_crops
 
-_LARGEST = 1 << 31
+_MAX_EXTENT = 1 << 31
 # Windows begin and end at multiples of this many pixels, so that rows can be read in groups.
 _GROUP = 8
 
@@ -30,7 +30,7 @@ def _are_inside(sizes: np.ndarray, anchors: np.ndarray, extents: np.ndarray) -> 
     for image in range(len(sizes)):
         for axis in range(2):
             start, stop = anchors[image, axis], anchors[image, axis] + extents[image, axis]
-            if start < 0 or stop <= start or stop > sizes[image, axis] or sizes[image, axis] >= _LARGEST:
+            if start < 0 or stop <= start or stop > sizes[image, axis] or sizes[image, axis] >= _MAX_EXTENT:
                 return False
     return True
 
@@ -289,7 +289,7 @@ def plan_windows(
     for image in range(count):
         for axis in range(2):
             sizes[image, axis] = shapes[image, axis] if size[axis] == -1 else size[axis]
-            if sizes[image, axis] >= _LARGEST:
+            if sizes[image, axis] >= _MAX_EXTENT:
                 return 0, 0, 0, 0
             starts[image, axis] = windows[image, axis]
             ends[image, axis] = windows[image, axis] + windows[image, 2 + axis]

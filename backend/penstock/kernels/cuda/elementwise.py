@@ -15,7 +15,7 @@ from penstock.tensors.cuda import require_cupy
 
 _DIMS, _OPERANDS = 6, 3
 # Below this many elements indices are 32-bit, which is much faster.
-_NARROW = 1 << 31
+_INT32_INDEX_LIMIT = 1 << 31
 # Elements per block.
 _BLOCK_ELEMENTS = 4096
 
@@ -86,7 +86,7 @@ def evaluate_batch(
     if not located:
         return
     entries = [_entry(operands, target) for operands, target in located]
-    index = "uint32" if max(entry.volume for entry in entries) < _NARROW else "uint64"
+    index = "uint32" if max(entry.volume for entry in entries) < _INT32_INDEX_LIMIT else "uint64"
     operands, target = located[0]
     preamble = _preamble(body, tuple(operand.dtype for operand in operands), target.dtype, promoted)
     function = SOURCE.kernel(f"evaluate<{index}>", preamble)

@@ -103,7 +103,7 @@ DAMAGED, UNSAFE, LATE, NOT_TAKEN = (1 << bit for bit in range(27, 31))
 long to agree; or a file of another kind. Lower bits count restart intervals that did not end correctly.
 """
 # The number of rounds after which blocks that restarted after waiting for another are as slow as a single thread.
-_MOST_LATE = 500
+_MAX_LATE_ROUNDS = 500
 
 # The largest sum of the magnitudes in a column of coefficients with which the first pass of the transform, whose
 # factors are up to 1.39 times 2 bits more, stays within the 15 bits in which all decoders agree.
@@ -125,7 +125,7 @@ SOURCE = KernelSource(
     SEVERAL=_SEVERAL,
     LONGER=_LONGER,
     SAFE_SUM=SAFE_SUM,
-    MOST_LATE=_MOST_LATE,
+    MOST_LATE=_MAX_LATE_ROUNDS,
     DAMAGED=DAMAGED,
     UNSAFE=UNSAFE,
     LATE=LATE,

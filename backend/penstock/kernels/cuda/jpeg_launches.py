@@ -53,9 +53,9 @@ of which the two kernels that make pixels have the same; for tables, the values 
 _ALIGNMENT = 16
 _COUNT_BYTES, _FLAG_BYTES = np.dtype(np.int64).itemsize, np.dtype(np.int32).itemsize
 _TABLE_BYTES, _SCAN_BYTES, _IMAGE_BYTES, _RESAMPLING_BYTES = (kind.itemsize for kind in (TAPS, SCAN, IMAGE, RESAMPLING))
-# The bytes of an image, and, in addition, of one that is resampled.
-_OF_IMAGE = 3 * _COUNT_BYTES + _SCAN_BYTES + _IMAGE_BYTES
-_OF_FOLLOWED = _COUNT_BYTES + _RESAMPLING_BYTES + _FLAG_BYTES
+# Bytes of descriptors for each image, and the further ones if images are resampled.
+_BYTES_PER_IMAGE = 3 * _COUNT_BYTES + _SCAN_BYTES + _IMAGE_BYTES
+_RESAMPLING_BYTES_PER_IMAGE = _COUNT_BYTES + _RESAMPLING_BYTES + _FLAG_BYTES
 
 # The kernels in launch order; without those that resample, where no step follows.
 _FILL_TABLES, _READ_CODES, _TRANSFORM, _CONVERT, _RESAMPLE, _KERNELS = range(6)
@@ -130,7 +130,7 @@ class Page:
         own = self.resampling = NO_RESAMPLING if following is None else following.columns()
         self.begin = begin
         once = own.values.nbytes + own.copied.nbytes + NATURAL_ORDER.nbytes + len(_PAGE.fields or ()) * _ALIGNMENT
-        of_image = _OF_IMAGE if following is None else _OF_IMAGE + _OF_FOLLOWED
+        of_image = _BYTES_PER_IMAGE if following is None else _BYTES_PER_IMAGE + _RESAMPLING_BYTES_PER_IMAGE
         self.end = begin + once + count * of_image + len(own.tables) * (_COUNT_BYTES + _TABLE_BYTES)
 
 

@@ -22,7 +22,7 @@ _GROUP = 8
 """The number of pixels that a thread makes."""
 _SMOOTHED = 2
 """The repetition factor of samples in a direction in which they are interpolated instead."""
-_NARROWEST = 3
+_MIN_SMOOTHED_COLUMNS = 3
 """Rows of fewer samples than this are not smoothed."""
 
 
@@ -149,7 +149,7 @@ def describe_images(
             samples_across, samples_down = -(-width * own_across // across), -(-height * own_down // down)
             # As libjpeg-turbo does: rows are smoothed together with columns, but not columns of narrow images.
             smooth_across = smooth and repeat_across == _SMOOTHED and repeat_down <= _SMOOTHED
-            smooth_across &= samples_across >= _NARROWEST
+            smooth_across &= samples_across >= _MIN_SMOOTHED_COLUMNS
             smooth_down = smooth and repeat_down == _SMOOTHED and (repeat_across == 1 or smooth_across)
             step_across, step_down = own_across * _SIDE, own_down * _SIDE
             part.plane = made * units_across * units_down * _SIDE * _SIDE

@@ -56,9 +56,9 @@ def tile_source(module: str, *structs: Struct, **constants: int) -> KernelSource
 
 
 # Bytes of shared memory that every supported GPU offers a block.
-_CAPACITY = 64 * 1024
+_SHARED_MEMORY_BYTES = 64 * 1024
 # Element indices within a plane's row are 32-bit, and so are those of tiles.
-_MOST = 1 << 30
+_MAX_INDEX = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def tiling_for(
     """
     _, height, width, inner = view
     reach = (window[0] - 1, window[1] - 1)
-    if max(height, width * inner, (width + reach[1]) * inner, height + reach[0]) > _MOST:
+    if max(height, width * inner, (width + reach[1]) * inner, height + reach[0]) > _MAX_INDEX:
         return None
     best, least = None, float("inf")
     columns = _multiple(min(width, max(STRETCH, THREADS // inner)), STRETCH)
@@ -145,7 +145,7 @@ def tiling_for(
             out_pitch = pitch if between == 1 else _multiple(columns * inner, 4)
             between_rows = rows + reach[0] if between == 0 else rows
             floats = (rows + reach[0]) * (pitch + 1) + results * between_rows * out_pitch + extra
-            if 4 * floats <= _CAPACITY:
+            if 4 * floats <= _SHARED_MEMORY_BYTES:
                 read, made = (rows + reach[0]) * pitch, between_rows * out_pitch
                 # Estimated cost per element of a tile; blocks with idle threads take longer.
                 idle = max(1.0, THREADS * 4 * STRETCH / (rows * columns * inner)) ** 0.5
@@ -154,7 +154,7 @@ def tiling_for(
                     best, least = Tiling(view, rows, columns, reach, pitch, out_pitch, 4 * floats), cost
             rows = _multiple(rows // 2, STRETCH) if rows > STRETCH else 0
         columns = _multiple(columns // 2, STRETCH) if columns > STRETCH else 0
-    return best if best is None or best.blocks < _MOST else None
+    return best if best is None or best.blocks < _MAX_INDEX else None
 
 
 def _multiple(value: int, step: int) -> int:

@@ -33,7 +33,7 @@ _BLOCK_ELEMENTS = 4096
 # Elements are written in aligned units, so a box may need one unit more than it fills.
 _MAX_MISSING = 15
 # Boxes that span fewer elements than this have 32-bit indices, which is much faster.
-_NARROW = 1 << 31
+_INT32_INDEX_LIMIT = 1 << 31
 
 _Plan = TypeVar("_Plan")
 
@@ -198,7 +198,7 @@ def _copy(
     descriptors = descriptors.take(descriptors["volume"] > 0)
     if not len(descriptors):
         return
-    index = "uint32" if _span(descriptors) < _NARROW else "uint64"
+    index = "uint32" if _span(descriptors) < _INT32_INDEX_LIMIT else "uint64"
     plain = not descriptors["normalize"].any() and bool((descriptors["channel_dim"] < 0).all())
     types = (cuda_type(sources[0].dtype), cuda_type(targets[0].dtype), index, str(plain).lower())
     counts = -(-(descriptors["volume"] + _MAX_MISSING) // _BLOCK_ELEMENTS)

@@ -7,7 +7,7 @@ import numpy as np
 from penstock.kernels.cpu.fixed_point import BLOCK, sum_columns
 from penstock.kernels.cpu.jpeg.files import COLUMNS, LEFT, ROWS, TOP, Bench, Files, read_numbered
 from penstock.kernels.cpu.jpeg.scan import (
-    TALLEST,
+    MAX_UNIT_ROWS,
     Memory,
     Scan,
     begin_strips,
@@ -37,7 +37,7 @@ _CHANNELS = 3
 _BYTE = np.dtype(np.uint8)
 _ROWS = 128
 """Number of rows whose columns are resized at once, few enough for the cache; the last strip may have a few more."""
-_MAX_ROWS = _ROWS + BLOCK + 2 * TALLEST
+_MAX_ROWS = _ROWS + BLOCK + 2 * MAX_UNIT_ROWS
 
 _pixels, _between = ThreadBuffers(), ThreadBuffers()
 

@@ -18,8 +18,8 @@ from penstock.data_types import DALIDataType, numpy_dtype
 from penstock.storage import Files, is_remote
 from penstock.tensors import HostPool, TensorListCPU
 
-# A batch smaller than this fraction of the bytes read is copied.
-_WASTE: Final = 8
+# A batch is copied if more bytes than this were read for each of its bytes: views would keep all of them in memory.
+_MAX_READ_PER_USED_BYTE: Final = 8
 
 
 class Contents(NamedTuple):
@@ -48,7 +48,7 @@ class Contents(NamedTuple):
         kind = numpy_dtype(dtype)
         shapes = list(zip((sizes // kind.itemsize).tolist()))
         total = int(sizes.sum())
-        if total * _WASTE >= self.block.size:
+        if total * _MAX_READ_PER_USED_BYTE >= self.block.size:
             return TensorListCPU.of_parts(self.block, starts, shapes, dtype, 1, infos)
         from penstock.operators.readers._files_cpu import gather
 

@@ -26,8 +26,8 @@ from penstock.tensors import TensorListGPU
 # for each frame, during which other threads wait, and an engine a fifth for a small one.
 _PIXELS_PER_THREAD: Final = 100_000
 _MIN_THREADS: Final = 2
-# Tolerances in seconds and in frames.
-_SAME: Final = 1e-6
+# Times that differ by less, in seconds or in frames, are equal.
+_TIME_TOLERANCE: Final = 1e-6
 FRAME_NUMBERS = ("none", "scalar", "sequence")
 # Whether the start and end of a clip are rounded up.
 ROUNDINGS = {
@@ -360,6 +360,10 @@ def _frame_at(time: float, times: np.ndarray, up: bool) -> int:
     """Return the frame shown at a time in seconds, or the next or previous one; negative times count from the end."""
     interval = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else 1.0
     if time < 0:
-        return math.ceil(time / interval - _SAME) if up else math.floor(time / interval + _SAME)
+        return math.ceil(time / interval - _TIME_TOLERANCE) if up else math.floor(time / interval + _TIME_TOLERANCE)
     bounds = np.append(times, times[-1] + interval)
-    return int(np.searchsorted(bounds, time - _SAME) if up else np.searchsorted(bounds, time + _SAME, "right") - 1)
+    return int(
+        np.searchsorted(bounds, time - _TIME_TOLERANCE)
+        if up
+        else np.searchsorted(bounds, time + _TIME_TOLERANCE, "right") - 1
+    )

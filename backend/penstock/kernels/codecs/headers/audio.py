@@ -48,13 +48,13 @@ def check_length(frames: int, channels: int, rate: int, available: int) -> None:
     _check(0 < channels <= _MAX_CHANNELS, f"it has {channels} channels")
     _check(rate > 0, f"its sample rate is {rate} Hz")
     _check(
-        0 <= frames * channels <= max(_DENSEST * available, UNCHECKED_VALUES),
+        0 <= frames * channels <= max(_MAX_VALUES_PER_BYTE * available, UNCHECKED_VALUES),
         f"{available} bytes cannot hold the {frames * channels} samples that the header declares",
     )
 
 
 # The densest coding is FLAC's of silence: 65535 samples of each of 8 channels in 42 bytes.
-_DENSEST = 16_384
+_MAX_VALUES_PER_BYTE = 16_384
 UNCHECKED_VALUES = 1 << 24
 """The number of values (frames x channels) up to which any recording is accepted."""
 

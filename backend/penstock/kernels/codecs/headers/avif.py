@@ -13,8 +13,8 @@ from penstock.kernels.codecs.headers.jpeg2000 import boxes
 NAME_OF_FIRST_BOX = b"ftyp"
 _BRANDS = (b"avif", b"avis", b"mif1", b"msf1")
 _HEIC_BRANDS = (b"heic", b"heix", b"heim", b"heis")
-_LARGEST = 1 << 16
-_DENSEST = 10_000
+_MAX_EXTENT = 1 << 16
+_MAX_PIXELS_PER_BYTE = 10_000
 
 
 def is_avif(data: memoryview) -> bool:
@@ -40,7 +40,7 @@ def check_avif(data: memoryview, kind: str = "AVIF") -> Declared:
     sizes = [_size(contents, kind) for name, contents in boxes(properties, kind) if name == b"ispe"]
     check(bool(sizes), f"{kind}: it does not declare an image's size")
     declared = max(sizes, key=lambda image: image.height * image.width)
-    check_density(declared, len(data), _DENSEST, kind)
+    check_density(declared, len(data), _MAX_PIXELS_PER_BYTE, kind)
     return declared
 
 
@@ -55,5 +55,5 @@ def _box(data: memoryview, wanted: bytes, kind: str) -> memoryview:
 def _size(extents: memoryview, kind: str) -> Declared:
     check(len(extents) >= 12, f"{kind}: an image's size is cut short")
     width, height = struct.unpack_from(">II", extents, 4)
-    check(0 < width <= _LARGEST and 0 < height <= _LARGEST, f"{kind}: an image is of {height}x{width} pixels")
+    check(0 < width <= _MAX_EXTENT and 0 < height <= _MAX_EXTENT, f"{kind}: an image is of {height}x{width} pixels")
     return Declared(height, width)

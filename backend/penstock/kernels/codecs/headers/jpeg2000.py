@@ -22,7 +22,7 @@ _MAX_SEGMENTS, _MAX_BOXES = 4096, 256
 _MAX_LEVELS, _MAX_PROGRESSION = 32, 4
 # Exponents of a code-block's sides, minus 2.
 _MAX_SIDE, _MAX_AREA = 8, 8
-_DENSEST = 10_000
+_MAX_PIXELS_PER_BYTE = 10_000
 
 
 def check_jpeg2000(data: memoryview) -> Declared:
@@ -54,7 +54,7 @@ def _check_codestream(data: memoryview) -> Declared:
     _check_tiles((right, bottom), (left, top), tiles, len(data))
     bits = _check_components(data, 4 + _SIZ.size, components)
     declared = Declared(bottom - top, right - left, components, bits)
-    check_density(declared, len(data), _DENSEST, "JPEG 2000")
+    check_density(declared, len(data), _MAX_PIXELS_PER_BYTE, "JPEG 2000")
     for marker, segment in _segments(data, 4 + length):
         if marker in (_COD, _COC):
             _check_coding(marker, segment, components)

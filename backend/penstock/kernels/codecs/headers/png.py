@@ -16,7 +16,7 @@ from penstock.kernels.codecs.image_description import ImageHeader
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = struct.Struct(">I4sIIBBBBB")
-_LARGEST = (1 << 31) - 1
+_MAX_EXTENT = (1 << 31) - 1
 # By colour type: the number of channels, and the bit depths.
 _KINDS = {0: (1, (1, 2, 4, 8, 16)), 2: (3, (8, 16)), 3: (1, (1, 2, 4, 8)), 4: (2, (8, 16)), 6: (4, (8, 16))}
 _PALETTE, _COLOURED = 3, (2, 6)
@@ -39,7 +39,7 @@ def check_png(data: memoryview) -> Declared:
         data, len(SIGNATURE)
     )
     check(name == b"IHDR" and length == 13, "PNG: it does not begin with a header of 13 bytes")
-    check(0 < width <= _LARGEST and 0 < height <= _LARGEST, f"PNG: its size is {height}x{width}")
+    check(0 < width <= _MAX_EXTENT and 0 < height <= _MAX_EXTENT, f"PNG: its size is {height}x{width}")
     channels, depths = _KINDS.get(colour, (0, ()))
     check(bits in depths, f"PNG: the colour type {colour} cannot have {bits} bits")
     check(compression == 0 and filters == 0 and interlace < 2, "PNG: its compression, filter or interlacing is unknown")

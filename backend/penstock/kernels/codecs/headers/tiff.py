@@ -20,8 +20,8 @@ _TILE_WIDTH, _TILE_HEIGHT, _EXTRA_SAMPLES = 322, 323, 338
 _TYPE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 _NUMBERS = {1: "B", 3: "H", 4: "I", 13: "I", 16: "Q"}
 _MAX_ENTRIES, _MAX_SAMPLES, _MAX_BITS = 4096, 64, 64
-_LARGEST = (1 << 31) - 1
-_DENSEST = 10_000
+_MAX_EXTENT = (1 << 31) - 1
+_MAX_PIXELS_PER_BYTE = 10_000
 
 
 class _Layout(NamedTuple):
@@ -72,7 +72,7 @@ def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, in
         return list(struct.unpack_from(f"{layout.order}{count}{_NUMBERS[kind]}", data, place))
 
     width, height = numbers(_WIDTH, 0)[0], numbers(_HEIGHT, 0)[0]
-    check(0 < width <= _LARGEST and 0 < height <= _LARGEST, f"TIFF: its size is {height}x{width}")
+    check(0 < width <= _MAX_EXTENT and 0 < height <= _MAX_EXTENT, f"TIFF: its size is {height}x{width}")
     samples, bits = numbers(_SAMPLES, 1)[0], max(numbers(_BITS, 1))
     check(0 < samples <= _MAX_SAMPLES, f"TIFF: its pixels have {samples} samples")
     check(0 < bits <= _MAX_BITS, f"TIFF: its samples have {bits} bits")
@@ -85,7 +85,7 @@ def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, in
         # nvImageCodec would return pixels that the file does not hold.
         raise CorruptImageError(f"Planes of {bits} bits in a TIFF are not supported; save it with interleaved channels")
     declared = Declared(height, width, samples, bits, crash_prone=unvetted)
-    check_density(declared, len(data), _DENSEST, "TIFF")
+    check_density(declared, len(data), _MAX_PIXELS_PER_BYTE, "TIFF")
     if _TILE_WIDTH in tags or _TILE_HEIGHT in tags:
         tile = _checked_tile(numbers(_TILE_WIDTH, 0)[0], numbers(_TILE_HEIGHT, 0)[0], declared, len(data))
         return declared._replace(tile=tile.size)
@@ -175,7 +175,7 @@ def _has_unvetted_samples(samples: int, bits: int, planar: bool, extra: int) -> 
 
 
 def _checked_tile(width: int, height: int, image: Declared, available: int) -> Declared:
-    check(0 < width <= _LARGEST and 0 < height <= _LARGEST, f"TIFF: its tiles are of {height}x{width} pixels")
+    check(0 < width <= _MAX_EXTENT and 0 < height <= _MAX_EXTENT, f"TIFF: its tiles are of {height}x{width} pixels")
     tile = image._replace(height=height, width=width)
-    check_density(tile, available, _DENSEST, "TIFF")
+    check_density(tile, available, _MAX_PIXELS_PER_BYTE, "TIFF")
     return tile

@@ -64,7 +64,7 @@ more are read ahead.
 QUANTIZERS_PLACE = CODE_TABLES * CODES
 CHAIN_PLACE = QUANTIZERS_PLACE + 2 * MAX_COMPONENTS * FULL
 _ALIGNMENT = 64
-_LARGEST = 1 << 27
+_MAX_FILE_BYTES = 1 << 27
 _UNUSED = -1
 
 
@@ -121,7 +121,7 @@ GATHERING = _record("images", "image_count", "shares", "share_count")
 begin, followed by the number of images, and how many shares there are."""
 
 # The number of files from which another thread pays off.
-_WORTH_SHARING = 16
+_MIN_FILES_PER_THREAD = 16
 _NO_EXTENTS = np.empty((0, 2), np.int64)
 # Words of each image, in the order in which they lie in memory; parts without a whole number of words come last.
 _NUMBERS, _COMPONENTS, _PLACES, _SINGLE = 7, MAX_COMPONENTS * 4, 2, 8
@@ -229,7 +229,7 @@ class ScansBeingRead:
         self._scans = JpegScans(np.empty(_words_for(count), np.int64), count, 0, 0)
         memory = self._scans.memory
         extents = np.ascontiguousarray(extents)
-        shares = max(count // _WORTH_SHARING, 1)
+        shares = max(count // _MIN_FILES_PER_THREAD, 1)
         reading = np.empty(1, READING)
         place = _describe_reading(memory, places, sizes, extents, shares, reading)
         kept, own_threads = (reading, memory, places, sizes, extents, keep), None if shares == 1 else threads
@@ -295,7 +295,7 @@ def _read_scans(
     """Read some of the files, and store the size of each one's part of the pinned memory at the next one's offset."""
     for index in range(first, last):
         size = 0
-        known = 4 < sizes[index] < _LARGEST
+        known = 4 < sizes[index] < _MAX_FILE_BYTES
         known = known and read_segments(bytes_at(places[index], sizes[index]), segments)
         if known and not segments.numbers[PROGRESSIVE]:
             size = _describe(segments, sizes[index], scans, index)

@@ -157,7 +157,7 @@ _PAIR = PAIR + 2 * OTHER
 _KEPT, _DROPPED = order_of(PLACES, _NOWHERE), order_of(np.full_like(PLACES, _NOWHERE), _NOWHERE)
 # Two rows more for upsampled chroma.
 _WIDEST_UNIT, _ROWS_OF_STRIP = 32, 17 + 9 + 9 + 2
-TALLEST = 16
+MAX_UNIT_ROWS = 16
 """The number of rows of pixels in the tallest units."""
 _SPARE = 64
 

@@ -309,7 +309,7 @@ def has_quantizers(segments: Segments) -> np.bool_:
 
 
 # Chroma of two columns is not smoothed.
-_NARROWEST = 6
+_MIN_WIDTH_PIXELS = 6
 
 
 @kernel
@@ -331,6 +331,6 @@ def find_sampling(segments: Segments) -> tuple[int, int]:
     across, down = components[0, ACROSS], components[0, DOWN]
     chroma = max(components[1, ACROSS], components[1, DOWN], components[2, ACROSS], components[2, DOWN])
     known = max(across, down) <= 2 or (across == 4 and down == 1)
-    if chroma != 1 or not known or numbers[WIDTH] < _NARROWEST:
+    if chroma != 1 or not known or numbers[WIDTH] < _MIN_WIDTH_PIXELS:
         return 0, 0
     return across, down

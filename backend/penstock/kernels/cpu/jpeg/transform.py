@@ -68,7 +68,7 @@ CONSTANTS = {
 }
 """The constants of the GPU kernel for the same transform."""
 
-SAFE = 14
+MAX_EXACT_BITS = 14
 """The largest number of bits, without the sign, up to which decoders that add 16-bit numbers agree."""
 
 
@@ -215,7 +215,7 @@ def _moved(rows: _Eight) -> Vector:
 
     This follows from the results of the first pass: their sum of squares is 128 times that of the coefficients.
     """
-    safe = 1 << SAFE
+    safe = 1 << MAX_EXACT_BITS
     low = (rows[0] + safe) | (rows[1] + safe) | (rows[2] + safe) | (rows[3] + safe)
     return low | (rows[4] + safe) | (rows[5] + safe) | (rows[6] + safe) | (rows[7] + safe)
 
@@ -277,7 +277,7 @@ def transform_reduced(
     c: _Eight, size: np.int64, plane: types.CPointer, place: int, stride: int, other_place: int, other_stride: int
 ) -> Vector:
     """Same as :func:`transform_all`, to ``size`` x ``size`` pixels for each block: 4, 2 or 1."""
-    safe = 1 << SAFE
+    safe = 1 << MAX_EXACT_BITS
     if size == 4:
         shift = _FIRST + 1
         first, second = (
