@@ -210,7 +210,7 @@ def test_crop_mirror_normalize(seed: int) -> None:
     given["std"] = [float(np.float32(v)) for v in rng.random(channels if rng.random() < 0.7 else 1) * 90 + 1]
     given["mirror"] = int(rng.integers(0, 2))
     given["scale"], given["shift"] = float(np.float32(rng.random() * 3)), float(np.float32(rng.random() * 20))
-    # With more channels, DALI reads past the end of its lists when it adds some.
+    # With more than 4 channels, padding the output makes DALI read past the end of its per-channel lists.
     given["pad_output"] = bool(rng.random() < 0.3) and channels <= 4
     if not given["pad_output"]:
         # As many values as mean and std have: else DALI reads past the end of the shorter lists.

@@ -65,7 +65,7 @@ class ShownSolarize(Operator):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != UINT8:
-            raise RuntimeError("Images must be of uint8")
+            raise RuntimeError("Images must be uint8")
         return [OutputSpec(batch.dtype, self.input_layout(workspace), batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

@@ -77,7 +77,7 @@ def test_damaged_files_are_refused_or_read() -> None:
         (file([text("a") + bytes([200]) + b"\0" * 2000]), "'a' has 200 dimensions"),
         (file([text("a") + struct.pack("<BBI", 0, 5, 2) + b"\0\0"]), "'a' is of type 5"),
         (file([text("a") + struct.pack("<BIBI", 1, 1 << 31, 0, 4) + b"\0" * 4]), "'a' has 4 bytes"),
-        (file([struct.pack("<H", 2) + b"\xff\0"]), "a name is no text"),
+        (file([struct.pack("<H", 2) + b"\xff\0"]), "a name is not valid text"),
     ],
 )
 def test_reasons_are_given(content: bytes, reason: str) -> None:

@@ -126,7 +126,7 @@ def test_other_weights_are_refused(originals: dict[str, bytes]) -> None:
     for changed, reason in (
         (weights | {"extra": np.zeros(1, np.float16)}, "extra is not part of it"),
         (weights | {"decoder/activation": np.array(0, np.int8)}, "decoder/activation is 0, not 3"),
-        (weights | {"encoder/num_heads": np.array([6])}, "encoder/num_heads is no whole number"),
+        (weights | {"encoder/num_heads": np.array([6])}, "encoder/num_heads is not a whole number"),
         (weights | {"encoder/conv1/bias": np.zeros(384, np.int8)}, "encoder/conv1/bias is of int8"),
         (
             {name: own for name, own in weights.items() if name != "encoder/conv1/bias"},

@@ -335,7 +335,7 @@ def test_videos_of_processors(tmp_path: Path) -> None:
             "`video_metadata` is needed to sample frames",
         ),
         (np.zeros((2, 9, 9, 3), np.uint8), {"video_metadata": [{}, {}]}, "has 2 entries for 1 videos"),
-        (np.zeros((2, 9, 9, 3), np.uint8), {"device": "cuda"}, "computes on a GPU"),
+        (np.zeros((2, 9, 9, 3), np.uint8), {"device": "cuda"}, "for a GPU, use"),
         (np.zeros((2, 9, 9, 3), np.float32), {}, "expected a PIL image"),
     ],
 )

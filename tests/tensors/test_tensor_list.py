@@ -223,5 +223,5 @@ def test_text_on_demand() -> None:
 
 
 def test_a_batch_is_no_sample() -> None:
-    with pytest.raises(BufferError, match="no buffer of one sample"):
+    with pytest.raises(BufferError, match="not a single buffer"):
         TensorCPU(TensorListCPU(np.zeros((2, 3))))

@@ -166,7 +166,9 @@ def auto_augment(
         )
     if policy_name == "reduced_image_net":
         if max_translate_abs is not None or max_translate_rel is not None:
-            raise ValueError("The policy `reduced_image_net` has no translations, so it takes no maximum offset")
+            raise ValueError(
+                "The policy `reduced_image_net` has no translations, so `max_translate_abs` and `max_translate_rel` do not apply"
+            )
         policy = get_reduced_image_net_policy()
     else:
         factory: Any = factories[policy_name]

@@ -80,7 +80,7 @@ def command(
     config = model / "config.pbtxt"
     if not config.is_file():
         raise click.ClickException(
-            f"'{model}' has no config.pbtxt: it is no model folder (`penstock export` writes one)"
+            f"'{model}' has no config.pbtxt: it is not a model folder (`penstock export` writes one)"
         )
     name = model.resolve().name
     flags = ["--model-control-mode=explicit", f"--load-model={name}"]

@@ -146,7 +146,7 @@ class Batch(Value):
     ) -> None:
         whole = Tensor(data, dtype, device, None, copy=copy)
         if not whole.ndim:
-            raise ValueError("A batch cannot be made of a single number: its first dimension is that of the samples")
+            raise ValueError("Cannot make a batch from a single number: a batch's first dimension is its samples")
         storage, default = whole.storage, whole.layout or ""
         kind = TensorListCPU if isinstance(storage, TensorCPU) else TensorListGPU
         array = storage.array

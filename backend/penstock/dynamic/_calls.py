@@ -155,7 +155,7 @@ def call(
     """Call an operator.
 
     Args:
-        face: of the operator.
+        face: the operator's function in ``dynamic``.
         inputs: tensors and batches, or values that can be converted to one; None counts as absent.
         arguments: the arguments by name; None counts as absent. ``rng``: the generator for a random operator.
         batch_size: the results' batch size; by default that of the batches among inputs and arguments. None: tensors.
@@ -231,7 +231,7 @@ def _check_gpus(inputs: Sequence[object], display: str) -> None:
     found = sorted({str(item.device) for item in inputs if isinstance(item, Value) and item.device_type() == "gpu"})
     if len(found) > 1:
         raise ValueError(
-            f"The inputs of {display} are on several GPUs, {' and '.join(found)}: bring them together by `.gpu()`"
+            f"The inputs of {display} are on several GPUs, {' and '.join(found)}: copy them to one with `.gpu()`"
         )
 
 

@@ -32,7 +32,7 @@ def key_of(
 
     Args:
         loop: the loop whose body contains the call.
-        face: of the operator.
+        face: the operator's function in ``dynamic``.
         inputs, arguments, batch_size, device: as the caller passed them.
         schedule: the schedule of the generator that a random operator draws from.
     """

@@ -64,7 +64,7 @@ class CallNode:
     """A call of the traced step.
 
     Attributes:
-        face: of the operator.
+        face: the operator's function in ``dynamic``.
         device: the device on which it runs, as the caller passed it.
         inputs: results of other nodes, or constants.
         arguments: the arguments by name, as the caller passed them.

@@ -120,7 +120,7 @@ def _glm4v(height: int, width: int, arguments: SizeArguments) -> Fit:
 def _qwen3_vl_video(height: int, width: int, arguments: SizeArguments) -> Fit:
     """Return multiples of `factor` with at least `least` and at most `most` pixels in all frames, at least two of them."""
     if arguments.frames < 2:
-        raise ValueError("A video of one frame is too short: at least two are taken")
+        raise ValueError("A video must have at least 2 frames, got 1")
     return _at_least_one(height, width, arguments, round(arguments.frames / 2) * 2)
 
 

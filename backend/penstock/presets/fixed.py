@@ -274,7 +274,7 @@ class GemmaFamily(FixedFamily):
         if self.do_pan_and_scan and not self.do_resize:
             raise PresetError("`do_pan_and_scan` is supported only where images are resized")
         if min(self.pan_and_scan_max_num_crops, self.pan_and_scan_min_crop_size) < 1:
-            raise PresetError("`pan_and_scan_max_num_crops` and `pan_and_scan_min_crop_size` are positive")
+            raise PresetError("`pan_and_scan_max_num_crops` and `pan_and_scan_min_crop_size` must be positive")
         ratio = self.pan_and_scan_min_ratio_to_activate
         if float(str(np.float32(ratio))) != ratio:
             raise PresetError(

@@ -63,7 +63,7 @@ class TextDetectionFamily(ImageFamily):
         if self.limit_type not in _LIMITS:
             raise PresetError(f"`limit_type` must be one of {', '.join(_LIMITS)}. Got: {self.limit_type!r}")
         if min(self.limit_side_len, self.max_side_limit) < 1:
-            raise PresetError("`limit_side_len` and `max_side_limit` are positive")
+            raise PresetError("`limit_side_len` and `max_side_limit` must be positive")
         if not self.do_resize:
             raise PresetError("`do_resize`: PP-OCR's detectors are supported only where they resize")
         if self.filter_of(backend) == "lanczos":
@@ -182,7 +182,7 @@ class LcNetFamily(FixedFamily):
         super().check(backend)
         self.check_floats()
         if min(self.resize_short, self.size_divisor) < 1:
-            raise PresetError("`resize_short` and `size_divisor` are positive")
+            raise PresetError("`resize_short` and `size_divisor` must be positive")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         return super().process(_blue_first(data), backend)

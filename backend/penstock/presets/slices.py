@@ -170,7 +170,7 @@ class Step3Family(_SliceFamily):
         settings = super().converted(values)
         settings["size"] = size_of(settings["size"], True, "`size`", frozenset({"height", "width"}))
         if min(settings["patch_size"], settings["max_image_size"]) < 1:
-            raise PresetError("`patch_size` and `max_image_size` are positive")
+            raise PresetError("`patch_size` and `max_image_size` must be positive")
         return settings
 
     def check(self, backend: str) -> None:

@@ -107,7 +107,7 @@ class AnyresFamily(_TileFamily):
         for pinpoint in self.image_grid_pinpoints:
             if pinpoint[0] % height or pinpoint[1] % width:
                 raise PresetError(
-                    f"`image_grid_pinpoints` hold {list(pinpoint)}, which are no whole tiles of {self.tile}"
+                    f"`image_grid_pinpoints` hold {list(pinpoint)}, which cannot be divided into whole tiles of {self.tile}"
                 )
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:

@@ -361,7 +361,7 @@ def _check_either(family: SampledFamily) -> None:
 
 def _check_count(count: int, frames: int) -> None:
     if not 1 <= count <= frames:
-        raise ValueError(f"Of a video of {frames} frames, {count} are asked for")
+        raise ValueError(f"Cannot sample {count} frames from a video of {frames}")
 
 
 # PyTorch computes ranges in vectors of 8.

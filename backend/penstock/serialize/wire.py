@@ -202,7 +202,7 @@ def decode(data: bytes) -> PipelineDef:
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         kind = SerializationError if isinstance(data, str) else TypeError
-        raise kind(f"A saved pipeline is made of bytes, got {type(data).__name__}")
+        raise kind(f"A saved pipeline must be bytes, got {type(data).__name__}")
     try:
         message = _MESSAGES.parse("Pipeline", bytes(data))
     except ImportError as error:

@@ -423,7 +423,7 @@ class TensorList:
         return sample
 
     def _adopt(self, samples: Sequence[Any], layout: str | None, ndim: int = 0) -> None:
-        """Replace the contents by these arrays; ``ndim`` is that of a sample if there are none."""
+        """Replace the contents by these arrays; ``ndim`` is a sample's rank, used only if ``samples`` is empty."""
         self._ndim = ndim
         if samples:
             self._dtype, self._ndim = from_numpy_dtype(samples[0].dtype), samples[0].ndim

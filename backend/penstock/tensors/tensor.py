@@ -419,7 +419,7 @@ def _any_buffer_view(data: Any) -> np.ndarray:
         return np.asarray(memoryview(data))
     except TypeError:
         if hasattr(data, "is_dense_tensor"):
-            raise BufferError("A batch is no buffer of one sample: take one of its samples, or `as_tensor()`") from None
+            raise BufferError("A batch is not a single buffer: use one of its samples, or `as_tensor()`") from None
         raise TypeError(
             "A tensor needs a buffer (such as a numpy array) or a DLPack object, which is incompatible with "
             f"{type(data).__name__}"

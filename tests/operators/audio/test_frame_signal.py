@@ -72,7 +72,7 @@ def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, int], rea
 
 
 def test_truth_values_and_numbers_are_no_signals() -> None:
-    with pytest.raises(PenstockError, match="Signals are numbers, got"):
+    with pytest.raises(PenstockError, match="Signals must be numbers, got"):
         frames(np.zeros(4, bool), frame_length=2)
-    with pytest.raises(PenstockError, match="at least one dimension, which is time"):
+    with pytest.raises(PenstockError, match="at least one dimension: time"):
         frames(np.array(1.0, np.float32), frame_length=2)

@@ -69,7 +69,7 @@ def test_energies_and_magnitudes() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"num_bins": 2}, "at least 3 bands"),
+        ({"num_bins": 2}, "At least 3 bands"),
         ({"num_bins": 300}, "some have no frequency"),
         ({"high_freq": 9000.0}, "between 0 and half the sample rate"),
         ({"preemphasis": 1.5}, "`preemphasis` must be from 0 to 1"),

@@ -115,7 +115,7 @@ def test_logarithms_and_floors() -> None:
     [
         (399, {}, "at least 400 samples. Got the shape (399,)"),
         (400, {"freq_high": 9000.0}, "half the sample rate, 8000"),
-        (400, {"nfft": 256}, "`nfft` is at least the length"),
+        (400, {"nfft": 256}, "`nfft` at least `window_length`"),
         (400, {"power": 3}, "`power` must be 1 or 2"),
         (400, {"floor": 0.0}, "`floor` must be positive"),
     ],
@@ -135,5 +135,5 @@ def test_standardize_along_an_axis() -> None:
     deviation = run(lambda node: fn.standardize(node, axis=1, epsilon=0.5, of_deviation=True), data)
     expected = (data - data.mean(1, keepdims=True)) / (data.std(1, keepdims=True) + np.float32(0.5))
     np.testing.assert_array_equal(deviation, expected)
-    with pytest.raises(ValueError, match="`axis` is less than 2"):
+    with pytest.raises(ValueError, match="`axis` must be less than 2"):
         run(lambda node: fn.standardize(node, axis=2), data)

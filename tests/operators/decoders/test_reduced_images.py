@@ -166,7 +166,7 @@ def test_damaged_images_are_named(scale: str) -> None:
 
 
 def test_other_scales_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"`scale` is one of 'exact', 'fast', '1/2', '1/4', '1/8'\. Got: '1/3'"):
+    with pytest.raises(ValueError, match=r"`scale` must be one of 'exact', 'fast', '1/2', '1/4', '1/8'\. Got: '1/3'"):
         run(lambda encoded: fn.decoders.image(encoded, scale="1/3"), FILES)
 
 

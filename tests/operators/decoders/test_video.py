@@ -188,10 +188,10 @@ def test_resized_frames_count_with_their_size(clip: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"size": (20,)}, r"`size` is a height and a width, each from 1 to 16384. Got: \[20\]"),
+        ({"size": (20,)}, r"`size` must be a height and a width, each from 1 to 16384. Got: \[20\]"),
         ({"size": (0, 20)}, r"each from 1 to 16384. Got: \[0, 20\]"),
         ({"size": (20, 1 << 20)}, "each from 1 to 16384"),
-        ({"size": (20, 26), "interpolation": "cubic"}, "`interpolation` is one of area, .*, spline. Got: 'cubic'"),
+        ({"size": (20, 26), "interpolation": "cubic"}, "`interpolation` must be one of area, .*, spline. Got: 'cubic'"),
         ({"size": (20, 26), "image_type": types.GRAY}, "`size` needs `image_type=types.RGB`"),
         ({"interpolation": "area"}, "`interpolation` needs a `size`"),
     ],

@@ -227,8 +227,8 @@ def test_frames_by_time(uneven: str, isolate: str, arguments: dict[str, Any], nu
     [
         ({"timestamps": [0.5], "frames": [1]}, "both `timestamps` and any of"),
         ({"timestamps": [0.5], "fps": 5.0}, "both `timestamps` and any of"),
-        ({"timestamps": [-0.5]}, "seconds from the first frame on"),
-        ({"timestamps": [float("nan")]}, "seconds from the first frame on"),
+        ({"timestamps": [-0.5]}, "seconds since the first frame"),
+        ({"timestamps": [float("nan")]}, "seconds since the first frame"),
         ({"fps": -1.0}, "`fps` must be"),
         ({"fps": float("inf")}, "`fps` must be"),
         ({"fps": 1e12}, "more than"),

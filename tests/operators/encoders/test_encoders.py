@@ -130,7 +130,7 @@ def test_a_sound_beyond_its_range_fails_alone(bad: np.ndarray) -> None:
 
     files, failures = isolated(define, data=[SOUNDS[0], bad, SOUNDS[2]])
     assert list(failures) == [1]
-    assert "Values are from -1 to 1" in str(failures[1])
+    assert "Values must be from -1 to 1" in str(failures[1])
     assert [files[0][0].tobytes(), files[0][2].tobytes()] == encoded(
         fn.encoders.wav, [SOUNDS[0], SOUNDS[2]], None, sample_rate=8000
     )

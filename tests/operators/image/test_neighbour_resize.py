@@ -61,7 +61,7 @@ def test_weights_of_fixed_point(size: tuple[int, int]) -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(RuntimeError, match="Images must be of float or uint8"):
+    with pytest.raises(RuntimeError, match="Images must be float or uint8"):
         resized(noise(4, 5).astype(np.int16), [3, 3])
     with pytest.raises(ValueError, match="positive height and width"):
         resized(noise(4, 5), [3, 0])

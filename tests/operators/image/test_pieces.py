@@ -250,10 +250,10 @@ def test_nothing_is_shown_of_an_image_without_tiles_alone() -> None:
         ({"tile": [8]}, "or 0 and 0"),
         ({"tile": [8, 0]}, "or 0 and 0"),
         ({"tile": [4, 4], "stride": [3, 4]}, "not of whole tiles of 4 x 4"),
-        ({"tile": [4, 4], "stride": [0, 4]}, "`stride` has positive numbers"),
+        ({"tile": [4, 4], "stride": [0, 4]}, "`stride` must be positive numbers"),
         ({"tile": [4, 4], "whole_at": "middle"}, "`first` or `last`"),
         ({"tile": [4, 4], "beside": True, "length": 9}, "without `channels_last` and `length`"),
-        ({"beside": True, "merge": 2}, "`merge` is 1"),
+        ({"beside": True, "merge": 2}, "`merge=1`"),
     ],
 )
 def test_patches_of_tiles_that_are_refused(arguments: dict[str, Any], told: str) -> None:
@@ -263,9 +263,9 @@ def test_patches_of_tiles_that_are_refused(arguments: dict[str, Any], told: str)
 
 def test_a_whole_that_does_not_belong_there_is_refused() -> None:
     image = np.zeros((8, 12, 3), np.uint8)
-    with pytest.raises(OperatorError, match="it needs `tile`"):
+    with pytest.raises(OperatorError, match="the whole image, needs `tile`"):
         run(lambda x: fn.image_patches(x, x, patch=4), image)
-    with pytest.raises(OperatorError, match="`tile` is for images"):
+    with pytest.raises(OperatorError, match="`tile` is not supported for videos"):
         run(lambda x: fn.image_patches(x, patch=4, tile=[4, 4]), image[None], layout="FHWC")
     with pytest.raises(OperatorError, match="as many channels as the image"):
         run(lambda x: fn.image_patches(x, fn.slice(x, start=[0], end=[2], axis_names="C"), patch=4, tile=[4, 4]), image)
@@ -280,7 +280,7 @@ def test_a_whole_that_does_not_belong_there_is_refused() -> None:
         ({"patch": 0}, "`patch` must be at least 1"),
         ({"patch": 4, "channels_last": True, "temporal": 2}, "patches of one frame"),
         ({"patch": 4, "mean": [0.5], "std": []}, "as many values"),
-        ({"patch": 4, "std": [0.0], "mean": [0.0]}, "not 0"),
+        ({"patch": 4, "std": [0.0], "mean": [0.0]}, "must not be 0"),
         ({"patch": 4, "reference": "jax"}, "`reference` must be one of"),
     ],
 )
@@ -528,7 +528,7 @@ def test_all_rules_are_tried() -> None:
     [
         ("qwen2-vl", (1, 201), {"factor": 28, "least": 3136, "most": 10**6}, "as 1 to 201: up to 200 is taken"),
         ("qwen2-vl", (0, 5), {"factor": 28, "least": 3136, "most": 10**6}, "has no pixel"),
-        ("qwen3-vl-video", (9, 9), {"factor": 28, "most": 10**7}, "at least two are taken"),
+        ("qwen3-vl-video", (9, 9), {"factor": 28, "most": 10**7}, "at least 2 frames"),
         ("gemma4", (100, 100), {"factor": 64, "most": 9, "tile": (16, 16)}, "nothing would be left: 0 x 0 pixels"),
         ("longest", (1, 500), {"most": 100}, "nothing would be left: 100 x 0 pixels"),
     ],
@@ -544,9 +544,9 @@ def test_sizes_that_are_refused(rule: str, size: tuple[int, int], arguments: dic
         ({"rule": "qwen3"}, "`rule` must be one of"),
         ({"rule": "letterbox"}, "needs `canvases`"),
         ({"rule": "pixtral"}, "needs `most`"),
-        ({"rule": "within", "canvases": [3]}, "a width for each height"),
-        ({"rule": "pixtral", "most": 9, "factor": 0}, "are positive"),
-        ({"rule": "pixtral", "most": -9}, "are positive"),
+        ({"rule": "within", "canvases": [3]}, "one width for each height"),
+        ({"rule": "pixtral", "most": 9, "factor": 0}, "must be positive"),
+        ({"rule": "pixtral", "most": -9}, "must be positive"),
     ],
 )
 def test_rules_that_are_refused(arguments: dict[str, Any], told: str) -> None:

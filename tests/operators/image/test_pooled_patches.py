@@ -40,8 +40,14 @@ def test_patches_are_in_the_middle_of_tokens() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"crop": 5, "patch": 1, "margins": [1, 1]}, "A canvas of 4 x 4 patches is not of whole crops of 5, 3 apart"),
-        ({"crop": 3, "patch": 1, "margins": [1, 0]}, "A canvas of 4 x 4 patches is not of whole crops of 3, 2 apart"),
+        (
+            {"crop": 5, "patch": 1, "margins": [1, 1]},
+            "A canvas of 4 x 4 patches cannot be divided into whole crops of 5, 3 apart",
+        ),
+        (
+            {"crop": 3, "patch": 1, "margins": [1, 0]},
+            "A canvas of 4 x 4 patches cannot be divided into whole crops of 3, 2 apart",
+        ),
         ({"crop": 2, "patch": 1, "margins": [1, 1]}, "Of a crop of 2 patches, `margins` leave none"),
         ({"crop": 2, "patch": 0}, "`patch` must be positive"),
         ({"crop": 2, "patch": 1, "pool": [2]}, "both numbers of `pool`"),

@@ -41,8 +41,8 @@ def test_tiles_that_are_spread_overlap_evenly() -> None:
 @pytest.mark.parametrize(
     ("tile", "told"),
     [
-        ([0, 3], r"`tile` has a positive height and width\. Got: \[0, 3\]"),
-        ([2], r"`tile` has a positive height and width\. Got: \[2\]"),
+        ([0, 3], r"`tile` must be a positive height and width\. Got: \[0, 3\]"),
+        ([2], r"`tile` must be a positive height and width\. Got: \[2\]"),
     ],
 )
 def test_what_is_no_tile_is_refused(tile: list[int], told: str) -> None:

@@ -142,7 +142,7 @@ def test_characters_without_a_glyph(text: str, shown: str) -> None:
         ({"positions": np.zeros((1, 2), np.float32)}, "1 positions for 2 texts"),
         ({"texts": np.array([[97, 0], [0xC3, 97]], np.uint8)}, "Text 1 is not UTF-8"),
         ({"scores": np.array([0.5, np.nan], np.float32)}, "score is nan"),
-        ({"scores": np.array([0.5], np.float32)}, r"Scores have the shape \(texts,\)"),
+        ({"scores": np.array([0.5], np.float32)}, r"Scores must have the shape \(texts,\)"),
     ],
 )
 def test_a_sample_with_a_bad_input_fails_alone(bad: dict[str, np.ndarray], told: str) -> None:
@@ -167,7 +167,7 @@ def test_a_label_without_a_name_is_refused() -> None:
 
 
 def test_labels_need_names() -> None:
-    with pytest.raises(OperatorError, match="labels need their `names`"):
+    with pytest.raises(OperatorError, match="to draw labels, pass `names`"):
         draw(IMAGES[:1], POSITIONS[:1], [np.array([0, 2], np.int32)])
 
 

@@ -182,7 +182,7 @@ GOOD = detections(5)
     [
         ((GOOD[0][:, :3], GOOD[1], GOOD[2]), r"shape \(boxes, 4\)\. Got: \[5, 3\]"),
         ((GOOD[0], GOOD[1][:4], GOOD[2]), r"Got: \[4\] for 5 boxes"),
-        ((GOOD[0], GOOD[1], GOOD[2][:2]), r"Labels have the shape \(boxes,\)\. Got: \[2\] for 5 boxes"),
+        ((GOOD[0], GOOD[1], GOOD[2][:2]), r"Labels must have the shape \(boxes,\)\. Got: \[2\] for 5 boxes"),
         ((GOOD[0], np.array([1, 2, np.nan, 1, np.nan], np.float32), GOOD[2]), "Score 2 is NaN"),
         (
             (np.where(np.arange(20).reshape(5, 4) == 13, np.inf, GOOD[0]).astype(np.float32), *GOOD[1:]),
@@ -279,8 +279,8 @@ def test_no_boxes_at_all_on_a_gpu() -> None:
     ("number", "place", "value", "arguments", "told"),
     [
         (1, (12,), np.nan, {}, r"Score 12 is NaN"),
-        (0, (30, 2), np.inf, {}, r"Box 30 has a coordinate that is no finite number"),
-        (0, (30, 2), np.nan, {"max_boxes": 1}, r"Box 30 has a coordinate that is no finite number"),
+        (0, (30, 2), np.inf, {}, r"Box 30 has a coordinate that is not finite"),
+        (0, (30, 2), np.nan, {"max_boxes": 1}, r"Box 30 has a coordinate that is not finite"),
         (2, (5,), 7, {"names": ["a", "b", "c", "d", "e", "f", "g"]}, r"There is a box of class 7, and `names` has 7"),
     ],
 )

@@ -106,8 +106,8 @@ def test_what_is_no_probability_fails_alone() -> None:
     [
         ({"threshold": 1.5}, "must be probabilities"),
         ({"exit_threshold": 0.6}, "the first at most the second"),
-        ({"frame_step": 0}, "`frame_step` and `sample_rate` are positive"),
-        ({"sample_rate": float("nan")}, "`frame_step` and `sample_rate` are positive"),
+        ({"frame_step": 0}, "`frame_step` and `sample_rate` must be positive"),
+        ({"sample_rate": float("nan")}, "`frame_step` and `sample_rate` must be positive"),
         ({"min_silence_ms": -1.0}, "`min_silence_ms` must be 0 or more"),
         ({"max_speech_seconds": 0.05}, "longer than a frame and twice `speech_pad_ms`"),
         ({"split_at": "first_silence"}, "`split_at` must be one of longest_silence, last_silence"),

@@ -88,7 +88,7 @@ class _Reader:
         try:
             return content.removesuffix(b"\0").decode("ascii")
         except UnicodeDecodeError as error:
-            raise WeightsFileError("the file is damaged: a name is no text") from error
+            raise WeightsFileError("the file is damaged: a name is not valid text") from error
 
     def weight(self) -> tuple[str, np.ndarray]:
         """Return the next weight and its name."""

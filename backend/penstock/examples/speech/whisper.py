@@ -226,7 +226,7 @@ class _Store:
         """Return a weight that is one whole number."""
         value = self.take(name)
         if value.shape or value.dtype.kind not in "iu":
-            raise ValueError(f"these are not the weights of Whisper: {name} is no whole number")
+            raise ValueError(f"these are not the weights of Whisper: {name} is not a whole number")
         return int(value)
 
     def shape(self, name: str) -> tuple[int, ...]:

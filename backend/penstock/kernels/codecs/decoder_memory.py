@@ -28,9 +28,9 @@ class PixelCost(NamedTuple):
     """Bytes that a decoder takes for each pixel.
 
     Attributes:
-        copies: copies of the stored pixels, with at least three channels.
-        per_channel: further bytes for each channel.
-        fixed: further bytes.
+        copies: copies of the stored pixel, counted with at least three channels.
+        per_channel: additional bytes per pixel and channel.
+        fixed: additional bytes per pixel, whatever the number of channels.
     """
 
     copies: int

@@ -146,7 +146,7 @@ class JpegBatch:
         # Memory that is not released yet.
         self._borrowed = list[Pinned]()
         self._decoder, self._scans, self._windows, self._targets = decoder, scans, windows, targets
-        # In front of the data lie two numbers for each image, its state, and for its part which turn is the next; and the page.
+        # Layout of the pinned memory: two int32 for each image (its state; the next turn of its part), the page, the data.
         count, following = len(files), targets.following if isinstance(targets, FusedDecode) else None
         self._page = Page(_aligned(2 * _NUMBER * count), count, following)
         self._begin = _aligned(self._page.end)

@@ -568,7 +568,7 @@ class Transform(NamedTuple):
 
 
 def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: bool, magnitude: bool) -> Transform:
-    """Transform of ``nfft`` elements, for which there are kernels, of frames as long as the window.
+    """Return the transform of frames as long as the window; kernels must exist for the size ``nfft``.
 
     Args:
         window: float32.

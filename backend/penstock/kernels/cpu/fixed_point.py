@@ -1,8 +1,8 @@
 """Separable resampling of uint8 in fixed point on the CPU: integer weights, and each pass rounded to uint8.
 
 The vertical pass sums whole rows as vectors. The horizontal pass transposes blocks of rows, so that a vector holds one
-value from each of several rows, sums, and transposes the result back. Weights of 16 bits, as PyTorch's, are multiplied two
-at a time, or four where the machine has instructions for that; Pillow's have more.
+value from each of several rows, sums, and transposes the result back. PyTorch's weights have 16 bits and are multiplied two
+at a time, or four where the machine has instructions for that; Pillow's weights have more than 16 bits.
 """
 
 from __future__ import annotations

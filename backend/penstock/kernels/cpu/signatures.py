@@ -128,10 +128,10 @@ _NUMBERS: dict[type, str] = {
 
 
 def described(arguments: Sequence[object]) -> tuple[str, Program]:
-    """Return the types of arguments as text, and the program that recognizes exactly these.
+    """Return the types of arguments as text, and the program with which `calls.cc` recognizes exactly these types.
 
     Raises:
-        UnknownTypeError: an argument has a type that none of these describes.
+        UnknownTypeError: kernels do not support the type of an argument.
     """
     program = Program([], 0, [])
     texts = []
@@ -154,7 +154,7 @@ def _described(value: Any, program: Program) -> tuple[str, int]:
         if _LARGEST < value < _BEYOND:
             words.append(Operation.NATURAL)
             return "uint64", 1
-        raise UnknownTypeError(f"{value} is no number of 64 bits")
+        raise UnknownTypeError(f"{value} does not fit into 64 bits")
     if kind is float:
         words.append(Operation.REAL)
         return "float64", 1

@@ -59,7 +59,7 @@ def digest_of(function: Function, options: object = None) -> str:
 
 
 def _visit(function: Function, found: dict[str, bytes]) -> None:
-    """Add a function, and those that it refers to, to the digests of functions by their names."""
+    """Add the digests of a function, and of all functions that it refers to, to ``found`` (by name)."""
     name = _name_of(function)
     if name in found:
         return

@@ -1,6 +1,6 @@
 """The types of SIMD vectors in kernels, and their arithmetic: see :mod:`penstock.kernels.cpu.simd` and `simd_integers`.
 
-Imported when a kernel is compiled that uses them, as they are classes of numba's types.
+Imported only when such a kernel is compiled: the classes are subclasses of numba's types, and importing numba is slow.
 """
 
 from __future__ import annotations

@@ -70,9 +70,9 @@ class FrameSignal(Operator):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch) and numpy_dtype(batch.dtype).kind not in _NUMERIC_KINDS:
-            raise RuntimeError(f"Signals are numbers, got {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"Signals must be numbers, got {dtype_name(batch.dtype)}")
         if len(batch) and not batch.ndim():
-            raise RuntimeError("Signals have at least one dimension, which is time")
+            raise RuntimeError("Signals must have at least one dimension: time")
         return [OutputSpec(batch.dtype, "", batch.ndim() + 1)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

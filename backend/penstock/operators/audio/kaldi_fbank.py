@@ -79,7 +79,7 @@ class KaldiFbank(Operator):
         )
         if min(self._length, self._step) < 1 or self._length < 2:
             raise ValueError(
-                f"Windows of {self._length} samples, {self._step} samples apart: at least 2, and 1, are needed"
+                f"Windows must have at least 2 samples and a step of at least 1. Got: {self._length} samples, step {self._step}"
             )
         if arguments["window_type"] not in _WINDOWS:
             raise ValueError(f"`window_type` must be one of {', '.join(_WINDOWS)}. Got: {arguments['window_type']!r}")
@@ -96,7 +96,7 @@ class KaldiFbank(Operator):
         high = high if high > 0 else nyquist + high
         if bins < 3 or not 0 <= low < high <= nyquist:
             raise ValueError(
-                f"There are at least 3 bands, between 0 and half the sample rate. Got: {bins} from {low:g} to {high:g} Hz"
+                f"At least 3 bands are needed, between 0 and half the sample rate. Got: {bins} from {low:g} to {high:g} Hz"
             )
         mels = _mel(rate / np.float32(self._nfft) * np.arange(self._nfft // 2, dtype=np.float32))
         first, last = _mel(np.array([low, high], np.float32))

@@ -108,12 +108,12 @@ class MelFeatures(Operator[np.ndarray]):
                 raise ValueError(f"`{name}` must be one of {', '.join(choices)}. Got: {arguments[name]!r}")
         if min(self._length, self._step, bands) < 1 or self._nfft < max(self._length, 2):
             raise ValueError(
-                "`window_length`, `window_step` and `nfilter` are positive, and `nfft` is at least the length. "
+                "`window_length`, `window_step` and `nfilter` must be positive, and `nfft` at least `window_length`. "
                 f"Got: {self._length}, {self._step}, {bands} and {self._nfft}"
             )
         if not 0 <= low < high <= rate / 2:
             raise ValueError(
-                f"`freq_low` and `freq_high` lie between 0 and half the sample rate, {rate / 2:g}. Got: {low:g} and {high:g}"
+                f"`freq_low` and `freq_high` must lie between 0 and half the sample rate, {rate / 2:g}. Got: {low:g} and {high:g}"
             )
         if arguments["power"] not in (1, 2):
             raise ValueError(f"`power` must be 1 or 2. Got: {arguments['power']}")

@@ -48,15 +48,15 @@ class Standardize(Operator):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != FLOAT:
-            raise RuntimeError(f"Data must be of float. Got: {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"Data must be float. Got: {dtype_name(batch.dtype)}")
         return [OutputSpec(FLOAT, batch.layout(), batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         shape, axis = sample.shapes[0], self.args["axis"]
         if 0 in shape:
-            raise ValueError("The sample is empty: it has no mean")
+            raise ValueError("Cannot standardize an empty sample: it has no mean")
         if axis is not None and not -len(shape) <= axis < len(shape):
-            raise ValueError(f"`axis` is less than {len(shape)}, the number of dimensions. Got: {axis}")
+            raise ValueError(f"`axis` must be less than {len(shape)}, the number of dimensions. Got: {axis}")
         return shape
 
     def compute(self, sample: Sample) -> None:

@@ -267,7 +267,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             )
         scale = self.args.get("scale", EXACT)
         if scale not in SCALES:
-            raise ValueError(f"`scale` is one of {', '.join(map(repr, SCALES))}. Got: {scale!r}")
+            raise ValueError(f"`scale` must be one of {', '.join(map(repr, SCALES))}. Got: {scale!r}")
         if scale != EXACT and self.device != "cpu":
             raise ValueError(
                 f"`scale={scale!r}` needs `device='cpu'`: on the device '{self.device}', images are decoded at full size"

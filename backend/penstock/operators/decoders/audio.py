@@ -211,7 +211,7 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
             for name in ("frames", "channels", "rate"):
                 recordings[name][row] = getattr(recording, name)
         if failed:
-            raise CorruptRecordingError("Some of the files are no recordings")
+            raise CorruptRecordingError("Some of the files are not recordings")
         return opened
 
     def _check_sizes(

@@ -117,10 +117,12 @@ class Inflate(Operator[None, _Chunks]):
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype != UINT8:
             raise ValueError(
-                f"Compressed data are bytes (uint8). Got tensor of type `{dtype_name(batch.dtype)}` instead."
+                f"Compressed data must be bytes (uint8). Got tensor of type `{dtype_name(batch.dtype)}` instead."
             )
         if len(batch) and batch.ndim() != 1:
-            raise ValueError(f"Compressed data have one dimension. Got input with {batch.ndim()} dimensions instead.")
+            raise ValueError(
+                f"Compressed data must have one dimension. Got input with {batch.ndim()} dimensions instead."
+            )
         layout = self.args["layout"]
         if layout and self._sequence:
             layout = self.args["sequence_axis_name"] + layout

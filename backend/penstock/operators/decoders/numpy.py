@@ -75,7 +75,7 @@ class Numpy(Operator[list[np.ndarray | None]]):
     def describe(self, workspace: Workspace[list[np.ndarray | None]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype not in (UINT8, INT8):
-            raise ValueError(f"NPY files are bytes (uint8), got {dtype_name(batch.dtype)}")
+            raise ValueError(f"NPY files must be bytes (uint8), got {dtype_name(batch.dtype)}")
         if workspace.isolate:
             # One client's data must not restrict what others may send.
             self._dtype, self._ndim = self.args["dtype"], None

@@ -76,7 +76,7 @@ class OnWhite(ImageDecoder):
         super().setup()
         if self.output_type != RGB or self.args["dtype"] != UINT8:
             raise ValueError(
-                f"Images on white are RGB of uint8. Got: {self.output_type.name} of {dtype_name(self.args['dtype'])}"
+                f"`decoders.on_white` returns RGB of uint8 only. Got: {self.output_type.name} of {dtype_name(self.args['dtype'])}"
             )
         self._conversion = Conversion(self.args["drop_alpha"], self.args["adjust_orientation"])
         self.is_cheap_on_host = False

@@ -206,9 +206,9 @@ class VideoDecoder(Operator[_Opened, _Request]):
         size: list[int] = list(self.args["size"])
         name = self.args["interpolation"]
         if len(size) != 2 or not all(1 <= extent <= _MAX_SCALED_EXTENT for extent in size):
-            raise ValueError(f"`size` is a height and a width, each from 1 to {_MAX_SCALED_EXTENT}. Got: {size}")
+            raise ValueError(f"`size` must be a height and a width, each from 1 to {_MAX_SCALED_EXTENT}. Got: {size}")
         if name not in FILTERS:
-            raise ValueError(f"`interpolation` is one of {', '.join(FILTERS)}. Got: {name!r}")
+            raise ValueError(f"`interpolation` must be one of {', '.join(FILTERS)}. Got: {name!r}")
         if self.args["image_type"] != RGB:
             raise ValueError("`size` needs `image_type=types.RGB`: FFmpeg's scaler converts frames to RGB only")
         if self.device != "cpu":
@@ -366,7 +366,7 @@ def _is_large(encoded: np.ndarray) -> bool:
 def _at_times(video: Clip, times: np.ndarray) -> list[int]:
     """Return the frames that are on the screen at these times; raise ValueError for invalid times."""
     if not np.isfinite(times).all() or (times < 0).any():
-        raise ValueError(f"Timestamps are seconds from the first frame on, from 0; got {times.tolist()}")
+        raise ValueError(f"Timestamps must be seconds since the first frame, at least 0; got {times.tolist()}")
     return frames_at(video.times, times).tolist() if len(video) else []
 
 

@@ -34,7 +34,7 @@ class ImageEncoder(FileEncoder):
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype != UINT8:
-            raise RuntimeError(f"Images are of uint8, got {dtype_name(batch.dtype)}: scale and cast them first")
+            raise RuntimeError(f"Images must be uint8, got {dtype_name(batch.dtype)}: scale and cast them first")
         return [OutputSpec(UINT8, "", 1)]
 
     def encode(self, sample: Sample) -> np.ndarray:

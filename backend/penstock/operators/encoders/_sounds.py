@@ -42,7 +42,7 @@ class SoundEncoder(FileEncoder):
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype not in (FLOAT, INT16):
-            raise RuntimeError(f"Sounds are of FLOAT or INT16, got {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"Sounds must be FLOAT or INT16, got {dtype_name(batch.dtype)}")
         return [OutputSpec(UINT8, "", 1)]
 
     def encode(self, sample: Sample) -> np.ndarray:
@@ -56,15 +56,15 @@ class SoundEncoder(FileEncoder):
         sound, rate, subtype = sample.inputs[0], sample["sample_rate"], self.subtypes[self.args["encoding"]]
         if sound.ndim not in (1, 2) or (sound.ndim == 2 and not 1 <= sound.shape[1] <= _MAX_CHANNELS):
             raise ValueError(
-                f"Sounds have the shape (samples,), or (samples, channels) with up to {_MAX_CHANNELS} channels. Got: {list(sound.shape)}"
+                f"Sounds must have the shape (samples,), or (samples, channels) with up to {_MAX_CHANNELS} channels. Got: {list(sound.shape)}"
             )
         if len(sound) < self.min_length:
-            raise ValueError(f"A {self.container} file has at least {self.min_length} sample")
+            raise ValueError(f"A {self.container} file must have at least {self.min_length} sample")
         if not 1 <= rate <= _MAX_RATE:
             raise ValueError(f"`sample_rate` must be from 1 to {_MAX_RATE}. Got: {rate}")
         # Written so that NaN, too, is out of bounds.
         if sound.dtype == np.float32 and subtype != "FLOAT" and not (np.abs(sound) <= 1).all():
-            raise ValueError(f"Values are from -1 to 1. Got up to {np.abs(sound).max():g}: scale or clamp them")
+            raise ValueError(f"Values must be from -1 to 1. Got up to {np.abs(sound).max():g}: scale or clamp them")
         file = io.BytesIO()
         soundfile.write(file, sound, rate, subtype, format=self.container)
         return np.frombuffer(file.getbuffer(), np.uint8)

@@ -59,5 +59,5 @@ class PermuteBatch(Operator):
         argument = self.schema.all_arguments["indices"]
         indices = [argument.from_tensor(sample, computed.dtype) for sample in computed.samples]
         if computed.ndim() or any(len(index) != 1 for index in indices):
-            raise RuntimeError("A computed `indices` has one number per sample, as returned by `batch_permutation`")
+            raise RuntimeError("A computed `indices` must be one number per sample, as returned by `batch_permutation`")
         return [index[0] for index in indices]

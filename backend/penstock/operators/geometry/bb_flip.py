@@ -44,13 +44,15 @@ class BbFlip(Operator[None, list[int]]):
     def describe(self, workspace: Workspace[None, list[int]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != FLOAT:
-            raise RuntimeError(f"Boxes must be of float, got {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"Boxes must be float, got {dtype_name(batch.dtype)}")
         return [OutputSpec(FLOAT, "", batch.ndim())]
 
     def infer(self, sample: Sample[None, list[int]]) -> tuple[int, ...]:
         shape = sample.shapes[0]
         if math.prod(shape) % 4:
-            raise RuntimeError(f"Boxes have four numbers each, got {math.prod(shape)} numbers in shape {list(shape)}")
+            raise RuntimeError(
+                f"Boxes must have four numbers each, got {math.prod(shape)} numbers in shape {list(shape)}"
+            )
         sample.plan = [axis for axis, name in enumerate(("horizontal", "vertical")) if sample[name]]
         return shape
 

@@ -53,7 +53,7 @@ class BBoxPaste(Operator):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != FLOAT:
-            raise RuntimeError(f"Boxes must be of type float, got {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"Boxes must be float, got {dtype_name(batch.dtype)}")
         return [OutputSpec(FLOAT, "", batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

@@ -141,12 +141,12 @@ class BBoxRotate(Operator[None, BoxPlan, BoxPlans]):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         boxes = workspace.inputs[0]
         if boxes.dtype != FLOAT:
-            raise RuntimeError(f"Boxes must be of float, got {dtype_name(boxes.dtype)}")
+            raise RuntimeError(f"Boxes must be float, got {dtype_name(boxes.dtype)}")
         specs = [OutputSpec(FLOAT, "", 2)]
         if len(workspace.inputs) > 1:
             labels = workspace.inputs[1]
             if labels.dtype != INT32:
-                raise RuntimeError(f"Labels must be of int32, got {dtype_name(labels.dtype)}")
+                raise RuntimeError(f"Labels must be int32, got {dtype_name(labels.dtype)}")
             specs.append(OutputSpec(INT32, "", labels.ndim()))
         return specs
 

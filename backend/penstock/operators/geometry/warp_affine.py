@@ -100,7 +100,7 @@ class WarpAffine(WarpingOperator):
 
     def describe(self, workspace: Workspace[None]) -> list[OutputSpec]:
         if len(workspace.inputs) > 1 and workspace.inputs[1].dtype != FLOAT:
-            raise RuntimeError(f"Matrices must be of float, got {dtype_name(workspace.inputs[1].dtype)}")
+            raise RuntimeError(f"Matrices must be float, got {dtype_name(workspace.inputs[1].dtype)}")
         return super().describe(workspace)
 
     def plan_warps(self, samples: Samples[None, WarpPlan, WarpPlans], extents: np.ndarray) -> WarpPlans:

@@ -151,7 +151,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
             if self.given("matrix"):
                 raise RuntimeError("Matrix input and `matrix` argument should not be provided at the same time.")
             if matrices.dtype != FLOAT:
-                raise RuntimeError(f"Matrices must be of float, got {dtype_name(matrices.dtype)}")
+                raise RuntimeError(f"Matrices must be float, got {dtype_name(matrices.dtype)}")
         return [OutputSpec(batch.dtype, workspace.state, batch.ndim())]
 
     def infer(self, sample: Sample[str, PerspectivePlan]) -> tuple[int, ...]:

@@ -146,7 +146,7 @@ def _axes(arguments: BoxArguments, layout: str, ndim: int) -> np.ndarray:
     else:
         rows = arguments.values("axes").astype(np.int64)
         if (rows != rows[0]).any():
-            raise ValueError("The samples name different axes")
+            raise ValueError("`axes` or `axis_names` differ between the samples of the batch")
         axes = resolve_axes(rows[0].tolist(), None, layout, ndim)
     return np.array(axes or range(ndim), np.int64)
 

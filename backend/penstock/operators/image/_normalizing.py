@@ -39,7 +39,7 @@ def checked_table(divisor: float, mean: Sequence[float], reference: str, std: Se
     if len(mean) != len(std):
         raise ValueError(f"`mean` and `std` must have equally many values. Got: {len(mean)} and {len(std)}")
     if not divisor or 0.0 in std:
-        raise ValueError("`divisor` and `std` are not 0: values are divided by them")
+        raise ValueError("`divisor` and `std` must not be 0: values are divided by them")
     if reference not in REFERENCES:
         raise ValueError(f"`reference` must be one of {', '.join(REFERENCES)}. Got: {reference!r}")
     return table_of(reference, divisor, mean, std)

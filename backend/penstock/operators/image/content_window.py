@@ -44,7 +44,7 @@ class ContentWindow(Operator):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != UINT8:
-            raise RuntimeError(f"Images must be of uint8. Got: {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"Images must be uint8. Got: {dtype_name(batch.dtype)}")
         return [OutputSpec(INT32, "", 1), OutputSpec(INT32, "", 1)]
 
     def infer(self, sample: Sample) -> list[tuple[int, ...]]:

@@ -89,7 +89,7 @@ class Debayer(Operator[None, tuple[int, int]]):
         batch = workspace.inputs[0]
         self.input_layout(workspace)
         if batch.dtype not in (UINT8, UINT16):
-            raise RuntimeError(f"Images must be of uint8 or uint16, got {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"Images must be uint8 or uint16, got {dtype_name(batch.dtype)}")
         if self.algorithm == "vng_ocv" and batch.dtype != UINT8:
             raise RuntimeError(f"`vng_ocv` takes images of uint8, got {dtype_name(batch.dtype)}")
         return [OutputSpec(batch.dtype, "HWC", 3)]

@@ -161,7 +161,7 @@ class Filter(Operator[list[int], FilterPlan]):
         if batch.dtype not in (UINT8, INT16, UINT16, FLOAT):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
         if kernels.dtype != FLOAT:
-            raise RuntimeError(f"Filters must be of float, got {dtype_name(kernels.dtype)}")
+            raise RuntimeError(f"Filters must be float, got {dtype_name(kernels.dtype)}")
         if dtype not in (batch.dtype, FLOAT):
             raise RuntimeError(f"Output data type must be same as input or FLOAT, got {dtype_name(dtype)}")
         self._check_fill_value(workspace)

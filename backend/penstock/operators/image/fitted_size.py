@@ -72,9 +72,9 @@ class FittedSize(Operator):
         if rule not in RULES:
             raise ValueError(f"`rule` must be one of {', '.join(RULES)}. Got: {rule!r}")
         if len(arguments["tile"]) != 2 or len(arguments["canvases"]) % 2:
-            raise ValueError("`tile` has a height and a width, and `canvases` has a width for each height")
+            raise ValueError("`tile` must be (height, width), and `canvases` must have one width for each height")
         if min([arguments["factor"], *arguments["tile"], *arguments["canvases"]]) < 1 or arguments["most"] < 0:
-            raise ValueError("`factor`, `tile`, `canvases` and `most` are positive")
+            raise ValueError("`factor`, `tile`, `canvases` and `most` must be positive")
         self._arguments = SizeArguments(
             arguments["factor"],
             arguments["least"],

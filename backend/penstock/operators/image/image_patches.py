@@ -133,16 +133,16 @@ class ImagePatches(Operator[None, _Pictures]):
             if arguments[name] < 1:
                 raise ValueError(f"`{name}` must be at least 1. Got: {arguments[name]}")
         if arguments["channels_last"] and arguments["temporal"] > 1:
-            raise ValueError("`channels_last` is for patches of one frame: `temporal` is 1")
+            raise ValueError("`channels_last` needs patches of one frame: `temporal=1`")
         if arguments["beside"] and (arguments["channels_last"] or arguments["length"] or arguments["temporal"] > 1):
-            raise ValueError("`beside` is for patches of one frame, without `channels_last` and `length`")
+            raise ValueError("`beside` needs patches of one frame (`temporal=1`), without `channels_last` and `length`")
         if arguments["beside"] and arguments["merge"] > 1:
-            raise ValueError("`beside` is for patches in rows: `merge` is 1")
+            raise ValueError("`beside` needs patches in rows: `merge=1`")
         stride = arguments["stride"]
         if stride is not None and (len(stride) != 2 or min(stride) < 1):
-            raise ValueError(f"`stride` has positive numbers of rows and columns. Got: {stride}")
+            raise ValueError(f"`stride` must be positive numbers of rows and columns. Got: {stride}")
         if arguments["whole_at"] not in _WHOLE:
-            raise ValueError(f"`whole_at` is `first` or `last`. Got: {arguments['whole_at']!r}")
+            raise ValueError(f"`whole_at` must be `first` or `last`. Got: {arguments['whole_at']!r}")
         settings = [arguments[argument.name] for argument in NORMALIZING_ARGUMENTS]
         self._table = checked_table(*settings)
         self._factors = factors_of(self._table, *settings)
@@ -150,11 +150,11 @@ class ImagePatches(Operator[None, _Pictures]):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         for batch in workspace.inputs:
             if batch.dtype != UINT8:
-                raise RuntimeError(f"Images must be of uint8. Got: {dtype_name(batch.dtype)}")
+                raise RuntimeError(f"Images must be uint8. Got: {dtype_name(batch.dtype)}")
         if self._tiled and workspace.inputs[0].ndim() > 3:
-            raise RuntimeError("`tile` is for images, not for videos")
+            raise RuntimeError("`tile` is not supported for videos")
         if len(workspace.inputs) > 1 and not self._tiled:
-            raise RuntimeError("The whole is shown beside tiles: it needs `tile`")
+            raise RuntimeError("The second input, the whole image, needs `tile`")
         several = int(self._tiled)
         ndim = 3 if self.args["beside"] else 2 + (self._pads and several)
         return [OutputSpec(FLOAT, "", ndim), OutputSpec(INT64, "", 1 + several), OutputSpec(INT32, "", 1 + several)][
@@ -174,7 +174,7 @@ class ImagePatches(Operator[None, _Pictures]):
         if any(len(self._table) not in (1, shape[-1]) for shape in sample.shapes):
             raise ValueError(f"`mean` and `std` have {len(self._table)} values, but the image has {channels} channels")
         if len({shape[-1] for shape in sample.shapes}) > 1:
-            raise ValueError("The whole has as many channels as the image")
+            raise ValueError("The whole image must have as many channels as the image")
         sample.plan = plan = self._pictures(sample)
         return self._shapes(plan, channels)
 
@@ -207,14 +207,16 @@ class ImagePatches(Operator[None, _Pictures]):
     def _tiles(self, height: int, width: int, tile: Sequence[int]) -> list[_Region]:
         """Return the tiles of an image, row by row."""
         if len(tile) != 2 or min(tile) < 0 or min(tile) == 0 < max(tile):
-            raise ValueError(f"`tile` has a positive height and width, or 0 and 0. Got: {list(tile)}")
+            raise ValueError(f"`tile` must be a positive height and width, or 0 and 0. Got: {list(tile)}")
         high, wide = tile
         if not high:
             return []
         down, across = self.args["stride"] or tile
         rest = height - high, width - wide
         if min(rest) < 0 or rest[0] % down or rest[1] % across:
-            raise ValueError(f"An image of {width} x {height} pixels is not of whole tiles of {wide} x {high}")
+            raise ValueError(
+                f"An image of {width} x {height} pixels cannot be divided into whole tiles of {wide} x {high}"
+            )
         corners = itertools.product(range(0, rest[0] + 1, down), range(0, rest[1] + 1, across))
         return [(top, left, high, wide) for top, left in corners]
 
@@ -227,7 +229,7 @@ class ImagePatches(Operator[None, _Pictures]):
             *_, height, width = region
             if height % side or width % side or not height * width:
                 raise ValueError(
-                    f"An image of {width} x {height} pixels is not of whole patches: its sides are multiples of {side}"
+                    f"An image of {width} x {height} pixels cannot be divided into whole patches: its sides must be multiples of {side}"
                 )
             planned.append(_Picture(source, region, first, (times, height // patch, width // patch)))
             first += planned[-1].count

@@ -131,9 +131,9 @@ class ImageTiles(ChainOperator[None, _Layout]):
 
     def setup(self) -> None:
         if len(self.args["tile"]) != 2 or min(self.args["tile"]) < 1:
-            raise ValueError(f"`tile` has a positive height and width. Got: {self.args['tile']}")
+            raise ValueError(f"`tile` must be a positive height and width. Got: {self.args['tile']}")
         if self.args["whole_at"] not in _WHOLE:
-            raise ValueError(f"`whole_at` is `first` or `last`. Got: {self.args['whole_at']!r}")
+            raise ValueError(f"`whole_at` must be `first` or `last`. Got: {self.args['whole_at']!r}")
         settings = [self.args[argument.name] for argument in NORMALIZING_ARGUMENTS]
         self._table = checked_table(*settings)
         self._factors = factors_of(self._table, *settings)
@@ -141,7 +141,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         images, *wholes = workspace.inputs
         if images.dtype != UINT8:
-            raise RuntimeError(f"Images must be of uint8. Got: {dtype_name(images.dtype)}")
+            raise RuntimeError(f"Images must be uint8. Got: {dtype_name(images.dtype)}")
         for whole in wholes:
             layout = _WHOLES.get(whole.dtype)
             if layout is None or whole.layout() not in ("", layout):
@@ -158,7 +158,9 @@ class ImageTiles(ChainOperator[None, _Layout]):
         canvas = sample["canvas"] or (-(-height // high) * high, -(-width // wide) * wide)
         rows, columns = canvas[0] // high, canvas[1] // wide
         if canvas[0] % high or canvas[1] % wide or (not rows * columns and max(canvas)):
-            raise ValueError(f"A canvas of {canvas[1]} x {canvas[0]} pixels is not of whole tiles of {wide} x {high}")
+            raise ValueError(
+                f"A canvas of {canvas[1]} x {canvas[0]} pixels cannot be divided into whole tiles of {wide} x {high}"
+            )
         if rows and (height > canvas[0] or width > canvas[1]):
             raise ValueError(
                 f"An image of {width} x {height} pixels does not fit on a canvas of {canvas[1]} x {canvas[0]}"

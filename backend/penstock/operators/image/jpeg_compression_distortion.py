@@ -52,7 +52,7 @@ class JpegCompressionDistortion(Operator[None, int]):
         batch = workspace.inputs[0]
         layout = self.input_layout(workspace)
         if batch.dtype != UINT8:
-            raise RuntimeError(f"Images must be of uint8, got {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"Images must be uint8, got {dtype_name(batch.dtype)}")
         return [OutputSpec(UINT8, layout, 3)]
 
     def infer(self, sample: Sample[None, int]) -> tuple[int, ...]:

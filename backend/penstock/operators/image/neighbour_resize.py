@@ -35,7 +35,7 @@ class NeighbourResize(Operator[None, tuple[int, int]]):
     def describe(self, workspace: Workspace[None]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype not in (FLOAT, UINT8):
-            raise RuntimeError(f"Images must be of float or uint8. Got: {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"Images must be float or uint8. Got: {dtype_name(batch.dtype)}")
         return [OutputSpec(batch.dtype, self.input_layout(workspace), batch.ndim())]
 
     def infer(self, sample: Sample[None, tuple[int, int]]) -> tuple[int, ...]:

@@ -115,7 +115,7 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
         """Return the dimensions to pad."""
         rows = samples.values("axes").astype(np.int64)
         if (rows != rows[0]).any():
-            raise ValueError("The samples name different axes")
+            raise ValueError("`axes` or `axis_names` differ between the samples of the batch")
         given = rows[0].tolist() if samples.given("axes") else None
         return resolve_axes(given, self.args["axis_names"], layout, ndim) or list(range(ndim))
 

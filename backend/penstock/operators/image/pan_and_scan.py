@@ -49,7 +49,9 @@ class PanAndScan(Operator):
         ratio = float(str(np.float32(self.args["min_ratio"])))
         self._choice = Choice(ratio, self.args["max_crops"], self.args["min_crop"])
         if min(self._choice.max_crops, self._choice.min_crop) < 1:
-            raise ValueError(f"`max_crops` and `min_crop` are positive. Got: {self._choice[1]} and {self._choice[2]}")
+            raise ValueError(
+                f"`max_crops` and `min_crop` must be positive. Got: {self._choice[1]} and {self._choice[2]}"
+            )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         return [OutputSpec(INT32, "", 2)]

@@ -70,7 +70,9 @@ def _kernel(numbers: Sequence[float]) -> np.ndarray:
     """
     columns, rows, *weights = numbers
     if len(weights) != columns * rows or not columns % 2 or not rows % 2:
-        raise ValueError(f"A filter of {columns:g} x {rows:g}, which are odd, has so many weights. Got {len(weights)}")
+        raise ValueError(
+            f"A filter must have odd sides and rows x columns weights. Got {columns:g} x {rows:g} and {len(weights)} weights"
+        )
     return np.array(weights, np.float32).reshape(int(rows), int(columns))
 
 
@@ -201,7 +203,7 @@ class PillowFunction(Operator):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != UINT8:
-            raise RuntimeError(f"Images must be of uint8. Got: {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"Images must be uint8. Got: {dtype_name(batch.dtype)}")
         return [OutputSpec(UINT8, self.input_layout(workspace), batch.ndim())]
 
     def infer(self, sample: Sample) -> Shape:

@@ -78,7 +78,7 @@ class PooledPatches(Operator):
             or ((columns - crops.patches) % crops.window)
         ):
             raise ValueError(
-                f"A canvas of {columns} x {rows} patches is not of whole crops of {crops.patches}, {crops.window} apart"
+                f"A canvas of {columns} x {rows} patches cannot be divided into whole crops of {crops.patches}, {crops.window} apart"
             )
         whole, canvas = crops.tokens(crops.patches, crops.patches), crops.tokens(rows, columns)
         sample.plan = rows, columns, (*whole, *canvas)

@@ -53,7 +53,7 @@ class RescaleNormalize(ChainOperator):
     def setup(self) -> None:
         arguments = self.args
         if arguments["output_layout"] not in _LAYOUTS:
-            raise ValueError(f"`output_layout` is CHW or HWC. Got: {arguments['output_layout']}")
+            raise ValueError(f"`output_layout` must be CHW or HWC. Got: {arguments['output_layout']}")
         settings = [self.args[argument.name] for argument in NORMALIZING_ARGUMENTS]
         self._table = checked_table(*settings)
         self._factors = factors_of(self._table, *settings)
@@ -61,7 +61,7 @@ class RescaleNormalize(ChainOperator):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != UINT8:
-            raise RuntimeError(f"Images must be of uint8. Got: {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"Images must be uint8. Got: {dtype_name(batch.dtype)}")
         return [OutputSpec(FLOAT, self.args["output_layout"], batch.ndim())]
 
     def infer(self, sample: Sample) -> Shape:

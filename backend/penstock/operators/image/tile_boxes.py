@@ -61,7 +61,7 @@ class TileBoxes(Operator):
         height, width, _ = sample.shapes[0]
         tile = [int(extent) for extent in sample["tile"]]
         if len(tile) != 2 or min(tile) < 1:
-            raise ValueError(f"`tile` has a positive height and width. Got: {tile}")
+            raise ValueError(f"`tile` must be a positive height and width. Got: {tile}")
         high, wide = tile
         starts = _spread if self.args["spread"] else lambda extent, side: range(0, extent, side)
         corners = itertools.product(starts(height, high), starts(width, wide))

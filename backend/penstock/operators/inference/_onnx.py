@@ -173,7 +173,7 @@ def _loaded(path: str, providers: Sequence[str], num_threads: int, device_id: in
         runtime.InvalidArgument,
         runtime.NotImplemented,
     ) as error:
-        raise ValueError(f"'{path}' is no network that ONNX Runtime can run: {error}") from error
+        raise ValueError(f"'{path}' is not a network that ONNX Runtime can run: {error}") from error
 
 
 def _checked_providers(providers: Sequence[str] | None, device_id: int | None, files: Files) -> tuple[str, ...]:

@@ -54,7 +54,9 @@ def counts_of(workspace: Workspace) -> list[int]:
     """
     batch = workspace.arguments.get(COUNTS.name)
     if batch is None or batch.ndim() != 0:
-        raise RuntimeError("`counts` is one number for each sample, as the operator that made the parts returns it")
+        raise RuntimeError(
+            "`counts` must be one number per sample: the output `counts` of the operator that split the samples"
+        )
     return [int(np.max(count, initial=0)) for count in batch.samples]
 
 

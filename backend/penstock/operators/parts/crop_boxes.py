@@ -103,12 +103,12 @@ class CropBoxes(Operator):
         """
         if boxes.ndim != 2 or boxes.shape[1] != 4:
             if boxes.size:
-                raise ValueError(f"Boxes have the shape (boxes, 4). Got: {list(boxes.shape)}")
+                raise ValueError(f"Boxes must have the shape (boxes, 4). Got: {list(boxes.shape)}")
             return []
         height, width = (shape[layout.index(axis)] for axis in "HW")
         edges = boxes.astype(np.float64)
         if not np.isfinite(edges).all():
-            raise ValueError(f"Box {int(np.argmin(np.isfinite(edges).all(axis=1)))} has an edge that is no number")
+            raise ValueError(f"Box {int(np.argmin(np.isfinite(edges).all(axis=1)))} has an edge that is not a number")
         if self.args["box_form"] == "xyWH":
             edges[:, 2:] += edges[:, :2]
         if self.args["normalized"]:

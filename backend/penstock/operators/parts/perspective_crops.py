@@ -229,7 +229,7 @@ class PerspectiveCrops(Operator):
 
 def _check_quadrilaterals(corners: np.ndarray) -> None:
     """Raise ValueError for a quadrilateral that has no finite corners near an image, or is not convex."""
-    _check(corners, np.isfinite(corners).all(axis=(1, 2)), "has a corner that is no number")
+    _check(corners, np.isfinite(corners).all(axis=(1, 2)), "has a corner that is not a number")
     # Far beyond any image, where OpenCV's single precision is coarser than pixels.
     _check(corners, np.abs(corners).max(axis=(1, 2)) <= 1e6, "is far outside of its image")
     sides = np.roll(corners, -1, axis=1) - corners

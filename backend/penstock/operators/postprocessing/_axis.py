@@ -54,7 +54,7 @@ class AxisOperator(Operator[int]):
         """
         batch, name = workspace.inputs[0], self.args["axis_name"]
         if len(batch) and batch.dtype not in (FLOAT, FLOAT16):
-            raise RuntimeError(f"Scores are of FLOAT or FLOAT16, got {dtype_name(batch.dtype)}: use `fn.cast`")
+            raise RuntimeError(f"Scores must be FLOAT or FLOAT16, got {dtype_name(batch.dtype)}: use `fn.cast`")
         if name is None:
             return resolve_axis(self.args["axis"], batch.ndim())
         if name not in batch.layout():
@@ -65,7 +65,7 @@ class AxisOperator(Operator[int]):
         """Return the number of scores of a sample along the dimension; raise ValueError if there are none."""
         extent = sample.shapes[0][sample.workspace.state]
         if not extent:
-            raise ValueError(f"There is no score: the shape is {list(sample.shapes[0])}")
+            raise ValueError(f"There are no scores: the shape is {list(sample.shapes[0])}")
         return extent
 
     def compute_samples(self, workspace: Workspace[int], shapes: Sequence[Shape]) -> None:

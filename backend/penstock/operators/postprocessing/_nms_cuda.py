@@ -207,7 +207,7 @@ def suppress_boxes(
     launch(SOURCE.kernel(f"count_candidates<{', '.join(kinds)}>"), unknown, blocks, findings)
     found = _host(_Finding, findings, len(boxes))
     _check(found["unordered"], "Score {} is NaN")
-    _check(found["infinite"], "Box {} has a coordinate that is no finite number")
+    _check(found["infinite"], "Box {} has a coordinate that is not finite")
     candidates = found["candidates"].tolist()
     sizes = [(own,) for own in candidates]
     keys, ordered = scratch(sizes, np.uint64), scratch(sizes, np.uint64)

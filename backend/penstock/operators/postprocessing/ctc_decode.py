@@ -100,7 +100,9 @@ class CtcDecode(RowsOperator):
             if len(workspace.inputs) > 1:
                 check_type(workspace, 1, "best", FLOAT)
         elif len(workspace.inputs) > 1:
-            raise RuntimeError("Probabilities are given with the best classes only, which are of INT32 or INT64")
+            raise RuntimeError(
+                "With two inputs, the first must be the best classes, INT32 or INT64, and the second their probabilities"
+            )
         else:
             check_real(workspace, 0, "scores")
         specs = [OutputSpec(INT32, "", 1), OutputSpec(FLOAT, "", 1), OutputSpec(FLOAT, "", 1)]
@@ -113,7 +115,7 @@ class CtcDecode(RowsOperator):
             return self._join_classes(samples)
         shapes, count = samples.shapes(0), len(samples)
         if shapes.shape[1] != 2:
-            raise ValueError(f"Scores have the shape (steps, classes). Got: {shapes[0].tolist()}")
+            raise ValueError(f"Scores must have the shape (steps, classes). Got: {shapes[0].tolist()}")
         steps, classes = self._steps(samples, shapes[:, 0]), np.ascontiguousarray(shapes[:, 1])
         blanks = self._blanks(classes)
         scores = elements_of(samples, 0, np.float32)
@@ -154,7 +156,7 @@ class CtcDecode(RowsOperator):
         known = None if self._texts is None else len(self._texts)
         if self.args["blank"] < 0 and known is None:
             raise ValueError(
-                "`blank` counts from the end, which only a `vocabulary` shows where the best classes are given"
+                "A negative `blank` counts from the last class: with the best classes only, pass `vocabulary`, which has their number"
             )
         highest = np.iinfo(np.int32).max if known is None else known - 1
         blank = self.args["blank"] if known is None or self.args["blank"] >= 0 else known + self.args["blank"]

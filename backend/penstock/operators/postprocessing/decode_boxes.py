@@ -141,7 +141,7 @@ class DecodeBoxes(RowsOperator):
         ways = (len(workspace.inputs) > 1) + (self._anchors is not None)
         if ways != (self.args["form"] == "anchors"):
             raise ValueError(
-                'With `form="anchors"`, anchors are given once, as an argument or an input, otherwise not at all'
+                'Pass anchors exactly once, as an argument or an input, with `form="anchors"`, and not at all with other forms'
             )
         return [OutputSpec(FLOAT, "", 2)]
 
@@ -223,7 +223,7 @@ class DecodeBoxes(RowsOperator):
             return self._anchors, 0
         shapes = samples.shapes(1)
         if shapes.shape[1] != 2 or (shapes[:, 1] != 4).any() or (shapes[:, 0] != counts).any():
-            raise ValueError(f"Anchors have the shape (boxes, 4). Got: {shapes[0].tolist()} for {counts[0]} boxes")
+            raise ValueError(f"Anchors must have the shape (boxes, 4). Got: {shapes[0].tolist()} for {counts[0]} boxes")
         return elements_of(samples, 1, np.float32).reshape(-1, 4), 1
 
 

@@ -88,7 +88,7 @@ class DrawBoxes(Operator):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype != UINT8:
-            raise RuntimeError(f"Images are of uint8, got {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"Images must be uint8, got {dtype_name(batch.dtype)}")
         if len(workspace.inputs) > 2:
             check_type(workspace, 2, "labels", INT32)
         return [OutputSpec(UINT8, self.input_layout(workspace), 3)]
@@ -96,9 +96,9 @@ class DrawBoxes(Operator):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         image, boxes, *labels = sample.shapes
         if len(boxes) != 2 or boxes[1] != 4:
-            raise ValueError(f"Boxes have the shape (boxes, 4). Got: {list(boxes)}")
+            raise ValueError(f"Boxes must have the shape (boxes, 4). Got: {list(boxes)}")
         if labels and labels[0] != boxes[:1]:
-            raise ValueError(f"Labels have the shape (boxes,). Got: {list(labels[0])} for {boxes[0]} boxes")
+            raise ValueError(f"Labels must have the shape (boxes,). Got: {list(labels[0])} for {boxes[0]} boxes")
         check_channels("colors", self.args["colors"], image[2])
         return image
 

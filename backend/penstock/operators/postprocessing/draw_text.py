@@ -142,9 +142,9 @@ class DrawText(Operator):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         images, _, texts, *scores = workspace.inputs
         if len(images) and images.dtype != UINT8:
-            raise RuntimeError(f"Images are of uint8, got {dtype_name(images.dtype)}")
+            raise RuntimeError(f"Images must be uint8, got {dtype_name(images.dtype)}")
         if len(texts) and self._names is None and texts.dtype != UINT8:
-            raise RuntimeError(f"Texts are of UINT8, got {dtype_name(texts.dtype)}: labels need their `names`")
+            raise RuntimeError(f"Texts must be UINT8, got {dtype_name(texts.dtype)}: to draw labels, pass `names`")
         if self._names is not None:
             check_type(workspace, 2, "texts", INT32)
         if scores:
@@ -156,14 +156,14 @@ class DrawText(Operator):
         if len(positions) != 2 or positions[1] not in (2, 4):
             raise ValueError(f"Positions have the shape (texts, 2) or (texts, 4). Got: {list(positions)}")
         if self._names is not None and len(texts) != 1:
-            raise ValueError(f"Labels have the shape (texts,). Got: {list(texts)}")
+            raise ValueError(f"Labels must have the shape (texts,). Got: {list(texts)}")
         if self._names is None and len(texts) not in (1, 2):
             raise ValueError(f"Strings have the shape (texts, length) or (length,). Got: {list(texts)}")
         count = 1 if self._names is None and len(texts) == 1 else texts[0]
         if count != positions[0]:
             raise ValueError(f"There are {positions[0]} positions for {count} texts")
         if scores and scores[0] != positions[:1]:
-            raise ValueError(f"Scores have the shape (texts,). Got: {list(scores[0])} for {positions[0]} texts")
+            raise ValueError(f"Scores must have the shape (texts,). Got: {list(scores[0])} for {positions[0]} texts")
         for name in ("colors", "background"):
             if self.args[name] is not None:
                 check_channels(name, self.args[name], image[2])
@@ -226,5 +226,5 @@ def _decoded(row: np.ndarray, number: int) -> str:
 
 def _percentage(score: float) -> np.ndarray:
     if not np.isfinite(score):
-        raise ValueError(f"A score is {score}, which is no percentage")
+        raise ValueError(f"A score is {score}, which is not a percentage")
     return glyphs_of(f" {score:.0%}")

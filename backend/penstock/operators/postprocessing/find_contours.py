@@ -94,7 +94,7 @@ class FindContours(RowsOperator):
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype not in (BOOL, UINT8):
-            raise RuntimeError(f"Masks are of UINT8 or BOOL, got {dtype_name(batch.dtype)}: compare with a threshold")
+            raise RuntimeError(f"Masks must be UINT8 or BOOL, got {dtype_name(batch.dtype)}: compare with a threshold")
         return [OutputSpec(INT32, "", 2), OutputSpec(INT32, "", 2)]
 
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:

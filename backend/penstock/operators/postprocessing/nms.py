@@ -224,7 +224,7 @@ class NMS(RowsOperator):
             ),
             sizes,
         )
-        _check(faults, "Box {} has a coordinate that is no finite number")
+        _check(faults, "Box {} has a coordinate that is not finite")
         chosen = np.concatenate([kept[first : first + own] for first, own in zip(firsts.tolist(), counts.tolist())])
         per_box = classes.repeat(counts)
         indices = chosen // per_box
@@ -276,18 +276,20 @@ class NMS(RowsOperator):
         """
         boxes, scores = samples.shapes(0), samples.shapes(1)
         if boxes.shape[1] != 2 or (boxes[:, 1] != 4).any():
-            raise ValueError(f"Boxes have the shape (boxes, 4). Got: {boxes[0].tolist()}")
+            raise ValueError(f"Boxes must have the shape (boxes, 4). Got: {boxes[0].tolist()}")
         if scores.shape[1] not in (1, 2) or (scores[:, 0] != boxes[:, 0]).any():
             raise ValueError(
-                f"Scores have the shape (boxes,) or (boxes, classes). Got: {scores[0].tolist()} for {boxes[0, 0]} boxes"
+                f"Scores must have the shape (boxes,) or (boxes, classes). Got: {scores[0].tolist()} for {boxes[0, 0]} boxes"
             )
         classes = np.ascontiguousarray(scores[:, 1]) if scores.shape[1] == 2 else np.ones(len(boxes), np.int64)
         if len(samples.workspace.inputs) > 2:
             labels = samples.shapes(2)
             if scores.shape[1] != 1:
-                raise ValueError("With `labels`, each box has one score: scores have the shape (boxes,)")
+                raise ValueError("With `labels`, scores must have the shape (boxes,): one for each box")
             if labels.shape[1] != 1 or (labels[:, 0] != boxes[:, 0]).any():
-                raise ValueError(f"Labels have the shape (boxes,). Got: {labels[0].tolist()} for {boxes[0, 0]} boxes")
+                raise ValueError(
+                    f"Labels must have the shape (boxes,). Got: {labels[0].tolist()} for {boxes[0, 0]} boxes"
+                )
         return boxes[:, 0], classes
 
     def _settings(self, samples: Samples[None, Tables, Rows]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -88,7 +88,7 @@ class PasteMasks(Operator[None, tuple[int, int]]):
             raise ValueError(f"`size` is a height and a width. Got: {size}")
         if len(masks) != 3 or boxes != (masks[0], 4) or (masks[0] and not min(masks[1:])):
             raise ValueError(
-                "Masks have the shape (boxes, height, width), and boxes the shape (boxes, 4). Got: "
+                "Masks must have the shape (boxes, height, width), and boxes the shape (boxes, 4). Got: "
                 f"{list(masks)} and {list(boxes)}"
             )
         return masks[0], size[0], size[1]
@@ -114,7 +114,7 @@ def _with_border(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """
     if not (np.abs(boxes) <= _MAX_COORDINATE).all():
         bad = int(np.argmin((np.abs(boxes) <= _MAX_COORDINATE).all(axis=1)))
-        raise ValueError(f"Box {bad} has a coordinate that is no number, or far beyond any image")
+        raise ValueError(f"Box {bad} has a coordinate that is not a number, or is far beyond any image")
     factors = (
         np.array([(shape[2] + 2) / shape[2], (shape[1] + 2) / shape[1]], np.float32)
         if len(boxes)

@@ -125,7 +125,7 @@ class SpeechSegments(RowsOperator):
             raise ValueError(f"`split_at` must be one of {', '.join(_CUTS)}. Got: {args['split_at']!r}")
         if args["frame_step"] < 1 or not 0 < args["sample_rate"] < np.inf:
             raise ValueError(
-                f"`frame_step` and `sample_rate` are positive. Got: {args['frame_step']} and {args['sample_rate']:g}"
+                f"`frame_step` and `sample_rate` must be positive. Got: {args['frame_step']} and {args['sample_rate']:g}"
             )
         spans = ("min_silence_ms", "min_speech_ms", "min_split_silence_ms", "speech_pad_ms")
         for name in (*spans, "max_joined_seconds", "max_speech_seconds"):
@@ -162,7 +162,7 @@ class SpeechSegments(RowsOperator):
 
         shapes, step = samples.shapes(0), self.args["frame_step"]
         if shapes.shape[1] != 1:
-            raise ValueError(f"Probabilities have the shape (frames,). Got: {shapes[0].tolist()}")
+            raise ValueError(f"Probabilities must have the shape (frames,). Got: {shapes[0].tolist()}")
         frames = np.ascontiguousarray(shapes[:, 0])
         lengths = np.ascontiguousarray(frames * step)
         if samples.given("length"):

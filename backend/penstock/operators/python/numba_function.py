@@ -69,7 +69,7 @@ class NumbaFunction(Operator):
         callbacks = payload if isinstance(payload, NumbaCallbacks) else NumbaCallbacks(payload)
         self._setup_function = callbacks.setup
         if callbacks.setup is None and len(self.args["out_types"]) > len(self.args["in_types"]):
-            raise RuntimeError("Outputs without an input at the same place need `setup_fn` for their shapes")
+            raise RuntimeError("Outputs without an input at the same position need `setup_fn` for their shapes")
         self._function = compiled(callbacks.run, self.args, self.device)
 
     def describe(self, workspace: Workspace) -> Sequence[OutputSpec]:

@@ -136,14 +136,14 @@ class RandomBBoxCrop(BoxCroppingOperator):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         boxes, vector = workspace.inputs[0], OutputSpec(FLOAT, "", 1)
         if boxes.dtype != FLOAT:
-            raise RuntimeError(f"Boxes must be of type float, got {dtype_name(boxes.dtype)}")
+            raise RuntimeError(f"Boxes must be float, got {dtype_name(boxes.dtype)}")
         if len(boxes) and boxes.ndim() != 2:
             raise RuntimeError(f"Boxes must be given as a table of two dimensions, got {boxes.ndim()}")
         specs = [vector, vector, OutputSpec(FLOAT, "", 2)]
         if len(workspace.inputs) > 1:
             labels = workspace.inputs[1]
             if labels.dtype != INT32:
-                raise RuntimeError(f"Labels must be of type int32, got {dtype_name(labels.dtype)}")
+                raise RuntimeError(f"Labels must be int32, got {dtype_name(labels.dtype)}")
             specs.append(OutputSpec(INT32, "", labels.ndim()))
         return [*specs, OutputSpec(INT32, "", 1)] if self.args["output_bbox_indices"] else specs
 

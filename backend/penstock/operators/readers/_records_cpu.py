@@ -159,7 +159,7 @@ def find_features(
                 return False
             number = _feature_named(data, key, key_end, names, name_ends)
             target = spare if number < 0 else found[record, number]
-            # A name may occur twice.
+            # If a name occurs twice, protobuf decodes the record instead.
             if number < -1 or (number >= 0 and target[KIND] != _ABSENT):
                 return False
             if not _read_feature(data, value, value_end, target):

@@ -62,9 +62,7 @@ class ImageProcessor(Processor):
             OperatorError: the processor refuses an image, as one whose sides are as 1 to 300.
         """
         if device is not None and str(device) != "cpu":
-            raise ValueError(
-                f"`device` is the CPU here; `presets.preset(device='gpu')` computes on a GPU. Got: {device}"
-            )
+            raise ValueError(f"`device` must be 'cpu': for a GPU, use `presets.preset(device='gpu')`. Got: {device}")
         kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
         self._assign_changed()
         followed = read_configuration(self._configuration)

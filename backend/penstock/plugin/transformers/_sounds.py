@@ -74,7 +74,7 @@ class FeatureExtractor(Processor):
                 not fit together.
         """
         if device is not None and str(device) != "cpu":
-            raise ValueError(f"`device` is the CPU. Got: {device}")
+            raise ValueError(f"`device` must be 'cpu'. Got: {device}")
         family = self._followed(settings)[0]
         if not isinstance(family, SoundFamily):
             raise PresetError("The configuration is for no speech")

@@ -47,9 +47,7 @@ class VideoProcessor(Processor):
             ValueError: a video has another type or shape, or the frames that are asked for are not there.
         """
         if device is not None and str(device) != "cpu":
-            raise ValueError(
-                f"`device` is the CPU here; `presets.preset(device='gpu')` computes on a GPU. Got: {device}"
-            )
+            raise ValueError(f"`device` must be 'cpu': for a GPU, use `presets.preset(device='gpu')`. Got: {device}")
         self._assign_changed()
         plain = self._plain_settings(settings)
         family = self._followed(plain)[0]

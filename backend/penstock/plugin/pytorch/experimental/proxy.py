@@ -144,7 +144,7 @@ def _collate_dali_output_sample_ref_fn(
     for index, sample in enumerate(samples):
         if sample.pipe_run_ref is not batch or sample.output_idx != first.output_idx or sample.sample_idx != index:
             raise RuntimeError(
-                f"A batch must hold what the proxy returned for it, in order, but place {index} has {sample}"
+                f"A batch must hold the proxy's results for it, in order, but position {index} has {sample}"
             )
     return DALIOutputBatchRef(first.proxy.finish(batch), first.output_idx)
 
@@ -188,7 +188,7 @@ class DALIServer:
 
     @property
     def proxy(self) -> Callable[..., object]:
-        """The callable for data sets: takes a sample of the only input, or samples of several inputs by name."""
+        """The callable for data sets: takes one sample if there is one input, or keyword samples if there are several."""
         return self._proxy
 
     # -- the pipeline's thread -----------------------------------------------------------------------------------

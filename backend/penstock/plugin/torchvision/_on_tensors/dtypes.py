@@ -18,7 +18,7 @@ def max_value_of(dtype: DType) -> int:
         return 1
     if dtype in (library.uint8, library.int8, library.int16, library.uint16, library.int32, library.int64):
         return int(library.iinfo(dtype).max)
-    raise TypeError(f"Images must be of integers or floats. Got: {dtype}")
+    raise TypeError(f"Images must be integers or floats. Got: {dtype}")
 
 
 @function_for("to_dtype", "tensor", "video")

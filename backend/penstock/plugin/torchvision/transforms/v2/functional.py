@@ -437,7 +437,7 @@ def _is_metadata_given(
     if kind == "tensor" and any(value is None for value in values_given):
         raise ValueError(f"`{name}` of a plain tensor needs its format and canvas")
     if kind != "tensor" and any(value is not None for value in values_given):
-        raise ValueError(f"`{name}` of `tv_tensors` takes no format and canvas: they have their own")
+        raise ValueError(f"`{name}` of `tv_tensors` must not get a format and canvas: the boxes have theirs")
     return kind != "tensor"
 
 
