@@ -171,7 +171,7 @@ def test_a_port_in_use_is_a_clear_message(repository: Path) -> None:
             timeout=60,
         )
     assert done.returncode == 1
-    assert f"penstock: port {port} for HTTP cannot be had" in done.stderr
+    assert f"penstock: HTTP port {port} cannot be used" in done.stderr
     assert "--http-port" in done.stderr
 
 

@@ -196,7 +196,7 @@ def test_results_that_take_too_much_are_refused(server: LocalServer) -> None:
         decoded(server, saved("PNG", SMALL), (14_000, 14_000))
     assert "resize" in str(raised.value)
     assert "588000000 bytes for its result of 14000x14000x3" in str(raised.value)
-    assert f"`max_memory` of the model allows a request {MAX_MEMORY}" in str(raised.value)
+    assert f"the model's `max_memory` allows a request only {MAX_MEMORY}" in str(raised.value)
     assert watched.growth < SLACK
 
 

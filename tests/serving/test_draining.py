@@ -223,7 +223,7 @@ def test_requests_in_flight_are_answered_and_later_ones_refused_as_unavailable(t
     assert {answer.status for answer in found if answer.sent < began} == {200}
     refused = [answer for answer in found if answer.status not in (200, CLOSED)]
     assert {answer.status for answer in refused} == {503}
-    assert {"is stopping and takes no new requests" in answer.text for answer in refused} == {True}
+    assert {"is stopping and accepts no new requests" in answer.text for answer in refused} == {True}
     first = min(answer.ended for answer in refused)
     assert {answer.status for answer in found if answer.sent > first} <= {503, CLOSED}
     assert ended - began < 45

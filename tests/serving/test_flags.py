@@ -67,7 +67,7 @@ def test_settings_of_backends_are_read() -> None:
     [
         ("--model-control-mode=automatic", "none, poll or explicit, not 'automatic'"),
         ("--repository-poll-secs=often", "a number of seconds, not 'often'"),
-        ("--allow-http=false", "watched over HTTP"),
+        ("--allow-http=false", "monitored over HTTP"),
     ],
 )
 def test_what_cannot_be_had_is_refused(given: str, message: str) -> None:

@@ -19,10 +19,10 @@ FILE = Path("file.pem")
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({}, "who may send requests"),
-        ({"anonymous": True, "api_keys": FILE}, "contradict"),
+        ({}, "no client is allowed"),
+        ({"anonymous": True, "api_keys": FILE}, "cannot be combined"),
         ({"anonymous": True, "tls_cert": FILE}, "--tls-cert and --tls-key"),
-        ({"client_ca": FILE}, "only over TLS"),
+        ({"client_ca": FILE}, "client certificates need TLS"),
     ],
 )
 def test_options_that_contradict_each_other(options: dict[str, Any], reason: str) -> None:

@@ -82,7 +82,7 @@ def test_an_installed_triton_without_python_backend(installed: Installation, mon
 
 def test_no_triton_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(InstallationError, match=r"no tritonserver.*`penstock setup`"):
+    with pytest.raises(InstallationError, match=r"tritonserver was not found.*`penstock setup`"):
         find_installation(None)
 
 

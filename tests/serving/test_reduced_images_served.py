@@ -121,4 +121,4 @@ def test_a_file_that_is_cut_short_fails_alone(server: LocalServer, model: str) -
 
 def test_an_unknown_scale_is_refused_when_the_model_is_loaded(server: LocalServer) -> None:
     (reason,) = (model.reason for model in server.models() if model.name == "wrong")
-    assert "`scale` is one of 'exact', 'fast', '1/2', '1/4', '1/8'. Got: '1/3'" in reason
+    assert "`scale` must be one of 'exact', 'fast', '1/2', '1/4', '1/8'. Got: '1/3'" in reason

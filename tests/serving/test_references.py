@@ -183,13 +183,13 @@ def test_files_are_fetched(server: str, path: str) -> None:
         ("http://{}/loop", "redirects more than 3 times"),
         ("http://{}/inside", "http://169.254.169.254/secret is at an address inside a network"),
         ("http://{}/elsewhere", "'other.example' is not allowed.*--allow-host"),
-        ("http://{}/script", "starts with https:// or http://"),
+        ("http://{}/script", "must start with https:// or http://"),
         ("https://{}/file", "cannot be fetched"),  # this one does not encrypt
         ("http://other.example/file", "'other.example' is not allowed"),
         ("http://files.example/file", "'files.example' is not allowed"),  # another port
         ("http://user:word@{}/file", "must not have a user"),
         ("http://{}:1/file", "not a valid address"),
-        ("http://{}/a b", "visible characters"),
+        ("http://{}/a b", "visible ASCII characters"),
         ("http:///file", "and a host"),
     ],
 )
@@ -200,7 +200,10 @@ def test_addresses_that_are_refused(server: str, url: str, told: str) -> None:
 
 def test_sizes_are_limited(server: str) -> None:
     assert fetcher(server, max_bytes=len(FILE)).fetch(f"http://{server}/file") == FILE
-    for path, told in (("file", f"has {len(FILE)} bytes, and the limit"), ("chunks", "more bytes than the limit")):
+    for path, told in (
+        ("file", f"has {len(FILE)} bytes, more than the limit"),
+        ("chunks", "more bytes than the limit"),
+    ):
         with pytest.raises(FetchError, match=told):
             fetcher(server, max_bytes=len(FILE) - 1).fetch(f"http://{server}/{path}")
 

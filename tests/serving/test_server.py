@@ -114,7 +114,7 @@ def test_a_port_in_use_is_named(repository: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(ServerError, match=rf"port {port} for gRPC .*in use.*--grpc-port"):
+        with pytest.raises(ServerError, match=rf"gRPC port {port} .*in use.*--grpc-port"):
             LocalServer(repository, grpc_port=port).start()
 
 

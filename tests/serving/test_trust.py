@@ -315,7 +315,7 @@ def _address_in_the_wire_format(schema: str, argument: str) -> Author:
 
 
 _NOT_GRANTED = (
-    "and the server grants nothing: a model can only name less. Start the server with `penstock serve --allow-"
+    "and the server grants nothing: a model can only restrict it. Start the server with `penstock serve --allow-"
 )
 _OUTSIDE = "outside of what the pipeline is confined to"
 _NO_FUNCTION = "There is no function to call"
@@ -338,9 +338,9 @@ HOSTILE: dict[Author, str] = {
     _version_is_a_link: _LEADS_OUT,
     _file_outside: "invalid character",
     _link_to_code: _LEADS_OUT,
-    _trusts_itself: "not a model's to set",
-    _accepts_uploads: "not a model's to set",
-    _accepts_the_cache: "not a model's to set",
+    _trusts_itself: "cannot be set by a model",
+    _accepts_uploads: "cannot be set by a model",
+    _accepts_the_cache: "cannot be set by a model",
     _instances: f"at most {MAX_INSTANCES}",
     _warmup_of_a_secret: _LEADS_OUT,
     _warmup_through_a_link: _LEADS_OUT,
@@ -478,7 +478,7 @@ def test_libraries_in_the_place_of_ours_are_refused(name: str, version: Path) ->
     repository = version.parents[1]
     check_native_code([repository, repository / "missing"], ["penstock"])
     (version.parent / name).write_bytes(b"")
-    with pytest.raises(ServerError, match=r"libtriton_penstock\w*.so' has Triton run a library of the model's own"):
+    with pytest.raises(ServerError, match=r"libtriton_penstock\w*.so' makes Triton run a library of the model's own"):
         check_native_code([repository], ["penstock"])
     check_native_code([repository], ["penstock"], "another")
     with pytest.raises(ServerError):
@@ -495,7 +495,7 @@ def test_configurations_that_name_a_library_are_refused(text: str, file: str, ve
     path = version.parent / file
     path.parent.mkdir(exist_ok=True)
     path.write_text(f'backend: "penstock"\n{text}\n')
-    with pytest.raises(ServerError, match=f"{file}' has Triton run a library"):
+    with pytest.raises(ServerError, match=f"{file}' makes Triton run a library"):
         check_native_code([version.parents[1]], ["penstock"])
     path.write_text(
         'backend: "penstock" # runtime: "evil.so"\nparameters { key: "runtime" value { string_value: "x" } }'

@@ -117,7 +117,7 @@ def test_the_log_names_the_remedy(server: LocalServer) -> None:
     [
         ({"parameters": {"allowed_paths": {"string_value": "/"}}}, "a model can only name less"),
         ({"parameters": {"allowed_modules": {"string_value": "pickle"}}}, "a model can only name less"),
-        ({"parameters": {"trust_repository": {"string_value": "true"}}}, "not a model's to set"),
+        ({"parameters": {"trust_repository": {"string_value": "true"}}}, "cannot be set by a model"),
         ({"default_model_filename": "../../ours/1/pipeline.py"}, "invalid character"),
         ({"instance_group": [{"count": 100000, "kind": "KIND_CPU"}]}, "at most 1024"),
     ],
@@ -157,5 +157,5 @@ def test_an_environment_beside_a_saved_pipeline_is_refused(tmp_path: Path, marke
 def test_a_server_starts_no_library_of_a_models_folder(tmp_path: Path, model_host: str) -> None:
     add_model(tmp_path, "ours", 'backend: "penstock"', PIPELINE)
     (tmp_path / "ours" / "1" / "libtriton_penstock.so").write_bytes(b"")
-    with pytest.raises(ServerError, match="has Triton run a library of the model's own as its backend"):
+    with pytest.raises(ServerError, match="makes Triton run a library from the model's folder as its backend"):
         LocalServer(tmp_path, model_host=model_host).start()

@@ -185,7 +185,7 @@ def test_what_goes_with_a_video_is_one_sample_or_one_for_each_of_a_batch(stream:
     assert [answer.as_numpy("added").reshape(-1).tolist() for answer in stream.rest()] == [[7, 9], [7]]
     stream.send("one", clip=clip(12)[None], more=np.array([7, 8, 9], np.int32))
     (error,) = stream.rest()
-    assert "input 'more' holds 3 samples: give one, or 2" in str(error)
+    assert "input 'more' holds 3 samples: send one, or 2" in str(error)
 
 
 @pytest.mark.parametrize("model", ["one", "brighter"])

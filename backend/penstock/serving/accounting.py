@@ -21,7 +21,7 @@ _LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ER
 
 
 class Named(Protocol):
-    """The part of a request that log lines need."""
+    """The request attributes that log lines need."""
 
     @property
     def id(self) -> str:

@@ -1,4 +1,4 @@
-"""Admission of requests while a server drains: only those accepted before are answered."""
+"""Admission of requests while a server drains: only requests accepted before draining are answered."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _IDLE_SECONDS = 0.3
 class Admission:
     """Admits requests to executions, all of them until draining begins.
 
-    Triton does not tell when a request arrived, but runs a model's requests in the order of their arrival. So of the
-    requests that are executed after draining begins, as many are admitted as were queued then.
+    Triton does not report when a request arrived, but runs a model's requests in the order of their arrival. So if n requests
+    were queued when draining began, the first n executed after that are admitted.
 
     Attributes:
         expired: set when draining takes too long; admitted requests are no longer wanted.
@@ -30,7 +30,7 @@ class Admission:
 
     @contextmanager
     def execution(self, model: str, requests: int) -> Iterator[int]:
-        """Run one execution; yield how many of its requests are admitted, the first ones."""
+        """Run one execution; yield the number of its requests that are admitted: always the first ones."""
         with self._changed:
             admitted = self._admit(model, requests)
             self._executions += 1
@@ -57,7 +57,7 @@ class Admission:
 
         Args:
             queued: the number of requests queued for each model.
-            timeout: seconds after which no further ones are admitted, and :attr:`expired` is set.
+            timeout: seconds after which no further requests are admitted, and :attr:`expired` is set.
 
         Returns:
             Whether all were answered in time.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import CapsuleType
 
 _CAPSULE, _USED_CAPSULE = b"dltensor", b"used_dltensor"
-# Where the code of the element type is in a DLPack tensor: after its address, device and rank.
+# Offset of the element type's code in a DLPack tensor: after its address, device and rank.
 _DLPACK_TYPE_OFFSET = 20
 _DLPACK_BFLOAT = 4
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -47,7 +47,7 @@ class TritonPythonModel:
     @staticmethod
     @guarded
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
-        """Fill in inputs, outputs, batch size and batching if the configuration lacks them."""
+        """Fill in inputs, outputs, batch size and batching where the configuration lacks them."""
         log_to_server(_log)
         check_response_cache(auto_complete_model_config.as_dict())
         check_response_parameters(auto_complete_model_config.as_dict())
@@ -139,8 +139,8 @@ class _StubRequest:
 def _copied_to_device(tensor: Any, device_id: int | None) -> Any:
     """Return a tensor on a GPU as an array on the model's GPU, or on the host.
 
-    The stub opens memory on the GPU where it lies, which is another one's if the model before ran there: a kernel may not
-    read that.
+    The stub opens memory on the GPU that holds it. In an ensemble this may be the previous model's GPU, whose memory kernels
+    on this GPU may not read.
     """
     from penstock.tensors.cuda import require_cupy
     from penstock.tensors.transfers import array_to_host
@@ -172,7 +172,7 @@ def _tensor(name: str, array: Any, is_bfloat16: bool) -> Any:
     if is_bfloat16:
         capsule = _bfloat16_capsule(array)
         made = _pb_utils().Tensor.from_dlpack(name, capsule)
-        # The stub's capsule has a non-standard name, by which its maker does not know that it was taken.
+        # The stub's capsule has a non-standard name, so the stub does not notice that the capsule was consumed.
         _set_capsule_name(capsule, _USED_CAPSULE)
         return made
     if isinstance(array, np.ndarray):

@@ -13,7 +13,7 @@ _callers: ContextVar[Sequence[Request]] = ContextVar("penstock_callers", default
 
 @contextmanager
 def running_for(requests: Sequence[Request]) -> Iterator[None]:
-    """Run pipelines for these requests in this thread, while the context lasts."""
+    """Attribute the pipelines that this thread runs within the context to these requests."""
     token = _callers.set(requests)
     try:
         yield
@@ -29,11 +29,11 @@ def request_id() -> str:
 
 
 def trace() -> int:
-    """Return the address of Triton's trace of the first traced request for which this thread runs a pipeline; 0: none is."""
+    """Return the address of Triton's trace of the first traced request that this thread serves; 0 if none is traced."""
     return next(filter(None, (request.trace() for request in _callers.get())), 0)
 
 
 def all_cancelled() -> bool:
-    """Return whether there are requests for which this thread runs a pipeline, and none is still wanted."""
+    """Return whether all requests that this thread serves were cancelled; False if it serves none."""
     callers = _callers.get()
     return bool(callers) and all(request.is_cancelled() for request in callers)

@@ -33,9 +33,7 @@ def check_configuration(config: ModelConfig, pipeline: Pipeline, settings: Setti
     """Raise ConfigurationError if a complete configuration contradicts what the pipeline declares."""
     declared, batched = declared_inputs(pipeline), bool(config["max_batch_size"])
     if not declared:
-        raise ConfigurationError(
-            "the pipeline has no external source or video input, so there is nothing that a request could bring"
-        )
+        raise ConfigurationError("the pipeline has no external source or video input, so requests have no inputs")
     check_input_names(config["input"], declared)
     check_controls(config)
     entries = {entry["name"]: entry for entry in input_entries(config, pipeline)}

@@ -33,7 +33,7 @@ _ALIVE = ("READY", "LOADING", "UNLOADING")
 
 
 class ReadinessSwitch:
-    """Ends the readiness of a server: Triton is not ready if a model could not be loaded, so it gets one that cannot.
+    """Makes a server report that it is not ready, by loading a model that cannot be loaded.
 
     Args:
         folder: the folder for a repository with that model, which holds the model until it is needed.
@@ -56,7 +56,7 @@ class ReadinessSwitch:
             NoAnswer: the server does not answer.
         """
         try:
-            # Moving it takes no room on a full disk.
+            # Move the prepared folder rather than write one: this works on a full disk, too.
             self._model.rename(self.repository / _UNLOADABLE)
             control.load(_UNLOADABLE, patience=patience)
         except NoAnswer:
@@ -85,22 +85,22 @@ class Drainable(Protocol):
         """The switch that ends the server's readiness."""
 
     def queued_requests(self) -> dict[str, int]:
-        """Return how many requests are queued, by model."""
+        """Return the number of queued requests by model."""
 
     def waits_for_the_dead(self) -> bool:
-        """Return whether it waits for requests that died with the process of a model."""
+        """Return whether the server waits for requests that can never finish, as their model's process has died."""
 
 
 def drain(server: Drainable, exit_timeout: float, hosted: Collection[str]) -> None:
-    """Drain a server: it is not ready, refuses new requests and answers those in flight.
+    """Drain a server: report not ready, refuse new requests and answer those in flight.
 
     Triton itself would first accept new requests on open connections until its exit timeout, and then cut off those in
     flight.
 
     Args:
         server: the server to drain.
-        exit_timeout: seconds after which requests in flight are no longer waited for.
-        hosted: the backends whose models the server hosts in its process, where they refuse requests themselves.
+        exit_timeout: seconds to wait for requests in flight.
+        hosted: the backends whose models the server hosts in its process; these refuse new requests themselves.
     """
     deadline = time.monotonic() + exit_timeout
 
@@ -153,7 +153,7 @@ def _unload(
 
 
 def queued_requests(metrics_url: str) -> dict[str, int]:
-    """Return the number of requests that each model has accepted and not begun, from Triton's metrics; nothing without them."""
+    """Return the number of requests queued for each model, from Triton's metrics; empty without metrics."""
     queued: dict[str, int] = {}
     with (
         contextlib.suppress(OSError, http.client.HTTPException),

@@ -52,7 +52,7 @@ UNKNOWN_TYPE = "TYPE_INVALID"  # Triton's value for a missing type
 def triton_type(name: str, dtype: DALIDataType) -> str:
     """Return Triton's name of a type; raise ConfigurationError if it has none."""
     if dtype not in TRITON_TYPES:
-        raise ConfigurationError(f"'{name}' is of the type {dtype_name(dtype)}, which Triton does not know")
+        raise ConfigurationError(f"'{name}' has the type {dtype_name(dtype)}, which Triton does not support")
     return TRITON_TYPES[dtype]
 
 
@@ -73,7 +73,7 @@ def dims_of(entry: Entry) -> list[int]:
 
 
 def own_dims_of(entry: Entry) -> Sequence[Any]:
-    """Return an entry's dims as seen by the model, rather than the client."""
+    """Return an entry's dims as the model sees them, rather than the client."""
     reshaped = entry.get("reshape")
     return reshaped.get("shape", ()) if reshaped else entry["dims"]
 
@@ -102,12 +102,12 @@ def _control_type(control: Entry) -> str:
 
 
 def strings_of_sample(entry: Entry, batched: bool) -> list[int]:
-    """Return the extents of a sample's strings, of an entry of the type BYTES; [1] or none: a string is a sample."""
+    """Return the dims of a sample's strings from an entry of type BYTES; [1] or empty if each string is a sample."""
     return [int(extent) for extent in own_dims_of(entry)][0 if batched else 1 :]
 
 
 def strings_of(info: TensorInfo) -> tuple[int, ...]:
-    """Return the extents of the strings of a sample: the last dimension of its data holds their bytes, and a sample
+    """Return the dims of a sample's strings: the last dimension of its data holds the strings' bytes, so a sample
     with that dimension alone is one string.
     """
     return (1,) if info.dims is None or len(info.dims) < 2 else info.dims[:-1]

@@ -291,7 +291,7 @@ def create_environment(
         _run([str(base.python), "-m", "venv", "--without-pip", str(folder)])
     version = describe(folder).version
     if version not in OLD_NUMPY:
-        report("building numpy 1.26 from source, for which there is no wheel for this Python (some minutes)")
+        report("building numpy 1.26 from source, as there is no wheel for this Python (takes some minutes)")
     extras = ["server", "image", "audio", "video"] + (["gpu"] if (gpu if gpu is not None else count_gpus() > 0) else [])
     report(f"installing penstock [{', '.join(extras)}] and numpy 1.26")
     _install(folder, [*_penstock_requirement(extras), "numpy>=1.26,<2", *packages])

@@ -117,19 +117,19 @@ class Fetcher:
     def _checked(self, url: str) -> SplitResult:
         """Return the parts of an address; raise if it may not be requested."""
         if len(url) > _MAX_URL_CHARACTERS or not all("!" <= letter <= "~" for letter in url):
-            raise FetchError("an address has only visible characters of ASCII, and at most 8192 of them")
+            raise FetchError("an address must consist of at most 8192 visible ASCII characters")
         try:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
             raise FetchError("this is not a valid address") from error
         if parts.scheme not in _PORTS or not parts.hostname:
-            raise FetchError("an address starts with https:// or http:// and a host")
+            raise FetchError("an address must start with https:// or http:// and a host")
         if parts.username is not None or parts.password is not None:
             raise FetchError("an address must not have a user or password")
         host = parts.hostname if port in (None, _PORTS[parts.scheme]) else f"{parts.hostname}:{port}"
         if not allows(self.hosts, host):
-            raise FetchError(f"the host '{host}' is not allowed: the server's operator may, with --allow-host")
+            raise FetchError(f"the host '{host}' is not allowed; the server's operator can allow it with --allow-host")
         return parts
 
     def _get(self, target: SplitResult, end: float | None) -> bytes | str:
@@ -177,7 +177,7 @@ class Fetcher:
     def _read(self, target: SplitResult, response: http.client.HTTPResponse) -> bytes:
         limit = self.max_bytes
         if limit is not None and (response.length or 0) > limit:
-            raise FetchError(f"{_shown(target)} has {response.length} bytes, and the limit is {limit}")
+            raise FetchError(f"{_shown(target)} has {response.length} bytes, more than the limit of {limit}")
         content = bytearray()
         while chunk := response.read(_CHUNK_BYTES):
             content += chunk

@@ -58,16 +58,16 @@ class Flags:
                 joined.append(word)
         flags = cls(tuple(joined))
         if flags.mode not in ("none", "poll", "explicit"):
-            raise ServerError(f"{_MODE} is none, poll or explicit, not '{flags.mode}'")
+            raise ServerError(f"{_MODE} must be none, poll or explicit, not '{flags.mode}'")
         if not flags._last(_POLL_INTERVAL_FLAG, "15").isdigit():
             raise ServerError(
-                f"{_POLL_INTERVAL_FLAG} is a number of seconds, not '{flags._last(_POLL_INTERVAL_FLAG, '')}'"
+                f"{_POLL_INTERVAL_FLAG} must be a number of seconds, not '{flags._last(_POLL_INTERVAL_FLAG, '')}'"
             )
         if not flags._last(_EXIT_TIMEOUT, DEFAULT_EXIT_TIMEOUT).isdigit():
-            raise ServerError(f"{_EXIT_TIMEOUT} is a number of seconds, not '{flags._last(_EXIT_TIMEOUT, '')}'")
+            raise ServerError(f"{_EXIT_TIMEOUT} must be a number of seconds, not '{flags._last(_EXIT_TIMEOUT, '')}'")
         if flags._last("--allow-http", "true").lower() in ("false", "0"):
             raise ServerError(
-                "the server is watched over HTTP, so --allow-http=false is not possible; use --host to hide it"
+                "the server is monitored over HTTP, so --allow-http=false is not supported; use --host to hide it"
             )
         return flags
 

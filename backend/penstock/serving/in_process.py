@@ -74,7 +74,7 @@ _NUMPY_TYPES = {
 _TYPE_NUMBERS = {dtype: number for number, dtype in _NUMPY_TYPES.items()}
 # Triton's numbers of parameters' types; a truth value is an integer, too.
 _PARAMETER_TYPES: dict[type, int] = {bool: 2, int: 1, float: 3, str: 0}
-_STOPPING = "the server is stopping and takes no new requests"
+_STOPPING = "the server is stopping and accepts no new requests"
 _EXPIRED = "the server is stopping, and the request was not answered before its exit timeout"
 # How long a thread may run Python while another waits: CPython's default of 5 ms is as long as a whole answer, or
 # longer.
@@ -219,7 +219,7 @@ def _hosted_here(text: str) -> dict[str, object]:
     config: dict[str, Any] = json.loads(text)
     if settings_of(config).isolation == OWN_PROCESS:
         raise ConfigurationError(
-            f"the model asks for a process of its own (isolation: {OWN_PROCESS}), which Triton has to know before it loads it: write "
+            f"the model requests a separate process (isolation: {OWN_PROCESS}), which Triton must know before loading the model: write "
             f'`backend: "{stub_backend(config["backend"])}"` into its configuration, or start `penstock serve` again, which does that for '
             "the models of its repositories"
         )
@@ -436,7 +436,7 @@ def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray, has_rest: b
         begin = end + 4
         end = begin + int.from_bytes(raw[end:begin], "little")
         if max(begin, end) > size:
-            raise RequestError(f"input '{name}' of type BYTES cannot be read: its byte strings are cut off")
+            raise RequestError(f"input '{name}' of type BYTES cannot be read: its byte strings are truncated")
         strings.append(data[begin:end])
     if len(strings) != count:
         raise RequestError(f"input '{name}' holds {len(strings)} byte strings, and its shape is {list(shape)}")

@@ -101,7 +101,7 @@ def find_installation(environment: Environment | None, native: bool = False) -> 
             return found if native else _checked(found)
     if environment is None or environment.triton is None:
         raise InstallationError(
-            "there is no tritonserver: not on PATH, not in /opt/tritonserver, and the serving environment has no "
+            "tritonserver was not found: not on PATH, not in /opt/tritonserver, and the serving environment has no "
             "nvidia-pytriton wheel. `penstock setup` makes an environment that has it."
         )
     triton = environment.triton

@@ -71,11 +71,11 @@ class Intake:
         for name, samples in received.items():
             if name in self._multi_run and len(samples) != 1:
                 raise RequestError(
-                    f"a request must hold one sample to be given in parts, this one holds {len(samples)}"
+                    f"a request to this model must hold one sample, which it processes in parts; this one holds {len(samples)}"
                 )
             if len(samples) not in (1, self._limit):
                 raise RequestError(
-                    f"input '{name}' holds {len(samples)} samples: give one, or {self._limit}, as many as a batch of parts has"
+                    f"input '{name}' holds {len(samples)} samples: send one, or {self._limit}, one for each part in a batch"
                 )
         return 1
 
@@ -89,10 +89,12 @@ class Intake:
             return [spec.default] * count
         last = self._last.get(spec.name)
         if last is None:
-            raise RequestError(f"input '{spec.name}' is left out, and nothing can stand in for it")
+            raise RequestError(
+                f"input '{spec.name}' is missing, and it has neither a default nor an earlier value to repeat"
+            )
         if len(last) not in (1, count):
             raise RequestError(
-                f"input '{spec.name}' is left out, and the {len(last)} samples that it had last do not fit the {count} of this request"
+                f"input '{spec.name}' is missing, and its last value cannot be repeated: it had {len(last)} samples, this request has {count}"
             )
         return last if len(last) == count else last * count
 

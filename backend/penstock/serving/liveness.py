@@ -25,7 +25,7 @@ four.
 
 
 class Asked(Protocol):
-    """The part of a server that is needed here."""
+    """The server interface that this module needs."""
 
     @property
     def control(self) -> Control:

@@ -22,7 +22,7 @@ Parameters = dict[str, str]
 
 
 class Loading(Protocol):
-    """The part of a server that is observed."""
+    """The server interface that observing its models needs."""
 
     @property
     def control(self) -> Control:
@@ -85,7 +85,7 @@ class LoadedModels:
         """Ask the server for its loaded models.
 
         Args:
-            under_repair: models that should be loaded, whether they are or not.
+            under_repair: models that count as loaded while they are being repaired.
 
         Raises:
             ServerError: the server does not answer.
@@ -131,7 +131,7 @@ class LoadedModels:
             remove_sent_files(folder)
 
     def restoration(self) -> Restoration:
-        """Return how to load the same models again, once the server is dead; remove the files that clients sent to it."""
+        """Return how to load the same models into a new server, after this one has died; remove the files that clients sent."""
         if not self._server.clients_load:
             return Restoration(self.names, {}, {}, [])
         restoration = Restoration([], {}, {}, [])

@@ -85,12 +85,12 @@ class RequestMemory:
     def _wait(self, reservation: Reservation, size: int) -> None:
         if not reservation.wait(size, self._seconds):
             raise MemoryShortageError(
-                f"The request takes {size} bytes of memory, which did not become free within {self._seconds:g} s: other requests take "
+                f"The request takes {size} bytes of memory, which did not become free within {self._seconds:g} s: other requests use "
                 "them. Send it again later"
             )
 
     def _check_possible(self, wanted: int, requests: int, reservation: Reservation) -> None:
-        """Raise LimitError or MemoryShortageError if a batch is not to wait for this number of bytes."""
+        """Raise LimitError or MemoryShortageError if waiting for this number of bytes is pointless."""
         exceeded = reservation.exceeded(wanted)
         if exceeded is not None:
             raise LimitError(

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class MixUpError(PenstockError):
-    """A pipeline returned something other than the results for the fed batch; nobody may see it."""
+    """A pipeline returned something other than the results for the fed batch; it must not reach a client."""
 
 
 @dataclass(frozen=True)

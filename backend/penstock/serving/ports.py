@@ -36,7 +36,7 @@ def choose_ports(host: str, requested: Mapping[str, int | None]) -> dict[str, in
 
 
 def belongs_to_another(port: int, group: int) -> bool:
-    """Return whether a program outside of a group of processes listens on a port; False if the system does not say."""
+    """Return whether a program outside of a group of processes listens on a port; False if that cannot be determined."""
     listening = set(_listening(port))
     if not listening:
         return False
@@ -76,7 +76,7 @@ def _check_free(host: str, port: int, use: str) -> None:
         _bound(host, port).close()
     except OSError as error:
         raise ServerError(
-            f"port {port} for {use} cannot be had on {host}: {error.strerror}. "
+            f"{use} port {port} cannot be used on {host}: {error.strerror}. "
             f"Choose another with --{use.lower()}-port, or stop the program that uses it."
         ) from error
 

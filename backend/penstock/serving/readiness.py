@@ -1,7 +1,7 @@
-"""Keeps models that cannot answer from being ready: unloads them until they can.
+"""Keeps models that cannot answer from being reported ready: unloads them until they can answer.
 
-Triton 2.51 has no way for a backend to say that a loaded model is not ready. Its models tell it by a metric (`self_check`), and the
-trial run of each attempt to reload one shows whether it can answer.
+In Triton 2.51, a backend cannot report that a loaded model is not ready. So models report it in a metric (`self_check`), and
+each attempt to reload one begins with a trial run that shows whether it can answer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FAILING = re.compile(rf'^{Metric.CANNOT_ANSWER.value.name}\{{.*\bmodel="((?:[^"
 
 
 class Watched(Protocol):
-    """The part of a server that is needed here."""
+    """The server interface that this module needs."""
 
     repositories: list[Path]
 
@@ -65,7 +65,7 @@ class Readiness:
         self._known = set[str]()
 
     def unready(self) -> Iterator[tuple[str, Callable[[], None]]]:
-        """Yield each model that has become unable to answer, with its repair, if a check is due."""
+        """If a check is due, yield each model that has become unable to answer, with its repair."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -113,7 +113,7 @@ class Readiness:
 
 
 def failing_models(metrics_url: str) -> set[str]:
-    """Return the models with an instance that cannot answer; none if the server does not say."""
+    """Return the models with an instance that cannot answer; empty if the metrics cannot be read."""
     try:
         with urllib.request.urlopen(metrics_url, timeout=5) as answer:
             page = answer.read().decode(errors="replace")

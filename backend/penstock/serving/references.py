@@ -97,7 +97,7 @@ class References:
         try:
             return base64.b64decode(content, validate=True)
         except binascii.Error as error:
-            raise _failure(name, number, f"the data URL is no base64: {error}") from error
+            raise _failure(name, number, f"the data URL is not valid base64: {error}") from error
 
 
 class _Input:

@@ -185,4 +185,4 @@ class SelfChecks:
                 try:
                     check.run()
                 except Exception:
-                    logger.exception("a self-check ended with an error of its own")
+                    logger.exception("a self-check failed with an unexpected error")

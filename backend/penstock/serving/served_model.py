@@ -347,7 +347,7 @@ class ServedModel:
             for result in results:
                 if allowances[0].wanted:
                     raise MemoryShortageError(
-                        f"{allowances[0].wanted} bytes of memory are needed, and other requests take them. Send it again later"
+                        f"{allowances[0].wanted} bytes of memory are needed, but other requests use them. Send it again later"
                     )
                 yield result
 
@@ -419,7 +419,7 @@ def _parameter_names(settings: Settings, outputs: Sequence[str]) -> tuple[str, .
     for name in settings.response_parameters:
         if name not in outputs:
             raise ConfigurationError(
-                f"response_parameters names '{name}', which is no output. The outputs are {list(outputs)}.{did_you_mean(name, outputs)}"
+                f"response_parameters names '{name}', which is not an output. The outputs are {list(outputs)}.{did_you_mean(name, outputs)}"
             )
     return settings.response_parameters
 
@@ -508,7 +508,7 @@ def pipeline_of(
         pipeline.move_to_cpu()
     elif pipeline.graph.uses_gpu() and not cuda.device_count():
         raise ConfigurationError(
-            "the pipeline has operators on a GPU, and here is none that can be used; `penstock serve --device cpu` runs them "
+            "the pipeline has operators on a GPU, but no usable GPU was found; `penstock serve --device cpu` runs them "
             "on the CPU"
         )
     check_called_models(pipeline, str(config.get("name", "")), settings)

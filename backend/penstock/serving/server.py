@@ -269,7 +269,7 @@ class LocalServer:
             self.stop()
             file = f": '{error.filename}'" if error.filename else ""
             raise ServerError(
-                f"the server's files cannot be made, or its programs not started{file}: {error.strerror or error}"
+                f"the server's files could not be created, or its programs not started{file}: {error.strerror or error}"
             ) from error
         except BaseException:
             self.stop()
@@ -339,7 +339,7 @@ class LocalServer:
         ]
 
     def load_failure(self, model: str) -> str:
-        """Return why a model could not be loaded, from the log; empty if the log does not say."""
+        """Return why a model could not be loaded, from the log; empty if the log has no reason."""
         return self._failures.reasons.get(model, "")
 
     def stubs(self) -> list[Stub]:
@@ -548,7 +548,7 @@ class LocalServer:
             raise ServerError("the server is being stopped")
         process = self._process
         if process is None:
-            raise ServerError("the server has been ended")
+            raise ServerError("the server was terminated")
         if not process.running:
             raise ServerError(f"the server {process.exit_status()}: {process.explanation()}")
         if time.monotonic() > deadline:

@@ -305,7 +305,7 @@ def settings_of(config: Mapping[str, object], environment: Mapping[str, str] | N
         if item.metadata["scope"] is Scope.SERVER and item.name in parameters:
             option = item.name.replace("_", "-")
             raise ConfigurationError(
-                f"the parameter '{item.name}' is not a model's to set: it is an option of the server, `penstock serve --{option}`"
+                f"the parameter '{item.name}' cannot be set by a model: it is an option of the server, `penstock serve --{option}`"
             )
     return Settings(**{item.name: _parsed(item, *sources[item.name]) for item in declared() if item.name in sources})
 

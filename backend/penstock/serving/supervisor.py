@@ -73,7 +73,7 @@ class Supervised(Protocol):
         """Return each model of the repositories and its state, with the reason if it could not be loaded."""
 
     def load_failure(self, model: str) -> str:
-        """Return why a model could not be loaded, from the log; empty if the log does not say."""
+        """Return why a model could not be loaded, from the log; empty if the log has no reason."""
 
     def stubs(self) -> list[Stub]:
         """Return its living processes that run models."""

@@ -26,7 +26,7 @@ _Address = ctypes.c_void_p
 _CPU_MEMORY = 0
 _FINAL_RESPONSE_FLAG = 1
 _CONFIGURATION_VERSION = 1
-# By Triton's numbers of types, in the order of its documentation.
+# Names of data types by Triton's type number, in the order of its documentation.
 _TYPES = dict(
     enumerate(
         ["BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64"],
@@ -79,7 +79,9 @@ class TritonNetwork:
         except RuntimeError as error:
             raise RuntimeError(f"{self.title} is not ready: {error}") from error
         if config.get("model_transaction_policy", {}).get("decoupled"):
-            raise RuntimeError(f"{self.title} is decoupled: it may give any number of answers, and a sample needs one")
+            raise RuntimeError(
+                f"{self.title} is decoupled: it may send any number of answers, but each sample needs exactly one"
+            )
         batched = config.get("max_batch_size", 0) > 0
         self.max_batch_size = config["max_batch_size"] if batched else 1
         self._unbatched = not batched
@@ -96,7 +98,9 @@ class TritonNetwork:
             self._strings[entry["name"]] = dims == (1,)
             dims, dtype = (() if dims == (1,) else dims) + (None,), UINT8
         if dtype is None:
-            raise RuntimeError(f"{self.title} has `{entry['name']}` of {entry['data_type']}, which cannot be passed on")
+            raise RuntimeError(
+                f"{self.title} has `{entry['name']}` of {entry['data_type']}, which pipelines do not support"
+            )
         return NetworkTensor(entry["name"], dtype, ("batch", *dims) if batched else dims)
 
     def run(self, arrays: Mapping[str, np.ndarray], wanted: Sequence[str]) -> list[np.ndarray | list[np.ndarray]]:

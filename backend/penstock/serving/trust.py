@@ -97,7 +97,7 @@ def check_native_code(repositories: Iterable[Path], backends: Collection[str], m
         for path in itertools.chain.from_iterable(map(_libraries_and_configurations, folders)):
             if path.name in names or (path.suffix == ".pbtxt" and any(values(_text_of(path), "runtime"))):
                 raise ServerError(
-                    f"'{path}' has Triton run a library of the model's own as its backend: remove the library, or `runtime` from the "
+                    f"'{path}' makes Triton run a library from the model's folder as its backend: remove the library, or `runtime` from the "
                     "configuration. `penstock serve --trust-repository` permits it"
                 )
 
@@ -214,7 +214,7 @@ def _check_instances(config: ModelConfig) -> None:
     count = sum(int(group.get("count") or 1) * max(1, len(group.get("gpus") or ())) for group in groups)
     if count > MAX_INSTANCES:
         raise ConfigurationError(
-            f"instance_group asks for {count} instances of the model: at most {MAX_INSTANCES} are made"
+            f"instance_group asks for {count} instances of the model: at most {MAX_INSTANCES} are supported"
         )
 
 

