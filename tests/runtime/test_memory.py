@@ -173,7 +173,7 @@ def test_a_sample_that_takes_too_much_fails_alone() -> None:
     text = str(failures[1])
     assert "resize" in text
     assert "48000000 bytes for its result of 4000x4000x3" in text
-    assert "`max_memory` of the model allows a request 20000000" in text
+    assert "the model's `max_memory` allows a request only 20000000" in text
     assert [tuple(shape) for shape in shapes] == [(1000, 1000, 3), (0, 0, 0), (1000, 1000, 3)]
 
 

@@ -21,7 +21,7 @@ def is_nvtx_enabled() -> bool:
     """
     value = os.environ.get(NVTX_VARIABLE, "")
     if value not in ("", "0", "1"):
-        raise ValueError(f"{NVTX_VARIABLE} is 1 (NVTX ranges) or 0. Got: {value!r}")
+        raise ValueError(f"{NVTX_VARIABLE} must be 1 (NVTX ranges) or 0. Got: {value!r}")
     return value == "1"
 
 

@@ -156,7 +156,7 @@ class Session:
         Args:
             queue: the batches' queue.
             before_batch: called before each batch.
-            completes: a batch is taken next; see :meth:`BatchQueue.schedule`.
+            completes: whether the caller takes a batch next; see :meth:`BatchQueue.schedule`.
         """
         if not (self._first_iteration and self.settings.exec_pipelined):
             self._schedule_next(queue, before_batch, completes)

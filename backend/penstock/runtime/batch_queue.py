@@ -36,7 +36,7 @@ class BatchQueue:
         """Start the next batch. If another thread has closed the queue meanwhile, the batch fails.
 
         Args:
-            completes: the oldest batch is taken next, so a queue without a thread completes it, too.
+            completes: whether the caller takes the oldest batch next; a queue without a thread then completes it at once.
         """
         queue = self._queue
         if self._depth and isinstance(queue, InlineQueue) and queue.occupies_host:

@@ -56,7 +56,7 @@ def _is_without_samples(workspace: Workspace) -> bool:
 
 
 def _has_state(operator: Operator) -> bool:
-    """Return whether an operator, or one of those that it replaces, changes with each run, or calls the user's
+    """Return whether an operator, or one that it replaces, has state that changes with each run, or calls the user's
     functions.
     """
     return operator.schema.stateful or any(_has_state(part) for _, part in operator.parts())
@@ -124,7 +124,7 @@ class Executor:
 
     @functools.cached_property
     def _blocking(self) -> list[tuple[str, InputOperator]]:
-        """The input operators that wait for data, by node name."""
+        """The input operators with `blocking=True`, by node name."""
         return [(name, operator) for name, operator in self.input_operators.items() if operator.args["blocking"]]
 
     @functools.cached_property
@@ -134,7 +134,7 @@ class Executor:
 
     @functools.cached_property
     def _sources(self) -> list[Step]:
-        """The operators that may know how many samples the next batch has."""
+        """The operators that may determine the size of the next batch."""
         return [
             step
             for step in self.plan.operators
@@ -150,7 +150,7 @@ class Executor:
         """The sources of CPU buffers."""
         return self.host_pool, self.pinned_pool
 
-    # -- the program's data ------------------------------------------------------------------------------------------
+    # -- data fed by the program ------------------------------------------------------------------------------------------
 
     def has_data(self) -> bool:
         """Return whether all input operators have data for a batch."""
@@ -220,7 +220,7 @@ class Executor:
         allowance: BatchMemory | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Batch:
-        """Run the steps that don't depend on operators started early, then start those. Call it within :meth:`surroundings`.
+        """Run the steps that don't depend on early operators, then start the early ones. Call within :meth:`surroundings`.
 
         Args:
             isolate, watch, destinations, allowance: see :meth:`run_once`.
@@ -286,7 +286,7 @@ class Executor:
         return result
 
     def result_of(self, started: Started) -> Result:
-        """Return the result of a batch, which is completed if necessary; raise the error that it ended with."""
+        """Complete a batch if necessary, and return its result or raise its error."""
         if isinstance(started, Result):
             return started
         if isinstance(started, Batch):
@@ -299,7 +299,7 @@ class Executor:
             del started
 
     def drop(self, batches: deque[Started]) -> None:
-        """Drop batches that nobody will take."""
+        """Drop batches whose results nobody will request."""
         for started in batches:
             if isinstance(started, Batch):
                 started.end()

@@ -73,7 +73,7 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
     else:
         array = _array(data)
         if array.ndim == 0:
-            raise IndexError(f"A batch has at least one dimension, that of its samples: got {array!r}")
+            raise IndexError(f"A batch must have at least one dimension, that of its samples: got {array!r}")
         from_numpy_dtype(array.dtype)
         batch = TensorListCPU(array)
     if layout and not batch.shapes:
@@ -84,7 +84,7 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
 
 
 def _labelled(batch: TensorList, layout: str | None) -> TensorList:
-    """Return a batch with a layout, if one is given, which has to fit its rank."""
+    """Return a batch with the given layout, if any; raise RuntimeError unless it fits the rank."""
     if layout:
         try:
             batch.set_layout(layout)
@@ -94,7 +94,7 @@ def _labelled(batch: TensorList, layout: str | None) -> TensorList:
 
 
 def _copied_together(data: object, pool: HostPool) -> TensorListCPU | None:
-    """Return a copy of many small arrays of one type and shape, made in one call; None if they are others."""
+    """Return a copy of many small arrays of one type and shape, made in one call; None for any other data."""
     if not isinstance(data, (list, tuple)) or len(data) <= _MAX_PLAIN_COPIES:
         return None
     first, count = data[0], len(data)
@@ -126,7 +126,7 @@ def _batch_of(data: Sequence[object]) -> TensorList:
 
 
 def _batch_of_arrays(data: Sequence[object]) -> TensorList | None:
-    """Return a batch of arrays of one library, type and rank; None if each has to be checked."""
+    """Return a batch of arrays of one library, type and rank; None if the arrays must be checked one by one."""
     if len(data) > _MAX_PLAIN_COPIES and type(data[0]) is np.ndarray and data[0].ndim == 1:
         known = flat_arrays(data)
         if known is not None:
@@ -194,7 +194,7 @@ def _copied_on_cpu(batch: TensorList, pool: HostPool, threads: Threads) -> Tenso
 
 
 def _copied_at_once(batch: TensorList, target: TensorList, threads: Threads) -> bool:
-    """Copy samples in one call, without the GIL; return whether they are contiguous, so that it could."""
+    """Copy samples in one call, without the GIL; return False, having copied nothing, if some are not contiguous."""
     from penstock.kernels.cpu.blocks import Blocks, copy_blocks
 
     sizes = batch.sample_volumes() * target.elements.itemsize

@@ -59,14 +59,14 @@ class InlineQueue:
             return batch
 
     def _consumer_is_slower(self) -> bool:
-        """Return whether the consumer took longer for the last batch than this queue; note that the next one begins."""
+        """Return whether the consumer took longer for the last batch than this queue; record the start of the next batch."""
         began, self._began_at = self._began_at, perf_counter()
         return self._began_at - self._returned_at > self._returned_at - began
 
     def _oldest_is_decoded(self) -> bool:
-        """Return whether the oldest batch waits for nothing, and is not completed yet.
+        """Return whether the oldest batch is decoded but not completed yet.
 
-        If it is, it is completed while the next one is started, and the GPU has work. Otherwise the next one comes
+        If so, it is completed while the next one is being started, as the GPU has work. Otherwise the next one is started
         first, to keep the decoders busy.
         """
         oldest = self._started[0] if self._started else None

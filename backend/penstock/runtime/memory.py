@@ -36,7 +36,7 @@ and answers.
 """
 
 _LIGHT_SHARE = 1 / 16
-"""Of the budgets: a batch that takes less is not worth a closer look."""
+"""Fraction of the smallest budget: a batch that needs less is reserved by its upper bound, without an exact count."""
 
 _CGROUPS, _CGROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
@@ -101,15 +101,15 @@ class Reservation:
 
     @functools.cached_property
     def light_bytes(self) -> float:
-        """Up to which a batch may reserve more than it surely needs."""
+        """The size in bytes up to which a batch may reserve more memory than it certainly needs."""
         return _LIGHT_SHARE * min(budget.limit for budget in self._budgets)
 
     def exceeded(self, size: int) -> MemoryBudget | None:
-        """Return the budget that never has room for that number of bytes."""
+        """Return a budget that is too small for this number of bytes even when empty; None if there is none."""
         return next((budget for budget in self._budgets if size > budget.limit), None)
 
     def grow(self, size: int) -> bool:
-        """Grow to ``size`` bytes if there is room and nobody waits for it."""
+        """Grow to ``size`` bytes if there is room and no other batch waits for it; return whether it grew."""
         more = size - self.size
         with _lock:
             if _waiting or not all(budget.fits(more) for budget in self._budgets):
@@ -120,7 +120,7 @@ class Reservation:
         return True
 
     def wait(self, size: int, seconds: float) -> bool:
-        """Wait until there is room for ``size`` bytes; call it while nothing is taken. Returns False if the time is over."""
+        """Wait until there is room for ``size`` bytes; call this only while nothing is reserved. Return False on a timeout."""
         assert not self.size
         waiting = _Waiting(self._budgets, size)
         with _lock:
@@ -166,7 +166,7 @@ def _admit() -> None:
         full |= lacking
 
 
-_NO_ROOM = "{} bytes are needed, for which there is no memory now"
+_NO_ROOM = "{} bytes of memory are needed, more than is free now"
 
 
 class BatchMemory:
@@ -175,10 +175,10 @@ class BatchMemory:
     Args:
         limit: the bytes that each request may take, on the host or on a GPU; None: any number.
         shares: the numbers of samples of the requests, in order.
-        reservation: of the batch.
+        reservation: the batch's reservation.
 
     Attributes:
-        wanted: the bytes that the batch needs, if there was no room for them; its results are then of no use.
+        wanted: the bytes that the batch needs, if there was no room for them; its results must then be discarded.
     """
 
     def __init__(self, limit: int | None, shares: Sequence[int], reservation: Reservation) -> None:
@@ -187,13 +187,13 @@ class BatchMemory:
         self._shares = shares
         self._reservation = reservation
         self._slots: Sequence[TensorList | None] = ()
-        # By whether memory is on a GPU: upper bounds of the bytes held, and the bytes allowed without a closer look.
+        # Keyed by whether memory is on a GPU: upper bounds of the bytes in use, and the bytes allowed without an exact count.
         self._planned = [0, 0]
         # If all requests together stay within the limit of one, each stays within it. There is no budget for GPUs.
         self._unconditional_bytes = [min(max(SMALL_BATCH_BYTES, reservation.size), self._limit), self._limit]
 
     def attach(self, slots: Sequence[TensorList | None]) -> None:
-        """Note where the batch's data will be."""
+        """Register the slots that will hold the batch's data."""
         self._slots = slots
 
     def refused(
@@ -206,7 +206,7 @@ class BatchMemory:
         """Return the samples whose outputs may not be allocated; see :class:`penstock.schema.workspace.Allowance`."""
         planned = sum(sum(map(math.prod, batch)) * element_size(spec.dtype) for batch, spec in zip(shapes, specs))
         on_gpu = workspace.device != "cpu"
-        # Most batches are so small that they need no closer look.
+        # Most batches are so small that their upper bound suffices.
         if self._has_room_for_all(workspace, planned, working):
             if not workspace.transient:
                 self._planned[on_gpu] += planned
@@ -245,7 +245,7 @@ class BatchMemory:
         held = sum(self._held_by_request(workspace, on_gpu).values())
         if held + size > self._limit:
             raise LimitError(
-                f"Its output takes {size} bytes, beside {held} that are held, and `max_memory` of the model allows a request "
+                f"Its output takes {size} bytes in addition to {held} bytes in use, but the model's `max_memory` allows a request only "
                 f"{self._limit}"
             )
         if not self._has_room(held + size, 0, on_gpu):
@@ -266,7 +266,7 @@ class BatchMemory:
         return dict.fromkeys(workspace.live_indices, error)
 
     def _has_room(self, output_bytes: int, scratch_bytes: int, on_gpu: bool) -> bool:
-        """Return whether the batch may hold this number of bytes, and take more for a moment; record them, or that they
+        """Return whether the batch may hold ``output_bytes``, and ``scratch_bytes`` temporarily; record them, or that they
         are wanted.
         """
         total = output_bytes + scratch_bytes
@@ -298,7 +298,7 @@ class BatchMemory:
         return list(accumulate(self._shares))
 
     def _over_together(self, workspace: Workspace, need: _Need, held: Counter[int]) -> dict[int, LimitError]:
-        """Return all samples of the requests that hold too much together."""
+        """Return all samples of the requests whose samples together exceed the limit."""
         members: dict[int, list[int]] = {}
         for index in workspace.live_indices:
             members.setdefault(self._request_of(workspace.batch_position(index)), []).append(index)
@@ -307,8 +307,8 @@ class BatchMemory:
             new = need.of(indices)
             if held[request] + new > self._limit:
                 error = LimitError(
-                    f"The {len(indices)} samples of the request take {new} bytes here, beside {held[request]} that it holds, and "
-                    f"`max_memory` of the model allows {self._limit}"
+                    f"The {len(indices)} samples of the request take {new} bytes here, in addition to {held[request]} in use, but "
+                    f"the model's `max_memory` allows only {self._limit}"
                 )
                 errors.update(dict.fromkeys(indices, error))
         return errors
@@ -355,7 +355,7 @@ class _Need:
         return sum(outputs), sum(heapq.nlargest(self._threads, working))
 
     def beyond(self, limit: float) -> dict[int, LimitError]:
-        """Return the samples that need more than the limit alone."""
+        """Return the samples that exceed the limit by themselves."""
         return {
             index: self._error(index, limit)
             for index, (output, working) in enumerate(zip(self._outputs, self._working))
@@ -369,7 +369,7 @@ class _Need:
             parts.append(f"{self._outputs[index]} bytes for its result of {shapes}")
         if self._working[index]:
             parts.append(f"{self._working[index]} bytes while it is computed")
-        return LimitError(f"It takes {' and '.join(parts)}, and `max_memory` of the model allows a request {limit}")
+        return LimitError(f"It takes {' and '.join(parts)}, but the model's `max_memory` allows a request only {limit}")
 
 
 def machine_memory() -> int:

@@ -169,7 +169,7 @@ class PrefetchQueue:
             self._results.put(error)
 
     def _drop(self) -> None:
-        """Drop batches that nobody will take; errors stay, without frames, which refer to this queue."""
+        """Drop batches whose results nobody will request; keep errors, but without their frames, which refer to this queue."""
         self._executor.drop(self._started)
         errors = []
         with contextlib.suppress(queue.Empty):

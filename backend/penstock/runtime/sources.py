@@ -16,7 +16,7 @@ from penstock.runtime.settings import PipelineSettings
 
 
 class _Cycle:
-    """Iterates over a source repeatedly; if ``pause`` is set, stops once at the end of each round."""
+    """Iterates over a source repeatedly; if ``pause`` is set, raises StopIteration once at the end of each round."""
 
     def __init__(self, begin: Callable[[], Iterator[Any]], pause: bool) -> None:
         self._begin = begin
@@ -178,13 +178,15 @@ class Source:
 
     def _checked(self, data: Any) -> list[object]:
         if isinstance(data, (np.generic, np.ndarray)) and not data.ndim:
-            raise IndexError(f"The external source must give {self.num_outputs} outputs, it gave one number, {data!r}")
+            raise IndexError(
+                f"The external source must return {self.num_outputs} outputs, but returned a number: {data!r}"
+            )
         if not isinstance(data, (list, tuple)) and not hasattr(data, "__len__"):
             raise TypeError(
-                f"The external source must give {self.num_outputs} outputs, it gave a {type(data).__name__}"
+                f"The external source must return {self.num_outputs} outputs, but returned a {type(data).__name__}"
             )
         if len(data) < (self.num_outputs or 0):
-            raise IndexError(f"The external source must give {self.num_outputs} outputs, it gave {len(data)}")
+            raise IndexError(f"The external source must return {self.num_outputs} outputs, but returned {len(data)}")
         return list(data)[: self.num_outputs]
 
     def skip(self, iterations: int, batch_size: int) -> None:

@@ -28,7 +28,7 @@ class PipelineStream:
         self._events: list[Event] = []
 
     def give(self, stream: Stream) -> None:
-        """Run later work on the stream of another."""
+        """Run later work on another pipeline's stream."""
         if self._stream is not stream:
             self.release()
             self._stream, self._is_given = stream, True
@@ -41,7 +41,7 @@ class PipelineStream:
 
     @functools.cached_property
     def runtime(self) -> ModuleType:
-        """CUDA's runtime, as CuPy has it."""
+        """CuPy's module for CUDA's runtime."""
         runtime: ModuleType = require_cupy().cuda.runtime
         return runtime
 
@@ -54,14 +54,14 @@ class PipelineStream:
         return self._stream
 
     def event(self, block: bool) -> Event:
-        """Return an event after the work that was submitted so far, on the current device; ``block``: a thread that waits for it sleeps."""
+        """Record an event after the work submitted so far, on the current device; ``block``: waiting threads sleep."""
         stream = self.acquired()
         if self._events and not block:
             return stream.record(self._events.pop())
         return stream.record(require_cupy().cuda.Event(block=block, disable_timing=True))
 
     def take_back(self, event: Event) -> None:
-        """Take back an event that does not block and that nobody waits for any more, to record it again."""
+        """Take back a non-blocking event that nobody waits for any more, to be recorded again."""
         self._events.append(event)
 
     def release(self) -> None:

@@ -19,7 +19,7 @@ _MAX_LISTED_SAMPLES: Final = 1000
 
 @dataclass(frozen=True)
 class SkippedSample:
-    """A sample that its batch lacks, or that was replaced.
+    """A sample that was skipped or replaced.
 
     Attributes:
         source: the file, with the position in it if it holds several samples; empty if unknown.

@@ -24,7 +24,7 @@ class Pace:
     """How long the tasks of an operator take.
 
     Attributes:
-        seconds: the seconds that a unit of cost takes.
+        seconds: the measured duration of one unit of cost, in seconds.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Pace:
         return self._batches <= _NUM_FIRST_TIMED_BATCHES or self._batches % _TIMED_BATCH_INTERVAL == 0
 
     def note(self, seconds: float, cost: int) -> None:
-        """Learn from how long work of some cost took."""
+        """Update the pace from the measured duration of work of some cost."""
         new = seconds / max(cost, 1)
         self.seconds = min(self.seconds, new) if self._batches <= _NUM_FIRST_TIMED_BATCHES else new
 
@@ -95,7 +95,7 @@ class _Job:
 
 
 def _nothing(_: int) -> None:
-    """Do nothing: the task of a job that is done."""
+    """Do nothing: the task of a finished job."""
 
 
 def _timed(task: Callable[[int], None], count: int, costs: Sequence[int], pace: Pace) -> int:

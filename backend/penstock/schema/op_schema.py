@@ -246,7 +246,7 @@ class OpSchema:
         return docstring(self._schema)
 
     def AliasFor(self) -> str:
-        """Return the operator that it is another name of: none."""
+        """Return the operator that this is an alias of: none."""
         return ""
 
     def AppendKwargsSection(self) -> bool:
