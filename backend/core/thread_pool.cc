@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Time after which the duration of tasks is known; the first ones, whose data are in no cache, take longer.
+// How long to measure tasks before their duration is trusted: the first tasks take longer, as their data are not cached.
 constexpr auto kMeasured = std::chrono::microseconds(20);
 // A thread that sleeps while it waits resumes late: so it spins this long for the last tasks of others before it sleeps.
 constexpr auto kAwake = std::chrono::microseconds(50);

@@ -110,7 +110,7 @@ PENSTOCK_PYTHON_OBJECTS(PENSTOCK_DECLARE_OBJECT)
 // Loads the shared library of an interpreter, so that its extension modules find it too; returns what went wrong, or nothing.
 std::string load_python(const std::string& library);
 
-// A reference to a Python object that is given back at the end of a scope. Only where the interpreter is held.
+// Owns a reference to a Python object and releases it at the end of the scope. The caller must hold the GIL.
 class Reference {
  public:
   Reference() = default;
