@@ -198,7 +198,7 @@ class Encoded:
     """The encoded images of a batch.
 
     Args:
-        batch: their bytes.
+        batch: the images' bytes.
 
     Attributes:
         headers: headers that were read one by one, by the position of the sample.
@@ -322,7 +322,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return shapes
 
     def _headers(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> Sequence[ImageHeader]:
-        """Return the images' headers. Images without one are recorded, so that a file that ends its reader is read only once.
+        """Return the images' headers. Record images without a valid header, so that a file that crashes its reader is read once.
 
         Raises:
             CorruptImageError: some headers could not be read.
@@ -435,7 +435,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return working
 
     def _working_bytes_of(self, headers: JpegHeaders, files: EncodedFiles) -> np.ndarray:
-        """Return the same for each of many ordinary JPEGs."""
+        """Return :meth:`_working_bytes` of many ordinary JPEGs, as an array."""
         dtype = numpy_dtype(self.args["dtype"])
         working = memory_of_jpegs(
             headers, np.asarray(files.sizes), self.output_type, dtype, self.args["adjust_orientation"]
@@ -503,7 +503,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     @staticmethod
     def _worth_decoding(parts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return the regions to decode for parts of images of these sizes: all of an image of which little is left out."""
+        """Return the regions to decode for parts of images of these sizes: the whole image if the part is most of it."""
         regions = parts.copy()
         whole = regions[:, 2:].prod(axis=1) > _MAX_FRACTION_FOR_REGION_DECODE * sizes.prod(axis=1)
         regions[whole, :2], regions[whole, 2:] = 0, sizes[whole]
@@ -702,7 +702,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     @staticmethod
     def _host_resources(workspace: Workspace) -> HostResources:
-        """Return what decodes images that the GPU does not."""
+        """Return the threads, limits and memory for decoding images on the CPU that the GPU does not decode."""
         return HostResources(workspace.parallel, workspace.decoding, workspace.pool)
 
     def _run_on_gpu(self, workspace: Workspace) -> None:

@@ -46,10 +46,10 @@ class _Encoded:
     """The encoded recordings of a batch.
 
     Args:
-        batch: their bytes.
+        batch: the recordings' bytes.
 
     Attributes:
-        opened: those that are not plain WAV files, by the position of the sample.
+        opened: the open recordings that are not plain WAV files, by the position of the sample.
     """
 
     def __init__(self, batch: TensorListCPU) -> None:
@@ -87,7 +87,7 @@ class _Requests(PlanColumns[_Request]):
 
     Attributes:
         recordings: an array of type ``RECORDING``.
-        opened: those that are not plain WAV files, and None for the others; empty: all are WAV files.
+        opened: for each recording, the open file, or None for a plain WAV file; empty if all are plain WAV files.
         scales: the factors to the requested sample rates; None: no recording is resampled.
         rates: the sample rates to return, in Hz.
         lengths: frames of the outputs.

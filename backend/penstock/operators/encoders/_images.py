@@ -41,7 +41,7 @@ class ImageEncoder(FileEncoder):
         """Return the file of an image.
 
         Raises:
-            ValueError: the image is empty, or of a shape that the format does not have.
+            ValueError: the image is empty, or the format does not support its shape.
         """
         from penstock.kernels.cpu.opencv import opencv
 

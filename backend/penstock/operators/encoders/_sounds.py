@@ -49,7 +49,7 @@ class SoundEncoder(FileEncoder):
         """Return the file of a recording.
 
         Raises:
-            ValueError: its shape or its rate is not that of one, or it has values that whole numbers do not hold.
+            ValueError: the shape or sample rate is invalid, or values are out of range for an integer encoding.
         """
         import soundfile
 

@@ -11,7 +11,7 @@ _SUBTYPES = {"int16": "PCM_16", "int24": "PCM_24"}
 
 @register_operator
 class FlacEncoder(SoundEncoder):
-    """Encodes sounds as FLAC files, without loss but that of whole numbers.
+    """Encodes sounds as FLAC files; lossless except for rounding to integers.
 
     Returns UINT8 of shape (bytes,), as `decoders.audio` takes it. libsndfile encodes, on the CPU; on a GPU, sounds are copied to the host
     and files back. A sound with values beyond -1 and 1 fails, and an empty one.

@@ -20,9 +20,9 @@ def laplacian_of_bytes(source: np.ndarray, inner: int, scale: np.float32, target
         like: of the type of the target.
     """
     images, rows, size = source.shape
-    # Of a row and a pixel more at each end: smoothed along the columns, and the second derivative along them.
+    # Across three rows, each column smoothed, and its second derivative; with one more pixel at each end.
     smooth, curved = np.empty(size + 2 * inner, np.int16), np.empty(size + 2 * inner, np.int16)
-    # What is beyond a border is what is as far within it; an image of one row or column repeats it.
+    # Borders are mirrored without repeating the edge; an image of one row or column repeats it.
     beyond = inner if size > inner else 0
     for image in range(images):
         for y in range(rows):

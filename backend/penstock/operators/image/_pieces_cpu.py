@@ -306,7 +306,7 @@ def fill_tiles(
     blank: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Fill ``out`` with the tiles of a canvas on which an image lies.
+    """Fill ``out`` with the tiles of a canvas that contains an image.
 
     Args:
         image: uint8 of shape (H, W, C), contiguous.
@@ -314,7 +314,7 @@ def fill_tiles(
         factors: the factors that compute the same values; may be empty.
         top, left: position of the image on the canvas.
         columns: tiles in a row of the canvas.
-        blank: float32 of shape (C,): the value beside the image.
+        blank: float32 of shape (C,): the value outside the image.
         out: float32 of shape (tiles, C, h, w), contiguous.
     """
     height, width, channels = image.shape

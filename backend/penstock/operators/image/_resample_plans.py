@@ -108,7 +108,7 @@ class ResamplePlan:
         return Taps(*(np.ascontiguousarray(array[::-1]) for array in table)) if window.mirrored else table
 
     def records(self, shape: Shape, first: int, source: np.dtype, target: np.dtype) -> StageRecords:
-        """Return what the core needs to resample a sample of two spatial axes; see :func:`resampling_records`."""
+        """Return the core's descriptors for resampling a sample with two spatial axes; see :func:`resampling_records`."""
         numbers = [
             np.array([[getattr(axis, name) for axis in self.axes]]) for name in ("size_in", "size_out", "start", "end")
         ]
@@ -179,7 +179,7 @@ def planes_of(array: np.ndarray, first: int) -> np.ndarray:
 def resampling_records(
     plans: ResamplePlans, shapes: np.ndarray, first: int, source: np.dtype, target: np.dtype
 ) -> StageRecords:
-    """Return what the core needs to resample a batch of samples with two spatial axes.
+    """Return the core's descriptors for resampling a batch of samples with two spatial axes.
 
     Args:
         plans: the plans of the samples.

@@ -91,7 +91,7 @@ def _stack_shapes(shapes: np.ndarray, first: int) -> np.ndarray:
 
 
 def image_stack(shape: Sequence[int], first: int) -> tuple[int, int, int, int]:
-    """Return a shape with H and W from dimension ``first`` on, as that of a stack of images with channels last."""
+    """Return the shape of data whose H and W begin at dimension ``first``, viewed as (images, H, W, channels)."""
     return (math.prod(shape[:first]), shape[first], shape[first + 1], math.prod(shape[first + 2 :]))
 
 

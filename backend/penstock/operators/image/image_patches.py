@@ -244,7 +244,7 @@ class ImagePatches(Operator[None, _Pictures]):
             output[...] = values
 
     def _fill(self, image: np.ndarray, picture: _Picture, number: int, out: np.ndarray) -> None:
-        """Fill the patches of a picture, and those that pad it."""
+        """Fill the patches of a picture, and its padding patches."""
         from penstock.kernels.cpu.pixel_values import is_beyond_cache
         from penstock.operators.image._pieces_cpu import fill_patches
 

@@ -21,14 +21,14 @@ _WHOLES = {UINT8: "HWC", FLOAT: "CHW"}
 
 @dataclass(frozen=True)
 class _Layout:
-    """Of a sample.
+    """The arrangement of a sample's tiles.
 
     Attributes:
-        canvas: extents.
+        canvas: the canvas's extents.
         corner: position of the image on the canvas.
         columns: tiles in a row.
-        tiles: their number.
-        whole: whether a picture of the whole is added.
+        tiles: number of tiles.
+        whole: whether a picture of the whole image is added.
     """
 
     canvas: tuple[int, int]
@@ -188,7 +188,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
         self.fill(sample, np.ascontiguousarray(sample.inputs[0]), sample.outputs[0])
 
     def fill(self, sample: Sample[None, _Layout], image: np.ndarray, out: np.ndarray) -> None:
-        """Fill ``out`` with the tiles of an image, contiguous, which replaces the sample's."""
+        """Fill ``out`` with the tiles of ``image`` (contiguous), used in place of the sample's data."""
         from penstock.operators.image._pieces_cpu import fill_tiles
 
         plan, table, factors = sample.plan, self._table, self._factors
@@ -206,7 +206,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
         return _Tiling(self, self._shape(sample), sample.shapes[0])
 
     def _blank(self, channels: int) -> np.ndarray:
-        """Return the canvas's value around an image."""
+        """Return the canvas's fill value outside the image, for each channel."""
         fill = self.args["fill_value"]
         return np.broadcast_to(self._table[:, 0] if fill is None else np.float32(fill), (channels,)).copy()
 

@@ -26,10 +26,10 @@ from penstock.schema.operator import Shape
 
 @dataclass(frozen=True)
 class _Asked:
-    """The request of a call.
+    """The parameters of a call.
 
     Attributes:
-        numbers: its `arguments`.
+        numbers: the values of `arguments`.
         filter, fill, padding_mode: the arguments of these names.
     """
 

@@ -97,7 +97,7 @@ class AxisOperator(Operator[int]):
 
 
 class ClassOperator(AxisOperator):
-    """The base of operators that find classes, and name them if `labels` are given.
+    """Base class of operators that find classes; outputs their names, too, if `labels` are set.
 
     Attributes:
         names: see :func:`names_of`; None if there are none.
@@ -122,7 +122,7 @@ class ClassOperator(AxisOperator):
 
         Args:
             workspace: with its outputs.
-            values, indices, names: those of them that get the scores, the classes, and their names.
+            values, indices, names: the outputs for the scores, the classes and the classes' names; None or empty: not wanted.
             number: number of classes to find.
         """
         from penstock.kernels.cuda.launch import locate_all
@@ -140,7 +140,7 @@ class ClassOperator(AxisOperator):
 
 
 def _located(batch: TensorList) -> tuple[np.ndarray, object]:
-    """Return the addresses of the samples as contiguous float32, and what must be alive as long as they are used."""
+    """Return the addresses of the samples as contiguous float32, and the arrays that must stay alive while they are used."""
     addresses = places_of_samples(batch) if batch.dtype == FLOAT else None
     if addresses is not None:
         return addresses, batch
@@ -150,7 +150,7 @@ def _located(batch: TensorList) -> tuple[np.ndarray, object]:
 
 
 def _places(addresses: np.ndarray, shapes: Sequence[Shape], results: Sequence[Shape], axis: int) -> np.ndarray:
-    """Return what kernels need of each sample: the address of its scores, its results' offset, and the extents before, along and
+    """Return the kernels' descriptor of each sample: the address of its scores, its results' offset, and the extents before, along and
     after the dimension."""
     outputs = np.array([math.prod(shape) for shape in results], np.int64)
     extents = [(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])) for shape in shapes]
@@ -163,7 +163,7 @@ def _fault(place: int, shape: Shape) -> ValueError:
 
 
 def names_of(labels: Sequence[str]) -> np.ndarray:
-    """Return names as strings are in pipelines: rows of uint8, padded with zeros."""
+    """Return names in the form of a pipeline's strings: rows of uint8, padded with zeros."""
     encoded = [label.encode() for label in labels]
     longest = max(map(len, encoded), default=0)
     return np.array([list(name.ljust(longest, b"\0")) for name in encoded], np.uint8).reshape(len(encoded), longest)

@@ -23,13 +23,13 @@ from penstock.operators.postprocessing._exponential import (
     THIRD,
 )
 
-# Scores side by side, or columns, that are computed at a time: they stay in the nearest cache.
+# Contiguous scores, or columns, computed at a time: few enough to stay in the L1 cache.
 _ABREAST, _COLUMNS = 32, 256
 
 
 @inner
 def exponential(number: np.float64) -> np.float64:
-    """Return e to a power of at most 0: 2 to the nearest whole number, times a polynomial of what remains.
+    """Return e to a power of at most 0, as a power of 2 times a polynomial of the remainder.
 
     Its relative error is a twentieth of that of rounding to float32. Powers below -200 are taken for -200, which is 0 in float32.
     """
@@ -38,7 +38,7 @@ def exponential(number: np.float64) -> np.float64:
     rest = power - (shifted - ROUNDING) * LN2
     fraction = FOURTH + rest * (FIFTH + rest * SIXTH)
     fraction = 1.0 + rest * (1.0 + rest * (SECOND + rest * (THIRD + rest * fraction)))
-    # The whole number is in the last bits of the sum.
+    # The lowest mantissa bits of `shifted` hold the rounded exponent.
     exponent = np.int64((np.float64(shifted).view(np.int64) + 1023) << 52)
     return fraction * exponent.view(np.float64)
 
@@ -87,7 +87,7 @@ def _softmax_of_columns(
 
 @inner
 def _largest_of_row(scores: np.ndarray, first: int, extent: int) -> np.float32:
-    """Return the highest of scores that lie side by side; any number where one is NaN."""
+    """Return the highest of contiguous scores; an arbitrary number if one is NaN."""
     best, whole = scores[first], extent - extent % _ABREAST
     if whole:
         maxima = load(scores, first, _ABREAST)
@@ -106,7 +106,7 @@ def _largest_of_row(scores: np.ndarray, first: int, extent: int) -> np.float32:
 def _softmax_of_row(
     scores: np.ndarray, first: int, extent: int, totals: np.ndarray, results: np.ndarray, target: int
 ) -> None:
-    """Compute scores that lie side by side, as many at a time as ``totals`` has elements."""
+    """Compute the softmax of contiguous scores, as many at a time as ``totals`` has elements."""
     best = np.float64(_largest_of_row(scores, first, extent))
     step = totals.size
     totals[:] = 0
@@ -163,7 +163,7 @@ def _argmax_of_columns(
 
 @inner
 def _argmax_of_row(scores: np.ndarray, first: int, extent: int) -> int:
-    """Return the index of the first of the highest scores that lie side by side; -1 if one is NaN."""
+    """Return the index of the highest of contiguous scores, of equal ones the first; -1 if one is NaN."""
     unordered, row = np.int32(0), scores[first : first + extent]
     for i in range(extent):
         unordered = np.int32(unordered | np.int32(row[i] != row[i]))

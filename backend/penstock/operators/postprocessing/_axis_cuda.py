@@ -45,11 +45,11 @@ class _Named(NamedTuple):
 
 
 SOURCE = KernelSource(__file__, _Scores, _Named, **EXPONENTIAL)
-# Threads that share a line. A line whose neighbours lie beside it gets one: adjacent threads then read adjacent scores.
+# Threads per line of scores. Strided lines get one thread each, so that adjacent threads read adjacent scores.
 _LANES_OF_STRIDED, _LANES_OF_SHORT, _LANES_OF_LONG = 1, 32, THREADS
-# The number of scores of a line for which a whole block is faster than a warp.
+# Lines with at least this many scores are faster with a whole block than with a warp.
 _MIN_LONG = 1024
-# The number of lines beside each other that suffice for adjacent threads.
+# With at least this many adjacent lines, each gets one thread.
 _MIN_STRIDED = 32
 
 

@@ -27,7 +27,7 @@ def count_candidates(
         scores: the scores of all samples, float32.
         firsts: start of each sample's scores, followed by the end of the last.
         thresholds: float32, one for each sample.
-        begin, end: the samples to look at.
+        begin, end: the range of samples to process.
         counts: output.
         faults: output: the first score of each sample that is NaN; -1 if there is none.
     """
@@ -116,7 +116,7 @@ def suppress(
         max_candidates: the largest number of candidates per class, those with the highest scores; 0: all.
         class_wise: boxes of different classes do not suppress one another.
         with_sizes: a box is a corner and its extents, rather than two corners.
-        begin, end: the samples to look at.
+        begin, end: the range of samples to process.
         kept: int64, one for each candidate; output: the indices of each sample's remaining scores, from
             ``candidate_firsts`` on.
         counts: output: the number retained of each sample.

@@ -23,7 +23,7 @@ class _Detections(NamedTuple):
         known: a struct for each candidate.
         kept: uint32 for each candidate.
         classes: number of scores of a box.
-        limit: the most boxes that are left.
+        limit: the largest number of boxes to keep.
         names: number of names; 0: there are none.
     """
 
@@ -72,7 +72,7 @@ class _Result(NamedTuple):
     """The result of a sample.
 
     Attributes:
-        kept: number of boxes that are left.
+        kept: number of remaining boxes.
         is_unnamed: whether one of them has a class without a name.
         unnamed: that class.
     """
@@ -97,7 +97,7 @@ class _Gathered(NamedTuple):
     classes: Int64
 
 
-# Scores that a thread looks at.
+# Scores that each thread reads.
 _ROUNDS = 8
 _CANDIDATE_BYTES = 24
 _NONE = np.iinfo(np.uint64).max
@@ -110,7 +110,7 @@ class Settings:
 
     Attributes:
         score_thresholds, iou_thresholds: float32, one for each sample.
-        limits: the most boxes that are left of each sample, int64.
+        limits: the largest number of boxes to keep of each sample, int64.
         class_wise: boxes of different classes do not suppress one another.
         with_sizes: a box is a corner and its extents, rather than two corners.
         names: number of names of classes; 0: there are none.
@@ -126,7 +126,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Kept:
-    """The boxes of a sample that are left.
+    """The remaining boxes of a sample.
 
     Attributes:
         positions: among its scores, uint32, the best first.
@@ -141,7 +141,7 @@ class Kept:
 
 @dataclass(eq=False)
 class KeptColumns(PlanColumns[Kept]):
-    """The boxes of many samples that are left."""
+    """The remaining boxes of many samples."""
 
     rows: list[Kept]
 
@@ -159,11 +159,11 @@ def suppress_boxes(
     classes: np.ndarray,
     settings: Settings,
 ) -> KeptColumns:
-    """Find the boxes of each sample that no better one suppresses. It waits for the GPU twice.
+    """Find the boxes of each sample that no better one suppresses. Waits for the GPU twice.
 
     Args:
         boxes: of shape (boxes, 4).
-        scores: as many for each box as there are classes.
+        scores: one score for each box and class.
         labels: int32 for each box; None: the class is that of the score.
         classes: number of scores of a box, for each sample.
 
@@ -237,12 +237,12 @@ def gather_kept(
     kept: Sequence[Kept],
     targets: Sequence[Sequence[Located]],
 ) -> None:
-    """Fill the targets with the boxes, scores, labels and indices that are left.
+    """Fill the targets with the boxes, scores, labels and indices of the remaining detections.
 
     Args:
         boxes, scores, labels: as in :func:`suppress_boxes`.
-        kept: of each sample.
-        targets: of each of the four, those of all samples.
+        kept: each sample's remaining boxes.
+        targets: for each of the four outputs, the targets of all samples.
     """
     addresses = [own.address for own in labels] if labels else [0] * len(boxes)
     to_boxes, to_scores, to_labels, to_indices = targets
@@ -272,7 +272,7 @@ def _structs(struct: type[tuple[object, ...]], rows: Sequence[tuple[int, ...]]) 
 
 
 def _host(struct: type[tuple[object, ...]], data: Located, count: int) -> np.ndarray:
-    """Return structs from the GPU, when it is done with them."""
+    """Wait for the GPU, and return structs copied from it."""
     found: np.ndarray = data.array().get().view(layout_of(struct).dtype)
     return found[:count]
 

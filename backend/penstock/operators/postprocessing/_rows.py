@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 Tables = tuple[np.ndarray, ...]
-# The smallest amount of numbers to read that justifies waking a thread.
+# The smallest number of elements for which waking a thread pays off.
 _MIN_NUMBERS_TO_SHARE = 1 << 15
 
 
@@ -54,7 +54,7 @@ class Rows(PlanColumns[Tables]):
 
 
 class RowsOperator(Operator[None, Tables, Rows]):
-    """The base: planning a batch computes its results, as no shape is known before, and computing it copies them.
+    """Base class: planning a batch computes its results, as their shapes depend on the data; computing only copies them.
 
     On a GPU, inputs are copied to the host and results back.
     """
