@@ -12,7 +12,7 @@ _IDLE_SECONDS = 0.3
 
 
 class Admission:
-    """Admits requests to executions, all of them until draining begins.
+    """Admits requests to executions; all of them until draining begins.
 
     Triton does not report when a request arrived, but runs a model's requests in the order of their arrival. So if n requests
     were queued when draining began, the first n executed after that are admitted.

@@ -1,4 +1,4 @@
-"""The requests for which a pipeline runs, for operators that call other models of the server on their behalf."""
+"""The requests that a pipeline run serves, for operators that call other models of the server on their behalf."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def _unknown(name: str) -> ConfigurationError:
 
 
 def _known_outputs(declared: Sequence[TensorInfo], seen: Sequence[TensorInfo] | None) -> list[TensorInfo]:
-    """Return the declared values, with the extents that a probe found if they do not contradict them."""
+    """Return the declared values, completed with the extents that a probe found where these do not contradict them."""
     if seen is None:
         return list(declared)
     return [
@@ -216,7 +216,7 @@ def _known_outputs(declared: Sequence[TensorInfo], seen: Sequence[TensorInfo] | 
 
 
 def _name_nameless(entries: Sequence[dict[str, object]], names: Sequence[str], kind: str) -> None:
-    """Name entries that lack a name: after the pipeline's node at the same position, or after one that no entry
+    """Name entries without a name after the pipeline's node at the same position, or after one that no entry
     names."""
     used_names = {entry["name"] for entry in entries if entry.get("name")}
     free = [name for name in names if name not in used_names]

@@ -25,7 +25,7 @@ def tokens_of(config: str) -> list[str]:
 
 
 def is_word(token: str) -> bool:
-    """Return whether it is a name, a value or a bracket."""
+    """Return whether a token is a name, a value or a bracket."""
     return not token.isspace() and token[0] not in "#:,;"
 
 

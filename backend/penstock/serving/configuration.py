@@ -84,7 +84,7 @@ def output_order(configured: Sequence[Mapping[str, object]], pipeline: Pipeline)
 
 
 def full_output_order(configured: Sequence[Mapping[str, object]], names: Sequence[str]) -> list[int]:
-    """Return the order of the configured outputs, followed by the others."""
+    """Return the indices of the pipeline's outputs: the configured ones in their order, then the others."""
     wanted = [entry.get("name") for entry in configured]
     if any(name not in names for name in wanted) or len(set(wanted)) < len(wanted):
         return list(range(len(names)))

@@ -35,7 +35,7 @@ class ModelState:
         name: the model's name.
         version: the model's version, or empty if unknown.
         state: ``READY``, ``UNAVAILABLE``, ``LOADING`` or ``UNLOADING``.
-        reason: why it is not ready; empty if not requested.
+        reason: why the model is not ready; empty if not requested.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Control:
         Args:
             model: its name.
             parameters: a configuration and files to use instead of the repository's.
-            patience: seconds to wait for the answer.
+            patience: the timeout for the answer, in seconds.
 
         Raises:
             ServerError: the model cannot be loaded. A version loaded before stays loaded.
@@ -129,7 +129,7 @@ class Control:
 
         Args:
             model: its name.
-            patience: seconds to wait for the answer.
+            patience: the timeout for the answer, in seconds.
 
         Raises:
             ServerError: the server refuses, or does not know the model.

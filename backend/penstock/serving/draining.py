@@ -50,7 +50,7 @@ class ReadinessSwitch:
         (self._model / "config.pbtxt").write_text(_UNLOADABLE_CONFIG)
 
     def switch_off(self, control: Control, patience: float) -> None:
-        """Make the server not ready; wait ``patience`` seconds at most for its answer.
+        """Make the server report not ready; wait at most ``patience`` seconds for its answer.
 
         Raises:
             NoAnswer: the server does not answer.

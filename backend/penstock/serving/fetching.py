@@ -51,7 +51,7 @@ def _embedded(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> Iterato
 
 
 def allows(hosts: Collection[str], host: str) -> bool:
-    """Return whether a host, with its port unless that is the protocol's default, is among those allowed.
+    """Return whether a host (with its port, unless that is the protocol's default) is allowed.
 
     >>> allows(["images.example.com", "*.example.org:8443"], "a.example.org:8443")
     True
@@ -193,13 +193,13 @@ def _shown(target: SplitResult) -> str:
 
 
 def _remaining(end: float | None) -> float | None:
-    """Return the remaining seconds, more than zero."""
+    """Return the remaining seconds; always positive."""
     return None if end is None else max(end - time.monotonic(), 1e-3)
 
 
 @contextmanager
 def _shut_down_at(end: float | None) -> Iterator[list[socket.socket]]:
-    """End the connection in the list at a time, whatever happens until then: timeouts of sockets apply to each read."""
+    """Shut down the listed connection at a deadline: socket timeouts apply to each read only."""
     live: list[socket.socket] = []
     if end is None:
         yield live

@@ -28,7 +28,7 @@ class LoadFailures:
         self._syntax_error: tuple[str, str] | None = None
 
     def observe(self, line: str) -> None:
-        """Take the next line."""
+        """Process the next line of the log."""
         if syntax := _SYNTAX.search(line):
             row, column, explanation = syntax.groups()
             self._syntax_error = f"{row}:{column}", explanation.replace("inference.ModelConfig", "ModelConfig")

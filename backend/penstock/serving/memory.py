@@ -54,8 +54,8 @@ class RequestMemory:
             work: runs the batch.
 
         Raises:
-            LimitError: the batch takes more than there is for all.
-            MemoryShortageError: other batches took too much for too long, or the batch is of several requests, which
+            LimitError: the batch needs more than the whole budget.
+            MemoryShortageError: other batches held the memory for too long; or the batch holds several requests, which
                 should be run one by one.
         """
         wanted = 0

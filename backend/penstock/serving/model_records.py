@@ -16,7 +16,7 @@ class ModelRecords:
     """Records of models.
 
     Args:
-        folder: the records' folder, one file each; None: there are none.
+        folder: the folder of the records, one file per model; None: nothing is recorded.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -25,12 +25,12 @@ class ModelRecords:
 
     @classmethod
     def of_server(cls) -> ModelRecords:
-        """Return the records of the server that this process is."""
+        """Return the records of this process's server."""
         folder = os.environ.get(MODEL_RECORDS)
         return cls(Path(folder) if folder else None)
 
     def write(self, model: str, folder: Path) -> None:
-        """Record a model that is loaded; without room for that, it cannot be loaded again after the server has died."""
+        """Record a loaded model. If the disk is full, the model cannot be restored after the server has died."""
         if self._folder is None:
             return
         path = self._folder / uuid.uuid4().hex
@@ -40,7 +40,7 @@ class ModelRecords:
             beside.rename(path)
 
     def folders(self) -> dict[str, Path]:
-        """Return the folder of each model that was recorded, the last one."""
+        """Return the last recorded folder of each model."""
         paths = [] if self._folder is None else [path for path in self._folder.iterdir() if not path.suffix]
         for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns):
             model, folder = json.loads(path.read_text())

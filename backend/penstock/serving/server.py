@@ -529,14 +529,14 @@ class LocalServer:
             self._stopping.wait(0.1)
 
     def _live(self) -> bool:
-        """Return whether the server answers, and not another program that has taken its port meanwhile."""
+        """Return whether this server answers, rather than another program that has taken its port in the meantime."""
         process = self._process
         if process is None or not process.running or belongs_to_another(self.ports["HTTP"], process.pid):
             return False
         return self.control.live()
 
     def _answers(self) -> bool:
-        """Return whether there may be requests to answer: a server that still starts has none, but draining would wait
+        """Return whether there may be requests to answer: a starting server has none, but draining would wait
         for it.
         """
         with contextlib.suppress(OSError):

@@ -33,7 +33,7 @@ class StartProgress:
         self._show(what)
 
     def observe(self, line: str) -> None:
-        """Take the next line of the log."""
+        """Process the next line of the log."""
         if loading := _LOADING.search(line):
             self._loading.setdefault(loading[1], self._clock())
         elif loaded := _LOADED.search(line):

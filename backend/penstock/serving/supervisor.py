@@ -319,7 +319,7 @@ class _Models:
             self._ask()
 
     def _ask(self) -> None:
-        """Record which models should run, for when Triton can no longer be asked."""
+        """Record which models should run, as Triton can no longer be asked once it has died."""
         with contextlib.suppress(ServerError):
             self.loaded.refresh(self._busy)
 

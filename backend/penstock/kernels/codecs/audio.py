@@ -28,8 +28,8 @@ class Recording(Protocol):
     """A recording whose header was read.
 
     Attributes:
-        frames: its length, in samples per channel.
-        channels: their number.
+        frames: the length, in samples per channel.
+        channels: the number of channels.
         rate: samples per second and channel.
     """
 
@@ -128,7 +128,7 @@ class _InProcess:
         output[read:] = 0
 
     def _read_blocks(self, output: np.ndarray) -> int:
-        """Fill an array of shape (frames, channels) from the file; return the number of frames that it has."""
+        """Fill an array of shape (frames, channels) from the file; return the number of frames read."""
         frames, channels = output.shape
         block = max(_MAX_BLOCK_VALUES // max(channels, 1), 1)
         for start in range(0, frames, block):

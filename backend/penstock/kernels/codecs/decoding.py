@@ -32,13 +32,13 @@ class Decoding:
 
     @classmethod
     def by_settings(cls, limits: Limits, isolate: str, num_threads: int) -> Decoding:
-        """Return decoding as the pipeline's settings say, with one worker process per thread."""
+        """Return decoding according to the pipeline's settings, with one worker process per thread."""
         from penstock.kernels.codecs.worker_pool import DecoderPool
 
         return cls(limits, isolate, DecoderPool(num_threads))
 
     def pool_for(self, trusted: bool, crash_prone: bool = False) -> DecoderPool | None:
-        """Return the worker processes if the data is to be decoded there, otherwise None.
+        """Return the worker processes if the data must be decoded there, otherwise None.
 
         Args:
             trusted: whether the format's decoders are trusted.
@@ -57,7 +57,7 @@ FREELY = Decoding()
 
 
 class HostResources(NamedTuple):
-    """The host's part in a batch: for images that the GPU does not decode.
+    """The host's resources for decoding the images of a batch that the GPU does not decode.
 
     Attributes:
         parallel: runs a function over indices on the pipeline's threads.

@@ -50,7 +50,7 @@ class GpuImageDecoder:
 
     Attributes:
         takes_all: whether all images so far were decoded without Python, so that no image waits for it.
-        batches_ahead: how many batches like the last are worth beginning besides those that are in flight anyway.
+        batches_ahead: how many batches like the last are worth beginning in addition to those already in flight.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class GpuImageDecoder:
         self.batches_ahead = 0
 
     def empty(self, dtype: DALIDataType) -> Any:
-        """Return what stands for an image that failed."""
+        """Return the placeholder for an image that failed."""
         return require_cupy().empty((0, 0, 0), numpy_dtype(dtype))
 
     # -- submitting --------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class GpuImageDecoder:
 
         Args:
             request: the files.
-            following_for: returns the next step, if it is to read images while they are in memory; asked if our kernels decode them.
+            following_for: returns the next step if it can read images from the decoder's memory; called only if our kernels decode.
         """
         kernels, following = self._kernels, None
         if kernels is not None:
@@ -127,7 +127,7 @@ class GpuImageDecoder:
         return pending
 
     def _submit(self, pending: PendingDecode, request: JpegRequest, following: PlannedResampling | None) -> None:
-        """Submit JPEGs to the first decoder, and each next one what the one before it leaves."""
+        """Submit JPEGs to the first decoder, and to each next one the images that the previous one does not support."""
         left: Sequence[int] = range(len(request))
         if self._kernels is not None:
             left = self._kernels.submit(pending, request, following)
@@ -166,7 +166,7 @@ class GpuImageDecoder:
 
         Args:
             pending: the batch.
-            host: for what the GPU does not decode; what is to be decoded in worker processes is decoded there on the CPU.
+            host: the resources for decoding other images on the CPU, in worker processes where the settings require that.
 
         Returns:
             For each image of shape (H, W, C) its location, or a CuPy array of it, or the exception that it raised.
@@ -191,7 +191,7 @@ class GpuImageDecoder:
         return results
 
     def collect_fused(self, pending: PendingDecode, host: HostResources) -> dict[int, Any]:
-        """Like :meth:`collect`, for images of which the next step has read some.
+        """Like :meth:`collect`, for a batch some of whose images the next step has read already.
 
         Returns:
             For each image that it has not read, by its number: its location, or an array, or the exception that it raised.
@@ -200,7 +200,7 @@ class GpuImageDecoder:
         return {index: result for index, result in enumerate(results) if result is not CONSUMED}
 
     def _decode_rest(self, pending: PendingDecode, host: HostResources) -> None:
-        """Decode images that are in no part, while the GPU is at work on those that are."""
+        """Decode the remaining images by nvImageCodec's Python API or on the CPU, while the GPU decodes the others."""
         part = self._library.submit(pending, pending.undecoded())
         pending.take(part, self._library.collect(pending, part))
         self._decode_on_host(pending, pending.undecoded(), host)

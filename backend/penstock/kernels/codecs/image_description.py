@@ -175,7 +175,7 @@ class JpegHeaders(Sequence[ImageHeader]):
         return ImageHeader("jpeg", height, width, channels, BY_EXIF.get(orientation, UPRIGHT), isolated=self.isolated)
 
     def have_at_most(self, pixels: int) -> bool:
-        """Return whether none of them has more pixels."""
+        """Return whether no image has more pixels."""
         return bool((self.pixels <= pixels).all())
 
     @property

@@ -19,7 +19,7 @@ class _Colour(NamedTuple):
     """The descriptor of one sample.
 
     Attributes:
-        pixels: how many; without a matrix, how many values.
+        pixels: the number of pixels; without a matrix, of values.
     """
 
     source: Pointer

@@ -14,7 +14,7 @@ def copy_arrays(sources: np.ndarray, targets: np.ndarray, sizes: np.ndarray | in
 
     Args:
         sources, targets: addresses on the GPU, uint64.
-        sizes: bytes of each, int64; or of all.
+        sizes: the size of each array in bytes, int64; or one size for all.
     """
     cuda, functions = require_cupy().cuda, driver()
     calls = np.zeros((1 + len(sources), CALL_WORDS), np.int64)

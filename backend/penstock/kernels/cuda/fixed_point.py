@@ -22,7 +22,7 @@ class _ByteAxis(NamedTuple):
         elements: the target's elements.
         starts, weights: offsets of the tables.
         taps: each output position's taps.
-        bits: fractional ones of the weights.
+        bits: the number of fractional bits of the weights.
     """
 
     source: Pointer
@@ -58,7 +58,7 @@ class BytesResampling:
         target: uint8 of shape (n, h, w, C), on the GPU, contiguous.
         vertical, horizontal: filters of integer weights, with any region or mirroring in them.
         columns_first: whether to do the horizontal pass first.
-        translucent: the last channel is how opaque the others are.
+        translucent: whether the last channel is the opacity of the others.
     """
 
     source: OnGpu

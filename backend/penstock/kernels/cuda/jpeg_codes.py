@@ -49,9 +49,9 @@ class _JpegScan(NamedTuple):
     choices: Int32
 
 
-# Bits that are looked up for a code, and for several codes at once.
+# Number of bits with which tables are indexed: for one code, and for several codes at once.
 _LOOKUP, _SEVERAL = 9, 10
-# Entries for longer codes.
+# Number of table entries for longer codes.
 _LONGER = 256
 
 
@@ -147,11 +147,11 @@ when it starts to run, and waits for those with lower numbers only. That require
 def describe_scans(
     memory: np.ndarray, data: int, targets: np.ndarray, descriptors: np.ndarray, counts: np.ndarray
 ) -> None:
-    """Fill in descriptors, and how many blocks of threads each image has.
+    """Fill in the descriptors, and the number of thread blocks of each image.
 
     Args:
         memory: the scans' memory.
-        data: the address from which on lies what was gathered.
+        data: the address of the gathered data.
         targets: where the coefficients of each image go, at addresses that are multiples of 16. There, ``blocks`` times 64 of int16 are
             written: unit by unit, blocks in the order of the scan, each in rows.
         descriptors: a :data:`SCAN` for each image.

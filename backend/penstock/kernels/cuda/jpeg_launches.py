@@ -76,7 +76,7 @@ _ARGUMENTS = np.dtype(
 
 
 def _position(name: str) -> tuple[int, int]:
-    """Return where a kernel's arguments begin among :data:`_ARGUMENTS`, in bytes, and how many there are."""
+    """Return the offset of a kernel's arguments in :data:`_ARGUMENTS`, in bytes, and their number."""
     fields = _ARGUMENTS.fields
     assert fields is not None
     kind, offset = fields[name][:2]
@@ -94,7 +94,7 @@ class Kernels(NamedTuple):
 
     Attributes:
         handles: one :data:`_DECODING_KERNELS`.
-        channels: of the pixels.
+        channels: the pixels' channels.
         smooth: whether chroma is smoothed.
     """
 
@@ -118,12 +118,12 @@ class Page:
     Args:
         begin: the offset in memory at which it begins, in bytes; a multiple of 16.
         count: how many images are decoded.
-        following: the resampling, if that comes next.
+        following: the resampling step, if the batch is resampled.
 
     Attributes:
         begin: as above.
         end: the last offset at which it may end.
-        resampling: the resampling that comes next; empty if none does.
+        resampling: the resampling step; empty if there is none.
     """
 
     def __init__(self, begin: int, count: int, following: PlannedResampling | None) -> None:
@@ -151,14 +151,14 @@ def launch_decoding(
     Args:
         launches: the launches to add to.
         kernels: the kernels that decode.
-        scans: of the images.
+        scans: the images' scans.
         windows: for each image, the top, left, height and width of the pixels to compute.
-        targets: the addresses of their pixels; of none, if they are resampled where their coefficients were.
-        parts: in which they are decoded.
-        page: for the batch.
+        targets: the addresses of their pixels; empty if they are resampled from the memory of their coefficients.
+        parts: the parts of the batch, decoded one after the other.
+        page: the batch's page.
         pinned: memory on the host, uint8. It begins with the images' states, int32, and as many turns.
-        memory: the addresses of the GPU's memory to which it is copied, of the data in that, and of what ``parts`` lay out.
-        rows: the numbers by which what follows knows the images.
+        memory: the addresses of the GPU memory to which it is copied, of the data in that, and of the memory laid out by ``parts``.
+        rows: the images' numbers in the next step.
     """
     is_followed = len(page.resampling.tables) > 0
     count = parts.steps(_OF_GROUPS, is_followed)
@@ -252,7 +252,7 @@ def _counts(pinned: np.ndarray, begin: int, count: int) -> np.ndarray:
 
 @inner
 def _after(position: int, size: int) -> int:
-    """Return where what follows ``size`` bytes begins."""
+    """Return the next aligned offset after ``size`` bytes at ``position``."""
     return position + -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
@@ -266,7 +266,7 @@ def _lay_out(
     copied: np.ndarray,
     followed: int,
 ) -> None:
-    """Fill in a :data:`_PAGE`: where what is uploaded begins."""
+    """Fill in a :data:`_PAGE`: the offsets of the uploaded data."""
     at.table_blocks = begin
     at.tables = _after(at.table_blocks, _COUNT_BYTES * len(tables))
     at.filters = _after(at.tables, tables.nbytes)
@@ -286,7 +286,7 @@ def _lay_out(
 def _write_tables(
     pinned: np.ndarray, at: np.record, tables: np.ndarray, values: np.ndarray, copied: np.ndarray
 ) -> None:
-    """Write descriptors of tables, the values of filters, and what is copied."""
+    """Write the descriptors of tables, the filters' values, and the data that kernels copy."""
     filled, rows = (
         _counts(pinned, at.table_blocks, len(tables)),
         pinned[at.tables : at.tables + tables.nbytes].view(TAPS),
@@ -308,7 +308,7 @@ def _write_stacks(
     blocks: np.ndarray,
     mirrored: np.ndarray,
 ) -> None:
-    """Write descriptors of what resamples images, as :func:`_describe` has them."""
+    """Write the descriptors of the resampling kernels."""
     count, has_flags = len(rows), len(mirrored) > 0
     resampled = _counts(pinned, at.resampling_blocks, count)
     written = pinned[at.resampling : at.resampling + _RESAMPLING_BYTES * count].view(RESAMPLING)

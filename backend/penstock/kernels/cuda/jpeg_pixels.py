@@ -32,7 +32,7 @@ class _Part(NamedTuple):
     Attributes:
         plane: the offset of its samples in the planes, in which rows are ``stride`` apart.
         first: the first of its blocks in a unit, where there are ``across`` in a row, in ``down`` rows.
-        repeat_across, repeat_down: how many pixels have one sample.
+        repeat_across, repeat_down: the number of pixels that share one sample, in each direction.
         smooth_across, smooth_down: whether chroma is interpolated in this direction.
         left, top, right, bottom: the part of the image's samples that is in the plane.
     """
@@ -59,7 +59,7 @@ class _JpegImage(NamedTuple):
         source: its coefficients.
         planes: the samples of its components.
         target: an array of shape (height, width, channels).
-        quantizers: of its components.
+        quantizers: the components' quantizers.
         left, top, height, width: the window to compute.
         components: the components that it has.
         unit_blocks: the number of blocks of a unit, the first ``made`` of which are needed.
@@ -112,7 +112,7 @@ def describe_images(
     transformed: np.ndarray,
     converted: np.ndarray,
 ) -> None:
-    """Fill in descriptors, and how many blocks of threads the kernels have for each image.
+    """Fill in the descriptors, and the number of thread blocks of each kernel for each image.
 
     Args:
         memory: the scans' memory, whose sizes and components are known.

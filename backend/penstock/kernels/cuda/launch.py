@@ -281,7 +281,7 @@ class Staging:
         return pinned, offsets, size
 
     def give_back(self, pinned: Pinned, stream: Stream | None) -> None:
-        """Release memory to others, as soon as the copies queued so far on ``stream`` are done; None: at once."""
+        """Make memory available for reuse once the copies queued so far on ``stream`` are done; None: at once."""
         if stream is None:
             with self._lock:
                 self._free.setdefault(len(pinned.bytes), []).append(pinned)
@@ -291,7 +291,7 @@ class Staging:
             self._busy.append(pinned)
 
     def release(self) -> None:
-        """Release memory that nothing uses."""
+        """Free the memory that is not in use."""
         with self._lock:
             self._free.clear()
 

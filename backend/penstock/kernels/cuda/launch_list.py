@@ -80,7 +80,7 @@ class LaunchList:
         return self._calls[begin:end]
 
     def added(self, count: int) -> None:
-        """Note that this many calls were filled in."""
+        """Record that this many calls were filled in."""
         self._count += count
 
     def calls(self) -> np.ndarray:

@@ -19,13 +19,13 @@ class EngineDecoder:
     """Decodes JPEGs by nvImageCodec's C API.
 
     Args:
-        settings: of the operator.
+        settings: the operator's decode settings.
         turns: the library's decoders.
         num_threads: CPU threads that may work for it.
         kernels: the operator's decoder by our kernels, if it has one.
 
     Attributes:
-        batches_ahead: how many batches like the last are worth beginning besides those that are in flight anyway.
+        batches_ahead: how many batches like the last are worth beginning in addition to those already in flight.
     """
 
     def __init__(self, settings: DecodeSettings, turns: Turns, num_threads: int, kernels: KernelDecoder | None) -> None:
@@ -34,7 +34,7 @@ class EngineDecoder:
 
     @functools.cached_property
     def _kernels(self) -> KernelDecoder:
-        """The decoder of images that the engine fails at, which works on the engine's streams."""
+        """The decoder of images that the engine failed to decode; works on the engine's streams."""
         return self._known_kernels or KernelDecoder(self._settings, self._num_threads, turns=0)
 
     def submit(self, pending: PendingDecode, request: JpegRequest) -> Sequence[int]:
@@ -54,7 +54,7 @@ class EngineDecoder:
     def collect(self, pending: PendingDecode, part: JpegPart) -> Sequence[Any]:
         """Wait for a part; see :meth:`penstock.kernels.codecs.gpu.pending.Decoder.collect`.
 
-        Baseline JPEGs that the engine failed at are decoded by our kernels.
+        Our kernels decode the baseline JPEGs that the engine failed to decode.
         """
         states = list(part.join())
         if not all(states) and self._turns.leaves_baseline:

@@ -26,9 +26,9 @@ class _HostPart(DecodedPart):
     """Images that are decoded in the host's memory.
 
     Attributes:
-        block: their pixels.
-        starts: where those of each begin, in bytes.
-        errors: of images that failed, by their numbers.
+        block: the pixels of all images.
+        starts: the offset of each image's pixels in the block, in bytes.
+        errors: the errors of images that failed, by their positions.
     """
 
     block: np.ndarray
@@ -40,7 +40,7 @@ class HostDecoder:
     """Decodes images on the CPU, image by image, so that one that fails does so alone.
 
     Args:
-        settings: of the operator.
+        settings: the operator's decode settings.
     """
 
     def __init__(self, settings: DecodeSettings) -> None:

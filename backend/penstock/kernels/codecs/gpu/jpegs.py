@@ -32,17 +32,17 @@ class JpegRequest:
     """JPEGs of a batch to decode together to the settings' pixel format, as stored.
 
     Attributes:
-        settings: of the decoders.
+        settings: the decode settings.
         jobs: all images of the batch.
-        taken: the numbers of these among them.
-        files: of these.
+        taken: the positions of this request's images among ``jobs``.
+        files: the files of these images.
         sizes: heights and widths as stored, int64 of shape (images, 2).
-        regions: top, left, bottom and right of what is decoded, as stored, int64 of shape (images, 4); None: the whole.
-        upright: no image has to be turned.
-        offsets: where the pixels of each begin in memory for all of them, in bytes.
+        regions: top, left, bottom and right of the regions to decode, as stored, int64 of shape (images, 4); None: whole images.
+        upright: whether all images are stored upright.
+        offsets: the offset of each image's pixels in a block of memory for all of them, in bytes.
         room: the size of this memory, in bytes.
         records: an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each, whose outputs are the offsets; None: not made yet.
-        reading: what our kernels need of the files, being read; None: not begun yet.
+        reading: the reading of the files' headers for our kernels, in progress; None: not begun yet.
     """
 
     settings: DecodeSettings
@@ -103,12 +103,12 @@ class JpegRequest:
 
     @property
     def extents(self) -> np.ndarray:
-        """Heights and widths of what is decoded, as stored."""
+        """Heights and widths of the regions to decode, as stored."""
         return self.sizes if self.regions is None else self.regions[:, 2:] - self.regions[:, :2]
 
     @property
     def windows(self) -> np.ndarray:
-        """Top, left, height and width of what is decoded, as stored, int64 of shape (images, 4)."""
+        """Top, left, height and width of the regions to decode, as stored, int64 of shape (images, 4)."""
         windows = np.zeros((len(self), 4), np.int64)
         windows[:, 2:] = self.extents
         if self.regions is not None:
@@ -134,13 +134,14 @@ class JpegRequest:
 
 @dataclass(slots=True)
 class JpegPart(DecodedPart):
-    """JPEGs that are decoded together, to memory that stays theirs.
+    """JPEGs that are decoded together, to memory that is not reused while they are needed.
 
     Attributes:
         batch: the images in flight.
         images: the locations of their pixels as stored.
-        as_decoded: they need neither be turned nor converted.
-        streams: what uses the images has to follow what decodes them; None: they are there when the host has waited.
+        as_decoded: whether the images need neither rotation nor conversion.
+        streams: the streams that decode and use the images, of which the latter must follow the former; None: the images are
+            ready once the host has waited.
     """
 
     batch: Submitted
@@ -168,7 +169,7 @@ class JpegPart(DecodedPart):
         return states
 
     def converted(self, jobs: Jobs, settings: DecodeSettings, states: Sequence[int]) -> Sequence[Any]:
-        """Return the images as the settings ask for them; None for those whose state says that they are not decoded."""
+        """Return the images, converted according to the settings; None for images that were not decoded."""
         if self.as_decoded and all(states):
             return self.images
         return [
@@ -182,7 +183,7 @@ class PixelMemory(NamedTuple):
 
     Attributes:
         owner: object that keeps the memory alive.
-        addresses: of each image's pixels, int64.
+        addresses: the address of each image's pixels, int64.
     """
 
     owner: object
@@ -211,7 +212,7 @@ def allocate(pending: PendingDecode, request: JpegRequest, stream: Stream) -> tu
 
 
 def _allocated(size: int, stream: Stream) -> Any:
-    """Return GPU memory taken in the order of a stream; None if there is none."""
+    """Return GPU memory allocated in the order of a stream; None if memory is exhausted."""
     with stream:
         try:
             return require_cupy().cuda.alloc(size_class(size))
@@ -220,7 +221,7 @@ def _allocated(size: int, stream: Stream) -> Any:
 
 
 def _pixel_memory(extents: np.ndarray, settings: DecodeSettings) -> tuple[np.ndarray, int]:
-    """Return where the pixels of images of these heights and widths begin in memory for all, and its size, in bytes."""
+    """Return the offset of each image's pixels in one block of memory for images of these sizes, and the block's size, in bytes."""
     assert settings.pixel_format is not None
     sizes = -(-extents[:, 0] * extents[:, 1] * settings.pixel_format.channels // _ALIGNMENT) * _ALIGNMENT
     ends = np.cumsum(sizes)

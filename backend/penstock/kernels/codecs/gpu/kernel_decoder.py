@@ -29,7 +29,7 @@ CONSUMED: Final = object()
 
 @dataclass(slots=True)
 class _FusedPart(DecodedPart):
-    """JPEGs that the next step reads where they are decoded."""
+    """JPEGs whose pixels the next step reads from the decoder's memory."""
 
     batch: JpegBatch
 
@@ -42,12 +42,12 @@ class KernelDecoder:
     """Decodes baseline JPEGs by our own kernels, in the order of streams that batches take in turn.
 
     Args:
-        settings: of the operator.
+        settings: the operator's decode settings.
         num_threads: CPU threads that may work for it.
-        turns: the most batches that may be decoded at a time.
+        turns: the largest number of batches that may be decoded at a time.
 
     Attributes:
-        batches_ahead: how many batches like the last are worth beginning besides those that are in flight anyway.
+        batches_ahead: how many batches like the last are worth beginning in addition to those already in flight.
     """
 
     def __init__(self, settings: DecodeSettings, num_threads: int, turns: int) -> None:
@@ -62,7 +62,7 @@ class KernelDecoder:
         self.batches_ahead = 0
 
     def begin_reading(self, request: JpegRequest) -> None:
-        """Make threads read what the kernels need of the files."""
+        """Make threads read the headers and tables that the kernels need from the files."""
         request.reading = self._jpegs.begin_reading(request.files, request.sizes)
 
     def submit(
@@ -76,7 +76,7 @@ class KernelDecoder:
             following: the next step, for all images of the batch: it reads these while they are in memory, instead of storing them.
 
         Returns:
-            Which images of the request another decoder has to decode.
+            The numbers of the request's images that another decoder must decode.
         """
         scans = self._scans(request)
         if scans.taken_count == len(request):
@@ -139,7 +139,7 @@ class KernelDecoder:
         return part.converted(pending.jobs, self._settings, part.join())
 
     def decode_instead(self, request: JpegRequest, part: JpegPart, rows: Sequence[int]) -> dict[int, int]:
-        """Decode images at which another decoder failed, to where that one would have.
+        """Decode images that another decoder failed to decode, to the memory intended for them.
 
         Args:
             request: these images.
@@ -147,7 +147,7 @@ class KernelDecoder:
             rows: the images' numbers in the part.
 
         Returns:
-            By these numbers, whether the image is decoded; none for images that the kernels do not decode.
+            Whether each image was decoded, by its number; images that the kernels do not support are absent.
         """
         assert part.streams is not None
         scans = self._scans(request)

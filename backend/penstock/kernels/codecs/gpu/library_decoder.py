@@ -29,8 +29,8 @@ class LibraryDecoder:
     """Decodes images that the other decoders of a GPU do not support.
 
     Args:
-        settings: of the operator.
-        api: nvImageCodec's.
+        settings: the operator's decode settings.
+        api: nvImageCodec's Python module.
     """
 
     def __init__(self, settings: DecodeSettings, api: PythonApi) -> None:

@@ -81,11 +81,11 @@ class Submitted(Protocol):
 
 
 class FusedDecode(NamedTuple):
-    """Images that the next step reads while they are in memory, which later ones overwrite.
+    """Images that the next step reads from the decoder's memory before later images overwrite it.
 
     Attributes:
         following: the next step.
-        rows: the numbers by which it knows the images, ascending.
+        rows: the images' numbers in the next step, ascending.
     """
 
     following: PlannedResampling
@@ -120,7 +120,7 @@ class DecodedPart:
     """Images that one decoder decodes together.
 
     Attributes:
-        decoder: of these.
+        decoder: the decoder.
         taken: the numbers of the images in the batch.
     """
 
@@ -129,7 +129,7 @@ class DecodedPart:
 
     @property
     def is_done(self) -> bool:
-        """Whether collecting it would not wait."""
+        """Whether the part can be collected without waiting."""
         return True
 
 
@@ -152,7 +152,7 @@ class PendingDecode:
 
     @classmethod
     def of(cls, jobs: Jobs) -> PendingDecode:
-        """Return a batch of which nothing is decoded yet."""
+        """Return a batch of images none of which is decoded yet."""
         return cls(jobs, [None] * len(jobs))
 
     def fuse(self, following: PlannedResampling, streams: Streams, settle: Callable[[], object]) -> None:
@@ -160,13 +160,13 @@ class PendingDecode:
 
         Args:
             following: the next step.
-            streams: of the part.
-            settle: waits until all is launched.
+            streams: the part's streams.
+            settle: waits until all kernels are launched.
         """
         self.following, self._unjoined = following, (streams, settle)
 
     def joined(self) -> None:
-        """Note that images are used in the order of the work that follows them."""
+        """Record that the images' users wait for the decoding, so that nothing remains to be joined."""
         self._unjoined = None
 
     def __del__(self) -> None:

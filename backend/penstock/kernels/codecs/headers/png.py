@@ -82,7 +82,7 @@ def value_bits(encoded: np.ndarray) -> int:
 
 
 def decodes_alike(encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType) -> bool:
-    """Return whether the core makes the same pixels as the decoders that are then the reference.
+    """Return whether the core decodes this file to the same pixels as the reference decoders.
 
     Args:
         encoded: a file with a valid header.
