@@ -199,7 +199,7 @@ def _remaining(end: float | None) -> float | None:
 
 @contextmanager
 def _shut_down_at(end: float | None) -> Iterator[list[socket.socket]]:
-    """Shut down the listed connection at a deadline: socket timeouts apply to each read only."""
+    """Shut down the connection in the yielded list at a deadline: socket timeouts apply to each read only."""
     live: list[socket.socket] = []
     if end is None:
         yield live

@@ -16,7 +16,7 @@ class ModelRecords:
     """Records of models.
 
     Args:
-        folder: the folder of the records, one file per model; None: nothing is recorded.
+        folder: the folder of the records, one file per record; None: nothing is recorded.
     """
 
     def __init__(self, folder: Path | None) -> None:
