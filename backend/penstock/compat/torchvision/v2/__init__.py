@@ -13,14 +13,10 @@ from typing import cast
 from penstock.compat.torchvision._devices import check_device
 from penstock.compat.torchvision.v2 import functional
 from penstock.compat.torchvision.v2.operator import Operator, OperatorSteps
-from penstock.plugin.torchvision._conversion import (
-    pil_to_tensor,
-)  # private: this package exposes the plugin under DALI's names
-from penstock.plugin.torchvision._kinds import kind_of  # private: this package exposes the plugin under DALI's names
-from penstock.plugin.torchvision._settings import (
-    InterpolationMode,
-)  # private: this package exposes the plugin under DALI's names
-from penstock.plugin.torchvision._typing import (  # private: this package exposes the plugin under DALI's names
+from penstock.plugin.torchvision._conversion import pil_to_tensor  # private: wraps the plugin
+from penstock.plugin.torchvision._kinds import kind_of  # private: wraps the plugin
+from penstock.plugin.torchvision._settings import InterpolationMode  # private: wraps the plugin
+from penstock.plugin.torchvision._typing import (  # private: wraps the plugin
     Fills,
     Floats,
     Function,

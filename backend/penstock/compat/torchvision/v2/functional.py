@@ -7,10 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.compat.torchvision._devices import check_device
-from penstock.plugin.torchvision._conversion import (
-    to_tensor as _to_tensor,
-)  # private: this package exposes the plugin under DALI's names
-from penstock.plugin.torchvision._kinds import size_of  # private: this package exposes the plugin under DALI's names
+from penstock.plugin.torchvision._conversion import to_tensor as _to_tensor  # private: wraps the plugin
+from penstock.plugin.torchvision._kinds import size_of  # private: wraps the plugin
 from penstock.plugin.torchvision.transforms.v2 import functional as penstock_functional
 
 __all__ = [

@@ -16,10 +16,7 @@ from penstock import dynamic, fn, pipeline_def, types
 from penstock.compat.torchvision._devices import check_device
 from penstock.graph import DataNode
 from penstock.pipeline import Pipeline
-from penstock.plugin.torchvision._typing import (
-    Function,
-    Leaf,
-)  # private: this package exposes the plugin under DALI's names
+from penstock.plugin.torchvision._typing import Function, Leaf  # private: wraps the plugin
 
 __all__ = [
     "ArgumentValidateRule",
