@@ -363,5 +363,5 @@ def test_a_number_is_not_several_outputs(number: Any) -> None:
     pipeline = pipeline_def(
         lambda: tuple(fn.external_source(lambda: number, num_outputs=2)), batch_size=1, num_threads=1, device_id=None
     )()
-    with pytest.raises(IndexError, match="must give 2 outputs"):
+    with pytest.raises(IndexError, match="must return 2 outputs"):
         pipeline.run()

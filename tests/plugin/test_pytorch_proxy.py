@@ -147,7 +147,7 @@ def test_an_error_is_that_of_its_batch() -> None:
 def test_a_batch_of_other_samples_is_refused_and_the_next_one_is_right() -> None:
     server = proxy.DALIServer(doubled(batch_size=2))
     one, other = (server.proxy(np.ones(1, np.float32)) for _ in range(2))
-    with pytest.raises(RuntimeError, match="in order, but place 0"):
+    with pytest.raises(RuntimeError, match="in order, but position 0"):
         torch.utils.data.default_collate([other, one])
     again = [server.proxy(np.ones(1, np.float32)) for _ in range(2)]
     assert torch.utils.data.default_collate(again).output_idx == 0

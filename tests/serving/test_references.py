@@ -319,7 +319,7 @@ def test_inputs_with_references(server: str) -> None:
     assert [sample.tobytes() for sample in intake.samples_of(own[2])[0]] == [FILE, b"bytes"]
     for number, told in (
         (1, "input 'x', string 1: .*404"),
-        (3, "string 0: the data URL is no base64"),
+        (3, "string 0: the data URL is not valid base64"),
         (4, "data:image/jpeg;base64"),
         (5, "is missing"),
     ):

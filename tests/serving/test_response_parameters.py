@@ -144,7 +144,7 @@ def test_numbers_that_json_lacks_are_strings(server: LocalServer, value: float) 
 @pytest.mark.parametrize(
     ("model", "told"),
     [
-        ("misnamed", "response_parameters names 'lenght', which is no output"),
+        ("misnamed", "response_parameters names 'lenght', which is not an output"),
         ("isolated", "response_parameters: models in Triton's Python stub send none"),
     ],
 )

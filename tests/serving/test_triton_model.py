@@ -205,7 +205,7 @@ def test_strings_are_passed_on(client: Any) -> None:
 
 def test_decoupled_models_are_refused(client: Any) -> None:
     with pytest.raises(
-        InferenceServerException, match=r"'decoupled' of this server is decoupled: .*a sample needs one"
+        InferenceServerException, match=r"'decoupled' of this server is decoupled: .*each sample needs exactly one"
     ):
         ask(client, "series", x=np.array([[1]], np.float32))
 

@@ -73,7 +73,7 @@ def test_energies_and_magnitudes() -> None:
         ({"num_bins": 300}, "some have no frequency"),
         ({"high_freq": 9000.0}, "between 0 and half the sample rate"),
         ({"preemphasis": 1.5}, "`preemphasis` must be from 0 to 1"),
-        ({"frame_length_ms": 0.1}, "Windows of 1 samples"),
+        ({"frame_length_ms": 0.1}, "Got: 1 samples"),
     ],
 )
 def test_what_is_refused(arguments: dict[str, Any], told: str) -> None:

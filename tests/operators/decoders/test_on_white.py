@@ -108,8 +108,8 @@ def test_alpha_and_orientation_are_dropped_where_that_is_wanted(drop_alpha: bool
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"output_type": types.GRAY}, "RGB of uint8. Got: GRAY"),
-        ({"dtype": types.FLOAT}, "RGB of uint8. Got: RGB of float"),
+        ({"output_type": types.GRAY}, "RGB of uint8 only. Got: GRAY"),
+        ({"dtype": types.FLOAT}, "RGB of uint8 only. Got: RGB of float"),
     ],
 )
 def test_other_colours_and_types_are_refused(arguments: dict[str, object], message: str) -> None:

@@ -244,12 +244,12 @@ def test_nothing_is_shown_of_an_image_without_tiles_alone() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"tile": [8, 5]}, "not of whole tiles of 5 x 8"),
-        ({"tile": [8, 6]}, "sides are multiples of 4"),
-        ({"tile": [16, 12]}, "not of whole tiles of 12 x 16"),
+        ({"tile": [8, 5]}, "cannot be divided into whole tiles of 5 x 8"),
+        ({"tile": [8, 6]}, "sides must be multiples of 4"),
+        ({"tile": [16, 12]}, "cannot be divided into whole tiles of 12 x 16"),
         ({"tile": [8]}, "or 0 and 0"),
         ({"tile": [8, 0]}, "or 0 and 0"),
-        ({"tile": [4, 4], "stride": [3, 4]}, "not of whole tiles of 4 x 4"),
+        ({"tile": [4, 4], "stride": [3, 4]}, "cannot be divided into whole tiles of 4 x 4"),
         ({"tile": [4, 4], "stride": [0, 4]}, "`stride` must be positive numbers"),
         ({"tile": [4, 4], "whole_at": "middle"}, "`first` or `last`"),
         ({"tile": [4, 4], "beside": True, "length": 9}, "without `channels_last` and `length`"),
@@ -274,7 +274,7 @@ def test_a_whole_that_does_not_belong_there_is_refused() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"patch": 5}, "sides are multiples of 5"),
+        ({"patch": 5}, "sides must be multiples of 5"),
         ({"patch": 4, "length": 5}, "6 patches: more than `length`, 5"),
         ({"patch": 4, "mean": [0.5, 0.5], "std": [1, 1]}, "2 values, but the image has 3 channels"),
         ({"patch": 0}, "`patch` must be at least 1"),
@@ -376,7 +376,7 @@ def test_tiles_up_to_a_number() -> None:
     [
         ({"tile": [4]}, "positive height and width"),
         ({"tile": [4, 4], "whole_at": "middle"}, "`first` or `last`"),
-        ({"tile": [4, 4], "canvas": [10, 12]}, "not of whole tiles of 4 x 4"),
+        ({"tile": [4, 4], "canvas": [10, 12]}, "cannot be divided into whole tiles of 4 x 4"),
         ({"tile": [4, 4], "canvas": [4, 12]}, "does not fit on a canvas of 12 x 4"),
         ({"tile": [4, 4], "mean": [0.5, 0.5], "std": [1, 1]}, "2 values, but the image has 3 channels"),
     ],

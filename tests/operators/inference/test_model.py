@@ -198,7 +198,7 @@ def test_files_that_are_no_networks(tmp_path: Path, write_network: WriteNetwork)
     for name in ("engine.plan", "program.pt2"):
         refuses(lambda data, name=name: fn.model(data, path=name), "does not end with .onnx or .ort.*triton_model")
     (tmp_path / "broken.onnx").write_bytes(b"not a network")
-    refuses(lambda data: fn.model(data, path=str(tmp_path / "broken.onnx")), "'.*broken.onnx' is no network")
+    refuses(lambda data: fn.model(data, path=str(tmp_path / "broken.onnx")), "'.*broken.onnx' is not a network")
     refuses(lambda data: fn.model(data, path=str(tmp_path / "missing.onnx")), "No such file.*missing.onnx")
     refuses(lambda data: fn.model(data, path="s3://bucket/network.onnx"), "is a local file")
     strings = write_network(
