@@ -2,8 +2,6 @@
 
     python tests/benchmarks/served_gpu.py [--seconds 3] [--checked 10000] [--only PATTERN] [--json FILE]
 
-A floor is measured, too: the same requests to a model whose answers are as large, and which computes next to nothing.
-
 Clients are threads of several processes, which send requests that were prepared before and do not look at the answers: on the same
 cores as the server, a client library would take longer than the server does. Every photograph has a size of its own, and requests
 of several images have others each time, so that no batch is like one before.
@@ -44,9 +42,9 @@ from PIL import Image
 
 from penstock.serving.server import LocalServer
 
-FLOAT, BYTES, FLOOR = "as_float", "as_bytes", "floor"
+FLOAT, BYTES = "as_float", "as_bytes"
 OUTPUT = "image"
-ANSWER_BYTES = {FLOAT: 4 * 3 * 224 * 224, BYTES: 3 * 224 * 224, FLOOR: 4 * 3 * 224 * 224}
+ANSWER_BYTES = {FLOAT: 4 * 3 * 224 * 224, BYTES: 3 * 224 * 224}
 BATCH = 64
 MODEL = """
 from penstock import fn, pipeline_def, types
@@ -65,7 +63,6 @@ LAST = {
         f'{RESIZED}, crop=(224, 224), mean=mean, std=std, dtype=types.FLOAT, output_layout="CHW", name="image")'
     ),
     BYTES: f'return fn.crop_mirror_normalize({RESIZED}, crop=(224, 224), dtype=types.UINT8, output_layout="HWC", name="image")',
-    FLOOR: 'return fn.full(fn.cast(encoded.shape()[0], dtype=types.FLOAT), shape=(3, 224, 224), name="image")',
 }
 CONFIG = """backend: "penstock"
 max_batch_size: 64
@@ -76,8 +73,8 @@ parameters {{ key: "FORCE_CPU_ONLY_INPUT_TENSORS" value: {{ string_value: "no" }
 
 
 def write_models(folder: Path, instances: int) -> None:
-    """Write the repository: one preprocessing, with answers of floats and of bytes, and the floor."""
-    for name, kind in ((FLOAT, "FLOAT"), (BYTES, "UINT8"), (FLOOR, "FLOAT")):
+    """Write the repository: one preprocessing, with answers of floats and of bytes."""
+    for name, kind in ((FLOAT, "FLOAT"), (BYTES, "UINT8")):
         (folder / name / "1").mkdir(parents=True)
         (folder / name / "1" / "pipeline.py").write_text(MODEL.format(name=name, kind=kind, last=LAST[name]))
         (folder / name / "config.pbtxt").write_text(CONFIG.format(instances=instances))
@@ -273,12 +270,9 @@ def rows() -> list[dict[str, Any]]:
         for clients in (1, 8, 32, 64)
         if protocol != "shm" or clients in (32, 64)
     ]
-    found += [
-        {"model": FLOOR, "protocol": protocol, "images": 1, "clients": 64} for protocol in ("http", "grpc", "shm")
-    ]
     return found + [
         {"model": model, "protocol": protocol, "images": 32, "clients": 8}
-        for model in (FLOAT, BYTES, FLOOR)
+        for model in (FLOAT, BYTES)
         for protocol in ("http", "grpc")
     ]
 
