@@ -20,7 +20,7 @@ BORDER = 114
 @autoserialize
 @pipeline_def(batch_size=32)
 def detection_preprocess(device="cpu"):
-    """The pipeline; ``device`` "gpu" decodes and computes there."""
+    """Return the pipeline; ``device`` "gpu" decodes and computes there."""
     encoded = fn.external_source(name="encoded_image", dtype=types.UINT8, ndim=1)
     images = fn.decoders.image(encoded, device="mixed" if device == "gpu" else "cpu", output_type=types.RGB)
     images = fn.resize(images, size=(SIDE, SIDE), mode="not_larger")

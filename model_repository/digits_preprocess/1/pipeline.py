@@ -9,7 +9,9 @@ from penstock.plugin.triton import autoserialize
 
 
 def network_input(images):
-    """Grey images as the network takes them; training ends with the same steps (training/digits_pipeline.py)."""
+    """Return grey images in the form that the network takes; training ends with the same steps
+    (training/digits_pipeline.py).
+    """
     images = fn.resize(images, size=(32, 32))
     return fn.crop_mirror_normalize(
         images, mean=[127.5], std=[127.5], dtype=types.FLOAT, output_layout="CHW", name="image"
@@ -19,7 +21,7 @@ def network_input(images):
 @autoserialize
 @pipeline_def(batch_size=64)
 def digits_preprocess(device="cpu"):
-    """The pipeline; ``device`` "gpu" decodes and computes there."""
+    """Return the pipeline; ``device`` "gpu" decodes and computes there."""
     encoded = fn.external_source(name="encoded_image", dtype=types.UINT8, ndim=1)
     return network_input(
         fn.decoders.image(encoded, device="mixed" if device == "gpu" else "cpu", output_type=types.GRAY)

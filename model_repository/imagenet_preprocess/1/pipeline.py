@@ -15,7 +15,7 @@ STD = [0.229 * 255, 0.224 * 255, 0.225 * 255]
 @autoserialize
 @pipeline_def(batch_size=64)
 def imagenet_preprocess(device="cpu"):
-    """The pipeline; ``device`` "gpu" decodes and computes there."""
+    """Return the pipeline; ``device`` "gpu" decodes and computes there."""
     encoded = fn.external_source(name="encoded_image", dtype=types.UINT8, ndim=1)
     images = fn.decoders.image(encoded, device="mixed" if device == "gpu" else "cpu", output_type=types.RGB)
     images = fn.resize(images, resize_shorter=256)

@@ -10,13 +10,22 @@ from kernel_sources import all_sources
 
 pytestmark = pytest.mark.exhaustive
 
-ADDITION = (
-    "typedef int16 Result;\n"
-    "__device__ inline Result compute(const uint64 *operands, const int64 *offsets, int *) {\n"
-    "    return reinterpret_cast<const int16 *>(operands[0])[offsets[0]];\n}\n"
-)
+# What is generated in front of files.
+ADDITIONS = {
+    "elementwise": (
+        "typedef int16 Result;\n"
+        "__device__ inline Result compute(const uint64 *operands, const int64 *offsets, int *) {\n"
+        "    return reinterpret_cast<const int16 *>(operands[0])[offsets[0]];\n}\n"
+    ),
+    "elements": (
+        "struct Record { float factor; };\ntypedef uint8 Value;\ntypedef float Result;\n"
+        "__device__ inline Result compute(const Record &record, Value value) { return value * record.factor; }\n"
+    ),
+}
 INSTANCES = {
     "anchors": ["match_boxes", "encode_boxes"],
+    "axis": ["softmax<float>", "softmax<float16>", "highest<float>", "highest<float16>", "write_names"],
+    "bfloat16": ["round_to_bfloat16<float>", "round_to_bfloat16<uint8>"],
     "colour": ["colour<uint8, float16, 3, 3>", "colour<int32, uint8, 1, 1>", "colour<float, float, 4, 2>"],
     "convolution": [
         "convolve_planes<uint8, uint8>",
@@ -29,6 +38,7 @@ INSTANCES = {
     "debayer": ["debayer<uint8>", "debayer<uint16>"],
     "displacement": ["displace<Given, uint16>", "displace<Ball, uint8>", "displace<Waves, float>"],
     "elementwise": ["evaluate<uint32>", "evaluate<uint64>"],
+    "elements": ["apply_records"],
     "fixed_point": ["resample_bytes", "premultiply", "unmultiply"],
     "grid_mask": ["grid_mask<uint8>", "grid_mask<float>"],
     "loudness": ["moving_power<float>", "moving_power<uint64>", "loud_region"],
@@ -40,6 +50,13 @@ INSTANCES = {
     "median": ["median_tiles<uint8, 3>", "median_tiles<float, 5>", "median_tiles<int16, 0>", "median<int32>"],
     "morphology": ["extreme_tiles<uint8, Greatest>", "extreme_tiles<float, Least>", "extreme<int16, Least>"],
     "perspective": ["prepare", "warp_perspective<uint8>", "warp_perspective<float>"],
+    "nms": [
+        "count_candidates<float, float>",
+        "collect_candidates<float16>",
+        "rank_candidates",
+        "suppress<float>",
+        "gather<float16, float>",
+    ],
     "normalization": ["normalize<uint8, float>", "normalize<double, float16>"],
     "philox": [
         "draw_numbers<Uniform, uint8>",
@@ -95,7 +112,7 @@ def test_every_file_is_compiled() -> None:
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
 @pytest.mark.parametrize("file", INSTANCES)
 def test_compiled(file: str, architecture: str, tmp_path: Path) -> None:
-    code = all_sources()[file].text(ADDITION if file == "elementwise" else "")
+    code = all_sources()[file].text(ADDITIONS.get(file, ""))
     code += f"\nvoid *instances[] = {{{', '.join(f'(void *){name}' for name in INSTANCES[file])}}};\n"
     path = tmp_path / "kernels.cu"
     path.write_text(code)

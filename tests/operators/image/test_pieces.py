@@ -279,7 +279,7 @@ def test_a_whole_that_does_not_belong_there_is_refused() -> None:
         ({"patch": 4, "mean": [0.5, 0.5], "std": [1, 1]}, "2 values, but the image has 3 channels"),
         ({"patch": 0}, "`patch` must be at least 1"),
         ({"patch": 4, "channels_last": True, "temporal": 2}, "patches of one frame"),
-        ({"patch": 4, "mean": [0.5], "std": []}, "as many values"),
+        ({"patch": 4, "mean": [0.5], "std": []}, "equally many values"),
         ({"patch": 4, "std": [0.0], "mean": [0.0]}, "must not be 0"),
         ({"patch": 4, "reference": "jax"}, "`reference` must be one of"),
     ],
