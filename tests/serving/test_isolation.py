@@ -153,7 +153,7 @@ def running(server: LocalServer, model: str) -> bool:
 
 def test_one_that_a_client_sends_with_it_is_refused_with_what_to_do(served: Served) -> None:
     config: dict[str, object] = {"backend": "penstock", "parameters": {"isolation": {"string_value": "process"}}}
-    with pytest.raises(ServerError, match=r'asks for a process of its own.*`backend: "penstock_stub"`'):
+    with pytest.raises(ServerError, match=r'requests a separate process.*`backend: "penstock_stub"`'):
         served.server.control.load("later", {"config": json.dumps(config)})
     config["backend"] = "penstock_stub"
     served.server.control.load("later", {"config": json.dumps(config)})

@@ -44,7 +44,7 @@ def work(x):
     if x[0] < 0:
         raise ValueError("less than nothing")
     if x[0] > 1000:
-        time.sleep(x[0] / 1000)
+        time.sleep(float(x[0]) / 1000)
     return x + 1
 """
 CALLING = """

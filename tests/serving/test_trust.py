@@ -315,7 +315,7 @@ def _address_in_the_wire_format(schema: str, argument: str) -> Author:
 
 
 _NOT_GRANTED = (
-    "and the server grants nothing: a model can only restrict it. Start the server with `penstock serve --allow-"
+    "and the server grants nothing: a model can only name less. Start the server with `penstock serve --allow-"
 )
 _OUTSIDE = "outside of what the pipeline is confined to"
 _NO_FUNCTION = "There is no function to call"
