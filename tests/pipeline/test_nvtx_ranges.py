@@ -63,5 +63,5 @@ def test_ranges_need_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_other_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_NVTX", "yes")
-    with pytest.raises(ValueError, match="PENSTOCK_NVTX is 1"):
+    with pytest.raises(ValueError, match="PENSTOCK_NVTX must be 1"):
         doubled().build()

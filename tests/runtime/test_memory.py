@@ -192,7 +192,7 @@ def test_what_is_still_held_counts() -> None:
 
     assert not run(two, [MEDIUM], BatchMemory(25_000_000, [1], reservation(None)))[1]
     _, failures = run(two, [MEDIUM], BatchMemory(23_000_000, [1], reservation(None)))
-    assert "beside 12000" in str(failures[0])
+    assert "in addition to 12000" in str(failures[0])
 
 
 def test_frames_of_a_sequence_count_together() -> None:

@@ -220,7 +220,7 @@ def test_a_length_and_samples_that_end_and_begin_alike() -> None:
         (np.array([1, 2]), np.array([1], np.float32), {}, r"have the shape \(steps,\). Got: \[2\] and \[1\]"),
         (np.array([1, 2]), None, {"blank": -1}, "pass `vocabulary`, which has their number"),
         (np.array([1, 2]), None, {"beam_width": 2}, "`beam_width` needs the scores of all classes"),
-        (np.array([1, 2], np.float32), np.array([1, 1], np.float32), {}, "with the best classes only"),
+        (np.array([1, 2], np.float32), np.array([1, 1], np.float32), {}, "the first must be the best classes"),
     ],
 )
 def test_classes_that_are_refused(
