@@ -3,9 +3,9 @@
     python tests/benchmarks/cores.py [--cores 1 4 16] [--only Rand] [--rounds 3] [--json FILE]
 
 A process for each number of cores, bound to them, with as many threads; counts take turns, and a figure is the median of the rounds.
-Beside each is the share of so many times the figure of one core, and at the end that of as many processes with a thread each: what
-memory, clocks and shared cores leave. Photographs have sizes of their own, and are drawn for each batch, so that no batch is like one
-before.
+Beside each figure is its ratio to linear scaling: to the figure of one core times the number of cores. The last column measures as many
+processes of one thread each, which shows how far memory, clocks and shared cores let the machine scale. Photographs differ in size,
+and each batch draws others, so that no batch repeats one before.
 """
 
 from __future__ import annotations

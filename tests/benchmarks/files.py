@@ -75,7 +75,7 @@ class Row:
 _PILLOW = "Pillow's own decoder, and a copy of its pixels: 0.5 ms a megapixel"
 _SOUNDFILE = "libsndfile itself decodes, with the same bits"
 _WEBP = "libwebp itself decodes, into the output"
-_SMALL = "the run of a pipeline: some 60 us a batch"
+_PIPELINE_RUN = "the run of a pipeline: some 60 us a batch"
 _FILE_BY_FILE = "Python for each file; the call of the core takes 13 us"
 _VIDEO = "FFmpeg's decoder takes half of the time, exact colours an eighth, and exact resizing a quarter"
 _SWSCALE = "FFmpeg itself decodes and resizes"
@@ -193,7 +193,7 @@ def image_rows(folder: Path) -> list[Row]:
         Row("PNG, palette", saved("PNG", "P"), _decoded, both),
         Row("PNG, with alpha", saved("PNG", "RGBA"), _decoded, both),
         Row("PNG, 16 bits", deep, _decoded, {"OpenCV": _to_opencv}),
-        Row("PNG, 32x32", saved("PNG", side=32), _decoded, both, reason=_SMALL),
+        Row("PNG, 32x32", saved("PNG", side=32), _decoded, both, reason=_PIPELINE_RUN),
         Row(
             "PNG, 32x32, batch of 64",
             saved("PNG", side=32),

@@ -423,8 +423,8 @@ bool decode_png(Random &random, const PenstockLibdeflate &real, const File &file
   expect(part && *part == cut(*whole, header->width, window, pixel_bytes), "a part that is equal to the whole");
   if (is_stand_in && space == PENSTOCK_PIXELS_AS_STORED) {
     const std::optional<File> rows = unfiltered(made_up, *header);
-    expect(rows.has_value(), "a filter that there is none of");
-    expect(*whole == values_of(*rows, *header, palette_of(file)), "pixels of made-up rows");
+    expect(rows.has_value(), "an unknown filter");
+    expect(*whole == values_of(*rows, *header, palette_of(file)), "pixels of generated rows");
   }
   return true;
 }
