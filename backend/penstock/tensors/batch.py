@@ -27,6 +27,18 @@ def equally_apart(first: int, step: int, count: int) -> np.ndarray:
     return np.arange(first, first + step * count, step) if step else np.full(count, first, np.int64)
 
 
+def stacked(batch: TensorList) -> np.ndarray | None:
+    """Return samples on the CPU as one array, with a leading dimension for them; None if there are none, or if their shapes differ.
+
+    It shares the batch's memory where that is contiguous.
+    """
+    shapes = batch.shapes
+    if not shapes or shapes.count(shapes[0]) != len(shapes):
+        return None
+    whole: np.ndarray = np.stack(batch.samples) if batch.elements is None else batch.elements
+    return whole.reshape(len(shapes), *shapes[0])
+
+
 def total_volume(shapes: Sequence[Shape]) -> int:
     """Return the total number of elements of arrays of these shapes."""
     if shapes and shapes.count(shapes[0]) == len(shapes):

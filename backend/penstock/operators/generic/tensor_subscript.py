@@ -11,6 +11,7 @@ import numpy as np
 from penstock.schema import Alias, Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.operator import Shape
 from penstock.tensors import TensorListCPU, TensorListGPU
+from penstock.tensors.batch import stacked
 
 _MAX_SUBSCRIPTS = 32
 # Larger batches are sliced one by one, to views where that is possible.
@@ -103,14 +104,14 @@ class TensorSubscript(Operator):
         if workspace.device != "cpu" or workspace.arguments or workspace.failures or not len(batch):
             return False
         shape, count = batch.shapes[0], len(batch)
-        if batch.shapes.count(shape) != count or count * math.prod(shape) > _MAX_ELEMENTS_TOGETHER:
+        whole = stacked(batch) if count * math.prod(shape) <= _MAX_ELEMENTS_TOGETHER else None
+        if whole is None:
             return False
         try:
             index = self._index(shape, Sample(self, workspace, 0))
         except (IndexError, RuntimeError, TypeError):
             # Each sample has the error.
             return False
-        whole = np.stack(batch.samples) if batch.elements is None else batch.elements.reshape(count, *shape)
         part = np.ascontiguousarray(whole[(slice(None), *index)])
         output = TensorListCPU.of_elements(part.reshape(-1), [part.shape[1:]] * count, layout, rank, batch.dtype)
         output.source_infos = batch.source_infos

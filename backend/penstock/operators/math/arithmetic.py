@@ -15,8 +15,7 @@ from penstock.schema import Alias, Argument, Input, OutputSpec, Sample, Schema, 
 from penstock.schema.example_data import Example
 from penstock.schema.operator import Shape
 from penstock.schema.pointwise import PointwiseOperator
-from penstock.tensors import TensorList
-from penstock.tensors.batch import total_volume
+from penstock.tensors.batch import stacked, total_volume
 
 # Functions that round correctly or not at all, so that the result does not depend on how many elements are computed at
 # a time.
@@ -117,15 +116,19 @@ class Arithmetic(PointwiseOperator):
             or not 0 < volume <= _MAX_ELEMENTS_TOGETHER
         ):
             return False
-        batches = [workspace.inputs[operand.index] for operand in self.expression.operands if operand.is_input]
-        if output.elements is None or not all(map(_is_of_one_shape, (output, *batches))):
+        if output.elements is None:
             return False
+        arrays = [stacked(batch) for batch in (output, *workspace.inputs)]
+        known = [_with_rank(array, output.ndim()) for array in arrays if array is not None]
+        if len(known) < len(arrays):
+            return False
+        target, *sources = known
         operands = [
-            _stacked(workspace.inputs[operand.index], output.ndim()) if operand.is_input else self.constants[operand]
+            sources[operand.index] if operand.is_input else self.constants[operand]
             for operand in self.expression.operands
         ]
         try:
-            evaluate(self.expression.function, operands, _stacked(output, output.ndim()))
+            evaluate(self.expression.function, operands, target)
         except ValueError:
             # The sample at fault is found where they are computed one by one.
             return False
@@ -151,15 +154,10 @@ class Arithmetic(PointwiseOperator):
         compute_function(self.expression.function, workspace.state, workspace.outputs[0].dtype, jobs)
 
 
-def _is_of_one_shape(batch: TensorList) -> bool:
-    return batch.shapes.count(batch.shapes[0]) == len(batch.shapes)
-
-
-def _stacked(batch: TensorList, rank: int) -> np.ndarray:
-    """Return a batch of samples of one shape as one array, whose samples have this many dimensions."""
-    shape = batch.shapes[0]
-    whole = np.stack(batch.samples) if batch.elements is None else batch.elements
-    return whole.reshape(len(batch), *[1] * (rank - len(shape)), *shape)
+def _with_rank(samples: np.ndarray, rank: int) -> np.ndarray:
+    """Return stacked samples with as many dimensions each, of which the first ones are added."""
+    count, *shape = samples.shape
+    return samples.reshape(count, *[1] * (rank - len(shape)), *shape)
 
 
 def _common_layout(one: str, other: str) -> str:
