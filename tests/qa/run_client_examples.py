@@ -249,8 +249,10 @@ class Example:
         return " ".join((self.script, *self.arguments))
 
 
-_NO_GPU = "shares memory of a GPU, which this machine does not have"
-_CONTROLLED = "expects as many models as there are here; the configuration that it loads a model with names our backend"
+_NO_GPU = "shares GPU memory; this machine has no GPU"
+_CONTROLLED = (
+    "expects as many models as are served here; the configuration with which it loads a model names our backend"
+)
 _BACKEND_NAMED = ("""config = '{"max""", """config = '{"backend":"penstock","max""")
 _ATTRDICT = "over HTTP, imports attrdict, which Python from 3.10 on cannot"
 _IMAGE = ("-m", "inception_graphdef", "-s", "INCEPTION", "IMAGE")
@@ -283,7 +285,7 @@ EXAMPLES = (
     Example(
         "simple_grpc_model_control",
         "",
-        missing="checks that a file's name of 256 characters is refused, of which Triton 2.51 dies: mended in later ones",
+        missing="checks that a file name of 256 characters is refused, which crashes Triton 2.51; fixed in later versions",
     ),
     Example("simple_http_infer_client", "simple", ("--request-compression-algorithm", "gzip")),
     Example("reuse_infer_objects_client", "simple"),
