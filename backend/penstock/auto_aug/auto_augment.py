@@ -11,7 +11,7 @@ from penstock import fn, types
 from penstock.auto_aug import augmentations as a
 from penstock.auto_aug.core import Policy, _args, select, signed_bin
 from penstock.auto_aug.core._augmentation import Augmentation, row_of
-from penstock.auto_aug.core.suites import taken_by, translations
+from penstock.auto_aug.core.suites import accepted_arguments, translations
 from penstock.graph import DataNode
 from penstock.graph.branching import ternary
 
@@ -173,7 +173,9 @@ def auto_augment(
     else:
         factory: Any = factories[policy_name]
         policy = factory(shape is not None, max_translate_abs, max_translate_rel)
-    keywords = taken_by(policy.augmentations.values(), fill_value=fill_value, interp_type=interp_type, shape=shape)
+    keywords = accepted_arguments(
+        policy.augmentations.values(), fill_value=fill_value, interp_type=interp_type, shape=shape
+    )
     return apply_auto_augment(policy, data, seed, **keywords)
 
 

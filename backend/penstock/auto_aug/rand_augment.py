@@ -10,7 +10,7 @@ from penstock import fn, types
 from penstock.auto_aug import augmentations as a
 from penstock.auto_aug.core import _args, select, signed_bin
 from penstock.auto_aug.core._augmentation import Augmentation
-from penstock.auto_aug.core.suites import picked, taken_by, translations
+from penstock.auto_aug.core.suites import accepted_arguments, translations, without_excluded
 from penstock.graph import DataNode
 
 # The largest translation, in pixels, and as a fraction of the width of images of 224 x 224.
@@ -50,8 +50,8 @@ def rand_augment(
     >>> images = rand_augment(images, n=3, m=17)  # doctest: +SKIP
     """
     suite = get_rand_augment_suite if monotonic_mag else get_rand_augment_non_monotonic_suite
-    chosen = picked(suite(shape is not None, max_translate_abs, max_translate_rel), excluded)
-    keywords = taken_by(chosen, fill_value=fill_value, interp_type=interp_type, shape=shape)
+    chosen = without_excluded(suite(shape is not None, max_translate_abs, max_translate_rel), excluded)
+    keywords = accepted_arguments(chosen, fill_value=fill_value, interp_type=interp_type, shape=shape)
     return apply_rand_augment(chosen, data, n, m, num_magnitude_bins, seed=seed, **keywords)
 
 

@@ -8,7 +8,7 @@ from penstock import fn, types
 from penstock.auto_aug import augmentations as a
 from penstock.auto_aug.core import _args, select, signed_bin
 from penstock.auto_aug.core._augmentation import Augmentation
-from penstock.auto_aug.core.suites import picked, taken_by, translations
+from penstock.auto_aug.core.suites import accepted_arguments, translations, without_excluded
 from penstock.graph import DataNode
 
 
@@ -37,8 +37,10 @@ def trivial_augment_wide(
 
     >>> images = trivial_augment_wide(images)  # doctest: +SKIP
     """
-    chosen = picked(get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel), excluded)
-    keywords = taken_by(chosen, fill_value=fill_value, interp_type=interp_type, shape=shape)
+    chosen = without_excluded(
+        get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel), excluded
+    )
+    keywords = accepted_arguments(chosen, fill_value=fill_value, interp_type=interp_type, shape=shape)
     return apply_trivial_augment(chosen, data, num_magnitude_bins, seed=seed, **keywords)
 
 

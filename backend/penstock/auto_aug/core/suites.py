@@ -37,13 +37,13 @@ def max_offsets(
     if not isinstance(use_shape, bool):
         raise TypeError(f"The `use_shape` is a flag that should be set to either True or False, got {use_shape}.")
     wrong, right = ("abs", "rel") if use_shape else ("rel", "abs")
-    given, refused = (max_translate_rel, max_translate_abs) if use_shape else (max_translate_abs, max_translate_rel)
+    limit, refused = (max_translate_rel, max_translate_abs) if use_shape else (max_translate_abs, max_translate_rel)
     if refused is not None:
         raise ValueError(
             f"The argument `max_translate_{wrong}` cannot be used {'with' if use_shape else 'without'} image shapes. You may use "
             f"`max_translate_{right}` instead."
         )
-    return of_both_axes(given if given is not None else default_translate_rel if use_shape else default_translate_abs)
+    return of_both_axes(limit if limit is not None else default_translate_rel if use_shape else default_translate_abs)
 
 
 def translations(
@@ -63,7 +63,7 @@ def translations(
     return [along_x.augmentation(mag_range=(0, width)), along_y.augmentation(mag_range=(0, height))]
 
 
-def picked(suite: Sequence[Augmentation], excluded: Sequence[str] | None) -> list[Augmentation]:
+def without_excluded(suite: Sequence[Augmentation], excluded: Sequence[str] | None) -> list[Augmentation]:
     """Return the suite without the augmentations with these names; raise ValueError for an unknown name."""
     names = [augmentation.name for augmentation in suite]
     unknown = [name for name in excluded or () if name not in names]
@@ -75,7 +75,7 @@ def picked(suite: Sequence[Augmentation], excluded: Sequence[str] | None) -> lis
     return [augmentation for augmentation in suite if augmentation.name not in (excluded or ())]
 
 
-def taken_by(chosen: Iterable[Augmentation], **keywords: object) -> dict[str, object]:
+def accepted_arguments(chosen: Iterable[Augmentation], **keywords: object) -> dict[str, object]:
     """Return the keyword arguments that are not None and that any of the augmentations accepts."""
     specified = {name: value for name, value in keywords.items() if value is not None}
     return {name: value for one in chosen for name, value in _args.accepted(one.op, specified).items()}
