@@ -359,7 +359,7 @@ class Batch(Value):
 
         Args:
             copy: True: always; False: never, and ValueError where it cannot be avoided; None: where it cannot.
-            pad: fill up smaller samples with zeros; else ValueError unless they have one shape.
+            pad: pad smaller samples with zeros; otherwise ValueError unless they have one shape.
         """
         require_torch("Batch.torch()")
         if not pad and len(set(self.shape)) > 1:
@@ -372,7 +372,7 @@ class Batch(Value):
         """Return the samples as one tensor.
 
         Args:
-            pad: fill up smaller samples with zeros; else they must have one shape.
+            pad: pad smaller samples with zeros; otherwise they must have one shape.
             copy: copy the data, so that it may change afterwards.
         """
         padded: Batch = operations().call("Pad", (self,), {}, None) if pad and self.ndim else self

@@ -95,7 +95,7 @@ class Loop:
         finally:
             _active.loop, watched.interceptor = before
 
-    def looked_at(self, reference: Reference) -> None:
+    def note_read(self, reference: Reference) -> None:
         """Note that the program reads a result."""
         if self.is_traced and not self._inside and isinstance(reference.node, CallNode):
             reference.node.wanted.add(reference.index)
@@ -392,7 +392,7 @@ class Loop:
         self.pipeline.reset()
         self.root_ended = False
         for schedule in self._schedules.values():
-            schedule.begin_anew()
+            schedule.discard_ahead()
 
     @property
     def depends_on_more(self) -> bool:

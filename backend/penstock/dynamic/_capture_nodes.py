@@ -23,7 +23,7 @@ class RunningLoop(Protocol):
         batch_size: the batch size of all that is captured.
         step: the number of the step.
         sources: the sources that the loop iterates over, and those that its body calls.
-        root_ended: whether what it goes over is at its end.
+        root_ended: whether the data that it iterates over is at its end.
     """
 
     batch_size: int
@@ -31,7 +31,7 @@ class RunningLoop(Protocol):
     sources: list[SourceNode]
     root_ended: bool
 
-    def looked_at(self, reference: Reference) -> None:
+    def note_read(self, reference: Reference) -> None:
         """Note that the program reads a result."""
 
 
@@ -122,7 +122,7 @@ class CapturedBatch(Batch):
 
     def evaluate(self) -> CapturedBatch:
         """Compute the data unless that is done; return the same object."""
-        self._loop.looked_at(self._capture_ref)
+        self._loop.note_read(self._capture_ref)
         if self._storage is None:
             assert self._compute is not None
             found = self._compute()

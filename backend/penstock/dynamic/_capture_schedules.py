@@ -43,9 +43,9 @@ class Schedule:
         self.period = self.offset
         self._version = self.rng.version
         self._start = self.rng.draws
-        self.begin_anew()
+        self.discard_ahead()
 
-    def begin_anew(self) -> None:
+    def discard_ahead(self) -> None:
         """Drop the numbers computed ahead."""
         self._ahead, self._waiting = self.rng.clone(), 0
 

@@ -65,8 +65,8 @@ def bind(
                 f"{display}() got an unexpected keyword argument {name!r}. {schema.unknown_argument(name).args[0]}"
             )
     _, converted = split_arguments(schema, constants, display)
-    given = {*arguments, *converted}
-    missing = [a.name for a in schema.all_arguments.values() if a.required and a.name not in given]
+    passed = {*arguments, *converted}
+    missing = [a.name for a in schema.all_arguments.values() if a.required and a.name not in passed]
     if missing:
         raise TypeError(f"{display}() misses the required arguments {', '.join(map(repr, missing))}")
     node = OpNode(

@@ -65,9 +65,9 @@ class EvalContext:
         if num_threads is not None:
             thread_pool = ThreadPool(num_threads, device_id=self.device_id)
         self._thread_pool = thread_pool
-        self._own_stream = None if cuda_stream is None else stream(stream=cuda_stream, device_id=device_id)
-        if self._own_stream is None and self.device_id is not None:
-            self._own_stream = get_current_stream(self.device_id)
+        self._chosen_stream = None if cuda_stream is None else stream(stream=cuda_stream, device_id=device_id)
+        if self._chosen_stream is None and self.device_id is not None:
+            self._chosen_stream = get_current_stream(self.device_id)
         self._fallback_stream: Stream | None = None
         self._pending: list[Callable[[], Runnable | None]] = []
         self._lock = threading.RLock()
@@ -90,7 +90,7 @@ class EvalContext:
         context = _entered.defaults.get(number)
         if context is None:
             context = _entered.defaults[number] = EvalContext(device_id=number)
-            context._own_stream = None
+            context._chosen_stream = None
         return context
 
     @property
@@ -111,8 +111,8 @@ class EvalContext:
     @property
     def cuda_stream(self) -> Stream | None:
         """The stream of GPU work; None on the CPU."""
-        if self._own_stream is not None or self.device_id is None:
-            return self._own_stream
+        if self._chosen_stream is not None or self.device_id is None:
+            return self._chosen_stream
         found = get_current_stream(self.device_id)
         if found is None:
             found = self._fallback_stream = self._fallback_stream or stream(device_id=self.device_id)

@@ -23,7 +23,7 @@ def imread(
     device: DeviceLike = "cpu",
     **arguments: object,
 ) -> Tensor | Batch:
-    """Read and decodes image files.
+    """Read and decode image files.
 
     Args:
         filepaths: one path, for a tensor; a list of them, for a batch; or a tensor or batch of the paths' characters.

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 _Value = TypeVar("_Value")
 
 # Members that the wrapper itself implements: construction and attribute lookup.
-_OWN = frozenset(
+_WRAPPER_MEMBERS = frozenset(
     {
         *("__new__", "__init__", "__del__", "__class__", "__slots__", "__dict__", "__weakref__", "__init_subclass__"),
         *("__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__doc__", "__module__", "__annotations__"),
@@ -106,7 +106,7 @@ def _wrapper(kind: type) -> type[Invariant]:
     members: dict[str, object] = {"__slots__": (), "_kind": kind}
     for base in kind.__mro__:
         for name, member in vars(base).items():
-            if name.startswith("__") and name.endswith("__") and name not in _OWN and name not in members:
+            if name.startswith("__") and name.endswith("__") and name not in _WRAPPER_MEMBERS and name not in members:
                 members[name] = None if member is None else _forward(name, member) if callable(member) else member
     return type(f"Invariant_{kind.__name__}", (Invariant,), members)
 

@@ -34,7 +34,7 @@ def tensor(
         dtype: the dtype to convert to; by default the data's own, or INT32 and FLOAT for Python's numbers.
         device: the device to copy to; by default the data's.
         layout: the names of the dimensions, e.g. ``HWC``.
-        pad: fill up smaller samples of a batch with zeros; else its samples must have one shape.
+        pad: pad smaller samples of a batch with zeros; otherwise its samples must have one shape.
     """
     data = unmarked(data)
     if isinstance(data, Batch):

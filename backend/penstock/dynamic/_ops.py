@@ -63,8 +63,8 @@ class Operator:
             batch_size: the results' batch size, if there are no inputs to determine it.
             arguments: the operator's arguments, and ``rng``, the generator of a random one.
         """
-        given = self._arguments | {name: value for name, value in arguments.items() if value is not None}
-        return call(self._face, inputs, given, batch_size, self._device)
+        merged = self._arguments | {name: value for name, value in arguments.items() if value is not None}
+        return call(self._face, inputs, merged, batch_size, self._device)
 
 
 # -- making them from schemas ----------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ class Stream:
 def in_order(stream: Stream, device_ids: Iterable[int]) -> Iterator[None]:
     """Order a stream's work after the work queued so far on CuPy's current streams of some GPUs, and before their later work.
 
-    So these functions, copies, and libraries that take data over from CuPy can use the results like those of CuPy, as
+    So CuPy's functions, copies, and libraries that exchange data with CuPy can use the results like those of CuPy, as
     all of them use its current stream. And inputs that any of them made are complete.
     """
     cupy = cuda.require_cupy("a CUDA stream")

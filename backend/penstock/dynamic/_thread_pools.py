@@ -10,7 +10,7 @@ import weakref
 from penstock.dynamic._devices import Device
 from penstock.runtime.workers import WorkerPool
 
-_GIVEN_BY_DEVICE = -1
+_CURRENT_DEVICE = -1
 
 
 class ThreadPool:
@@ -21,9 +21,9 @@ class ThreadPool:
         device_id: the GPU whose operators also use them; by default the current device's.
     """
 
-    def __init__(self, num_threads: int | None = None, *, device_id: int | None = _GIVEN_BY_DEVICE) -> None:
+    def __init__(self, num_threads: int | None = None, *, device_id: int | None = _CURRENT_DEVICE) -> None:
         self._num_threads = _cores() if num_threads is None else _positive(num_threads)
-        self._device_id = Device.current().device_id if device_id == _GIVEN_BY_DEVICE else device_id
+        self._device_id = Device.current().device_id if device_id == _CURRENT_DEVICE else device_id
         self.workers = WorkerPool(self._num_threads)
         weakref.finalize(self, self.workers.close)
 
