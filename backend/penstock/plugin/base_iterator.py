@@ -147,10 +147,10 @@ class BaseIterator(DaliMembers):
         batch = self._converted(outputs) if has_samples else None
         self._schedule_runs()
         self._advance_and_check_drop_last()
-        kept = self._epoch.kept()
-        if batch is None or kept is None:
+        remaining = self._epoch.remaining()
+        if batch is None or remaining is None:
             return batch
-        return self._trimmed(batch, [pipe.kept_of(count) for pipe, count in zip(self._pipes, kept)])
+        return self._trimmed(batch, [pipe.kept_of(count) for pipe, count in zip(self._pipes, remaining)])
 
     def _get_outputs(self) -> list[tuple[Any, ...]]:
         if not self._ever_scheduled:
@@ -195,10 +195,10 @@ class BaseIterator(DaliMembers):
         """Return for each pipeline whether its last batch is cut, and the number of remaining samples; (False, -1):
         none is.
         """
-        kept = self._epoch.kept()
-        if kept is None:
+        remaining = self._epoch.remaining()
+        if remaining is None:
             return False, -1
-        return np.less(kept, self.batch_size), np.asarray(kept)
+        return np.less(remaining, self.batch_size), np.asarray(remaining)
 
     def _end_iteration(self) -> None:
         if self._auto_reset:
@@ -228,7 +228,7 @@ class BaseIterator(DaliMembers):
             for pipe in self._pipes:
                 pipe.end_epoch()
             self._first_batch = None
-            epoch.begin_anew()
+            epoch.restart()
             self._begin_pipelines()
             return
         if epoch.next_is_short and not epoch.over:

@@ -76,7 +76,7 @@ class Epoch:
         """Return the number of samples of each pipeline's last batch within the epoch; None: all."""
         return None
 
-    def kept(self) -> list[int] | None:
+    def remaining(self) -> list[int] | None:
         """Return :meth:`within`, if the other samples must be removed."""
         return None
 
@@ -84,7 +84,7 @@ class Epoch:
         """Advance to the next epoch."""
         self.counter = 0
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Advance from any position to the next epoch, of which nothing was read ahead."""
         self.counter = 0
 
@@ -135,7 +135,7 @@ class SizedEpoch(Epoch):
     def advance(self) -> None:
         self.counter += self._step
 
-    def kept(self) -> list[int] | None:
+    def remaining(self) -> list[int] | None:
         if self._policy != LastBatchPolicy.PARTIAL or self.counter <= self.size:
             return None
         whole, rest = divmod(self._step - (self.counter - self.size), self._batch_size)
@@ -219,7 +219,7 @@ class ReaderEpoch(Epoch):
     def advance(self) -> None:
         self.counter += self._batch_size
 
-    def kept(self) -> list[int] | None:
+    def remaining(self) -> list[int] | None:
         return self.within() if self._policy == LastBatchPolicy.PARTIAL else None
 
     def within(self) -> list[int] | None:
@@ -234,7 +234,7 @@ class ReaderEpoch(Epoch):
         else:
             self.counter = 0
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         self.counter = 0
         self.ahead = [0] * self.shards
         if not self.sticks_to_shard:

@@ -391,8 +391,8 @@ class HybridFamily(JanusFamily):
     @property
     def _large(self) -> JanusFamily:
         """The settings of the larger picture."""
-        own = {name: getattr(self, _HIGH_RES_PREFIX + name) for name in self._doubled}
-        return replace(self, **own)
+        high_res = {name: getattr(self, _HIGH_RES_PREFIX + name) for name in self._doubled}
+        return replace(self, **high_res)
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         large = self._large

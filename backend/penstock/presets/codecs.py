@@ -93,7 +93,7 @@ class NeuCodecFamily(RowFamily):
             named(fn.copy(fn.reshape(valid, shape=[-1, _STRIDE])[:, 1]), FEATURES_MASK, 1),
         )
 
-    def filled(self, features: Features, own: int, units: int | None) -> dict[str, np.ndarray]:
+    def filled(self, features: Features, length: int, units: int | None) -> dict[str, np.ndarray]:
         samples = features[PADDING_MASK].shape[0]
         beyond = max(0, (units or 0) - samples)
         more = self._rows_of(samples + beyond) - len(features[FEATURES])

@@ -458,19 +458,19 @@ _FAMILIES: dict[str, Family] = {
 # Feature extractors that share their name with an image processor of another family.
 _SOUNDS_OF: dict[str, Family] = {"Phi4MultimodalFeatureExtractor": Phi4SoundFamily()}
 # Classes of transformers that no preset can follow, with the reason.
-_SUMMED = "it normalizes by the mean and deviation of a whole image, which PyTorch sums in an order of its own"
+_SUMMED = "it normalizes by the mean and deviation of a whole image, and PyTorch's order of summation is not defined"
 _UNFOLLOWED = {
-    "ImageGPTImageProcessor": "it finds colours by a product of matrices, whose rounding PyTorch chooses",
-    "InklingFeatureExtractor": "it has a least magnitude of each frequency, which no operator computes",
+    "ImageGPTImageProcessor": "it finds colours by a product of matrices, whose rounding depends on PyTorch's implementation",
+    "InklingFeatureExtractor": "it limits each frequency to a minimum magnitude, which no operator computes",
     "Kosmos2_5ImageProcessor": _SUMMED,
     "MarkupLMFeatureExtractor": "it takes web pages",
     "MusicgenMelodyFeatureExtractor": "its chroma is computed by torchaudio",
-    "Owlv2ImageProcessor": "it blurs by a convolution, whose sums PyTorch orders as the processor suits it",
+    "Owlv2ImageProcessor": "it blurs by a convolution, whose order of summation PyTorch adapts to the processor",
     "Pix2StructImageProcessor": _SUMMED,
     "Pop2PianoFeatureExtractor": "it finds beats with essentia",
     "UnivNetFeatureExtractor": "it draws noise",
-    "VitMatteImageProcessor": "it takes trimaps beside images",
-    "VitPoseImageProcessor": "it takes boxes beside images",
+    "VitMatteImageProcessor": "it takes trimaps in addition to images",
+    "VitPoseImageProcessor": "it takes boxes in addition to images",
 }
 # Endings of class names, and their replacement in the name of the family.
 _ENDINGS = {

@@ -187,13 +187,13 @@ class LetterboxFamily(Family):
         )
         stretches = self.scale_fill and not self.auto
         images = fn.resize(data, size=bounds if stretches else size, reference="opencv", interpolation="linear")
-        extents, place = fn.cast(canvas, dtype=types.FLOAT), 0.5 if self.center else 0.0
+        extents, position = fn.cast(canvas, dtype=types.FLOAT), 0.5 if self.center else 0.0
         boxes = fn.crop(
             images,
             crop_h=extents[0],
             crop_w=extents[1],
-            crop_pos_x=place,
-            crop_pos_y=place,
+            crop_pos_x=position,
+            crop_pos_y=position,
             rounding="truncate",
             out_of_bounds_policy="pad",
             fill_values=[float(self.padding_value)],

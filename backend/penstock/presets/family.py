@@ -82,13 +82,13 @@ class Family:
     """Attributes in which a family's classes differ, and that configurations cannot set."""
     unchanged: ClassVar[frozenset[str]] = frozenset()
     """Settings that transformers' processor reads once, so that a call cannot change them."""
-    none_is_own: ClassVar[bool] = False
+    none_means_default: ClassVar[bool] = False
     """Whether transformers' processor is of the older kind: None in a call means its default, and results may be
     interleaved.
     """
     unstacked: ClassVar[tuple[str, ...]] = ()
     """Outputs that a call always returns as lists, with one item for each image."""
-    prompts_apart: ClassVar[bool] = False
+    separate_prompts: ClassVar[bool] = False
     """Whether each image of a list belongs to a separate prompt."""
     older_settings: ClassVar[Mapping[str, str]] = {}
     """Older names of settings that transformers' processor accepts."""
@@ -281,13 +281,13 @@ AnyFamily = TypeVar("AnyFamily", bound=Family)
 
 
 def settings_from(
-    defaults: AnyFamily, given: Mapping[str, object], name: str, vocabulary: frozenset[str] = frozenset()
+    defaults: AnyFamily, configuration: Mapping[str, object], name: str, vocabulary: frozenset[str] = frozenset()
 ) -> AnyFamily:
     """Return the settings of a configuration, completed by the defaults of transformers' processor.
 
     Args:
         defaults: the default settings of transformers' processor.
-        given: the configuration.
+        configuration: the settings that it has, by name.
         name: the name of its class in transformers.
         vocabulary: settings of all classes, which are not taken for misspelled ones.
 
@@ -297,16 +297,16 @@ def settings_from(
     defaults_by_name = {each.name: getattr(defaults, each.name) for each in fields(defaults)}
     ignored = defaults_by_name.get("ignored", frozenset())
     known = defaults_by_name.keys() - defaults.hidden - ignored
-    for given_key, value in given.items():
+    for given_key, value in configuration.items():
         key = defaults.older_settings.get(given_key, given_key)
-        if value is None or key in ignored or (key != given_key and key in given):
+        if value is None or key in ignored or (key != given_key and key in configuration):
             continue
         if key not in known:
-            if not _has_no_effect(key, value, given):
+            if not _has_no_effect(key, value, configuration):
                 _ignore(defaults, key, value, name, vocabulary)
             continue
         defaults_by_name[key] = _of_type(value, defaults_by_name[key], f"{name}: `{key}`")
-    if given.get("do_center_crop") and "crop_size" in ignored and not given.get("crop_size"):
+    if configuration.get("do_center_crop") and "crop_size" in ignored and not configuration.get("crop_size"):
         raise PresetError(f"{name}: `do_center_crop` needs a `crop_size`, though the class does not crop")
     try:
         return type(defaults)(**defaults.converted(defaults_by_name))
@@ -328,12 +328,12 @@ def known_settings(defaults: Family) -> frozenset[str]:
     return known | ignored | defaults.older_settings.keys()
 
 
-def _has_no_effect(key: str, value: object, given: Mapping[str, object]) -> bool:
+def _has_no_effect(key: str, value: object, configuration: Mapping[str, object]) -> bool:
     """Return whether a setting that a family does not have is one that changes nothing, or that is not set."""
     # `default_to_square` only matters for a size that is a single number.
     if key == "default_to_square":
-        return not isinstance(given.get("size"), int)
-    if key in _FLAGS and not given.get(_FLAGS[key]):
+        return not isinstance(configuration.get("size"), int)
+    if key in _FLAGS and not configuration.get(_FLAGS[key]):
         return True
     return key in _WITHOUT_EFFECT or (key.startswith("do_") and not value)
 

@@ -63,7 +63,7 @@ class VivitFamily(FramesFamily):
     rescale_factor: float = 1 / 127.5
     offset: bool = True
 
-    none_is_own = True
+    none_means_default = True
     forms = (_SQUARE, _SHORTEST)
 
     def check(self, backend: str) -> None:
@@ -173,7 +173,7 @@ class VideoLlavaFamily(FixedFamily):
     ignored: frozenset[str] = NO_PAD
     return_legacy_image_output: bool = True
 
-    none_is_own = True
+    none_means_default = True
     forms = (_SQUARE, _SHORTEST)
 
     @property
@@ -210,7 +210,7 @@ class FuyuFamily(FixedFamily):
     torchvision_only: bool = True
     ignored: frozenset[str] = frozenset({"pad_size", "patch_size", "do_center_crop", "crop_size"})
 
-    prompts_apart = True
+    separate_prompts = True
     names = (PIXELS, "image_unpadded_heights", "image_unpadded_widths", "image_scale_factors", "image_sizes")
     forms = (_SQUARE,)
     tells_by = ()
@@ -326,7 +326,7 @@ class Emu3Family(AreaFamily):
     torchvision_only: bool = False
     ignored: frozenset[str] = frozenset({"size"})
 
-    none_is_own = True
+    none_means_default = True
     unchanged = frozenset({"min_pixels", "max_pixels", "spatial_factor"})
 
     def converted(self, values: Values) -> Values:

@@ -1,7 +1,7 @@
 """Feature extractors whose sounds become rows of mel bands: AST, CLAP, CLVP, SeamlessM4T, Speech2Text, Gemma 3n and 4,
 Parakeet, Nemotron, Lasr, Voxtral Realtime, Qwen3-ASR, Phi-4, Granite Speech and Fun-ASR-Nano.
 
-Those that compute with numpy are equalled to the bit. The others compute with PyTorch, whose transform has other roundings:
+Results of those that compute with numpy are equal to the bit. The others compute with PyTorch, whose transform has other roundings:
 their features differ by less than :data:`TOLERANCE`.
 """
 
@@ -244,12 +244,12 @@ class RowFamily(SpectralFamily):
         """Return the first `most` samples of a sound."""
         return sound[:most]
 
-    def beside(self, sounds: int) -> Values:
+    def call_outputs(self, sounds: int) -> Values:
         """Return further outputs of a call with this many sounds."""
         return {}
 
-    def filled(self, features: Features, own: int, units: int | None) -> dict[str, np.ndarray]:
-        """Return a sound's features of `own` units, padded to `units` unless that is None."""
+    def filled(self, features: Features, length: int, units: int | None) -> dict[str, np.ndarray]:
+        """Return a sound's features, of `length` units, padded to `units` unless that is None."""
         values, mask = (features[name] for name in self.outputs)
         beyond = max(0, (units or 0) - values.shape[self.axis])
         around = [(0, 0)] * values.ndim
@@ -351,10 +351,10 @@ class SeamlessFamily(RowFamily):
         # Do not cut here, because the mean is over the whole sound: `filled` cuts off rows.
         return sound
 
-    def filled(self, features: Features, own: int, units: int | None) -> dict[str, np.ndarray]:
+    def filled(self, features: Features, length: int, units: int | None) -> dict[str, np.ndarray]:
         # Without padding, an incomplete row is dropped.
-        rows = (own if units is None else units) // self.stride
-        return super().filled({name: values[:rows] for name, values in features.items()}, own, rows)
+        rows = (length if units is None else units) // self.stride
+        return super().filled({name: values[:rows] for name, values in features.items()}, length, rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -459,8 +459,8 @@ class ParakeetFamily(RowFamily):
         )
         return named(values, FEATURES, 2), fn.cast(mask, dtype=types.BOOL, name=self.mask_name)
 
-    def filled(self, features: Features, own: int, units: int | None) -> dict[str, np.ndarray]:
-        return super().filled(features, own, None if units is None else units // self.hop_length + 1)
+    def filled(self, features: Features, length: int, units: int | None) -> dict[str, np.ndarray]:
+        return super().filled(features, length, None if units is None else units // self.hop_length + 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -490,7 +490,7 @@ class CohereFamily(ParakeetFamily):
             )
         return super().units(sound, features)
 
-    def beside(self, sounds: int) -> Values:
+    def call_outputs(self, sounds: int) -> Values:
         return {"audio_chunk_index": [(number, None) for number in range(sounds)]}
 
 
@@ -558,9 +558,9 @@ class SampleFamily(RowFamily):
             return fn.reshape(values, shape=[1, -1], name=VALUES), named(mask, self.mask_name, 1)
         return named(values, VALUES, 1), named(mask, self.mask_name, 1)
 
-    def filled(self, features: Features, own: int, units: int | None) -> dict[str, np.ndarray]:
-        cut = {name: values[..., :own] for name, values in features.items()}
-        return super().filled(cut, own, units)
+    def filled(self, features: Features, length: int, units: int | None) -> dict[str, np.ndarray]:
+        cut = {name: values[..., :length] for name, values in features.items()}
+        return super().filled(cut, length, units)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -786,13 +786,13 @@ class FilledFamily(SpectralFamily):
         """Return the features of a sound with this many samples, either the longest one or padded before they were computed."""
         return features
 
-    def tells_masks(self, asked: bool | None, sounds: int) -> bool:
-        """Return whether a call with this many sounds returns masks; ``asked``: whether the caller requests them, or
+    def returns_masks(self, requested: bool | None, sounds: int) -> bool:
+        """Return whether a call with this many sounds returns masks; ``requested``: whether the caller requests them, or
         None.
         """
-        return bool(asked) or self.always_masks
+        return bool(requested) or self.always_masks
 
-    def told(self, samples: int) -> dict[str, np.ndarray]:
+    def extra_outputs(self, samples: int) -> dict[str, np.ndarray]:
         """Return further outputs that describe a sound."""
         return {}
 
@@ -1031,10 +1031,10 @@ class GraniteFamily(DecimalFamily):
         blocks = (rows + (self.projector_window_size - 1)) // self.projector_window_size
         return blocks * (self.projector_window_size // self.projector_downsample_rate)
 
-    def told(self, samples: int) -> dict[str, np.ndarray]:
+    def extra_outputs(self, samples: int) -> dict[str, np.ndarray]:
         return {_SIZES: np.array(self._tokens(samples))}
 
-    def tells_masks(self, asked: bool | None, sounds: int) -> bool:
+    def returns_masks(self, requested: bool | None, sounds: int) -> bool:
         return False
 
     def together(self, values: Values, samples: Sequence[int]) -> Values:
@@ -1100,8 +1100,8 @@ class Granite5Family(DecimalFamily):
     def valid(self, samples: Count) -> Count:
         return (samples // self.hop_length + 1) // 2
 
-    def tells_masks(self, asked: bool | None, sounds: int) -> bool:
-        return asked is not False
+    def returns_masks(self, requested: bool | None, sounds: int) -> bool:
+        return requested is not False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1239,10 +1239,10 @@ class DotsFamily(ChunkFamily):
         _, lengths, counts = self.outputs
         return features, fn.reshape(samples, shape=[], name=lengths), fn.reshape(tokens, shape=[], name=counts)
 
-    def tells_masks(self, asked: bool | None, sounds: int) -> bool:
+    def returns_masks(self, requested: bool | None, sounds: int) -> bool:
         return False
 
-    def told(self, samples: int) -> dict[str, np.ndarray]:
+    def extra_outputs(self, samples: int) -> dict[str, np.ndarray]:
         _, lengths, counts = self.outputs
         return {lengths: np.array(samples), counts: np.array(self._tokens(samples))}
 
@@ -1389,11 +1389,11 @@ class Phi4SoundFamily(FilledFamily):
         compressed = (rows + (self.audio_compression_rate - 1)) // self.audio_compression_rate
         return (compressed + (self.audio_downsample_rate - 1)) // self.audio_downsample_rate
 
-    def told(self, samples: int) -> dict[str, np.ndarray]:
+    def extra_outputs(self, samples: int) -> dict[str, np.ndarray]:
         return {_SIZES: np.array(self._tokens(self.valid(samples)))}
 
-    def tells_masks(self, asked: bool | None, sounds: int) -> bool:
-        return sounds > 1 and asked is not False
+    def returns_masks(self, requested: bool | None, sounds: int) -> bool:
+        return sounds > 1 and requested is not False
 
     def finished(self, features: np.ndarray, mask: np.ndarray, samples: int, longest: bool) -> np.ndarray:
         if longest:

@@ -744,7 +744,7 @@ class MllamaFamily(_TileFamily):
         numbers = fn.lookup_table(
             rows * types.Constant(max_tiles + 1, dtype=types.INT32) + columns,
             keys=keys,
-            values=[float(place) for place in range(1, len(known) + 1)],
+            values=[float(number) for number in range(1, len(known) + 1)],
             dtype=types.INT64,
             name=self.names[1],
         )

@@ -278,7 +278,7 @@ def _embedding_gemma2(family: SampledFamily, video: VideoLength) -> list[int]:
         return numbers
     if family.overflow_strategy == "truncate":
         return numbers[: family.max_frames]
-    return [numbers[place] for place in np.linspace(0, len(numbers) - 1, family.max_frames, dtype=int)]
+    return [numbers[position] for position in np.linspace(0, len(numbers) - 1, family.max_frames, dtype=int)]
 
 
 # For a video with more seconds than requested frames, MiniCPM chooses among frames this many seconds apart.
@@ -295,7 +295,7 @@ def _minicpm(family: SampledFamily, video: VideoLength) -> list[int]:
     numbers = [min(int(time * rate), frames - 1) for time in times]
     if len(numbers) <= family.max_frames:
         return numbers
-    return [numbers[place] for place in np.linspace(0, len(numbers) - 1, family.max_frames, dtype=int)]
+    return [numbers[position] for position in np.linspace(0, len(numbers) - 1, family.max_frames, dtype=int)]
 
 
 def _muse(family: SampledFamily, video: VideoLength) -> list[int]:
@@ -517,8 +517,8 @@ class VideoLlama3Family(VideoFamily):
             by_token, start=[-1], shape=times, axes=[0], out_of_bounds_policy="pad", fill_values=[float(1 << 20)]
         )
         change = by_token - before
-        apart = fn.reductions.mean(graph_math.max(change, change * -1.0), axes=[2]) * 255.0
-        is_kept = fn.cast(apart > _LLAMA3_MIN_DIFFERENCE, dtype=types.INT32)
+        difference = fn.reductions.mean(graph_math.max(change, change * -1.0), axes=[2]) * 255.0
+        is_kept = fn.cast(difference > _LLAMA3_MIN_DIFFERENCE, dtype=types.INT32)
         # Each frame keeps at least one token.
         lacking = 1 - fn.reductions.max(is_kept, axes=[1], keep_dims=True)
         first = fn.slice(lacking, start=[0], shape=tokens, axes=[1], out_of_bounds_policy="pad")

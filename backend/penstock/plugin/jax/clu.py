@@ -85,8 +85,8 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
     def is_nonpadding(self) -> Any:
         """Whether each sample of the last batch belongs to the epoch, rather than padding the batch: bool of shape
         (batch,)."""
-        kept = self._epoch.within() or [self.batch_size] * self._num_gpus
-        flags = np.concatenate([np.arange(self.batch_size) < count for count in kept])
+        counts = self._epoch.within() or [self.batch_size] * self._num_gpus
+        flags = np.concatenate([np.arange(self.batch_size) < count for count in counts])
         return flags if self._sharding is None else jax.device_put(jnp.asarray(flags), self._sharding)
 
     def _checked(self, batch: dict[str, jax.Array]) -> dict[str, jax.Array]:

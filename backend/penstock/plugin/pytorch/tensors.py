@@ -59,10 +59,10 @@ class Lender:
         self.take_back()
 
     def _release_oldest(self) -> None:
-        kept = self._retained.popleft()
-        self.bytes -= kept.array.nbytes
-        if not kept.read.query():
-            torch.cuda.ExternalStream(kept.producer.ptr, kept.array.device.id).wait_event(kept.read)
+        oldest = self._retained.popleft()
+        self.bytes -= oldest.array.nbytes
+        if not oldest.read.query():
+            torch.cuda.ExternalStream(oldest.producer.ptr, oldest.array.device.id).wait_event(oldest.read)
 
     def __del__(self) -> None:
         while self._retained:

@@ -67,11 +67,11 @@ def _on_images(functional: Function, suffix: str, inner: Function) -> Function:
 
     def kernel(*args: object, **kwargs: object) -> object:
         bound = signature.bind(*args, **kwargs).arguments
-        given = bound.pop(suffix)
-        plain = _plain(given)
+        image = bound.pop(suffix)
+        plain = _plain(image)
         result = inner(plain, **bound)
         # Values that are changed in place keep their class.
-        return given if result is plain else result
+        return image if result is plain else result
 
     return _named(kernel, f"{functional.__name__}_{suffix}", parameters, functional)
 
@@ -91,13 +91,13 @@ def _on_masks(functional: Function, inner: Function) -> Function:
     return _named(kernel, f"{functional.__name__}_mask", parameters, functional)
 
 
-def _on_geometry(functional: Function, suffix: str, inner: Function, told: list[str], gives: str) -> Function:
+def _on_geometry(functional: Function, suffix: str, inner: Function, metadata_names: list[str], gives: str) -> Function:
     """Return the kernel of a function for boxes or points."""
     name = functional.__name__
     parameters = _signature(functional, suffix, without=_PIXEL_PARAMETERS)
-    metadata = [_Parameter(each, _Parameter.POSITIONAL_OR_KEYWORD) for each in told]
-    place = 2 if (name, suffix) == ("resize", "keypoints") else 1
-    parameters[place:place] = metadata
+    metadata = [_Parameter(each, _Parameter.POSITIONAL_OR_KEYWORD) for each in metadata_names]
+    position = 2 if (name, suffix) == ("resize", "keypoints") else 1
+    parameters[position:position] = metadata
     if suffix == "bounding_boxes":
         if name == "resize":
             parameters.append(_Parameter("format", _Parameter.POSITIONAL_OR_KEYWORD, default="XYXY"))
@@ -124,8 +124,8 @@ def _specified(text: str) -> dict[str, tuple[list[str], str]]:
     found = {}
     for line in text.split(";"):
         words, gives = line.split("->")
-        name, *told = words.split()
-        found[name] = (told, gives.strip())
+        name, *metadata = words.split()
+        found[name] = (metadata, gives.strip())
     return found
 
 

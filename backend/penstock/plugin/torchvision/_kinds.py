@@ -42,7 +42,7 @@ def kind_of(value: object) -> str | None:
     return None if isinstance(value, classes.TVTensor) else "tensor"
 
 
-def is_own(value: object) -> bool:
+def is_user_subclass(value: object) -> bool:
     """Return whether it is a tensor of a class that the user derived from `TVTensor` itself."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor) or type(value) is torch.Tensor:

@@ -15,7 +15,7 @@ from penstock.plugin.torchvision._on_rotated_boxes import (
     flipped_rotated,
     rectangles,
 )
-from penstock.plugin.torchvision._on_tensors.warps import check_displacement, expanded_extents, relative_places
+from penstock.plugin.torchvision._on_tensors.warps import check_displacement, expanded_extents, relative_positions
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._settings import borders_of, crop_anchor, pair_of, resized_extents
 from penstock.plugin.torchvision._typing import Canvas, Corners, Fill, Floats, Size, Tensor
@@ -280,11 +280,11 @@ class _Affine:
         expand: bool = False,
     ) -> None:
         middle = [canvas[1] * 0.5, canvas[0] * 0.5] if center is None else [float(coordinate) for coordinate in center]
-        given = middle, float(angle), list(translate), scale, shears_of(shear)
-        self._terms, self._expand, self._before = pillow.forward_affine(*given), expand, canvas
+        parameters = middle, float(angle), list(translate), scale, shears_of(shear)
+        self._terms, self._expand, self._before = pillow.forward_affine(*parameters), expand, canvas
         self.canvas = canvas
         if expand:
-            self.canvas = expanded_extents(pillow.inverse_affine(*given), canvas[1], canvas[0])
+            self.canvas = expanded_extents(pillow.inverse_affine(*parameters), canvas[1], canvas[0])
 
     def __call__(self, points: Tensor) -> Tensor:
         """Return the same points, floats (N, 2), relative to the old image's origin."""
@@ -420,7 +420,7 @@ def _perspective_points(
 def _displaced(points: Tensor, canvas: Canvas, displacement: Tensor) -> Tensor:
     """Return points (N, 2) moved by the displacement at their pixels."""
     library = torch()
-    homogeneous = relative_places(*canvas, points)
+    homogeneous = relative_positions(*canvas, points)
     towards = homogeneous - displacement.to(homogeneous)
     column, row = points.long().unbind(dim=-1)
     column, row = column.clamp(0, canvas[1] - 1), row.clamp(0, canvas[0] - 1)

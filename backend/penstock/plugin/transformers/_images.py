@@ -58,7 +58,7 @@ class ImageProcessor(Processor):
 
         Raises:
             PresetError: a setting is not supported, or unknown.
-            ValueError: an image has another type or shape, or tensors are asked for and images differ in size.
+            ValueError: an image has another type or shape, or tensors are requested and images differ in size.
             OperatorError: the processor refuses an image, as one whose sides are as 1 to 300.
         """
         if device is not None and str(device) != "cpu":
@@ -66,7 +66,7 @@ class ImageProcessor(Processor):
         kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
         self._assign_changed()
         followed = read_configuration(self._configuration)
-        if followed.none_is_own:
+        if followed.none_means_default:
             settings = {key: value for key, value in settings.items() if value is not None}
             if getattr(data_format, "value", data_format) == _LAST:
                 raise ValueError(
@@ -76,7 +76,7 @@ class ImageProcessor(Processor):
         numbers = itertools.count()
         pixels = [
             [as_pixels(image, next(numbers), input_data_format) for image in group]
-            for group in _groups(images, followed.prompts_apart)
+            for group in _groups(images, followed.separate_prompts)
         ]
         sizes = [image.shape[:2] for group in pixels for image in group]
         return self._features(pixels, kind, {**plain, **self._followed(plain)[0].shared_settings(sizes)})

@@ -125,8 +125,8 @@ class FeatureExtractor(Processor):
         if isinstance(family, CodecFamily):
             return self._codes(family, sounds, length, kind)
         if isinstance(family, WhisperFamily):
-            asked = return_attention_mask, do_normalize
-            return self._spectra(family, sounds, length, kind, asked, settings)
+            overrides = return_attention_mask, do_normalize
+            return self._spectra(family, sounds, length, kind, overrides, settings)
         masks = family.return_attention_mask if return_attention_mask is None else return_attention_mask
         return self._waves(family, sounds, length, kind, masks, settings)
 
@@ -220,7 +220,7 @@ class FeatureExtractor(Processor):
         masks = (masks and (family.masks_unfilled or length is not None)) or family.always_masks
         names = family.outputs if masks else family.outputs[:1]
         features = collected({name: stacked([each[name] for each in padded]) for name in names}, kind, "")
-        return Features({**features, **family.beside(len(sounds))})
+        return Features({**features, **family.call_outputs(len(sounds))})
 
     def _filled_first(
         self,
@@ -247,9 +247,9 @@ class FeatureExtractor(Processor):
             mask: np.ndarray = family.mask(len(sound), total, len(values)).astype(family.mask_type)
             finished.append((family.finished(values, mask, len(sound), len(sound) == longest), mask))
         results: dict[str, object] = {family.value_name: stacked([values for values, _ in finished])}
-        more = [family.told(len(sound)) for sound in sounds]
+        more = [family.extra_outputs(len(sound)) for sound in sounds]
         results |= {name: np.stack([each[name] for each in more]) for name in more[0]}
-        if family.tells_masks(filling.masks, len(sounds)):
+        if family.returns_masks(filling.masks, len(sounds)):
             results[family.mask_name] = stacked([mask for _, mask in finished])
         return collected(family.together(results, list(map(len, sounds))), kind, "")
 

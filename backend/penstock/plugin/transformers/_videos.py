@@ -44,7 +44,7 @@ class VideoProcessor(Processor):
 
         Raises:
             PresetError: a setting is not supported, or unknown.
-            ValueError: a video has another type or shape, or the frames that are asked for are not there.
+            ValueError: a video has another type or shape, or requested frames are missing.
         """
         if device is not None and str(device) != "cpu":
             raise ValueError(f"`device` must be 'cpu': for a GPU, use `presets.preset(device='gpu')`. Got: {device}")

@@ -189,7 +189,7 @@ def _perspective_mask(
     return _perspective(mask, startpoints, endpoints, "nearest", fill, coefficients)
 
 
-def relative_places(height: int, width: int, like: Tensor) -> Tensor:
+def relative_positions(height: int, width: int, like: Tensor) -> Tensor:
     """Return the centres of all pixels, from -1 to 1, as (1, H, W, 2)."""
     library, dtype = torch(), _type_of(like)
     positions = library.empty(1, height, width, 2, dtype=dtype, device=like.device)
@@ -219,7 +219,7 @@ def _elastic(
     height, width = image.shape[-2:]
     check_displacement(displacement, height, width)
     name = _check_warp(image, interpolation, fill)
-    positions = relative_places(height, width, image)
+    positions = relative_positions(height, width, image)
     return _sampled(image, positions + displacement.to(positions), name, fill)
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from penstock.plugin.torchvision._kinds import call, dimensions_of, is_own, kind_of, leaves_of, size_of
+from penstock.plugin.torchvision._kinds import call, dimensions_of, is_user_subclass, kind_of, leaves_of, size_of
 from penstock.plugin.torchvision._pixels import Pixels
 from penstock.plugin.torchvision._random import occurs, torch
 from penstock.plugin.torchvision._settings import probability
@@ -106,7 +106,7 @@ class Transform(_module()):  # type: ignore[misc]
         )
         first = found.index("tensor") if "tensor" in found and not has_image else -1
         return [
-            (kind in self.kinds or (kind is None and self.kinds is EVERYTHING and is_own(leaves[position])))
+            (kind in self.kinds or (kind is None and self.kinds is EVERYTHING and is_user_subclass(leaves[position])))
             and (position == first if kind == "tensor" else len(leaves) == 1 if is_array[position] else True)
             for position, kind in enumerate(found)
         ]
