@@ -117,7 +117,7 @@ def test_a_page_without_input_shows_the_graphs(tmp_path: Path) -> None:
     inspect(written(tmp_path, FUSED), "--html", page)
     shown = Page(page)
     assert "What each pass did" in shown.text
-    assert "What each operator gives" not in shown.text
+    assert "What each operator returns" not in shown.text
 
 
 def test_samples_that_are_not_computed_at_once_are_counted(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_pipelines_that_read_their_data_themselves_need_no_input(photos: Path, t
     assert "[97 98 99]" in Page(page).text
     text = inspect(written(tmp_path, READER.replace("ROOT", "'/nowhere'")), "--html", page)
     assert "not run: Error in CPU operator `penstock.fn.readers.file`" in text
-    assert "What each operator gives" not in Page(page).text
+    assert "What each operator returns" not in Page(page).text
     inspect(written(tmp_path, CALLBACK), "--html", page)
     assert "[8. 8. 8.]" in Page(page).text
     assert "has none" in inspect(written(tmp_path, CALLBACK), "--input", photos, exit_code=2)

@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 import pytest
 
-from penstock.cli._settings import given_settings
+from penstock.cli._settings import settings_from_options
 from penstock.cli.serve import command
 
 
 def settings(repository: Path, *words: str) -> dict[str, str]:
     """Return the settings from a command line."""
     context = command.make_context("serve", [str(repository), *words])
-    return given_settings(dict(context.params))
+    return settings_from_options(dict(context.params))
 
 
 def test_nothing_is_granted_by_default(tmp_path: Path) -> None:

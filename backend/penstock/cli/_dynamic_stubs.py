@@ -10,7 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 from types import ModuleType
 
-from penstock.cli._stub_texts import annotation, definition, own_code, quoted
+from penstock.cli._stub_texts import annotation, definition, handwritten_code, quoted
 from penstock.dynamic._ops import documentation, schema_of  # private: not for users
 from penstock.schema.declaration import Schema
 from penstock.schema.documentation import shown_arguments
@@ -37,7 +37,7 @@ from penstock.dynamic._tensor import Tensor as _Tensor
 from penstock.graph.nodes import TensorLike as _TensorLike
 '''
 _BATCH_SIZE = "batch_size: int | None = None"
-_OWN = {
+_CALL_PARAMETERS = {
     "batch_size": _BATCH_SIZE,
     "device": "device: _DeviceLike | None = None",
     "rng": "rng: _RNG | None = None",
@@ -80,7 +80,7 @@ def _module_text(path: tuple[str, ...], modules: list[tuple[str, ...]], entries:
     header += "".join(
         f"from . import {other[-1]} as {other[-1]}\n" for other in modules if other and other[:-1] == path
     )
-    imports, definitions = ([], []) if module is None else own_code(module)
+    imports, definitions = ([], []) if module is None else handwritten_code(module)
     blocks = [header + "".join(f"{line}\n" for line in imports), *definitions, *sorted(entries)]
     return "\n\n".join(block.rstrip() for block in blocks) + "\n"
 
@@ -137,9 +137,11 @@ def _keywords(schema: Schema, signature: inspect.Signature) -> list[str]:
     # Editors do not offer deprecated names.
     usual = usual_signature(schema).parameters
     keywords = [parameter for parameter in signature.parameters.values() if parameter.kind is parameter.KEYWORD_ONLY]
-    shown = [parameter for parameter in keywords if parameter.name in _OWN or parameter.name in usual]
+    shown = [parameter for parameter in keywords if parameter.name in _CALL_PARAMETERS or parameter.name in usual]
     defaults = ["" if parameter.default is parameter.empty else " = None" for parameter in shown]
-    return [_OWN.get(one.name) or _keyword(schema, one.name, default) for one, default in zip(shown, defaults)]
+    return [
+        _CALL_PARAMETERS.get(one.name) or _keyword(schema, one.name, default) for one, default in zip(shown, defaults)
+    ]
 
 
 def _keyword(schema: Schema, name: str, default: str) -> str:

@@ -21,7 +21,7 @@ _OPTIONS = (
     click.option(
         "--client-ca",
         type=ExistingPath(),
-        help="With --listen: authorities whose certificates clients must show (PEM).",
+        help="With --listen: certificate authorities (PEM); clients must present a certificate of one of them.",
     ),
     click.option("--api-key-file", type=ExistingPath(), help="With --listen: keys of clients, one per line."),
     click.option(
@@ -38,7 +38,9 @@ _OPTIONS = (
         help="With --listen: of a request.",
     ),
     click.option(
-        "--no-front", is_flag=True, help="Allow --host beyond this machine: something else stands in front of Triton."
+        "--no-front",
+        is_flag=True,
+        help="Allow --host beyond this machine, without the proxy: protect Triton by other means.",
     ),
 )
 

@@ -45,7 +45,11 @@ def report(heading: str, graph: Graph, applied: Sequence[Applied], trial: Trial 
         _what_runs(applied[-1].after if applied else graph, applied, trial),
     ]
     if trial is not None:
-        parts += ["<h2>What each operator gives</h2>", *_failures(trial), *(_step(op, trial) for op in graph.operators)]
+        parts += [
+            "<h2>What each operator returns</h2>",
+            *_failures(trial),
+            *(_step(op, trial) for op in graph.operators),
+        ]
     body = "\n".join(parts)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(heading)}</title>'

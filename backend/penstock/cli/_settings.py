@@ -83,7 +83,7 @@ def _check_grants(context: click.Context, option: click.Parameter, values: tuple
     return tuple(os.path.abspath(value) if is_path and not is_remote(value) else value for value in values)
 
 
-def given_settings(options: dict[str, Any]) -> dict[str, str]:
+def settings_from_options(options: dict[str, Any]) -> dict[str, str]:
     """Take the options that are settings from all options, and return them as text."""
     settings = {name: text for name in _SETTINGS if (text := options.pop(name)) is not None}
     settings |= {setting: ",".join(values) for name, (setting, _) in _GRANTS.items() if (values := options.pop(name))}

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from penstock.cli._dynamic_stubs import dynamic_stub_files
-from penstock.cli._stub_texts import annotation, definition, own_code, quoted
+from penstock.cli._stub_texts import annotation, definition, handwritten_code, quoted
 from penstock.ops import OperatorWrapper
 from penstock.schema.declaration import Schema
 from penstock.schema.documentation import (
@@ -55,10 +55,10 @@ def stub_files() -> dict[Path, str]:
     """Return the text of every stub, by its path below the folder of the package."""
     files: dict[Path, str] = {}
     for name in _NAMESPACES:
-        face = importlib.import_module(name)
-        for path, entries in _entries(face).items():
+        namespace = importlib.import_module(name)
+        for path, entries in _entries(namespace).items():
             folder = Path(name.rpartition(".")[2], *path)
-            files[folder / "__init__.pyi"] = _module_text(face, path, entries)
+            files[folder / "__init__.pyi"] = _module_text(namespace, path, entries)
     return files | dynamic_stub_files()
 
 
@@ -100,16 +100,16 @@ def operator_index() -> str:
     return index_text(folder, [entry for entry in entries if entry.module.startswith(f"{_OPERATORS}.")])
 
 
-def _entries(face: ModuleType) -> dict[tuple[str, ...], dict[str, tuple[Schema, object]]]:
+def _entries(namespace: ModuleType) -> dict[tuple[str, ...], dict[str, tuple[Schema, object]]]:
     """Return the operators in a namespace by submodule and name, each with its declaration and the object of that name."""
     modules: dict[tuple[str, ...], dict[str, tuple[Schema, object]]] = defaultdict(dict)
     modules[()] = {}
     for schema in all_schemas():
-        classes = face.__name__ == "penstock.ops"
+        classes = namespace.__name__ == "penstock.ops"
         path = (*schema.module, schema.class_name) if classes else tuple(schema.fn_path.split("."))
         if any(part.startswith("_") for part in path):
             continue
-        target: Any = face
+        target: Any = namespace
         for part in path:
             target = getattr(target, part)
         for depth in range(1, len(path)):
@@ -118,21 +118,21 @@ def _entries(face: ModuleType) -> dict[tuple[str, ...], dict[str, tuple[Schema, 
     return modules
 
 
-def _module_text(face: ModuleType, path: tuple[str, ...], entries: dict[str, tuple[Schema, object]]) -> str:
-    doc = inspect.getdoc(face) if not path else f"Operators of the family `{path[-1]}`."
+def _module_text(namespace: ModuleType, path: tuple[str, ...], entries: dict[str, tuple[Schema, object]]) -> str:
+    doc = inspect.getdoc(namespace) if not path else f"Operators of the family `{path[-1]}`."
     header = _HEADER.format(doc=doc)
-    header += "".join(f"from . import {part} as {part}\n" for part in _submodules(face, path))
-    if path and face.__name__ == "penstock.ops":
+    header += "".join(f"from . import {part} as {part}\n" for part in _submodules(namespace, path))
+    if path and namespace.__name__ == "penstock.ops":
         header += "from penstock.ops import OperatorWrapper\n"
-    imports, definitions = own_code(face) if not path else ([], [])
+    imports, definitions = handwritten_code(namespace) if not path else ([], [])
     blocks = [header + "".join(f"{line}\n" for line in imports)]
     blocks += definitions
     blocks += [_entry_text(name, *entry) for name, entry in sorted(entries.items())]
     return "\n\n".join(block.rstrip() for block in blocks) + "\n"
 
 
-def _submodules(face: ModuleType, path: tuple[str, ...]) -> list[str]:
-    return sorted(other[-1] for other in _entries(face) if other and other[:-1] == path)
+def _submodules(namespace: ModuleType, path: tuple[str, ...]) -> list[str]:
+    return sorted(other[-1] for other in _entries(namespace) if other and other[:-1] == path)
 
 
 def _entry_text(name: str, schema: Schema, target: Any) -> str:

@@ -15,16 +15,16 @@ from penstock.schema.arguments import Argument
 _WIDTH = 120
 
 
-def own_code(face: ModuleType) -> tuple[list[str], list[str]]:
+def handwritten_code(namespace: ModuleType) -> tuple[list[str], list[str]]:
     """Return the hand-written part of the module: its functions and classes without bodies, and the imports they need."""
-    tree = parse(inspect.getsource(face))
+    tree = parse(inspect.getsource(namespace))
     definitions = [
         _BodyStripper().visit(node)
         for node in tree.body
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")
     ]
     needed = {node.id for definition in definitions for node in ast.walk(definition) if isinstance(node, ast.Name)}
-    public = set(face.__all__)
+    public = set(namespace.__all__)
     imports = []
     for node in tree.body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):

@@ -59,7 +59,9 @@ def command(
     from penstock.serving.export import export_model, export_preset
 
     if drop_alpha and not is_preset:
-        raise click.UsageError("--drop-alpha is for presets: in a pipeline, its decoders decide about alpha")
+        raise click.UsageError(
+            "--drop-alpha is for presets: in a pipeline, the decoders' arguments decide how alpha is treated"
+        )
     export = partial(export_preset, drop_alpha=drop_alpha) if is_preset else export_model
     written = export(
         pipeline, model, form=form, device=device, batch_size=batch_size, version=version, as_bytes=not uint8

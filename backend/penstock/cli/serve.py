@@ -16,7 +16,7 @@ from rich.table import Table
 
 from penstock.cli._front import front_options
 from penstock.cli._paths import ExistingPath
-from penstock.cli._settings import given_settings, setting_options
+from penstock.cli._settings import setting_options, settings_from_options
 
 if TYPE_CHECKING:
     from penstock.serving.server import LocalServer, ModelState
@@ -38,14 +38,12 @@ _STOPPING = (signal.SIGTERM, signal.SIGHUP)
 @click.option(
     "--python-env", type=click.Path(path_type=Path), help="Environment to serve from (a folder or its Python)."
 )
-@click.option(
-    "--as", "also", type=click.Choice(["dali"]), help="Also take models whose backend is `dali`, as they are."
-)
+@click.option("--as", "also", type=click.Choice(["dali"]), help="Also serve models whose backend is `dali`, unchanged.")
 @click.option(
     "--backend",
     "model_host",
     type=click.Choice(["native", "stub"]),
-    help="Run models in Triton's own process (native; the default where possible), or each instance in a process of its own, Triton's Python stub.",
+    help="Run models in Triton's own process (native; the default where possible), or each instance in a separate process, Triton's Python stub.",
 )
 @setting_options
 @click.option("--gpu-pool-mb", type=int, default=1024, show_default=True, help="GPU memory for outputs in flight.")
@@ -83,8 +81,8 @@ def command(
 ) -> None:
     """Serve the models of REPOSITORY with Triton, until Ctrl-C.
 
-    A model whose process dies is reloaded, while the others go on; if Triton dies, it is restarted, with the models that
-    it had. At the end, requests in flight are answered and new ones refused, for --exit-timeout-secs at most (10 by
+    A model whose process dies is reloaded, while the others go on; if Triton dies, it is restarted with the same
+    models. At the end, requests in flight are answered and new ones refused, for --exit-timeout-secs at most (10 by
     default). Options that this command does not know are passed to Triton.
 
     \b
@@ -115,7 +113,7 @@ def command(
     from penstock.serving.server import LocalServer
     from penstock.serving.triton_launch import raise_file_limit
 
-    settings = given_settings(options)
+    settings = settings_from_options(options)
     raise_file_limit()
     progress = _Progress()
     server = LocalServer(

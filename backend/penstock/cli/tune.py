@@ -11,7 +11,7 @@ import click
 
 from penstock.cli import _options
 from penstock.cli._paths import ExistingPath
-from penstock.cli._settings import given_settings, setting_options
+from penstock.cli._settings import setting_options, settings_from_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +43,7 @@ MAX_REQUESTS = 256
     type=click.FloatRange(min=0, min_open=True),
     help="The longest that 99 % of the answers may take.  [default: any time]",
 )
-@click.option("--dry-run", is_flag=True, help="Leave the configuration as it is.")
+@click.option("--dry-run", is_flag=True, help="Leave the configuration unchanged.")
 @setting_options
 def command(
     model: Path,
@@ -58,10 +58,10 @@ def command(
 
     A server is started with the model alone, and clients send it the files of --data over HTTP, one sample a request, while it
     has one setting after the other: instances, then threads of an instance, then how long requests wait for others to make a larger
-    batch. The best is measured beside the present settings once more, and written if it is better by 3 %. All else in the
-    configuration stays as it is.
+    batch. The best is measured once more next to the current settings, and written if it is better by 3 %. The rest of the
+    configuration does not change.
 
-    Clients run on this machine, too: on a machine with few cores, settings are found for what clients leave.
+    Clients run on this machine, too: on a machine with few cores, the settings found are those for the processor time that clients leave.
 
     MODEL is a model's folder in a repository. The options of the server, such as --allow-path, are as in `penstock
     serve`.
@@ -85,7 +85,10 @@ def command(
     name = model.resolve().name
     flags = ["--model-control-mode=explicit", f"--load-model={name}"]
     server = LocalServer(
-        model.resolve().parent, flags=flags, settings=given_settings(options), progress=_progress_reporter(console)
+        model.resolve().parent,
+        flags=flags,
+        settings=settings_from_options(options),
+        progress=_progress_reporter(console),
     )
     with server:
         requests = _requests(server, model, name, paths, console)
