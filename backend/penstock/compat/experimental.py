@@ -12,14 +12,14 @@ __path__: list[str] = []
 # Attributes that programs read when they list all operators' classes and functions.
 for _made in dynamic.ops.all_operators():
     _schema = schema_of(_made)
-    _own = OpSchema(_schema)
-    _path = (*_own.ModulePath(), _made.__name__)
+    _op_schema = OpSchema(_schema)
+    _path = (*_op_schema.ModulePath(), _made.__name__)
     _facts = {
-        "_schema": _own,
-        "_schema_name": _own.Name(),
-        "_supported_backends": frozenset(_own.GetSupportedBackends()),
+        "_schema": _op_schema,
+        "_schema_name": _op_schema.Name(),
+        "_supported_backends": frozenset(_op_schema.GetSupportedBackends()),
         "_is_reader": issubclass(_made, dynamic.ops.Reader),
-        "_has_random_state_arg": _own.HasRandomStateArg(),
+        "_has_random_state_arg": _op_schema.HasRandomStateArg(),
         "_op_name": _made.__name__,
         "_op_path": ".".join(_path),
         "_fn_path": _schema.fn_path,

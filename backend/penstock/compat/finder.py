@@ -104,7 +104,7 @@ def install() -> None:
     if _FINDERS[0] in sys.meta_path:
         return
     if _ROOT in sys.modules:
-        raise RuntimeError("DALI itself is imported already: install Penstock in its place before that")
+        raise RuntimeError("DALI itself is already imported: call `install` before the first import of DALI")
     warn_of_variables()
     import_as(_ROOT)
     sys.meta_path.insert(0, _FINDERS[0])

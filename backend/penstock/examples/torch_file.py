@@ -94,7 +94,7 @@ def read_tensors(data: bytes) -> dict[str, np.ndarray]:
         storages = _read_storages(stream, keys, _storages(named))
     except TorchFileError:
         raise
-    except Exception as error:  # a damaged pickle raises almost anything
+    except Exception as error:  # A damaged pickle can raise almost any exception.
         raise TorchFileError(f"the file is damaged: {error}") from error
     return {name: tensor.array(storages) for name, tensor in named.items()}
 

@@ -55,8 +55,8 @@ class Tools:
         if not isinstance(function, (FunctionType, MethodType, type)):
             # An object that is called like a function.
             call = getattr(function, "__call__")  # noqa: B004, B009  # the method itself is wanted
-            return convert(call) if _is_users_own(call) else function
-        return convert(function) if _is_users_own(function) else function
+            return convert(call) if _is_users_function(call) else function
+        return convert(function) if _is_users_function(function) else function
 
     @staticmethod
     def inner(function: Callable[..., object]) -> Callable[..., object]:
@@ -129,7 +129,7 @@ _LIBRARIES = tuple(
 )
 
 
-def _is_users_own(function: object) -> bool:
+def _is_users_function(function: object) -> bool:
     inner = getattr(function, "__func__", function)
     if not isinstance(inner, FunctionType) or is_exempt(inner):
         return False
@@ -225,7 +225,7 @@ def _lambdas_like(code: CodeType) -> list[ast.Lambda]:
     tree = parse("".join(inspect.findsource(code)[0]))
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
     count = code.co_argcount + code.co_kwonlyargcount
-    found = [node for node in found if [a.arg for a in _own_arguments(node)] == list(code.co_varnames[:count])]
+    found = [node for node in found if [a.arg for a in _parameters_of(node)] == list(code.co_varnames[:count])]
     if len(found) > 1:
         positions = cast(Any, code).co_positions()  # since 3.11; mypy knows 3.10
         columns = {column for _, _, column, _ in positions if column}
@@ -233,5 +233,5 @@ def _lambdas_like(code: CodeType) -> list[ast.Lambda]:
     return found
 
 
-def _own_arguments(node: ast.Lambda) -> list[ast.arg]:
+def _parameters_of(node: ast.Lambda) -> list[ast.arg]:
     return [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]

@@ -57,8 +57,8 @@ class Graph:
             takes = any(node.source in found for node in op.all_inputs())
             if takes and not op.schema.moves_elements:
                 raise RuntimeError(f"The operator `{op.display_name}` is given bfloat16. {NO_BFLOAT16}")
-            kept = takes and not any(isinstance(value, DALIDataType) for value in op.arguments.values())
-            if kept or any(value is BFLOAT16 for value in op.arguments.values()):
+            passes_on = takes and not any(isinstance(value, DALIDataType) for value in op.arguments.values())
+            if passes_on or any(value is BFLOAT16 for value in op.arguments.values()):
                 found.add(op)
 
     def _check_names(self) -> None:
@@ -121,8 +121,8 @@ def verify_operator(op: OpNode) -> None:
 
 
 def _check_required(op: OpNode) -> None:
-    given = op.arguments.keys() | op.argument_inputs.keys()
-    missing = [a.name for a in op.schema.all_arguments.values() if a.required and not a.apart and a.name not in given]
+    passed = op.arguments.keys() | op.argument_inputs.keys()
+    missing = [a.name for a in op.schema.all_arguments.values() if a.required and not a.apart and a.name not in passed]
     if missing:
         names = ", ".join(f'"{name}"' for name in missing)
         raise RuntimeError(

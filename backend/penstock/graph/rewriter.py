@@ -74,13 +74,13 @@ def _lambda(body: ast.expr, *arguments: str) -> ast.Lambda:
     return ast.Lambda(plain_arguments([ast.arg(arg=name) for name in arguments]), body)
 
 
-_OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
-def _walk_statements(statements: Iterable[ast.AST], stop: tuple[type, ...] = _OWN_SCOPE) -> Iterable[ast.AST]:
+def _walk_statements(statements: Iterable[ast.AST], stop: tuple[type, ...] = _SCOPES) -> Iterable[ast.AST]:
     """Return all nodes below, except those in an inner scope (or of the types in ``stop``)."""
     for statement in statements:
         yield statement
@@ -90,7 +90,7 @@ def _walk_statements(statements: Iterable[ast.AST], stop: tuple[type, ...] = _OW
 
 def _has_return(statements: Iterable[ast.AST]) -> bool:
     """Return whether there is a `return` among the statements or in their ifs; loops cannot be rewritten."""
-    return any(isinstance(node, ast.Return) for node in _walk_statements(statements, _OWN_SCOPE + _LOOPS))
+    return any(isinstance(node, ast.Return) for node in _walk_statements(statements, _SCOPES + _LOOPS))
 
 
 def _returns_inside_if(body: Iterable[ast.AST]) -> bool:
@@ -116,7 +116,7 @@ def _cannot_be_function(statement: ast.If) -> bool:
     """Return whether an `if` holds statements that cannot move into a function: `return`, `break`, `continue`, `yield` and so on."""
     if any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) for n in _walk_statements([statement])):
         return True
-    return any(isinstance(n, (ast.Break, ast.Continue)) for n in _walk_statements([statement], _OWN_SCOPE + _LOOPS))
+    return any(isinstance(n, (ast.Break, ast.Continue)) for n in _walk_statements([statement], _SCOPES + _LOOPS))
 
 
 def _targets(statements: Iterable[ast.AST]) -> Iterable[ast.expr]:

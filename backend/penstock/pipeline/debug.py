@@ -86,7 +86,7 @@ class DebugPipeline(Pipeline):
         self._conditionals = conditionals
         self._steps: dict[_Key, Step] = {}
         self._known: list[OpNode] = []
-        self._own_sources: dict[_Key, Source] = {}
+        self._called_sources: dict[_Key, Source] = {}
         self._fed: dict[str, deque[tuple[object, str | None]]] = defaultdict(deque)
         self._output_count = 0
         self._begin_batch()
@@ -271,9 +271,9 @@ class DebugPipeline(Pipeline):
     def _fetch(self, called: Source, key: _Key) -> Iterator[tuple[object, str | None]]:
         """Return the outputs of a source for this batch; the same call in the first batch created it."""
         if called not in self._fetched:
-            source = self._own_sources.get(key)
+            source = self._called_sources.get(key)
             if source is None:
-                source = self._own_sources[key] = called
+                source = self._called_sources[key] = called
                 self._session.sources.append(source)
                 start = getattr(source, "start", None)
                 if start is not None:

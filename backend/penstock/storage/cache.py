@@ -27,7 +27,7 @@ _VERSION_FIELDS: Final = (
 )  # fmt: skip
 # The largest number of objects whose version is remembered.
 _MAX_REMEMBERED_OBJECTS: Final = 100_000
-# A file that has been in writing for this many seconds belongs to a process that died.
+# A file that is still being written after this many seconds belongs to a process that died.
 _ABANDONED_SECONDS: Final = 3600
 
 
@@ -213,7 +213,7 @@ class Cache:
                         os.unlink(entry.path)
                     else:
                         used += int(entry.name.partition("-")[0])
-        # A little more than needed, so that not every new piece lists the folder.
+        # Remove a little more than needed, so that the folder is not listed for every new piece.
         wanted = self.max_bytes - max(size, self.max_bytes // 16)
         for _, piece_size, path in sorted(pieces):
             if used <= wanted:

@@ -22,7 +22,7 @@ class SharedMem:
 class ShmQueue:
     """A queue of messages between processes, in shared memory.
 
-    A process that is forked has it; one that is spawned gets the object, but has to open the memory by its handle.
+    A forked process inherits the memory; a spawned one receives the object, but has to open the memory by its handle.
 
     Args:
         mp: the context of the processes.

@@ -1,10 +1,10 @@
 """Encoded page to its regions: detect, decode boxes, suppress.
 
 Input ``encoded_image``: one encoded image of any size (UINT8, 1-D).
-Outputs, with a sample for each region, the surest first:
+Outputs, with a sample for each region, in order of falling scores:
 
 - ``labels``: UINT8, a row that is a string: text, title, figure, figure_caption, table, table_caption, header, footer, reference or equation;
-- ``scores``: FLOAT, how sure the network is of it;
+- ``scores``: FLOAT, the network's confidence in it, from 0 to 1;
 - ``boxes``: FLOAT, (4,): left, top, right, bottom, in pixels of the page;
 
 and for each page ``counts``, INT32: its number of regions.

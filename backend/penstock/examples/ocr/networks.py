@@ -10,7 +10,7 @@ def recognizer(content: bytes) -> tuple[bytes, list[str]]:
     """Return the recognizer and the characters that it knows.
 
     From a line, FLOAT of shape (batch, 3, 48, width), to ``characters``, the number of the most probable character at each step, and
-    ``scores``, its probability. Character 0 is none; it lies between two of the same.
+    ``scores``, its probability. Character 0 is the blank, which separates repeated characters.
     """
     network = onnx.load_from_string(content)
     graph = network.graph

@@ -1,4 +1,4 @@
-"""Transcribes recordings: Silero's detector of speech and Whisper (tiny.en) in one pipeline."""
+"""Transcribes recordings: Silero's speech detector and Whisper (tiny.en) in one pipeline."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _write(repository: Path, silero: ZipFile, models: ZipFile) -> None:
 
 EXAMPLE = Example(
     name="speech",
-    summary="A recording in, what is said in it out: a detector of speech and Whisper (tiny.en, English) in one pipeline.",
+    summary="A recording in, its text out: a speech detector and Whisper (tiny.en, English) in one pipeline.",
     models=("speech",),
     packages=(
         Package(

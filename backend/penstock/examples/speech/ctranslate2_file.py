@@ -53,8 +53,8 @@ def read_weights(data: bytes, description: str) -> dict[str, np.ndarray]:
         alias, name = reader.string(), reader.string()
         if name not in weights or alias in weights:
             raise WeightsFileError(f"{alias[:100]!r} is another name of {name[:100]!r}, which is not possible")
-    if reader.place != len(data):
-        raise WeightsFileError(f"{len(data) - reader.place} bytes follow the weights")
+    if reader.position != len(data):
+        raise WeightsFileError(f"{len(data) - reader.position} bytes follow the weights")
     return weights
 
 
@@ -62,19 +62,19 @@ class _Reader:
     """Reads a file from its beginning to its end.
 
     Attributes:
-        place: the position of the next byte.
+        position: the offset of the next byte.
     """
 
     def __init__(self, data: bytes) -> None:
         self._data = memoryview(data)
-        self.place = 0
+        self.position = 0
 
     def take(self, count: int) -> memoryview:
         """Return the next bytes."""
-        if count > len(self._data) - self.place:
+        if count > len(self._data) - self.position:
             raise WeightsFileError("the file is truncated")
-        taken = self._data[self.place : self.place + count]
-        self.place += count
+        taken = self._data[self.position : self.position + count]
+        self.position += count
         return taken
 
     def number(self, form: str) -> int:

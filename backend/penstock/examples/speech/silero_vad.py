@@ -1,4 +1,4 @@
-"""Silero's detector of speech (VAD) as an ONNX graph that takes a whole recording, from the weights of its ONNX file.
+"""Silero's speech detector (VAD) as an ONNX graph that takes a whole recording, from the weights of its ONNX file.
 
 Silero's network takes one frame at a time and returns its state, so that a client calls it for each of 31 frames a
 second. Here, frames go through the convolutions in blocks, so that long recordings need little memory, and their
