@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.plugin.torchvision import tv_tensors
 from penstock.plugin.torchvision._on_pixels import tensor_of
-from penstock.plugin.torchvision._pixels import Pixels, held, is_kept, is_pil
+from penstock.plugin.torchvision._pixels import Pixels, has_pixel_mode, held, is_pil
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._typing import PilImage, Tensor
 
@@ -27,7 +27,7 @@ def pil_to_tensor(pic: PilImage | Pixels) -> Tensor:
     Raises:
         TypeError: the value is not a PIL image.
     """
-    if isinstance(pic, Pixels) or (is_pil(pic) and is_kept(pic)):
+    if isinstance(pic, Pixels) or (is_pil(pic) and has_pixel_mode(pic)):
         return tensor_of(held(pic))
     if not is_pil(pic):
         raise TypeError(f"`pil_to_tensor` takes an image of PIL. Got: {type(pic).__name__}")

@@ -14,10 +14,10 @@ from penstock.plugin.torchvision._kinds import (
     format_name,
     function_of,
     kind_of_type,
-    not_taken,
     refuse_twice,
     register,
     registered,
+    unsupported_value,
 )
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._typing import Function, Leaf, Tensor
@@ -216,4 +216,4 @@ def get_kernel(functional: Function, input_type: type, *, allow_passthrough: boo
         raise ValueError(f"`{name}` has no kernels")
     if allow_passthrough:
         return _unchanged
-    raise not_taken(name, input_type)
+    raise unsupported_value(name, input_type)

@@ -11,7 +11,7 @@ from enum import Enum
 import numpy as np
 
 from penstock.plugin.torchvision import tv_tensors
-from penstock.plugin.torchvision._pixels import Pixels, held, is_kept, is_picture, is_pil
+from penstock.plugin.torchvision._pixels import Pixels, has_pixel_mode, held, is_picture, is_pil
 from penstock.plugin.torchvision._typing import Canvas, Function, Leaf, Nested, Params, Tensor
 
 _FUNCTIONS: dict[str, dict[str, Function]] = {}
@@ -86,7 +86,7 @@ def function_for(name: str, *kinds: str) -> Callable[[Function], Function]:
     return declare
 
 
-def not_taken(name: str, kind: type) -> TypeError:
+def unsupported_value(name: str, kind: type) -> TypeError:
     """Return the error for a value of an unsupported type."""
     return TypeError(f"`{name}` takes {', '.join(_FUNCTIONS.get(name, {}))}. Got: {kind}")
 
@@ -144,14 +144,14 @@ def call(name: str, value: Leaf, *args: object, or_pass: bool = False, **kwargs:
     if custom is not None:
         return custom(value, *args, **kwargs)
     kind = kind_of(value)
-    if kind == "pixels" and is_pil(value) and not is_kept(value):
+    if kind == "pixels" and is_pil(value) and not has_pixel_mode(value):
         kind = "picture"
     stands_for_image = kind == "image" and name not in NOT_OF_IMAGES
     function = _FUNCTIONS[name].get("tensor" if stands_for_image else kind or "")
     if function is None:
         if or_pass:
             return value
-        raise not_taken(name, type(value))
+        raise unsupported_value(name, type(value))
     if kind == "pixels":
         result = function(held(value), *args, **kwargs)
         return result if isinstance(value, Pixels) else released(result)

@@ -140,10 +140,10 @@ def _scaled_boxes(boxes: Tensor, info: Boxes, canvas: Canvas, size: Size | None,
     corners, extents = _scaled(converted(boxes, info.format, "XYXYXYXY").reshape(-1, 8), canvas, size, max_size)
     if extents == tuple(canvas):
         return boxes, canvas
-    return _as_given(clamped(rectangles(corners), "XYXYXYXY", extents, info.clamping), info, boxes), extents
+    return _in_input_format(clamped(rectangles(corners), "XYXYXYXY", extents, info.clamping), info, boxes), extents
 
 
-def _as_given(corners: Tensor, info: Boxes, boxes: Tensor) -> Tensor:
+def _in_input_format(corners: Tensor, info: Boxes, boxes: Tensor) -> Tensor:
     """Return rotated boxes of four corners in the format of the input boxes."""
     return converted(corners, "XYXYXYXY", info.format).to(boxes.dtype).reshape(boxes.shape)
 
@@ -247,7 +247,7 @@ def _through_corners(
         corners = converted(values, info.format, "XYXYXYXY").reshape(-1, 2)
         result = rectangles(move(corners).reshape(-1, 8))
         result = result if origin is None else result - origin.repeat(1, 4)
-        return _as_given(clamped(result, "XYXYXYXY", canvas, info.clamping), info, boxes)
+        return _in_input_format(clamped(result, "XYXYXYXY", canvas, info.clamping), info, boxes)
     corners = converted(values, info.format, "XYXY").reshape(-1, 4)[:, _CORNERS].reshape(-1, 2)
     result = _around(move(corners).reshape(-1, 4, 2))
     result = result if origin is None else result - origin.repeat(1, 2)
@@ -456,7 +456,7 @@ def _elastic_points(points: Tensor, canvas: Canvas, displacement: Tensor, **_unu
     return moved.to(points.dtype).reshape(points.shape), canvas
 
 
-def sound(boxes: Tensor, kind: str, canvas: Canvas, min_size: float, area: float) -> Tensor:
+def valid_boxes(boxes: Tensor, kind: str, canvas: Canvas, min_size: float, area: float) -> Tensor:
     """Return a mask of the boxes that are inside and large enough."""
     if kind in ROTATED:
         corners = converted(boxes, kind, "XYXYXYXY")
@@ -473,7 +473,7 @@ def sound(boxes: Tensor, kind: str, canvas: Canvas, min_size: float, area: float
     return inside & (width >= min_size) & (height >= min_size) & (width * height >= area)
 
 
-def sound_points(points: Tensor, canvas: Canvas) -> Tensor:
+def valid_points(points: Tensor, canvas: Canvas) -> Tensor:
     """Return a mask of the points, or groups of points, that are inside."""
     x, y = points[..., 0], points[..., 1]
     inside = (x >= 0) & (x < canvas[1]) & (y >= 0) & (y < canvas[0])

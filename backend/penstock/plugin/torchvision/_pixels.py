@@ -146,7 +146,7 @@ def is_pil(value: object) -> TypeGuard[PilImage]:
     return any(kind.__module__ == "PIL.Image" and kind.__name__ == "Image" for kind in type(value).__mro__)
 
 
-def is_kept(value: PilImage) -> bool:
+def has_pixel_mode(value: PilImage) -> bool:
     """Return whether an image of PIL is of a mode that is held as pixels: L, LA, RGB or RGBA."""
     return value.mode in _CHANNELS
 

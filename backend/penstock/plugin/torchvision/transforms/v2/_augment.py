@@ -14,7 +14,7 @@ from penstock.plugin.torchvision._typing import Floats, Leaf, Nested, Params, Te
 from penstock.plugin.torchvision.transforms.v2._misc import LabelsGetter, labels_of
 from penstock.plugin.torchvision.transforms.v2._transform import (
     Applied,
-    OwnTransform,
+    BuiltinTransform,
     RandomlyApplied,
     common_dimensions,
     common_size,
@@ -98,7 +98,7 @@ class RandomErasing(RandomlyApplied):
         return self.call("erase", inpt, **params, inplace=self.inplace) if params else inpt
 
 
-class _Mixing(OwnTransform):
+class _Mixing(BuiltinTransform):
     """Mixes the images of a batch with their predecessors, and the labels accordingly. Needs PyTorch.
 
     Args:

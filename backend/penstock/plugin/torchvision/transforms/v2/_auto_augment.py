@@ -14,11 +14,11 @@ from penstock.plugin.torchvision import tv_tensors
 from penstock.plugin.torchvision._conversion import pil_to_tensor, to_pil_image
 from penstock.plugin.torchvision._kinds import call, kind_of, leaves_of, size_of
 from penstock.plugin.torchvision._on_tensors.dtypes import max_value_of
-from penstock.plugin.torchvision._pixels import Pixels, held, is_kept, is_pil
+from penstock.plugin.torchvision._pixels import Pixels, has_pixel_mode, held, is_pil
 from penstock.plugin.torchvision._random import happens, numbers, torch
 from penstock.plugin.torchvision._settings import fills_of
 from penstock.plugin.torchvision._typing import Fill, Fills, Function, Interpolation, Leaf, Nested, Tensor
-from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform, fill_for
+from penstock.plugin.torchvision.transforms.v2._transform import BuiltinTransform, fill_for
 
 _PARAMETER_MAX = 10
 
@@ -199,7 +199,7 @@ _AUGMENTATIONS: Mapping[str, Function] = {
 }
 
 
-class AutomaticAugmentation(OwnTransform):
+class AutomaticAugmentation(BuiltinTransform):
     """Augments the one image of a sample, without boxes, masks or points.
 
     Args:
@@ -383,7 +383,7 @@ class AugMix(AutomaticAugmentation):
                 result = self.drawn(result, space, _PARAMETER_MAX, extents, self._level)
             mixed.add_(shares[:, chain].reshape(ones) * result)
         whole = mixed.reshape(tensor.shape).to(tensor.dtype)
-        if kind == "pixels" and is_pil(image) and not is_kept(image):
+        if kind == "pixels" and is_pil(image) and not has_pixel_mode(image):
             return to_pil_image(whole)
         if kind == "pixels":
             pixels = held(image).in_same_form(np.ascontiguousarray(whole.permute(1, 2, 0).numpy()))

@@ -9,7 +9,7 @@ from penstock.plugin.torchvision._random import numbers, occurs
 from penstock.plugin.torchvision._typing import Floats, Leaf, Params
 from penstock.plugin.torchvision.transforms.v2._transform import (
     Applied,
-    OwnTransform,
+    BuiltinTransform,
     RandomlyApplied,
     common_dimensions,
 )
@@ -51,7 +51,7 @@ class RGB(Applied):
     function = "grayscale_to_rgb"
 
 
-class ColorJitter(OwnTransform):
+class ColorJitter(BuiltinTransform):
     """Multiplies brightness, contrast and saturation by random factors, and turns the hue, in random order.
 
     Args:
@@ -126,7 +126,7 @@ class RandomChannelPermutation(Applied):
         return {"permutation": numbers().shuffled(common_dimensions(flat_inputs)[0])}
 
 
-class RandomPhotometricDistort(OwnTransform):
+class RandomPhotometricDistort(BuiltinTransform):
     """Applies the distortions that the detector SSD was trained with, each with a probability.
 
     Args:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.plugin.torchvision._kinds import leaves_of, released
-from penstock.plugin.torchvision._pixels import Pixels, held, is_kept, is_picture, is_pil
+from penstock.plugin.torchvision._pixels import Pixels, has_pixel_mode, held, is_picture, is_pil
 from penstock.plugin.torchvision._random import numbers, occurs
 from penstock.plugin.torchvision._settings import probability
 from penstock.plugin.torchvision._typing import Function, Nested
 from penstock.plugin.torchvision.transforms.v2._finish import finishing
-from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform, Transform
+from penstock.plugin.torchvision.transforms.v2._transform import BuiltinTransform, Transform
 
 
 def _holding(sample: Nested) -> Nested:
@@ -20,11 +20,11 @@ def _holding(sample: Nested) -> Nested:
     if is_picture(sample):
         return held(sample)
     if is_pil(sample):
-        return held(sample) if is_kept(sample) else sample
+        return held(sample) if has_pixel_mode(sample) else sample
     if isinstance(sample, (Pixels, np.ndarray)):
         return sample
     leaves, rebuilt = leaves_of(sample)
-    return rebuilt([held(leaf) if is_pil(leaf) and is_kept(leaf) else leaf for leaf in leaves])
+    return rebuilt([held(leaf) if is_pil(leaf) and has_pixel_mode(leaf) else leaf for leaf in leaves])
 
 
 def _released(sample: Nested) -> Nested:
@@ -53,7 +53,7 @@ def _check_steps(transforms: Sequence[Function]) -> Sequence[Function]:
     return transforms
 
 
-class Container(OwnTransform):
+class Container(BuiltinTransform):
     """Holds other transforms."""
 
     transforms: Sequence[Function]

@@ -10,7 +10,7 @@ from penstock.plugin.torchvision._pixels import Pixels
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._typing import Function, Nested, Tensor
 from penstock.plugin.torchvision.transforms.v2._misc import ConvertImageDtype, Normalize, ToDtype
-from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform, Transform
+from penstock.plugin.torchvision.transforms.v2._transform import BuiltinTransform, Transform
 from penstock.plugin.torchvision.transforms.v2._type_conversion import PILToTensor, ToImage, ToTensor
 
 
@@ -28,7 +28,7 @@ def scaling_of(steps: list[Function]) -> tuple[int, str, bool] | None:
     return None
 
 
-class Finish(OwnTransform):
+class Finish(BuiltinTransform):
     """Makes a normalized tensor of pixels.
 
     Args:

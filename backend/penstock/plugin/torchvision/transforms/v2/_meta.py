@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from penstock.plugin.torchvision._typing import BoxFormat, Leaf, Params
 from penstock.plugin.torchvision.transforms.v2 import functional
-from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform
+from penstock.plugin.torchvision.transforms.v2._transform import BuiltinTransform
 
 
-class ConvertBoundingBoxFormat(OwnTransform):
+class ConvertBoundingBoxFormat(BuiltinTransform):
     """Converts boxes to another format.
 
     Args:
@@ -23,7 +23,7 @@ class ConvertBoundingBoxFormat(OwnTransform):
         return functional.convert_bounding_box_format(inpt, new_format=self.format)
 
 
-class ClampBoundingBoxes(OwnTransform):
+class ClampBoundingBoxes(BuiltinTransform):
     """Clips boxes at the borders.
 
     Args:
@@ -40,7 +40,7 @@ class ClampBoundingBoxes(OwnTransform):
         return functional.clamp_bounding_boxes(inpt, clamping_mode=self.clamping_mode)
 
 
-class ClampKeyPoints(OwnTransform):
+class ClampKeyPoints(BuiltinTransform):
     """Moves points into the image."""
 
     kinds = frozenset({"points"})
@@ -49,7 +49,7 @@ class ClampKeyPoints(OwnTransform):
         return functional.clamp_keypoints(inpt)
 
 
-class SetClampingMode(OwnTransform):
+class SetClampingMode(BuiltinTransform):
     """Sets how later transforms clamp boxes.
 
     Args:

@@ -13,7 +13,7 @@ from penstock.plugin.torchvision._kinds import Boxes, canvas_of, kind_of, leaves
 from penstock.plugin.torchvision._random import numbers, torch
 from penstock.plugin.torchvision._settings import pair_of, range_of
 from penstock.plugin.torchvision._typing import DType, Floats, Function, Leaf, Nested, Params, Tensor
-from penstock.plugin.torchvision.transforms.v2._transform import Applied, OwnTransform, Transform
+from penstock.plugin.torchvision.transforms.v2._transform import Applied, BuiltinTransform, Transform
 
 _TENSORS = {"Tensor", "Image", "Video"}
 _IMAGES = ("tensor", "image", "video")
@@ -21,7 +21,7 @@ LabelsGetter: TypeAlias = str | Function | None
 """`default`, or a function that finds the labels in a sample, or None: there are none."""
 
 
-class Identity(OwnTransform):
+class Identity(BuiltinTransform):
     """Returns the sample unchanged."""
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
@@ -51,7 +51,7 @@ class Lambda(Transform):
         return ", ".join(filter(None, [name, f"types={[kind.__name__ for kind in self.types]}"]))
 
 
-class LinearTransformation(OwnTransform):
+class LinearTransformation(BuiltinTransform):
     """Multiplies an image, as a vector minus a mean, by a matrix.
 
     Args:
@@ -156,7 +156,7 @@ class GaussianNoise(Applied):
         return {"mean": self.mean, "sigma": self.sigma, "clip": self.clip}
 
 
-class ToDtype(OwnTransform):
+class ToDtype(BuiltinTransform):
     """Converts to another type.
 
     Args:
@@ -196,7 +196,7 @@ class ToDtype(OwnTransform):
         return self.call("to_dtype", inpt, dtype=dtype, scale=self.scale)
 
 
-class ConvertImageDtype(OwnTransform):
+class ConvertImageDtype(BuiltinTransform):
     """Converts to another type, scaling values so that white stays white.
 
     Args:
@@ -246,7 +246,7 @@ def _labels(sample: Nested) -> Nested:
     )
 
 
-class _Sanitizing(OwnTransform):
+class _Sanitizing(BuiltinTransform):
     """Removes invalid rows, and their labels."""
 
     takes_pixels = True
@@ -257,7 +257,7 @@ class _Sanitizing(OwnTransform):
         self.labels_getter = labels_getter
         self._labels_of = labels_of(labels_getter)
 
-    def sound(self, values: Tensor) -> Tensor:
+    def valid(self, values: Tensor) -> Tensor:
         """Return a mask of the rows to keep."""
         raise NotImplementedError
 
@@ -272,7 +272,7 @@ class _Sanitizing(OwnTransform):
             raise ValueError(f"The sample holds no {self.kind}")
         if any(len(label) != len(values) for label in labels):
             raise ValueError(f"There are {len(values)} {self.kind}, and labels {[len(label) for label in labels]}")
-        stay = self.sound(values)
+        stay = self.valid(values)
         results = []
         for leaf in leaves:
             is_label = any(leaf is label for label in labels)
@@ -305,11 +305,11 @@ class SanitizeBoundingBoxes(_Sanitizing):
                 raise ValueError(f"`{name}` must be at least 1. Got: {value}")
         self.min_size, self.min_area = min_size, min_area
 
-    def sound(self, values: Tensor) -> Tensor:
-        from penstock.plugin.torchvision._on_boxes import sound
+    def valid(self, values: Tensor) -> Tensor:
+        from penstock.plugin.torchvision._on_boxes import valid_boxes
 
         info, plain = Boxes(values), values.as_subclass(torch().Tensor)
-        return sound(plain, info.format, info.canvas, self.min_size, self.min_area)
+        return valid_boxes(plain, info.format, info.canvas, self.min_size, self.min_area)
 
 
 class SanitizeKeyPoints(_Sanitizing):
@@ -324,10 +324,10 @@ class SanitizeKeyPoints(_Sanitizing):
     def __init__(self, labels_getter: LabelsGetter = None) -> None:
         super().__init__(labels_getter)
 
-    def sound(self, values: Tensor) -> Tensor:
-        from penstock.plugin.torchvision._on_boxes import sound_points
+    def valid(self, values: Tensor) -> Tensor:
+        from penstock.plugin.torchvision._on_boxes import valid_points
 
-        return sound_points(values.as_subclass(torch().Tensor), canvas_of(values))
+        return valid_points(values.as_subclass(torch().Tensor), canvas_of(values))
 
 
 class UniformTemporalSubsample(Applied):

@@ -122,13 +122,13 @@ class Transform(_module()):  # type: ignore[misc]
         return ", ".join(f"{name}={value}" for name, value in public.items() if isinstance(value, plain))
 
 
-class OwnTransform(Transform):
+class BuiltinTransform(Transform):
     """A transform of this package."""
 
     takes_pixels = True
 
 
-class Applied(OwnTransform):
+class Applied(BuiltinTransform):
     """A transform of this package whose :attr:`function` does the work."""
 
     function: ClassVar[str] = ""

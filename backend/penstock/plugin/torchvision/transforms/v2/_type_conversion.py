@@ -8,10 +8,10 @@ from penstock.plugin.torchvision._conversion import pil_to_tensor, to_image, to_
 from penstock.plugin.torchvision._kinds import kind_of
 from penstock.plugin.torchvision._pixels import Pixels
 from penstock.plugin.torchvision._typing import Leaf, Nested, Params
-from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform
+from penstock.plugin.torchvision.transforms.v2._transform import BuiltinTransform
 
 
-class PILToTensor(OwnTransform):
+class PILToTensor(BuiltinTransform):
     """An image of PIL, as a tensor (C, H, W) of uint8."""
 
     def wanted(self, leaves: list[Leaf]) -> list[bool]:
@@ -21,7 +21,7 @@ class PILToTensor(OwnTransform):
         return pil_to_tensor(inpt)
 
 
-class ToImage(OwnTransform):
+class ToImage(BuiltinTransform):
     """An image of PIL, an array (H, W, C) or a tensor, as a `tv_tensors.Image`."""
 
     kinds = frozenset({"pixels", "tensor"})
@@ -33,7 +33,7 @@ class ToImage(OwnTransform):
         return to_image(inpt)
 
 
-class ToTensor(OwnTransform):
+class ToTensor(BuiltinTransform):
     """An image of PIL or an array (H, W, C), as a tensor (C, H, W) of floats up to 1.
 
     Deprecated in torchvision, which names `ToImage()` and `ToDtype(torch.float32, scale=True)` instead.
@@ -46,7 +46,7 @@ class ToTensor(OwnTransform):
         return to_tensor(inpt)
 
 
-class ToPILImage(OwnTransform):
+class ToPILImage(BuiltinTransform):
     """A tensor (C, H, W), or an array (H, W, C), as an image of PIL.
 
     Args:
@@ -69,7 +69,7 @@ class ToPILImage(OwnTransform):
         return super().run(sample.array if isinstance(sample, Pixels) and sample.as_array else sample)
 
 
-class ToPureTensor(OwnTransform):
+class ToPureTensor(BuiltinTransform):
     """Convert a `tv_tensors` value to a plain tensor."""
 
     kinds = frozenset({"image", "video", "mask", "boxes", "points"})

@@ -118,7 +118,7 @@ def adjust_brightness(inpt: Sample, brightness_factor: float) -> Sample:
 
 
 def adjust_contrast(inpt: Sample, contrast_factor: float) -> Sample:
-    """Raise the contrast by a factor, or lowers it if the factor is below 1."""
+    """Raise the contrast by a factor, or lower it if the factor is below 1."""
     return call("adjust_contrast", inpt, contrast_factor=contrast_factor)
 
 
@@ -152,7 +152,7 @@ def affine(
     fill: Fill = None,
     center: Sequence[float] | None = None,
 ) -> Sample:
-    """Rotate, shears and scales about the centre, and translates; angles in degrees."""
+    """Rotate, shear and scale about the centre, and translate; angles in degrees."""
     return call(
         "affine",
         inpt,
@@ -503,7 +503,7 @@ def sanitize_bounding_boxes(
         format, canvas_size = info.kind, info.canvas
     assert canvas_size is not None
     plain = bounding_boxes.as_subclass(torch().Tensor)
-    valid = _on_boxes.sound(plain, format_name(format), canvas_size, min_size, min_area)
+    valid = _on_boxes.valid_boxes(plain, format_name(format), canvas_size, min_size, min_area)
     return _wrapped(plain[valid], bounding_boxes) if metadata else plain[valid], valid
 
 
@@ -514,7 +514,7 @@ def sanitize_keypoints(key_points: Tensor, canvas_size: Canvas | None = None) ->
         canvas_size = canvas_of(key_points)
     assert canvas_size is not None
     plain = key_points.as_subclass(torch().Tensor)
-    valid = _on_boxes.sound_points(plain, canvas_size)
+    valid = _on_boxes.valid_points(plain, canvas_size)
     return _wrapped(plain[valid], key_points) if metadata else plain[valid], valid
 
 
