@@ -15,7 +15,7 @@ from penstock.auto_aug.core.suites import accepted_arguments, translations
 from penstock.graph import DataNode
 from penstock.graph.branching import ternary
 
-_BINS = 11
+_NUM_MAGNITUDE_BINS = 11
 # A sub-policy as (name, probability, magnitude bin), as printed in the papers.
 _Sub = Sequence[tuple[str, float, "int | None"]]
 # For a magnitude that is not used: an impossible value, so that using it would be noticed.
@@ -279,7 +279,9 @@ def _policy(name: str, sub_policies: Sequence[_Sub], moving: Sequence[Augmentati
         "equalize": a.equalize,
         "auto_contrast": a.auto_contrast,
     }
-    return Policy(name, _BINS, [[(known[key], *rest) for key, *rest in sub_policy] for sub_policy in sub_policies])
+    return Policy(
+        name, _NUM_MAGNITUDE_BINS, [[(known[key], *rest) for key, *rest in sub_policy] for sub_policy in sub_policies]
+    )
 
 
 def get_image_net_policy(

@@ -12,7 +12,7 @@ from types import ModuleType
 from penstock.graph.parsing import parse
 from penstock.schema.arguments import Argument
 
-_WIDTH = 120
+_MAX_LINE_CHARACTERS = 120
 
 
 def handwritten_code(namespace: ModuleType) -> tuple[list[str], list[str]]:
@@ -66,7 +66,7 @@ def annotation(text: str, argument: Argument | None) -> str:
 def definition(name: str, parameters: Sequence[str], result: str, document: str) -> str:
     """Return a function without a body."""
     line = f"def {name}({', '.join(parameters)}) -> {result}:"
-    if len(line) > _WIDTH:
+    if len(line) > _MAX_LINE_CHARACTERS:
         inner = "".join(f"    {parameter},\n" for parameter in parameters)
         line = f"def {name}(\n{inner}) -> {result}:"
     return f"{line}\n{textwrap.indent(document, '    ')}\n    ..." if document else f"{line} ..."

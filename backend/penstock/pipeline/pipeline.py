@@ -43,7 +43,7 @@ from penstock.storage import Files
 from penstock.tensors import cuda
 
 # Seconds that an abandoned pipeline waits for its current batch.
-_FINALIZER_TIMEOUT = 1.0
+_FINALIZER_TIMEOUT_SECONDS = 1.0
 
 
 class Pipeline(SettingsAttributes):
@@ -724,7 +724,7 @@ class Pipeline(SettingsAttributes):
         # Interpreter shutdown may have removed modules already.
         with contextlib.suppress(Exception):
             # Not forever: garbage collection may have interrupted the holder of a lock that the batch waits for.
-            self._session.close(_FINALIZER_TIMEOUT)
+            self._session.close(_FINALIZER_TIMEOUT_SECONDS)
 
 
 CONSTRUCTOR = tuple(name for name in inspect.signature(Pipeline.__init__).parameters if name != "self")

@@ -13,7 +13,7 @@ from penstock.presets.family import PIXELS, Family, Features, PresetError, Value
 from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamily
 
 # Below this size, ConvNeXT crops after resizing.
-_CONVNEXT_CROPS = 384
+_CONVNEXT_MIN_UNCROPPED_SIDE = 384
 _WHITE = 255
 # Prefix of settings and outputs of the larger of two pictures.
 _HIGH_RES_PREFIX = "high_res_"
@@ -43,7 +43,7 @@ class ConvNextFamily(FixedFamily):
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
         edge = self.size["shortest_edge"]
-        if edge >= _CONVNEXT_CROPS:
+        if edge >= _CONVNEXT_MIN_UNCROPPED_SIDE:
             return self.resized(images, backend, [edge, edge])
         images = self.shortened(images, backend, int(edge / self.crop_pct))
         return self.cropped(images, backend, {"height": edge, "width": edge})

@@ -481,7 +481,7 @@ _ENDINGS = {
     "VideoProcessor": "Video",
 }
 _KINDS = {"images": "ImageProcessor", "videos": "Processor", "audio": "FeatureExtractor"}
-_SUGGESTIONS = 3
+_MAX_SUGGESTED_NAMES = 3
 """The number of names that a message about an unknown class suggests."""
 # Models of timm and open_clip have a single file, which names no processor but has one of the keys below.
 _TIMM_FILE, _OPEN_CLIP_FILE = "config.json", "open_clip_config.json"
@@ -533,7 +533,7 @@ def _unknown_class(name: str) -> str:
     reason = _UNFOLLOWED.get(name.removesuffix("Fast"))
     if reason:
         return f"No preset follows {name!r}: {reason}"
-    nearest = ", ".join(nearest_names(name, families(), _SUGGESTIONS, similarity=0.0))
+    nearest = ", ".join(nearest_names(name, families(), _MAX_SUGGESTED_NAMES, similarity=0.0))
     return f"No preset follows {name!r}. The nearest names are {nearest}; `penstock.presets.families()` lists all"
 
 

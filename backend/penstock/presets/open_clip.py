@@ -46,40 +46,42 @@ class OpenClipFamily(Family):
         known = {key: value for key, value in preprocess.items() if key in _SETTINGS and value is not None}
         return {**settings, "model_cfg": {}, "preprocess_cfg": {**known, "size": _SIDE if size is None else size}}
 
-    def _told(self, name: str, default: Any) -> Any:
+    def _setting(self, name: str, default: Any) -> Any:
         return self.preprocess_cfg.get(name, default)
 
     @property
     def _size(self) -> tuple[int, ...]:
         """Height and width of the model's input."""
-        size = self._told("size", _SIDE)
+        size = self._setting("size", _SIDE)
         return tuple(size) if isinstance(size, (list, tuple)) else (size, size)
 
     def _channels(self, name: str, default: Sequence[float]) -> list[float]:
-        value = self._told(name, default)
+        value = self._setting(name, default)
         return list(value) if isinstance(value, (list, tuple)) else [value] * CHANNELS
 
     def check(self, backend: str) -> None:
         super().check(backend)
         if len(self._size) != _SIDES or not all(isinstance(side, int) and side > 0 for side in self._size):
             raise PresetError(
-                f"`image_size` is a positive integer, or a height and a width. Got: {self._told('size', 0)!r}"
+                f"`image_size` is a positive integer, or a height and a width. Got: {self._setting('size', 0)!r}"
             )
         for name, default, choices in (
             ("resize_mode", "shortest", _MODES),
             ("interpolation", "bicubic", _FILTERS),
             ("mode", "RGB", ("RGB",)),
         ):
-            if self._told(name, default) not in choices:
-                raise PresetError(f"`{name}` must be one of {', '.join(choices)}. Got: {self._told(name, default)!r}")
+            if self._setting(name, default) not in choices:
+                raise PresetError(
+                    f"`{name}` must be one of {', '.join(choices)}. Got: {self._setting(name, default)!r}"
+                )
         for name in ("mean", "std"):
             if len(self._channels(name, OPENAI["image_mean"])) != CHANNELS:
                 raise PresetError(f"`{name}` is a number, or one for each of {CHANNELS} channels")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         high, wide = self._size
-        mode = self._told("resize_mode", "shortest")
-        filtering: Values = {"reference": "pil", "interpolation": _FILTERS[self._told("interpolation", "bicubic")]}
+        mode = self._setting("resize_mode", "shortest")
+        filtering: Values = {"reference": "pil", "interpolation": _FILTERS[self._setting("interpolation", "bicubic")]}
         if mode == "squash":
             images = fn.resize(data, size=[high, wide], **filtering)
         elif mode == "shortest" and high == wide:
@@ -91,7 +93,7 @@ class OpenClipFamily(Family):
             size, _ = fn.fitted_size(data, rule=rule, canvases=[high, wide])
             images = fn.resize(data, size=size, **filtering)
         if mode != "squash":
-            fill = float(self._told("fill_color", 0)) if mode == "longest" else 0.0
+            fill = float(self._setting("fill_color", 0)) if mode == "longest" else 0.0
             images = fn.crop(
                 images, crop=[high, wide], rounding="torchvision", out_of_bounds_policy="pad", fill_values=[fill]
             )

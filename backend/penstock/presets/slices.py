@@ -453,7 +453,7 @@ class Phi4Family(_SliceFamily):
 
 
 # Heights and widths of Aria's canvases, in units of this many pixels.
-_UNIT = 490
+_ARIA_UNIT_PIXELS = 490
 _ARIA_CANVASES = (
     *((1, across) for across in range(2, 9)),
     *((2, 4), (2, 3), (2, 2), (2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1)),
@@ -477,7 +477,7 @@ class AriaFamily(_SliceFamily):
     min_image_size: int = 336
     split_image: bool = False
     split_resolutions: Sequence[Sequence[int]] = tuple(
-        (_UNIT * down, _UNIT * across) for down, across in _ARIA_CANVASES
+        (_ARIA_UNIT_PIXELS * down, _ARIA_UNIT_PIXELS * across) for down, across in _ARIA_CANVASES
     )
     ignored: frozenset[str] = frozenset({"size"}) | NO_CROP | NO_PAD
 

@@ -28,14 +28,14 @@ INT16 = 32768.0
 _SIZES = "audio_embed_sizes"
 _MASK_TYPES = {"bool": types.BOOL, "int32": types.INT32, "int64": types.INT64}
 # The least energy of Kaldi's filter banks: the difference between 1 and the next number in single precision.
-_KALDI_FLOOR = 1.192092955078125e-07
+_KALDI_MIN_ENERGY = 1.192092955078125e-07
 KALDI: Values = {
     "window_length": 400,
     "window_step": 160,
     "nfft": 512,
     "preemphasis": 0.97,
     "remove_offset": True,
-    "floor": _KALDI_FLOOR,
+    "floor": _KALDI_MIN_ENERGY,
     "mel_formula": "kaldi",
     "straight_in_mel": True,
     "freq_low": 20.0,
@@ -1197,7 +1197,7 @@ class MossFamily(ChunkFamily):
 
 
 # Number of windows that dots.note merges into one token.
-_DOTS_ROWS = 8
+_DOTS_WINDOWS_PER_TOKEN = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1222,7 +1222,9 @@ class DotsFamily(ChunkFamily):
 
     def _tokens(self, samples: Count) -> Count:
         """Return the number of tokens for a number of samples: an integer, or a node."""
-        return (samples + (self.hop_length * _DOTS_ROWS - 1)) // (self.hop_length * _DOTS_ROWS)
+        return (samples + (self.hop_length * _DOTS_WINDOWS_PER_TOKEN - 1)) // (
+            self.hop_length * _DOTS_WINDOWS_PER_TOKEN
+        )
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         samples = data.shape()[:1]
@@ -1231,7 +1233,7 @@ class DotsFamily(ChunkFamily):
         features = fn.slice(
             self.spectrum(filled),
             start=[0],
-            shape=whole(tokens * _DOTS_ROWS),
+            shape=whole(tokens * _DOTS_WINDOWS_PER_TOKEN),
             axes=[1],
             out_of_bounds_policy="trim_to_shape",
             name=FEATURES,
@@ -1247,7 +1249,7 @@ class DotsFamily(ChunkFamily):
         return {lengths: np.array(samples), counts: np.array(self._tokens(samples))}
 
     def together(self, values: Values, samples: Sequence[int]) -> Values:
-        return {**values, FEATURES: values[FEATURES][..., : self._tokens(max(samples)) * _DOTS_ROWS]}
+        return {**values, FEATURES: values[FEATURES][..., : self._tokens(max(samples)) * _DOTS_WINDOWS_PER_TOKEN]}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -222,7 +222,7 @@ class GridFamily(_TileFamily):
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         tiles, canvas = self.tiled(data, backend)
-        return tiles, self._told(tiles, canvas)
+        return tiles, self._second_output(tiles, canvas)
 
     def tiled(self, data: DataNode, backend: str) -> tuple[DataNode, DataNode | list[int]]:
         """Return an image's tiles, and the canvas that they were cut from."""
@@ -240,7 +240,7 @@ class GridFamily(_TileFamily):
         )
         return tiles, canvas
 
-    def _told(self, tiles: DataNode, canvas: DataNode | list[int]) -> DataNode:
+    def _second_output(self, tiles: DataNode, canvas: DataNode | list[int]) -> DataNode:
         """Return the second output of an image, from its tiles and canvas."""
         return fn.reshape(tiles.shape()[0], shape=[], name=self.names[1])
 
@@ -283,7 +283,7 @@ class OvisFamily(GridFamily):
         if self.crop_to_patches and self.tile[0] != self.tile[1]:
             raise PresetError(f"`size` is supported only where tiles are square. Got: {dict(self.size)}")
 
-    def _told(self, tiles: DataNode, canvas: DataNode | list[int]) -> DataNode:
+    def _second_output(self, tiles: DataNode, canvas: DataNode | list[int]) -> DataNode:
         if not self.crop_to_patches:
             return fn.constant(idata=[1, 1], shape=[2], dtype=types.INT64, name=self.names[1])
         return fn.cast(canvas // types.Constant(self.tile[0], dtype=types.INT32), dtype=types.INT64, name=self.names[1])

@@ -224,7 +224,7 @@ def _at_times(frames: int, rate: float, step: float, end: float) -> list[int]:
 
 
 # Seconds that SmolVLM skips at both ends of a long video.
-_SMOL_SKIPPED = 1
+_SMOL_SKIPPED_SECONDS = 1
 
 
 def _smolvlm(family: SampledFamily, video: VideoLength) -> list[int]:
@@ -234,8 +234,8 @@ def _smolvlm(family: SampledFamily, video: VideoLength) -> list[int]:
         raise ValueError("The frames a second and the duration of the video must be known, and `fps` and `num_frames`")
     count = max(min(round(family.fps * duration), family.num_frames), 1)
     start, end = 0, last
-    if duration - 2 * _SMOL_SKIPPED > family.num_frames * family.fps:
-        start, end = int(_SMOL_SKIPPED * rate), min(int(frames - _SMOL_SKIPPED * rate), last)
+    if duration - 2 * _SMOL_SKIPPED_SECONDS > family.num_frames * family.fps:
+        start, end = int(_SMOL_SKIPPED_SECONDS * rate), min(int(frames - _SMOL_SKIPPED_SECONDS * rate), last)
     if start >= end:
         start, end = 0, last
     return np.unique(np.linspace(start, end, count, dtype=int)).tolist()
@@ -282,7 +282,7 @@ def _embedding_gemma2(family: SampledFamily, video: VideoLength) -> list[int]:
 
 
 # For a video with more seconds than requested frames, MiniCPM chooses among frames this many seconds apart.
-_MINICPM_STEP = 0.1
+_MINICPM_STEP_SECONDS = 0.1
 
 
 def _minicpm(family: SampledFamily, video: VideoLength) -> list[int]:
@@ -291,7 +291,7 @@ def _minicpm(family: SampledFamily, video: VideoLength) -> list[int]:
         raise ValueError("The frames a second and the duration of the video must be known")
     if duration <= family.max_frames:
         return [int(second * rate) for second in range(math.ceil(duration))]
-    times = [round(number * _MINICPM_STEP, 1) for number in range(int(duration / _MINICPM_STEP))]
+    times = [round(number * _MINICPM_STEP_SECONDS, 1) for number in range(int(duration / _MINICPM_STEP_SECONDS))]
     numbers = [min(int(time * rate), frames - 1) for time in times]
     if len(numbers) <= family.max_frames:
         return numbers
@@ -1179,7 +1179,7 @@ class KimiVideoFamily(SampledFamily, KimiFamily):
 
 
 # Frame numbers of a video have two digits in this base.
-_BASE = 256
+_FRAME_NUMBER_BASE = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1225,8 +1225,11 @@ class MolmoVideoFamily(SampledFamily, MolmoFamily):
         patches, _ = fn.image_patches(frames, patch=self.patch_size, channels_last=True, **self.normalizing(backend))
         pooled, of_frame = self._pooled, (self.size["height"] // self.patch_size) ** 2
         rows, columns, _ = pooled.shape
-        count, digits = data.shape()[:1], types.Constant(list(range(_BASE)), dtype=types.INT64, shape=[_BASE])
-        all_numbers = fn.reshape(fn.expand_dims(digits, axes=[1]) * _BASE + digits, shape=[-1, 1, 1])
+        count, digits = (
+            data.shape()[:1],
+            types.Constant(list(range(_FRAME_NUMBER_BASE)), dtype=types.INT64, shape=[_FRAME_NUMBER_BASE]),
+        )
+        all_numbers = fn.reshape(fn.expand_dims(digits, axes=[1]) * _FRAME_NUMBER_BASE + digits, shape=[-1, 1, 1])
         numbers = fn.slice(all_numbers, start=[0], shape=fn.cast(count, dtype=types.INT32), axes=[0])
         indices, valid = (
             types.Constant(each.reshape(-1).tolist(), dtype=types.INT64, shape=[1, rows * columns, pooled.shape[2]])

@@ -24,7 +24,7 @@ from penstock.plugin.torchvision.transforms.v2._transform import RandomlyApplied
 from penstock.serving.export import FILES, export_model
 
 INPUT, OUTPUT = "images", "output"
-_BATCH = 32
+_BATCH_SIZE = 32
 
 
 class ExportError(PenstockError, ValueError):
@@ -267,7 +267,7 @@ def _step(transform: Function, images: _Traced) -> _Traced:
 def pipeline(
     transform: Function,
     *,
-    batch_size: int = _BATCH,
+    batch_size: int = _BATCH_SIZE,
     encoded: bool = True,
     orientation: bool = False,
     device_id: int | None = None,
@@ -308,7 +308,12 @@ def pipeline(
 
 
 def export(
-    transform: Function, model: str | Path, *, batch_size: int = _BATCH, orientation: bool = False, version: int = 1
+    transform: Function,
+    model: str | Path,
+    *,
+    batch_size: int = _BATCH_SIZE,
+    orientation: bool = False,
+    version: int = 1,
 ) -> list[Path]:
     """Write a model for Triton that takes encoded images and answers with what a transform returns.
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-_MANTISSA = 24
+_MANTISSA_BITS = 24
 
 
 class Numbers(Protocol):
@@ -97,8 +97,8 @@ class _Twister:
         return int(self._state.randint(0, 1 << 32, dtype=np.uint32))
 
     def fractions(self, count: int) -> np.ndarray:
-        words = [self._word() & ((1 << _MANTISSA) - 1) for _ in range(count)]
-        return np.array(words, np.float32) * np.float32(2.0**-_MANTISSA)
+        words = [self._word() & ((1 << _MANTISSA_BITS) - 1) for _ in range(count)]
+        return np.array(words, np.float32) * np.float32(2.0**-_MANTISSA_BITS)
 
     def between(self, low: float, high: float) -> float:
         first, span = np.float32(low), np.float32(high) - np.float32(low)

@@ -12,7 +12,7 @@ from penstock.plugin.transformers._processor import Processor
 from penstock.presets import PresetError
 from penstock.presets.videos import SampledFamily, VideoLength
 
-_DIMENSIONS = 4
+_VIDEO_NDIM = 4
 
 
 class VideoProcessor(Processor):
@@ -71,14 +71,14 @@ class VideoProcessor(Processor):
 
 def _several(videos: object) -> list[object]:
     """Return the videos as a list, those of nested lists among them; a list of images is one video."""
-    if getattr(videos, "ndim", 0) == _DIMENSIONS + 1:
+    if getattr(videos, "ndim", 0) == _VIDEO_NDIM + 1:
         return list(videos)  # type: ignore[call-overload]
     if not isinstance(videos, (list, tuple)):
         return [videos]
     if not videos:
         raise ValueError("There is no video to process")
     first = videos[0]
-    if not isinstance(first, (list, tuple)) and getattr(first, "ndim", 0) != _DIMENSIONS:
+    if not isinstance(first, (list, tuple)) and getattr(first, "ndim", 0) != _VIDEO_NDIM:
         return [videos]
     return [
         video for each in videos for video in (_several(each) if isinstance(each, (list, tuple)) and each else [each])

@@ -20,7 +20,7 @@ from penstock.plugin.torchvision.transforms.v2._transform import (
     common_size,
 )
 
-_TRIALS = 10
+_MAX_ATTEMPTS = 10
 _IMAGES = ("tensor", "image", "video")
 
 
@@ -76,7 +76,7 @@ class RandomErasing(RandomlyApplied):
         channels, height, width = common_dimensions(flat_inputs)
         if self.value is not None and len(self.value) not in (1, channels):
             raise ValueError(f"`value` has {len(self.value)} values for {channels} channels")
-        for _ in range(_TRIALS):
+        for _ in range(_MAX_ATTEMPTS):
             area = height * width * numbers().between(*self.scale)
             ratio = numbers().exponential(*self.ratio)
             h, w = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))

@@ -139,9 +139,14 @@ def _space(
     }
 
 
-_SHARE = 150.0 / 331.0
+_MAX_TRANSLATE_FRACTION = 150.0 / 331.0
 _RANDAUGMENT = _space(
-    0.3, _Range(0.0, _SHARE, by_side=1), _Range(0.0, _SHARE, by_side=0), 30.0, 0.9, _Range(8, 0, False, drops=4)
+    0.3,
+    _Range(0.0, _MAX_TRANSLATE_FRACTION, by_side=1),
+    _Range(0.0, _MAX_TRANSLATE_FRACTION, by_side=0),
+    30.0,
+    0.9,
+    _Range(8, 0, False, drops=4),
 )
 _WIDE = _space(0.99, _Range(0.0, 32.0), _Range(0.0, 32.0), 135.0, 0.99, _Range(8, 0, False, drops=6))
 _ONE_THIRD = 1.0 / 3.0

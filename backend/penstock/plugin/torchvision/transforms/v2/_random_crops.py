@@ -15,7 +15,7 @@ from penstock.plugin.torchvision._typing import Fills, Interpolation, Leaf, Para
 from penstock.plugin.torchvision.transforms.v2._geometry import check_padding_mode
 from penstock.plugin.torchvision.transforms.v2._transform import Applied, common_size, fill_for
 
-_TRIALS = 10
+_MAX_ATTEMPTS = 10
 _CROP_ARGUMENTS = ("top", "left", "height", "width")
 
 
@@ -59,7 +59,7 @@ class RandomResizedCrop(Applied):
 
 def _region(height: int, width: int, scale: Sequence[float], ratios: Sequence[float]) -> tuple[int, int, int, int]:
     """Return top, left, height and width of a random region of an image of this size."""
-    for _ in range(_TRIALS):
+    for _ in range(_MAX_ATTEMPTS):
         area = height * width * numbers().between(*scale)
         ratio = numbers().exponential(*ratios)
         w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
