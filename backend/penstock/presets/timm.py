@@ -14,7 +14,7 @@ from penstock.presets.fixed import IMAGENET
 
 _FILTERS = ("nearest", "bilinear", "bicubic", "lanczos", "box", "hamming")
 _MODES = ("center", "squash", "border")
-_DEFAULT_CROP_FRACTION = 0.875
+_CROP = 0.875
 Setting = Any
 """A value of a configuration."""
 _CHANNELS = 3
@@ -61,45 +61,41 @@ class TimmFamily(Family):
             )
         return super().converted({**values, "pretrained_cfg": dict(values["pretrained_cfg"])})
 
-    def _setting(self, name: str, default: Setting) -> Setting:
+    def _told(self, name: str, default: Setting) -> Setting:
         value = self.pretrained_cfg.get(name)
         return default if value is None else value
 
     @property
     def _size(self) -> tuple[int, int]:
         """Height and width of the model's input."""
-        _, height, width = self._setting("input_size", (_CHANNELS, 224, 224))
+        _, height, width = self._told("input_size", (_CHANNELS, 224, 224))
         return height, width
 
     @property
     def _resized(self) -> tuple[int, int]:
         """Height and width of the image before it is cropped."""
-        part = self._setting("crop_pct", _DEFAULT_CROP_FRACTION)
+        part = self._told("crop_pct", _CROP)
         height, width = (math.floor(side / part) for side in self._size)
         return height, width
 
     def check(self, backend: str) -> None:
         super().check(backend)
-        size = self._setting("input_size", (_CHANNELS, 224, 224))
+        size = self._told("input_size", (_CHANNELS, 224, 224))
         if len(size) != _CHANNELS or size[0] != _CHANNELS or min(size) < 1:
             raise PresetError(f"`input_size` has {_CHANNELS} channels, a height and a width. Got: {size!r}")
         for name, default, choices in (("interpolation", "bicubic", _FILTERS), ("crop_mode", "center", _MODES)):
-            if self._setting(name, default) not in choices:
-                raise PresetError(
-                    f"`{name}` must be one of {', '.join(choices)}. Got: {self._setting(name, default)!r}"
-                )
+            if self._told(name, default) not in choices:
+                raise PresetError(f"`{name}` must be one of {', '.join(choices)}. Got: {self._told(name, default)!r}")
         for name in ("mean", "std"):
-            if len(self._setting(name, IMAGENET["image_mean"])) != _CHANNELS:
-                raise PresetError(f"`{name}` has {_CHANNELS} numbers. Got: {self._setting(name, None)!r}")
-        if not self._setting("crop_pct", _DEFAULT_CROP_FRACTION) > 0:
-            raise PresetError(
-                f"`crop_pct` must be positive. Got: {self._setting('crop_pct', _DEFAULT_CROP_FRACTION)!r}"
-            )
+            if len(self._told(name, IMAGENET["image_mean"])) != _CHANNELS:
+                raise PresetError(f"`{name}` has {_CHANNELS} numbers. Got: {self._told(name, None)!r}")
+        if not self._told("crop_pct", _CROP) > 0:
+            raise PresetError(f"`crop_pct` must be positive. Got: {self._told('crop_pct', _CROP)!r}")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         (high, wide), (rows, columns) = self._size, self._resized
-        mode, fill = self._setting("crop_mode", "center"), [0.0]
-        filtering = {"reference": "pil", "interpolation": self._setting("interpolation", "bicubic")}
+        mode, fill = self._told("crop_mode", "center"), [0.0]
+        filtering = {"reference": "pil", "interpolation": self._told("interpolation", "bicubic")}
         if mode == "squash":
             images = fn.resize(data, size=[rows, columns], **filtering)
         elif mode == "center" and rows == columns:
@@ -108,7 +104,7 @@ class TimmFamily(Family):
             rule = "within-rounded" if mode == "border" else "around-rounded"
             size, _ = fn.fitted_size(data, rule=rule, canvases=[rows, columns])
             images = fn.resize(data, size=size, **filtering)
-        mean, std = self._setting("mean", IMAGENET["image_mean"]), self._setting("std", IMAGENET["image_std"])
+        mean, std = self._told("mean", IMAGENET["image_mean"]), self._told("std", IMAGENET["image_std"])
         if mode == "border":
             fill = [float(round(255 * value)) for value in mean]
         images = fn.crop(
