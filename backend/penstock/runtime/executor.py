@@ -141,6 +141,11 @@ class Executor:
             if type(step.operator).pending_batch_size is not Operator.pending_batch_size
         ]
 
+    @property
+    def leaves_work(self) -> bool:
+        """Whether work goes on after :meth:`begin_once`: that of a GPU, or of operators that start early."""
+        return self._stream is not None or bool(self.plan.early)
+
     def pool_of(self, step: Step) -> HostPool:
         """Return the pool for a step's outputs and inputs on the CPU."""
         return self.pinned_pool if step.feeds_gpu and self._stream is not None else self.host_pool
@@ -199,17 +204,48 @@ class Executor:
                 allow it.
             allowance: the memory limit of the batch; None: no limit.
         """
+        result = self.complete_once(self.begin_once(isolate, watch, destinations, allowance))
+        if result.ready is not None:
+            result.ready.synchronize()
+        return result
+
+    def begin_once(
+        self,
+        isolate: bool = False,
+        watch: Watch | None = None,
+        destinations: Mapping[int, Destination] | None = None,
+        allowance: BatchMemory | None = None,
+    ) -> Batch:
+        """Begin what :meth:`run_once` runs. Batches are completed in the order in which they were begun.
+
+        Another thread may complete it, but not while this one begins the next; see :meth:`await_begun`.
+        """
         slots = {self.plan.outputs[number]: destination for number, destination in (destinations or {}).items()}
         with self.surroundings():
             try:
-                result = self.complete(self.begin(isolate, watch, destinations=slots, allowance=allowance))
+                return self.begin(isolate, watch, destinations=slots, allowance=allowance)
             except BaseException:
                 # Fed data may be in the caller's memory, which may be reused from here on.
                 copies_in_flight.wait()
                 raise
-        if result.ready is not None:
-            result.ready.synchronize()
-        return result
+
+    def complete_once(self, batch: Batch) -> Result:
+        """Complete a batch of :meth:`begin_once`; outputs on the GPU are valid after the result's event."""
+        with self.surroundings():
+            try:
+                return self.complete(batch)
+            except BaseException:
+                copies_in_flight.wait()
+                raise
+
+    def await_begun(self, batch: Batch) -> None:
+        """Wait until the work is done that a batch's early operators have begun; another thread may begin the next batch meanwhile."""
+        # An error is raised again by the operator's run, which names the operator.
+        with contextlib.suppress(Exception), self.on_device():
+            for step in self.plan.early:
+                workspace = batch.begun.get(step.node.name)
+                if workspace is not None:
+                    step.operator.await_begun(workspace)
 
     def begin(
         self,

@@ -297,6 +297,9 @@ class Operator(Generic[State, Plan, Plans]):
         """Return whether :meth:`run` would not wait for work that :meth:`begin` started."""
         return True
 
+    def await_begun(self, workspace: Workspace) -> None:
+        """Wait until the work that :meth:`begin` started is done; any thread may, while another begins the next batch."""
+
     def finish(self, workspace: Workspace) -> None:
         """Advance state that changes from batch to batch; called after a batch, however it was computed."""
 

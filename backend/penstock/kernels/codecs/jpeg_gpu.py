@@ -218,12 +218,16 @@ class JpegBatch:
         """Whether :meth:`wait` would return at once."""
         return self.work.is_done and bool(self._done.done)
 
-    def wait(self) -> list[bool]:
-        """Wait until the pixels are there; return whether each supported image is decoded."""
+    def await_done(self) -> None:
+        """Wait until the pixels are there; any thread may."""
         status = self.work.wait()
         if status:
             raise driver_error(status)
         self._done.synchronize()
+
+    def wait(self) -> list[bool]:
+        """Wait until the pixels are there; return whether each supported image is decoded."""
+        self.await_done()
         decoded: list[bool] = (self._states == 0).tolist()
         while self._borrowed:
             self._decoder.staging.give_back(self._borrowed.pop(), None)

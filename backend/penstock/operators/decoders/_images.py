@@ -685,6 +685,9 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
     def is_ready(self, workspace: Workspace) -> bool:
         return bool(workspace.begun.is_ready)
 
+    def await_begun(self, workspace: Workspace) -> None:
+        workspace.begun.await_ready()
+
     def collect_fused(self, workspace: Workspace) -> dict[int, Any] | None:
         """Complete a batch whose images a later operator reads; return None if :meth:`run` does that.
 

@@ -52,6 +52,9 @@ class _Decoder(Protocol):
     def is_ready(self, workspace: Workspace) -> bool:
         """Return whether all work is done."""
 
+    def await_begun(self, workspace: Workspace) -> None:
+        """Wait until all work is done."""
+
     def run(self, workspace: Workspace) -> None:
         """Complete a batch whose images are not processed in parts."""
 
@@ -146,6 +149,9 @@ class DecodeInParts(FusedOperator):
 
     def is_ready(self, workspace: Workspace) -> bool:
         return self._decoder.is_ready(workspace.begun.first)
+
+    def await_begun(self, workspace: Workspace) -> None:
+        self._decoder.await_begun(workspace.begun.first)
 
     def run(self, workspace: Workspace) -> None:
         if workspace.begun is None:

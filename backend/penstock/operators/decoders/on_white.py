@@ -162,6 +162,11 @@ class OnWhite(ImageDecoder):
     def is_ready(self, workspace: Workspace) -> bool:
         return bool(workspace.begun.is_done)
 
+    def await_begun(self, workspace: Workspace) -> None:
+        # Files that the CPU decodes are left to the run, which helps.
+        if workspace.begun.jpegs is not None:
+            workspace.begun.jpegs.await_done()
+
     def _run_on_gpu(self, workspace: Workspace[Encoded]) -> None:
         if workspace.begun is None:
             self.begin(workspace)

@@ -161,6 +161,9 @@ class JpegPart(DecodedPart):
     def is_done(self) -> bool:
         return self.batch.is_done
 
+    def await_done(self) -> None:
+        self.batch.await_done()
+
     def join(self) -> Sequence[int]:
         """Wait for the images, as far as the host has to; for each, whether it is decoded."""
         states = self.batch.wait()

@@ -37,6 +37,9 @@ class _FusedPart(DecodedPart):
     def is_done(self) -> bool:
         return self.batch.is_done
 
+    def await_done(self) -> None:
+        self.batch.await_done()
+
 
 class KernelDecoder:
     """Decodes baseline JPEGs by our own kernels, in the order of streams that batches take in turn.

@@ -74,6 +74,9 @@ class Submitted(Protocol):
     def is_done(self) -> bool:
         """Whether :meth:`wait` would return at once."""
 
+    def await_done(self) -> None:
+        """Wait until :meth:`wait` would return at once; any thread may."""
+
     def wait(self) -> Sequence[int]:
         """Wait until the pixels are there, or until later work on the stream sees them; return whether each image is
         decoded.
@@ -132,6 +135,9 @@ class DecodedPart:
         """Whether the part can be collected without waiting."""
         return True
 
+    def await_done(self) -> None:
+        """Wait until the part can be collected without waiting; any thread may."""
+
 
 @dataclass
 class PendingDecode:
@@ -180,6 +186,11 @@ class PendingDecode:
     def is_ready(self) -> bool:
         """Whether the images are ready without the host waiting."""
         return all([part.is_done for part in self.parts])
+
+    def await_ready(self) -> None:
+        """Wait until the images are ready; any thread may."""
+        for part in self.parts:
+            part.await_done()
 
     def undecoded(self) -> list[int]:
         """Return the numbers of the images that have no result and are in no part."""

@@ -78,6 +78,10 @@ class Decoded:
         """Whether :meth:`wait` would return at once."""
         return self._job.is_done
 
+    def await_done(self) -> None:
+        """Wait for the batch, without holding the GIL; any thread may."""
+        self._job.wait()
+
     def wait(self) -> list[int]:
         """Wait for the batch, without holding the GIL.
 
@@ -90,7 +94,7 @@ class Decoded:
             MemoryError: there was no memory for a second decoder, which images needed.
             RuntimeError: its backends are not to be had.
         """
-        self._job.wait()
+        self.await_done()
         check_status(self._batch.status, "make a decoder")
         states: list[int] = self._images["decoded_by"].tolist()
         return states
