@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "answering.h"
+#include "in_flight.h"
 #include "interpreter.h"
 #include "lifeline.h"
 #include "request.h"
@@ -21,6 +22,8 @@ constexpr const char* kModule = "penstock.serving.in_process";
 constexpr const char* kPlaces = "/python.txt";
 // From this many bytes on, answers are left to other threads. For fewer, waking them takes longer.
 constexpr uint64_t kWorthThreads = 1 << 18;
+// An execution that follows another one within this many nanoseconds had been waiting for it in Triton's queue.
+constexpr uint64_t kBackToBack = 100'000;
 
 #define RETURN_IF_ERROR(call) \
   if (TRITONSERVER_Error* error = (call)) return error
@@ -81,9 +84,11 @@ TRITONSERVER_Error* read_place(TRITONBACKEND_Model* model, ModelPlace* place) {
 
 // An instance of a model.
 struct Instance {
-  PyObject* object;
-  bool batched;
+  PyObject* object = nullptr;
+  bool batched = false;
   Line line;
+  BatchesInFlight in_flight;
+  uint64_t returned = 0;  // when its last execution gave Triton's thread back
 };
 
 // One execution of an instance: it deletes itself.
@@ -94,26 +99,26 @@ class Execution {
   // Hands the requests to Python, and sends their answers, now or soon. Where they could not even be handed over, they are Triton's as
   // before.
   TRITONSERVER_Error* run(TRITONBACKEND_Request** requests, uint32_t count) {
-    if (!compute(requests, count)) {
+    Instance* state = state_;
+    if (!begin(requests, count)) {
       TRITONSERVER_Error* error = failure(error_);
       delete this;
       return error;
     }
-    computed_ = now();
-    left_ = requests_.size();
-    uint64_t bytes = 0;
-    for (const Request* request : requests_) bytes += answer_bytes(request);
-    in_line_ = bytes >= kWorthThreads || !state_->line.is_empty();
-    if (in_line_) {
-      state_->line.join([this] { begin_answers(); });
+    if (pending_) {
+      state->in_flight.add([this] { finish_computing(); });
     } else {
-      answer(0, requests_.size());
+      respond();
     }
+    state->returned = now();
     return nullptr;
   }
 
  private:
-  bool compute(TRITONBACKEND_Request** requests, uint32_t count) {
+  // Hands the requests to Python, which answers them, or leaves the rest to `finish_computing`.
+  bool begin(TRITONBACKEND_Request** requests, uint32_t count) {
+    // A request that finds the instance idle is answered by this thread: another one would have to be woken.
+    const bool more_follow = !state_->in_flight.is_empty() || begin_ - state_->returned < kBackToBack;
     Held held;
     for (uint32_t index = 0; index < count; ++index) {
       Request* request = new_request(requests[index]);
@@ -129,10 +134,41 @@ class Execution {
       Py_IncRef(object_of(requests_[index]));
       PyList_SetItem(list.get(), index, object_of(requests_[index]));
     }
-    Reference done(PyObject_CallMethod(state_->object, "execute", "(O)", list.get()));
-    if (!done) error_ = take_error();
+    Reference rest(PyObject_CallMethod(state_->object, "execute", "(Oi)", list.get(), static_cast<int>(more_follow)));
+    if (rest && rest.get() != none) {
+      pending_ = std::move(rest);
+      return true;
+    }
+    if (!rest) error_ = take_error();
     for (Request* request : requests_) settle(request);
     return true;
+  }
+
+  // On the instance's thread. Afterwards, this may be destroyed.
+  void finish_computing() {
+    {
+      Held held;
+      Reference done(PyObject_CallMethod(pending_.get(), "finish", nullptr));
+      if (!done) error_ = take_error();
+      // It refers to memory of the answers.
+      pending_.reset(nullptr);
+      for (Request* request : requests_) settle(request);
+    }
+    respond();
+  }
+
+  // Sends the answers, now or soon. Afterwards, this may be destroyed.
+  void respond() {
+    computed_ = now();
+    left_ = requests_.size();
+    uint64_t bytes = 0;
+    for (const Request* request : requests_) bytes += answer_bytes(request);
+    in_line_ = bytes >= kWorthThreads || !state_->line.is_empty();
+    if (in_line_) {
+      state_->line.join([this] { begin_answers(); });
+    } else {
+      answer(0, requests_.size());
+    }
   }
 
   // Makes threads answer, each some requests. After the last one, this may be destroyed.
@@ -196,6 +232,7 @@ class Execution {
   Instance* state_;
   uint64_t begin_, computed_ = 0;
   std::vector<Request*> requests_;
+  Reference pending_;  // the rest of the computation, if another thread does it
   std::string error_;
   bool in_line_ = false;
   std::atomic<size_t> left_{0};
@@ -281,7 +318,7 @@ ENTRY TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance* instanc
   RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceKind(instance, &kind));
   int32_t device = -1;
   if (kind == TRITONSERVER_INSTANCEGROUPKIND_GPU) RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceDeviceId(instance, &device));
-  auto* state = new Instance{nullptr, false, {}};
+  auto* state = new Instance;
   {
     Held held;
     Reference made =
@@ -302,6 +339,7 @@ ENTRY TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance* instance)
   RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceState(instance, &state));
   auto* own = static_cast<Instance*>(state);
   if (own == nullptr) return nullptr;  // it was never loaded
+  own->in_flight.wait_until_empty();
   own->line.wait_until_empty();
   std::string problem;
   {

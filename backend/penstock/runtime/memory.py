@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 SMALL_BATCH_BYTES = 64 << 20
-"""Batches up to this many bytes do not count in budgets: there are only as many at a time as instances of models."""
+"""Batches up to this many bytes do not count in budgets: at a time, each instance of a model has at most two."""
 
 DEFAULT_SHARE = 0.6
 """The share of the machine's or container's memory that batches may take: the rest is for models, libraries, requests
@@ -147,6 +147,22 @@ class Reservation:
     def _release_unused(self) -> None:
         for budget in self._budgets:
             budget.release_unused()
+
+
+class NoReservation(Reservation):
+    """Stands for the reservation of a batch that may take nothing from budgets: it has to stay within
+    :data:`SMALL_BATCH_BYTES`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    @functools.cached_property
+    def light_bytes(self) -> float:
+        return 0
+
+    def grow(self, size: int) -> bool:
+        return False
 
 
 def _take(budgets: Sequence[MemoryBudget], size: int) -> None:

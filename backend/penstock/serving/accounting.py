@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Protocol
 
@@ -28,6 +28,51 @@ class Named(Protocol):
         """The client's name for the request, or empty."""
 
 
+class ExecutionAccount:
+    """The account of one execution, from now on.
+
+    Attributes:
+        batches: the sizes of the batches that were run.
+        operators: the seconds of each operator, by its name and device.
+    """
+
+    __slots__ = ("_began", "_fused", "batches", "operators")
+
+    def __init__(self) -> None:
+        self._began = perf_counter()
+        self.batches: list[int] = []
+        self.operators: defaultdict[tuple[str, str], float] = defaultdict(float)
+        self._fused: defaultdict[tuple[str, str], int] = defaultdict(int)
+
+    @property
+    def seconds(self) -> float:
+        """The seconds since the execution began."""
+        return perf_counter() - self._began
+
+    def ran(self, samples: int) -> None:
+        """Record a batch."""
+        self.batches.append(samples)
+
+    def operator_ran(self, step: Step, seconds: float) -> None:
+        """Record an operator's run."""
+        self.operators[step.node.display_name, step.node.device] += seconds
+        if isinstance(step.operator, FusedOperator):
+            for how, samples in step.operator.take_counts().items():
+                self._fused[step.node.display_name, how] += samples
+
+    def add_to(self, changes: Changes) -> None:
+        """Add the account to a model's metrics."""
+        counts = changes.counts
+        counts[Metric.SAMPLES, ()] += sum(self.batches)
+        counts[Metric.EXECUTION_SECONDS, ()] += self.seconds
+        for batch in self.batches:
+            changes.observed[Metric.BATCH_SIZE, batch] += 1
+        for labels, operator_seconds in self.operators.items():
+            counts[Metric.OPERATOR_SECONDS, labels] += operator_seconds
+        for labels, samples in self._fused.items():
+            counts[Metric.FUSED_SAMPLES, labels] += samples
+
+
 class Accounts:
     """The accounts of one model.
 
@@ -46,61 +91,40 @@ class Accounts:
         self.version = version
         self._level = _LEVELS.get(settings.log_failures)
         self._slow_from = settings.slow_execution_seconds
-        self._began = 0.0
-        self._batches: list[int] = []
-        self._operators: defaultdict[tuple[str, str], float] = defaultdict(float)
-        self._fused: Counter[tuple[str, str]] = Counter()
         self._totals: defaultdict[Metric, float] = defaultdict(float)
 
-    def begin(self) -> None:
+    def begin(self) -> ExecutionAccount:
         """Start an execution."""
-        self._began = perf_counter()
-        self._batches.clear()
-        self._operators.clear()
-        self._fused.clear()
+        return ExecutionAccount()
 
-    def ran(self, samples: int) -> None:
-        """Record a batch."""
-        self._batches.append(samples)
-
-    def operator_ran(self, step: Step, seconds: float) -> None:
-        """Record an operator's run."""
-        self._operators[step.node.display_name, step.node.device] += seconds
-        if isinstance(step.operator, FusedOperator):
-            for how, samples in step.operator.take_counts().items():
-                self._fused[step.node.display_name, how] += samples
-
-    def end(self, requests: Sequence[Named], answers: Mapping[int, object], readings: Mapping[Metric, float]) -> None:
-        """End the execution.
+    def end(
+        self,
+        execution: ExecutionAccount,
+        requests: Sequence[Named],
+        answers: Mapping[int, object],
+        readings: Mapping[Metric, float],
+    ) -> None:
+        """End an execution.
 
         Args:
+            execution: its account.
             requests: all requests of the execution.
             answers: the answers by position; a ``Refusal`` is a failure.
             readings: values that the pipeline counts itself: gauges, and totals of counters since it was built.
         """
-        seconds = perf_counter() - self._began
+        seconds = execution.seconds
         failed = {position: answer for position, answer in answers.items() if isinstance(answer, Refusal)}
         with self.tally as changes:
-            self._count(changes, len(requests), failed.values(), seconds)
+            execution.add_to(changes)
+            changes.counts[Metric.REQUESTS, ()] += len(requests)
+            for refusal in failed.values():
+                labels = refusal.fault.value, refusal.kind.value, refusal.operator
+                changes.counts[Metric.FAILED_REQUESTS, labels] += 1
             self._note(changes, readings)
         for position, refusal in failed.items():
             self._log_failure(requests[position], refusal)
         if self._slow_from is not None and seconds >= self._slow_from:
-            self._log_slowness(requests, seconds)
-
-    def _count(self, changes: Changes, requests: int, failed: Iterable[Refusal], seconds: float) -> None:
-        counts = changes.counts
-        counts[Metric.REQUESTS, ()] += requests
-        counts[Metric.SAMPLES, ()] += sum(self._batches)
-        counts[Metric.EXECUTION_SECONDS, ()] += seconds
-        for batch in self._batches:
-            changes.observed[Metric.BATCH_SIZE, batch] += 1
-        for labels, operator_seconds in self._operators.items():
-            counts[Metric.OPERATOR_SECONDS, labels] += operator_seconds
-        for labels, samples in self._fused.items():
-            counts[Metric.FUSED_SAMPLES, labels] += samples
-        for refusal in failed:
-            counts[Metric.FAILED_REQUESTS, (refusal.fault.value, refusal.kind.value, refusal.operator)] += 1
+            self._log_slowness(requests, execution, seconds)
 
     def _note(self, changes: Changes, readings: Mapping[Metric, float]) -> None:
         for metric, value in readings.items():
@@ -118,7 +142,7 @@ class Accounts:
         if refusal.traceback:
             logger.error("a request failed for an error that is not its own: %s", refusal.traceback)
 
-    def _log_slowness(self, requests: Sequence[Named], seconds: float) -> None:
+    def _log_slowness(self, requests: Sequence[Named], execution: ExecutionAccount, seconds: float) -> None:
         ids = [request.id for request in requests]
-        operators = {name: operator_seconds for (name, _), operator_seconds in self._operators.items()}
-        logger.warning("%s", slow_execution(self.model, self.version, ids, sum(self._batches), seconds, operators))
+        operators = {name: operator_seconds for (name, _), operator_seconds in execution.operators.items()}
+        logger.warning("%s", slow_execution(self.model, self.version, ids, sum(execution.batches), seconds, operators))

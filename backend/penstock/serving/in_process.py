@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 
@@ -262,6 +262,24 @@ def end() -> None:
         stream.flush()
 
 
+class Pending:
+    """An execution in flight, for the shim.
+
+    Args:
+        complete: sets the requests' answers.
+        execution: ends with it.
+    """
+
+    def __init__(self, complete: Callable[[], None], execution: contextlib.ExitStack) -> None:
+        self._complete, self._execution = complete, execution
+
+    @guarded
+    def finish(self) -> None:
+        """Set the requests' answers."""
+        with self._execution:
+            self._complete()
+
+
 class HostedInstance:
     """An instance of a model, for the shim."""
 
@@ -275,14 +293,27 @@ class HostedInstance:
         _instances.add(self)
 
     @guarded
-    def execute(self, requests: Sequence[TritonRequest]) -> None:
-        """Answer requests: sets each one's answer, which the shim then sends."""
-        with _admission.execution(self._name, len(requests)) as admitted:
+    def execute(self, requests: Sequence[TritonRequest], more_follow: bool) -> Pending | None:
+        """Answer requests: sets each one's answer, which the shim then sends.
+
+        Args:
+            requests: the requests.
+            more_follow: whether requests are probably waiting for this execution to be over.
+
+        Returns:
+            The rest of the execution, which a thread of the shim completes while this one begins the next; None if nothing is left.
+        """
+        with contextlib.ExitStack() as execution:
+            admitted = execution.enter_context(_admission.execution(self._name, len(requests)))
             for request in requests[admitted:]:
                 request.refuse(Status.UNAVAILABLE.value, _STOPPING)
             if admitted:
                 device_id, controls = self._device_id, self._string_controls
-                self._instance.execute([_Request(request, device_id, controls) for request in requests[:admitted]])
+                asked = [_Request(request, device_id, controls) for request in requests[:admitted]]
+                if more_follow and self._instance.overlaps:
+                    return Pending(self._instance.begin(asked), execution.pop_all())
+                self._instance.execute(asked)
+            return None
 
     @guarded
     def close(self) -> None:

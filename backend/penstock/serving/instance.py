@@ -98,6 +98,24 @@ class ModelInstance:
             for request, answer in zip(requests, self._model.answer(requests)):
                 request.stream([answer])
 
+    @property
+    def overlaps(self) -> bool:
+        """Whether to :meth:`begin` an execution while the previous one is computed."""
+        return self._model.overlaps and not self.decoupled
+
+    def begin(self, requests: Sequence[Asked]) -> Callable[[], None]:
+        """Begin to answer each request; return a function that finishes that.
+
+        The functions are called in the order in which executions were begun; any thread may, while the next one is begun.
+        """
+        execution = self._model.begin(requests)
+
+        def finish() -> None:
+            for request, answer in zip(requests, self._model.finish(execution)):
+                request.answer(answer)
+
+        return finish
+
     def close(self) -> None:
         """End the model's threads, and forget its modules."""
         _self_checks.remove(self._model.self_check)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 
 from penstock.errors import PenstockError
 from penstock.pipeline import Pipeline
-from penstock.runtime import Result, Watch
+from penstock.runtime import Executor, Result, Watch
+from penstock.runtime.batches import Batch
 from penstock.runtime.memory import BatchMemory
 from penstock.schema import InputOperator
 from penstock.schema.workspace import Destination
@@ -34,11 +36,32 @@ class Ticket:
     batch: int
 
 
-class PipelineRunner:
-    """Runs a pipeline on one batch at a time, and compares the data that each source returned with the data that it was
-    fed.
+class RebuiltError(PenstockError):
+    """The pipeline was rebuilt, after a mix-up, while a batch of it was in flight: the batch has to be run again."""
 
-    After a run, whatever its outcome, no source holds data. After a mix-up the pipeline is rebuilt.
+
+@dataclass(slots=True)
+class BegunBatch:
+    """A batch in flight.
+
+    Attributes:
+        executor: runs it.
+        batch: the batch.
+        count: its number of samples.
+        builds: how often the pipeline had been rebuilt when it was begun.
+    """
+
+    executor: Executor
+    batch: Batch
+    count: int
+    builds: int
+
+
+class PipelineRunner:
+    """Runs a pipeline, and compares the data that each source returned with the data that it was fed.
+
+    One batch may be begun while the previous one is completed by another thread. Once a batch is begun, whatever the outcome, no
+    source holds data. After a mix-up the pipeline is rebuilt.
 
     Args:
         pipeline: not run or fed by anyone else.
@@ -46,7 +69,9 @@ class PipelineRunner:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
-        self._batches = 0
+        self._batches = self._builds = 0
+        # Held while operators run: those of one batch at a time.
+        self._lock = threading.Lock()
 
     @property
     def sources(self) -> dict[str, InputOperator]:
@@ -74,14 +99,61 @@ class PipelineRunner:
             MixUpError: the outputs are not those of the batch.
             OperatorError: the batch as a whole was rejected.
         """
-        sources = self.sources
-        tickets = self._tickets(sources)
-        try:
-            for name, source in sources.items():
-                source.feed(batches[name], tickets[name])
-            return self._run(tickets, count, watch, destinations=destinations, allowance=allowance)
-        finally:
-            self._empty(sources)
+        return self.complete(self.begin(batches, count, watch, destinations, allowance))
+
+    def begin(
+        self,
+        batches: Mapping[str, TensorList],
+        count: int,
+        watch: Watch | None = None,
+        destinations: Mapping[int, Destination] | None = None,
+        allowance: BatchMemory | None = None,
+    ) -> BegunBatch:
+        """Begin a batch that :meth:`complete` completes; arguments and errors are those of :meth:`run`."""
+        with self._lock:
+            executor, builds = self._pipeline.executor, self._builds
+            sources = executor.input_operators
+            tickets = self._tickets(sources)
+            try:
+                for name, source in sources.items():
+                    source.feed(batches[name], tickets[name])
+                batch = executor.begin_once(True, watch, destinations, allowance)
+                if not batch.result.stopped:
+                    try:
+                        _check_taken(batch.result, tickets, sources)
+                    except MixUpError:
+                        batch.end()
+                        raise
+                return BegunBatch(executor, batch, count, builds)
+            except MixUpError as error:
+                self._rebuild(error)
+                raise
+            finally:
+                self._empty(sources)
+
+    def complete(self, begun: BegunBatch) -> Result:
+        """Return the results of a batch; call this in the order in which batches were begun.
+
+        Raises:
+            MixUpError, OperatorError: see :meth:`run`.
+            RebuiltError: the pipeline that the batch was begun with is closed.
+        """
+        executor = begun.executor
+        executor.await_begun(begun.batch)
+        with self._lock:
+            if begun.builds != self._builds:
+                begun.batch.end()
+                raise RebuiltError("the pipeline was rebuilt while the batch was in flight")
+            result = executor.complete_once(begun.batch)
+            if not result.stopped:
+                try:
+                    _check_counts(result, begun.count)
+                except MixUpError as error:
+                    self._rebuild(error)
+                    raise
+        if result.ready is not None:
+            result.ready.synchronize()
+        return result
 
     def stream(
         self,
@@ -117,7 +189,7 @@ class PipelineRunner:
                         source.feed(_control_batch(batches[name], count), tickets[name])
                 watch = watching(count) if watching else None
                 allowance = allowing(count) if allowing else None
-                result = self._run(tickets, count, watch, in_between=True, allowance=allowance)
+                result = self._run_part(tickets, count, watch, allowance)
                 yield result
                 if result.stopped:
                     return
@@ -133,35 +205,37 @@ class PipelineRunner:
         pending = [source.pending_batch_size() or 1 for source in multi_run]
         return min(*pending, self._pipeline.executor.max_batch_size)
 
-    def _run(
-        self,
-        tickets: Mapping[str, Ticket],
-        count: int,
-        watch: Watch | None,
-        in_between: bool = False,
-        destinations: Mapping[int, Destination] | None = None,
-        allowance: BatchMemory | None = None,
+    def _run_part(
+        self, tickets: Mapping[str, Ticket], count: int, watch: Watch | None, allowance: BatchMemory | None
     ) -> Result:
-        """Run the pipeline on the data its sources were fed, and check the results."""
+        """Run the pipeline on a part of the data that its sources were fed, and check the results."""
         try:
-            result = self._pipeline.executor.run_once(
-                isolate=True, watch=watch, destinations=destinations, allowance=allowance
-            )
+            result = self._pipeline.executor.run_once(isolate=True, watch=watch, allowance=allowance)
             if not result.stopped:
-                fed = {name: source for name, source in self.sources.items() if not (in_between and source.multi_run)}
-                _check(result, tickets, fed, count)
+                _check_taken(
+                    result, tickets, {name: source for name, source in self.sources.items() if not source.multi_run}
+                )
+                _check_counts(result, count)
         except MixUpError as error:
-            logger.error("%s The pipeline is rebuilt.", error)
-            self._pipeline.close()
+            self._rebuild(error)
             raise
         return result
+
+    def _rebuild(self, error: MixUpError) -> None:
+        """Close the pipeline, so that the next run builds it again."""
+        logger.error("%s The pipeline is rebuilt.", error)
+        self._close()
+
+    def _close(self) -> None:
+        self._builds += 1
+        self._pipeline.close()
 
     def _empty(self, sources: Mapping[str, InputOperator]) -> None:
         for source in sources.values():
             source.drop()
         if any(source.has_data() for source in sources.values()):
             # A source that keeps its data would return it in the next batch, so the next run creates new sources.
-            self._pipeline.close()
+            self._close()
 
 
 def _control_batch(batch: TensorList, count: int) -> TensorList:
@@ -170,15 +244,13 @@ def _control_batch(batch: TensorList, count: int) -> TensorList:
     return type(batch).of_samples(samples * count if len(samples) == 1 else samples[:count], batch.layout())
 
 
-def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, InputOperator], count: int) -> None:
-    """Raise MixUpError unless each source returned the data that it was fed, and each output has a sample, or parts,
-    for each one fed.
+def _check_taken(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, InputOperator]) -> None:
+    """Raise MixUpError unless each source returned the data that it was fed.
 
     Args:
         result: the run's result.
         tickets: the tickets of the data that each source was fed.
         sources: those that must have returned all of it.
-        count: the number of samples.
     """
     for name, ticket in tickets.items():
         returned_ticket = result.taken.get(name)
@@ -188,6 +260,10 @@ def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, 
             )
         if name in sources and sources[name].waiting:
             raise MixUpError(f"'{name}' kept data beyond {ticket}: this result answers no request.")
+
+
+def _check_counts(result: Result, count: int) -> None:
+    """Raise MixUpError unless each output has a sample, or parts, for each of the ``count`` samples fed."""
     # If every sample has failed, an operator that derives its output types from results has no output.
     all_failed = len(result.failures) == count
     for index, batch in enumerate(result.outputs):

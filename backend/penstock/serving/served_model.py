@@ -21,7 +21,7 @@ from penstock.pipeline import Pipeline
 from penstock.runtime import Result
 from penstock.runtime.memory import BatchMemory, Reservation
 from penstock.schema import operator_class
-from penstock.serving.accounting import Accounts
+from penstock.serving.accounting import Accounts, ExecutionAccount
 from penstock.serving.callers import running_for
 from penstock.serving.cancellation import CancellationWatch
 from penstock.serving.configuration import (
@@ -39,7 +39,7 @@ from penstock.serving.memory import RequestMemory
 from penstock.serving.metrics import Metric
 from penstock.serving.mirrors import original_of
 from penstock.serving.model_files import ModelFolder
-from penstock.serving.pipeline_runner import MixUpError, PipelineRunner
+from penstock.serving.pipeline_runner import BegunBatch, MixUpError, PipelineRunner, RebuiltError
 from penstock.serving.probing import run_trial, streams
 from penstock.serving.references import References
 from penstock.serving.refusals import Kind, Refusal, refusal_of
@@ -55,13 +55,14 @@ from penstock.tensors.transfers import array_to_host
 logger = logging.getLogger(__name__)
 
 _NEVER_PREFETCHED: dict[str, object] = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
-
+# Batches that are not begun ahead after one that needed more memory than it could take.
+_BATCHES_ALONE_AFTER_A_LARGE_ONE = 64
 
 ParameterValue = str | int | float
 """The value of a response's parameter; a truth value is an integer, too."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Outputs:
     """The answer to a request: its part of the batch.
 
@@ -79,7 +80,7 @@ class Outputs:
 Answer = Outputs | Refusal
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Accepted:
     """A request that takes part in a batch.
 
@@ -96,23 +97,83 @@ class _Accepted:
     count: int
 
 
+@dataclass(slots=True)
+class _FedBatch:
+    """Requests as the pipeline takes them.
+
+    Attributes:
+        shares: the requests, in order, with their numbers of samples.
+        inputs: their samples, by input.
+        reserved: their answers' memory, by the pipeline's output.
+    """
+
+    shares: list[tuple[Request, int]]
+    inputs: Mapping[str, TensorList]
+    reserved: Mapping[int, ReservedOutput]
+
+    @property
+    def requests(self) -> list[Request]:
+        """The requests, in order."""
+        return [request for request, _ in self.shares]
+
+
+@dataclass(slots=True)
+class _BegunBatch:
+    """A batch that was begun while the previous one was in flight.
+
+    Attributes:
+        allowance: the memory limit of the batch.
+        fed: the requests, as the pipeline takes them.
+        batch: the batch in flight.
+        error: the error with which it could not be begun.
+    """
+
+    allowance: BatchMemory
+    fed: _FedBatch | None = None
+    batch: BegunBatch | None = None
+    error: Exception | None = None
+
+
+@dataclass(slots=True)
+class Execution:
+    """Requests that are answered together.
+
+    Attributes:
+        requests: the requests.
+        account: records what they take.
+        answers: the answers so far, by the position of the request.
+        batches: the batches in which requests are answered.
+        begun: the first batch, if it is in flight.
+    """
+
+    requests: Sequence[Request]
+    account: ExecutionAccount
+    answers: dict[int, Answer] = field(default_factory=dict)
+    batches: list[list[_Accepted]] = field(default_factory=list)
+    begun: _BegunBatch | None = None
+
+
 class _Watch:
     """Observes a batch while it runs: times its operators, and detects samples that are no longer wanted.
 
     Args:
         shares: the requests, in order, with their numbers of samples.
         cancellation: polls them.
-        accounts: records the times.
+        account: records the times.
+
+    Attributes:
+        count: the number of samples.
     """
 
     def __init__(
-        self, shares: Sequence[tuple[Request, int]], cancellation: CancellationWatch, accounts: Accounts
+        self, shares: Sequence[tuple[Request, int]], cancellation: CancellationWatch, account: ExecutionAccount
     ) -> None:
         self._shares = shares
         self._requests = [request for request, _ in shares]
         self._cancellation = cancellation
-        self.operator_ran = accounts.operator_ran
-        accounts.ran(sum(count for _, count in shares))
+        self.operator_ran = account.operator_ran
+        self.count = sum(count for _, count in shares)
+        account.ran(self.count)
 
     def cancelled(self) -> list[int]:
         """Return the samples of requests known to be cancelled."""
@@ -154,8 +215,11 @@ class ServedModel:
         self._runner = PipelineRunner(pipeline)
         self._memory = RequestMemory(accounts.model, accounts.version, settings, lambda: pipeline.executor.pools)
         self.streams = streams(pipeline)
+        self._batches_to_run_alone = 0
         self._inputs = input_specs(config, pipeline, settings)
         lends = any(operator_class(op.schema.name).lends_inputs for op in pipeline.graph.operators)
+        # Users' functions may rely on being called by one thread, batch after batch.
+        self._may_overlap = settings.overlap_batches and not self.streams and not lends
         self._references = References(self._inputs, settings)
         self._intake = Intake(self._inputs, pipeline.max_batch_size or 0, copies=lends)
         self._order = output_order(config["output"], pipeline)
@@ -200,8 +264,36 @@ class ServedModel:
         """
         if self.streams:
             return [joined(list(self.stream(request))) for request in requests]
-        self.accounts.begin()
-        answers: dict[int, Answer] = {}
+        return self.finish(self._received(requests))
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether to :meth:`begin` a batch while the previous one is computed, above all by a GPU."""
+        return self._may_overlap and self._pipeline.executor.leaves_work
+
+    def begin(self, requests: Sequence[Request]) -> Execution:
+        """Begin to answer requests of a model that :attr:`overlaps`. Executions are finished in the order in which they were begun,
+        while this thread or another one begins the next.
+        """
+        execution = self._received(requests)
+        if self._batches_to_run_alone:
+            self._batches_to_run_alone -= 1
+        elif len(execution.batches) == 1:
+            execution.begun = self._begin_batch(execution.batches[0], execution.account)
+        return execution
+
+    def finish(self, execution: Execution) -> list[Answer]:
+        """Return the answer to each request of an execution, once they are complete."""
+        answers, begun, execution.begun = execution.answers, execution.begun, None
+        for batch in execution.batches:
+            self._answer_batch(batch, execution, begun)
+        self.accounts.end(execution.account, execution.requests, answers, self._readings())
+        self.self_check.note(answers.values())
+        return [answers[number] for number in range(len(execution.requests))]
+
+    def _received(self, requests: Sequence[Request]) -> Execution:
+        """Return an execution of requests, of which none is run yet."""
+        execution = Execution(requests, self.accounts.begin())
         accepted = []
         cancelled = self._cancellation.among(requests)
         for number, request in enumerate(self._references.resolved(requests)):
@@ -209,19 +301,16 @@ class ServedModel:
             if refusal is None:
                 accepted.append(_Accepted(number, requests[number], samples, len(samples[0])))
             else:
-                answers[number] = refusal
-        for batch in self._batches(accepted):
-            self._answer_batch(batch, answers)
-        self.accounts.end(requests, answers, self._readings())
-        self.self_check.note(answers.values())
-        return [answers[number] for number in range(len(requests))]
+                execution.answers[number] = refusal
+        execution.batches = list(self._batches(accepted))
+        return execution
 
     def stream(self, request: Request) -> Generator[Answer, None, None]:
         """Yield the answers to one request as they are made, until its data is used up; a refusal is the last one."""
-        self.accounts.begin()
+        account = self.accounts.begin()
         refusals: dict[int, Answer] = {}
         try:
-            with closing(self._answers(request)) as answers:
+            with closing(self._answers(request, account)) as answers:
                 for answer in answers:
                     self.self_check.note([answer])
                     if isinstance(answer, Refusal):
@@ -230,7 +319,7 @@ class ServedModel:
                     if refusals:
                         return
         finally:
-            self.accounts.end([request], refusals, self._readings())
+            self.accounts.end(account, [request], refusals, self._readings())
 
     def close(self) -> None:
         """End the pipeline's threads."""
@@ -264,25 +353,32 @@ class ServedModel:
 
     # -- one batch -------------------------------------------------------------------------------------------------
 
-    def _answer_batch(self, accepted: Sequence[_Accepted], answers: dict[int, Answer]) -> None:
-        """Run the accepted requests as one batch and fill in their answers."""
+    def _answer_batch(
+        self, accepted: Sequence[_Accepted], execution: Execution, begun: _BegunBatch | None = None
+    ) -> None:
+        """Run the accepted requests as one batch, or complete it if it has begun, and fill in their answers."""
+        answers = execution.answers
         try:
-            result, reserved = self._run(accepted)
+            if begun is None:
+                result, reserved = self._run(accepted, execution.account)
+            else:
+                result, reserved = self._complete_batch(begun, accepted, execution.account)
         except Exception as error:
             if len(accepted) == 1 or isinstance(error, MixUpError):
                 answers.update((one.number, refusal_of(error)) for one in accepted)
                 return
             # The batch as a whole was rejected: find out because of which request.
             for one in accepted:
-                self._answer_batch([one], answers)
+                self._answer_batch([one], execution)
             return
         parts, start = self._parts(result), 0
         for one in accepted:
             answers[one.number] = self._part(one.request, result, parts, start, start + one.count, reserved)
             start += one.count
 
-    def _run(self, accepted: Sequence[_Accepted]) -> tuple[Result, Mapping[int, ReservedOutput]]:
-        batches = {
+    def _fed(self, accepted: Sequence[_Accepted]) -> _FedBatch:
+        """Return accepted requests as the pipeline takes them."""
+        inputs = {
             spec.name: to_batch([sample for one in accepted for sample in one.samples[index]], spec)
             for index, spec in enumerate(self._inputs)
         }
@@ -292,23 +388,68 @@ class ServedModel:
             for spec, index in zip(self._outputs, self._order)
             if not (spec.is_bytes or spec.split or spec.name in self._parameters)
         }
-        counts = [count for _, count in shares]
+        return _FedBatch(shares, inputs, reserved)
+
+    def _run(
+        self, accepted: Sequence[_Accepted], account: ExecutionAccount
+    ) -> tuple[Result, Mapping[int, ReservedOutput]]:
+        """Run a batch, within the memory budgets."""
+        fed = self._fed(accepted)
 
         def run(allowance: BatchMemory) -> Result:
-            with running_for([one.request for one in accepted]):
-                return self._runner.run(batches, sum(counts), self._watch(shares), reserved, allowance)
+            return self._runner.complete(self._begin_fed(fed, account, allowance))
 
-        result = self._memory.run(counts, run)
+        with running_for(fed.requests):
+            result = self._memory.run([count for _, count in fed.shares], run)
+        self._keep_sample(fed, result)
+        return result, fed.reserved
+
+    def _begin_fed(self, fed: _FedBatch, account: ExecutionAccount, allowance: BatchMemory) -> BegunBatch:
+        watch = _Watch(fed.shares, self._cancellation, account)
+        return self._runner.begin(fed.inputs, watch.count, watch, fed.reserved, allowance)
+
+    def _begin_batch(self, accepted: Sequence[_Accepted], account: ExecutionAccount) -> _BegunBatch:
+        """Begin a batch without taking anything from the memory budgets, for which it might wait for the batch in flight."""
+        begun = _BegunBatch(self._memory.small_allowance([one.count for one in accepted]))
+        try:
+            begun.fed = self._fed(accepted)
+            with running_for(begun.fed.requests):
+                begun.batch = self._begin_fed(begun.fed, account, begun.allowance)
+        except Exception as error:
+            begun.error = error
+        return begun
+
+    def _complete_batch(
+        self, begun: _BegunBatch, accepted: Sequence[_Accepted], account: ExecutionAccount
+    ) -> tuple[Result, Mapping[int, ReservedOutput]]:
+        """Complete a batch that was begun; run it again if it needs more memory than it could take, or another pipeline."""
+        fed = begun.fed
+        if fed is not None and begun.batch is not None:
+            try:
+                with running_for(fed.requests):
+                    result = self._runner.complete(begun.batch)
+                if not begun.allowance.wanted:
+                    self._keep_sample(fed, result)
+                    return result, fed.reserved
+            except RebuiltError:
+                return self._run(accepted, account)
+            except Exception:
+                if not begun.allowance.wanted:
+                    raise
+        if begun.allowance.wanted:
+            # The next ones are probably as large.
+            self._batches_to_run_alone = _BATCHES_ALONE_AFTER_A_LARGE_ONE
+            return self._run(accepted, account)
+        assert begun.error is not None
+        raise begun.error
+
+    def _keep_sample(self, fed: _FedBatch, result: Result) -> None:
         if self.self_check.wants_sample and not result.failures and not result.stopped:
-            self.self_check.keep(batches)
-        return result, reserved
-
-    def _watch(self, shares: Sequence[tuple[Request, int]]) -> _Watch:
-        return _Watch(shares, self._cancellation, self.accounts)
+            self.self_check.keep(fed.inputs)
 
     # -- one stream ------------------------------------------------------------------------------------------------
 
-    def _answers(self, request: Request) -> Generator[Answer, None, None]:
+    def _answers(self, request: Request, account: ExecutionAccount) -> Generator[Answer, None, None]:
         cancelled = bool(self._cancellation.among([request]))
         refusal, samples = self._accept(self._references.resolved([request])[0], cancelled)
         if refusal is not None:
@@ -320,7 +461,7 @@ class ServedModel:
             # Discard the rest of the stream before the next one begins, even if nobody takes all answers.
             with (
                 self._memory.reservation() as reservation,
-                closing(self._runs(request, batches, reservation)) as results,
+                closing(self._runs(request, account, batches, reservation)) as results,
             ):
                 for result in results:
                     if result.failures:
@@ -334,7 +475,11 @@ class ServedModel:
             yield refusal_of(error, -sent)
 
     def _runs(
-        self, request: Request, batches: Mapping[str, TensorList], reservation: Reservation
+        self,
+        request: Request,
+        account: ExecutionAccount,
+        batches: Mapping[str, TensorList],
+        reservation: Reservation,
     ) -> Generator[Result, None, None]:
         """Yield the results of a stream's runs; none can be repeated to wait for memory."""
         allowances: list[BatchMemory] = []
@@ -343,7 +488,10 @@ class ServedModel:
             allowances[:] = [self._memory.allowance(count, reservation)]
             return allowances[0]
 
-        with closing(self._runner.stream(batches, lambda count: self._watch([(request, count)]), allow)) as results:
+        def watch(count: int) -> _Watch:
+            return _Watch([(request, count)], self._cancellation, account)
+
+        with closing(self._runner.stream(batches, watch, allow)) as results:
             for result in results:
                 if allowances[0].wanted:
                     raise MemoryShortageError(

@@ -233,6 +233,12 @@ class Settings:
         "a number of seconds, or none",
         "How long a request may wait for memory that others take; then it is refused as UNAVAILABLE.",
     )
+    overlap_batches: bool = _setting(
+        True,
+        _flag,
+        "true or false",
+        "While a GPU computes a batch, begin the next one, whose inputs then take memory, too. Not of models with Python functions.",
+    )
     isolate_decoders: str = _setting(
         "auto",
         _one_of(*ISOLATION),

@@ -1,0 +1,40 @@
+// Batches in flight: a thread of an instance completes one while Triton's thread begins the next.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace penstock {
+
+// The batches of an instance that are begun and not completed, in order. Without Python's interpreter.
+class BatchesInFlight {
+ public:
+  BatchesInFlight() = default;
+  ~BatchesInFlight();
+  BatchesInFlight(const BatchesInFlight&) = delete;
+  BatchesInFlight& operator=(const BatchesInFlight&) = delete;
+
+  // Has a thread complete a batch after those before it. Waits until at most one is left: meanwhile, requests wait in Triton's queue,
+  // where they become a larger batch.
+  void add(std::function<void()> complete);
+
+  bool is_empty();
+  void wait_until_empty();
+
+ private:
+  // Returns false if the system grants no thread.
+  bool start();
+  void run();
+
+  std::mutex alone_;
+  std::condition_variable changed_;
+  // The first one is being completed.
+  std::deque<std::function<void()>> batches_;
+  std::thread thread_;
+  bool ending_ = false;
+};
+
+}  // namespace penstock
