@@ -289,6 +289,7 @@ ifneq (,$(findstring --gpu,$(ARGS)))
 else
 	$(BIN)/python tests/benchmarks/serving/bench.py --dali-env $(DALI) $(ARGS)
 	$(BIN)/python tests/benchmarks/serving/ways.py
+	$(BIN)/python tests/benchmarks/serving/front.py
 	$(BIN)/python tests/benchmarks/serving/read_pages.py
 endif
 

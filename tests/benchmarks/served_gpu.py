@@ -1,6 +1,7 @@
 """Photographs sent to a model on a GPU: images a second, how they are spread over Triton's steps, and answers that are checked.
 
-    python tests/benchmarks/served_gpu.py [--seconds 3] [--checked 10000] [--only PATTERN] [--json FILE]
+    python tests/benchmarks/served_gpu.py [--seconds 3] [--checked 10000] [--only PATTERN] [--beside SETTING] [--json FILE]
+    python tests/benchmarks/served_gpu.py --in-process [--seconds 3] [--rounds 3]
 
 Clients are threads of several processes, which send requests that were prepared before and do not look at the answers: on the same
 cores as the server, a client library would take longer than the server does. Every photograph has a size of its own, and requests
@@ -26,8 +27,9 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing.pool import Pool
@@ -40,12 +42,15 @@ import numpy as np
 from load import Connection, http_request, image_requests_in_shared_memory
 from PIL import Image
 
+from penstock.serving.pipeline_runner import PipelineRunner
 from penstock.serving.server import LocalServer
+from penstock.tensors import TensorListCPU
 
 FLOAT, BYTES = "as_float", "as_bytes"
 OUTPUT = "image"
 ANSWER_BYTES = {FLOAT: 4 * 3 * 224 * 224, BYTES: 3 * 224 * 224}
 BATCH = 64
+_WARM_UP_SECONDS = 0.5
 MODEL = """
 from penstock import fn, pipeline_def, types
 from penstock.plugin.triton import autoserialize
@@ -352,43 +357,116 @@ def check(server: LocalServer, requests: int, clients: int = 64) -> Counter[str]
     return counts
 
 
+# -- in one process, without Triton ------------------------------------------------------------------------------------------
+
+
+def in_process(seconds: float, rounds: int) -> None:
+    """Print images/s of batches that are run one after the other, and of two in flight, in turns."""
+    make_photographs(1, 192)
+    files = [np.frombuffer(photograph, np.uint8) for photograph in photographs]
+    namespace: dict[str, Any] = {}
+    exec(MODEL.format(name=FLOAT, kind="FLOAT", last=LAST[FLOAT]).replace("@autoserialize", ""), namespace)
+    settings = {"device_id": 0, "prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
+    pipeline = namespace[FLOAT](num_threads=len(os.sched_getaffinity(0)), **settings)
+    runner, drawing = PipelineRunner(pipeline), random.Random(0)
+
+    def rate(count: int, overlaps: bool, seconds: float) -> float:
+        batches, began, before = 0, time.perf_counter(), None
+        with ThreadPoolExecutor(1) as thread:
+            while time.perf_counter() - began < seconds:
+                begun = runner.begin({"encoded_image": TensorListCPU(drawing.sample(files, count))}, count)
+                if before is not None:
+                    before.result()
+                before = thread.submit(runner.complete, begun)
+                if not overlaps:
+                    before.result()
+                batches += 1
+        return batches * count / (time.perf_counter() - began)
+
+    for count in (1, 8, 32, 64):
+        found: dict[bool, list[float]] = {False: [], True: []}
+        for overlaps in found:
+            rate(count, overlaps, 0.2)
+        for _ in range(rounds):
+            for overlaps, rates in found.items():
+                rates.append(rate(count, overlaps, seconds))
+        alone, overlapped = (round(statistics.median(rates)) for rates in found.values())
+        print(json.dumps({"images": count, "one after the other": alone, "two in flight": overlapped}), flush=True)
+    pipeline.close()
+
+
 def main() -> None:
     """Measure, check, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3.0, help="of a row")
     parser.add_argument("--processes", type=int, default=min(8, len(os.sched_getaffinity(0))), help="of clients")
     parser.add_argument("--photographs", type=int, default=48, help="of each process")
-    parser.add_argument("--instances", type=int, default=1, help="of each model")
+    parser.add_argument(
+        "--instances", type=int, nargs="+", default=[1], help="of each model; several are measured in turns"
+    )
+    parser.add_argument("--rounds", type=int, default=1, help="of each row")
     parser.add_argument("--checked", type=int, default=10000, help="requests whose answers are compared")
     parser.add_argument("--only", default="", help="the rows that match, as 'as_float http 1 64'")
     parser.add_argument("--flag", action="append", default=[], help="of Triton's, as '--http-thread-count=16'")
+    parser.add_argument(
+        "--setting", action="append", default=[], help="of all models, as 'device=cpu' or 'overlap_batches=false'"
+    )
+    parser.add_argument(
+        "--beside",
+        action="append",
+        default=[],
+        help="another server with this setting, measured in turns with the first",
+    )
     parser.add_argument("--python-env", type=Path, help="to serve from")
+    parser.add_argument("--in-process", action="store_true", help="batches of photographs without Triton instead")
     parser.add_argument("--json", type=Path, help="where to write the figures")
     options = parser.parse_args()
+    if options.in_process:
+        in_process(options.seconds, options.rounds)
+        return
     spawning = multiprocessing.get_context("spawn")
     found: list[dict[str, Any]] = []
     counts: Counter[str] = Counter()
+    warm: defaultdict[str, set[str]] = defaultdict(set)
     with tempfile.TemporaryDirectory() as folder, spawning.Pool(options.processes) as pool:
         made = pool.starmap(
             make_photographs, [(seed, options.photographs) for seed in range(options.processes)], chunksize=1
         )
         print(f"{sum(made) / len(made) / 1e3:.0f} kB a photograph on average", flush=True)
-        write_models(Path(folder), options.instances)
-        with LocalServer(folder, model_host="native", environment=options.python_env, flags=options.flag) as server:
+        with ExitStack() as stack:
+            servers: dict[str, LocalServer] = {}
+            for instances in options.instances:
+                repository = Path(folder) / f"{instances} instances"
+                write_models(repository, instances)
+                for beside in ("", *options.beside):
+                    settings = dict(setting.split("=", 1) for setting in (*options.setting, beside) if setting)
+                    server = LocalServer(
+                        repository,
+                        model_host="native",
+                        environment=options.python_env,
+                        flags=options.flag,
+                        settings=settings,
+                    )
+                    name = f"{instances} instances {beside}".strip()
+                    servers[name] = stack.enter_context(server)
             for row in rows():
                 name = f"{row['model']} {row['protocol']} {row['images']} {row['clients']}"
-                if re.search(options.only, name):
-                    if not found:
-                        measure(server, pool, options.processes, row, options.seconds)
-                    found.append(measure(server, pool, options.processes, row, options.seconds))
-                    print(json.dumps(found[-1]), flush=True)
+                if not re.search(options.only, name):
+                    continue
+                for variant, server in servers.items():
+                    if row["model"] not in warm[variant]:
+                        measure(server, pool, options.processes, row, _WARM_UP_SECONDS)
+                        warm[variant].add(row["model"])
+                for _ in range(options.rounds):
+                    for variant, server in servers.items():
+                        row["variant"] = variant
+                        found.append(measure(server, pool, options.processes, row, options.seconds))
+                        print(json.dumps(found[-1]), flush=True)
             if options.checked:
-                counts = check(server, options.checked)
+                counts = check(next(iter(servers.values())), options.checked)
                 print(json.dumps(counts), flush=True)
     if options.json:
-        options.json.write_text(
-            json.dumps({"instances": options.instances, "rows": found, "checked": counts}, indent=1)
-        )
+        options.json.write_text(json.dumps({"rows": found, "checked": counts}, indent=1))
     if any(not kind.startswith("right") for kind in counts):
         sys.exit(1)
 

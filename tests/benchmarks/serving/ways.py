@@ -87,8 +87,8 @@ class Case:
         requests: the requests to send, in turn.
         clients: how many are in flight.
         images: images sent and answered through shared memory, instead of ``requests``.
-        rates, costs, medians: requests/s, processor milliseconds per request and p50 in milliseconds, of each round, by
-            way.
+        rates, costs, medians, tails: requests/s, processor milliseconds per request, and p50 and p99 in milliseconds, of
+            each round, by way.
     """
 
     name: str
@@ -99,6 +99,7 @@ class Case:
     rates: dict[str, list[float]] = field(default_factory=lambda: {model_host: [] for model_host in MODEL_HOSTS})
     costs: dict[str, list[float]] = field(default_factory=lambda: {model_host: [] for model_host in MODEL_HOSTS})
     medians: dict[str, list[float]] = field(default_factory=lambda: {model_host: [] for model_host in MODEL_HOSTS})
+    tails: dict[str, list[float]] = field(default_factory=lambda: {model_host: [] for model_host in MODEL_HOSTS})
 
     def measure(self, model_host: str, server: LocalServer, seconds: float) -> None:
         """Add a round."""
@@ -108,6 +109,7 @@ class Case:
             self.costs[model_host].append(1e3 * (cpu_seconds(server.pid) - before) / len(load.latencies))
         self.rates[model_host].append(load.throughput)
         self.medians[model_host].append(1e3 * load.percentile(50))
+        self.tails[model_host].append(1e3 * load.percentile(99))
 
     def warm_up(self, server: LocalServer) -> None:
         """Send some requests that do not count."""
@@ -190,6 +192,8 @@ def show(found: Sequence[Case]) -> None:
         "",
         "p50 ms: stub",
         "native",
+        "p99 ms: stub",
+        "native",
     ):
         table.add_column(name, justify="left" if name == "work" else "right")
     for case in found:
@@ -197,7 +201,8 @@ def show(found: Sequence[Case]) -> None:
         for values, digits in ((case.rates, 0), (case.costs, 3)):
             stub, native = (statistics.median(values[model_host]) for model_host in ("stub", "native"))
             cells += [f"{stub:.{digits}f}", f"{native:.{digits}f}", f"{native / stub:.2f}x"]
-        cells += [f"{statistics.median(case.medians[model_host]):.2f}" for model_host in ("stub", "native")]
+        for latencies in (case.medians, case.tails):
+            cells += [f"{statistics.median(latencies[model_host]):.2f}" for model_host in ("stub", "native")]
         table.add_row(case.name, str(case.clients), *cells)
     console.print(table)
 
