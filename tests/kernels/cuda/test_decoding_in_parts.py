@@ -8,6 +8,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,6 +30,8 @@ from penstock.operators.decoders.decode_in_parts import DecodeInParts
 from penstock.operators.image.resize_normalize import ResizeNormalize
 from penstock.runtime.batches import Batch
 from penstock.runtime.inline_queue import InlineQueue
+from penstock.serving.pipeline_runner import BegunBatch, PipelineRunner
+from penstock.tensors import TensorListCPU
 
 RNG = np.random.default_rng(11)
 RESIZE: dict[str, Any] = {"resize_shorter": 20.0}
@@ -463,3 +466,32 @@ def test_results_go_on_from_a_checkpoint(followed: list[bool], tmp_path: Path) -
     assert_equal(results(pipeline(checkpoint=state), 3), expected)
     assert_equal(expected, results(apart, 3))
     assert any(followed)
+
+
+def test_batches_of_requests_are_begun_while_the_previous_one_is_decoded() -> None:
+    @pipeline_def(batch_size=8, num_threads=2, device_id=0, exec_async=False, exec_pipelined=False)
+    def pipeline() -> Any:
+        return a(fn.external_source(name="encoded", dtype=types.UINT8, ndim=1))
+
+    images, broken = photographs(), saved()[:300]
+    batches = [images[:3], [images[3], broken, images[4]], images[2:7], [broken]]
+    runner = PipelineRunner(pipeline())
+
+    def begun(batch: list[np.ndarray]) -> BegunBatch:
+        return runner.begin({"encoded": TensorListCPU(batch)}, len(batch))
+
+    def outcome(result: Any) -> tuple[list[np.ndarray], list[int]]:
+        return [np.array(sample) for sample in result.outputs[0].as_cpu()], sorted(result.failures)
+
+    alone = [outcome(runner.complete(begun(batch))) for batch in batches]
+    assert [failed for _, failed in alone] == [[], [1], [], [0]]
+    # As a server does: another thread completes a batch while this one begins the next.
+    with ThreadPoolExecutor(1) as thread:
+        overlapped, before = [], begun(batches[0])
+        for batch in batches[1:]:
+            completing = thread.submit(runner.complete, before)
+            before = begun(batch)
+            overlapped.append(outcome(completing.result()))
+        overlapped.append(outcome(runner.complete(before)))
+    assert [failed for _, failed in overlapped] == [failed for _, failed in alone]
+    assert_equal([samples for samples, _ in overlapped], [samples for samples, _ in alone])
