@@ -11,7 +11,7 @@ import pytest
 
 from penstock import Pipeline, fn, pipeline_def, types
 from penstock.kernels.cpu.opencv import opencv
-from penstock.serving.completion import complete_configuration, is_batched
+from penstock.serving.completion import complete_configuration, explained_choices, is_batched
 from penstock.serving.configuration import check_configuration, check_libraries, warn_of_differences
 from penstock.serving.probing import TensorInfo, TrialRunError, probe
 from penstock.serving.settings import ConfigurationError, Settings
@@ -59,6 +59,25 @@ def completed(pipeline: Pipeline, batched: bool = True, **config: Any) -> dict[s
     config = {"max_batch_size": 0, "input": [], "output": []} | config
     complete_configuration(config, pipeline, Settings(), batched)
     return config
+
+
+@pytest.mark.parametrize(
+    ("text", "open_fields"),
+    [
+        ("", ["dynamic_batching", "instance_group"]),
+        ("dynamic_batching { }", ["instance_group"]),
+        ("instance_group [ { count: 2 } ]", ["dynamic_batching"]),
+        ("dynamic_batching { } instance_group { count: 2 }", []),
+    ],
+)
+def test_choices_are_explained_where_the_configuration_leaves_them_open(
+    made: Any, text: str, open_fields: list[str]
+) -> None:
+    pipeline = made()
+    explained = explained_choices(completed(pipeline), pipeline, text)
+    assert [choice.split(":")[0] for choice in explained] == [
+        f"the configuration has no {name}" for name in open_fields
+    ]
 
 
 def names(entries: list[dict[str, Any]]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.data_types import UINT8
 from penstock.pipeline import Pipeline
+from penstock.serving.config_text import without_field
 from penstock.serving.configuration import (
     check_controls,
     check_input_names,
@@ -126,6 +127,32 @@ def complete_configuration(config: dict[str, object], pipeline: Pipeline, settin
     # Inputs that last for several runs are processed one at a time, best by several instances.
     if batched and not streams(pipeline) and "dynamic_batching" not in config and "sequence_batching" not in config:
         config["dynamic_batching"] = {}
+
+
+def explained_choices(config: Mapping[str, Any], pipeline: Pipeline, text: str) -> list[str]:
+    """Return what the server chose where a configuration leaves it open, and why.
+
+    Args:
+        config: the complete configuration.
+        pipeline: the model's pipeline.
+        text: the text of the model's ``config.pbtxt``.
+    """
+    explained = []
+    if config.get("dynamic_batching") == {} and without_field(text, "dynamic_batching") == text:
+        explained.append(
+            f"the configuration has no dynamic_batching: requests are batched up to {config['max_batch_size']} samples, without a queue "
+            "delay, since they gather while a batch is computed, and a request that comes alone should not wait"
+        )
+    if without_field(text, "instance_group") == text:
+        why = (
+            "on each GPU, which begins a batch while the previous one is computed; a second one would make batches smaller"
+            if pipeline.graph.uses_gpu()
+            else "whose threads share each batch"
+        )
+        explained.append(
+            f"the configuration has no instance_group: there is one instance {why}. `penstock tune` tries others"
+        )
+    return explained
 
 
 def _complete_inputs(config: dict[str, Any], pipeline: Pipeline, settings: Settings) -> None:

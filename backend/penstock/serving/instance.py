@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from penstock.errors import PenstockError, traceback_text
-from penstock.serving.completion import complete_configuration, is_batched
+from penstock.serving.completion import complete_configuration, explained_choices, is_batched
 from penstock.serving.configuration import check_libraries
 from penstock.serving.metrics_page import MakeSeries, MetricsPage, MetricsWriter
 from penstock.serving.model_imports import Imports
@@ -136,9 +136,10 @@ def completed(config: dict[str, object], version_folder: Path) -> dict[str, obje
         try:
             check_libraries(pipeline)
             pipeline.build()
-            complete_configuration(
-                config, pipeline, settings, is_batched(config, _configuration_text(version_folder.parent))
-            )
+            text = _configuration_text(version_folder.parent)
+            complete_configuration(config, pipeline, settings, is_batched(config, text))
+            for choice in explained_choices(config, pipeline, text):
+                logger.info("'%s': %s", config["name"], choice)
         finally:
             pipeline.close()
             imports.forget()
