@@ -4,11 +4,37 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 _IDLE_SECONDS = 0.3
 """The seconds without an execution after which the queue counts as empty: queued requests may have been cancelled."""
+
+
+class AdmittedExecution:
+    """An execution that was admitted, until it ends; as a context, it yields :attr:`requests`.
+
+    Args:
+        admission: counts it.
+        requests: see below.
+
+    Attributes:
+        requests: the number of its requests that are admitted: always the first ones.
+    """
+
+    __slots__ = ("_admission", "requests")
+
+    def __init__(self, admission: Admission, requests: int) -> None:
+        self._admission, self.requests = admission, requests
+
+    def __enter__(self) -> int:
+        return self.requests
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End the execution."""
+        self._admission.ended(self.requests)
 
 
 class Admission:
@@ -28,21 +54,21 @@ class Admission:
         self._last_execution = 0.0
         self._queued: dict[str, int] | None = None
 
-    @contextmanager
-    def execution(self, model: str, requests: int) -> Iterator[int]:
-        """Run one execution; yield the number of its requests that are admitted: always the first ones."""
+    def execution(self, model: str, requests: int) -> AdmittedExecution:
+        """Begin an execution of a model with this many requests."""
         with self._changed:
             admitted = self._admit(model, requests)
             self._executions += 1
-        try:
-            yield admitted
-        finally:
-            with self._changed:
-                self._executions -= 1
-                if self._queued is not None:
-                    if admitted:
-                        self._last_execution = time.monotonic()
-                    self._changed.notify_all()
+        return AdmittedExecution(self, admitted)
+
+    def ended(self, admitted: int) -> None:
+        """Note the end of an execution, of which this many requests were admitted."""
+        with self._changed:
+            self._executions -= 1
+            if self._queued is not None:
+                if admitted:
+                    self._last_execution = time.monotonic()
+                self._changed.notify_all()
 
     def _admit(self, model: str, requests: int) -> int:
         if self._queued is None:

@@ -29,7 +29,7 @@ import numpy as np
 from penstock.data_types import BFLOAT16, DALIDataType, numpy_dtype
 from penstock.operators.inference.triton_model import serve_models
 from penstock.serving import triton_api
-from penstock.serving.admission import Admission
+from penstock.serving.admission import Admission, AdmittedExecution
 from penstock.serving.entries import BYTES, TRITON_TYPES, control_entries
 from penstock.serving.instance import ModelInstance, completed, guarded, log_to_server
 from penstock.serving.isolation import OWN_PROCESS, stub_backend
@@ -270,7 +270,7 @@ class Pending:
         execution: ends with it.
     """
 
-    def __init__(self, complete: Callable[[], None], execution: contextlib.ExitStack) -> None:
+    def __init__(self, complete: Callable[[], None], execution: AdmittedExecution) -> None:
         self._complete, self._execution = complete, execution
 
     @guarded
@@ -303,17 +303,22 @@ class HostedInstance:
         Returns:
             The rest of the execution, which a thread of the shim completes while this one begins the next; None if nothing is left.
         """
-        with contextlib.ExitStack() as execution:
-            admitted = execution.enter_context(_admission.execution(self._name, len(requests)))
-            for request in requests[admitted:]:
+        execution, pending = _admission.execution(self._name, len(requests)), None
+        try:
+            for request in requests[execution.requests :]:
                 request.refuse(Status.UNAVAILABLE.value, _STOPPING)
-            if admitted:
-                device_id, controls = self._device_id, self._string_controls
-                asked = [_Request(request, device_id, controls) for request in requests[:admitted]]
-                if more_follow and self._instance.overlaps:
-                    return Pending(self._instance.begin(asked), execution.pop_all())
-                self._instance.execute(asked)
+            device_id, controls = self._device_id, self._string_controls
+            asked = [_Request(request, device_id, controls) for request in requests[: execution.requests]]
+            if not asked:
+                return None
+            if more_follow and self._instance.overlaps:
+                pending = Pending(self._instance.begin(asked), execution)
+                return pending
+            self._instance.execute(asked)
             return None
+        finally:
+            if pending is None:
+                execution.end()
 
     @guarded
     def close(self) -> None:
