@@ -24,7 +24,11 @@ from served import HEADER, PATIENCE_SECONDS, add_model, stopped_later, until
 
 # One request is a batch. Its number is divisible by 13 to fail when it is begun, by 17 when it is complete. Below 100 are those that
 # the server makes up to try the model.
-CONFIG = 'backend: "penstock"\nmax_batch_size: 1\ndynamic_batching { }\n'
+CONFIG = """backend: "penstock"
+max_batch_size: 1
+dynamic_batching { }
+parameters { key: "overlap_batches" value { string_value: "true" } }
+"""
 MODEL = (
     HEADER
     + """

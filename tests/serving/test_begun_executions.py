@@ -71,6 +71,7 @@ def load(tmp_path: Path) -> Iterator[Callable[..., ServedModel]]:
 
     def loading(**parameters: str) -> ServedModel:
         add_model(tmp_path, "doubled", "", HEADER + DOUBLED)
+        parameters = {"overlap_batches": "true"} | parameters
         config = CONFIG | {"parameters": {name: {"string_value": text} for name, text in parameters.items()}}
         loaded.append(ServedModel.load(tmp_path / "doubled" / "1", config, None))
         return loaded[-1]

@@ -145,7 +145,7 @@ def explained_choices(config: Mapping[str, Any], pipeline: Pipeline, text: str) 
         )
     if without_field(text, "instance_group") == text:
         why = (
-            "on each GPU, which begins a batch while the previous one is computed; a second one would make batches smaller"
+            "on each GPU, as a second one would make batches smaller"
             if pipeline.graph.uses_gpu()
             else "whose threads share each batch"
         )

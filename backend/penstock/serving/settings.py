@@ -234,10 +234,11 @@ class Settings:
         "How long a request may wait for memory that others take; then it is refused as UNAVAILABLE.",
     )
     overlap_batches: bool = _setting(
-        True,
+        False,
         _flag,
         "true or false",
-        "While a GPU computes a batch, begin the next one, whose inputs then take memory, too. Not of models with Python functions.",
+        "While a GPU computes a batch, begin the next one. Faster where many requests wait, otherwise batches get smaller. Not of models "
+        "with Python functions.",
     )
     isolate_decoders: str = _setting(
         "auto",
