@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cpu.options import njit
-from penstock.kernels.cpu.simd import at, load, store, total, zeros
+from penstock.kernels.cpu.code_generation import Vector
+from penstock.kernels.cpu.options import inner, njit
+from penstock.kernels.cpu.simd import at, load, store, total, transposed, zeros
 
 
 @njit(nogil=True)
@@ -204,35 +205,171 @@ def sinc_phases(table: np.ndarray, lobes: int) -> np.ndarray:
     return np.stack([padded[phase : phase + 32 * stride : 32] for phase in range(33)])
 
 
+# Outputs whose positions are computed from one exact position, and of which sums are computed side by side.
+_BLOCK, _ABREAST = 256, 8
+# The most numbers in filters that are kept for later blocks.
+_MAX_WEIGHTS = 1 << 16
+# More than the product of a position and a rounded ratio is off, in samples.
+_ROUNDING_ERROR = 1e-9
+# Entries of a filter's table from one sample to the next.
+_PER_SAMPLE = np.float32(32)
+
+
+@inner
+def _weights_at(
+    flat: np.ndarray, stride: int, steps: np.ndarray, k: int, x: np.float32, center: np.float32, entry: int
+) -> Vector:
+    """Return the weights of an output's taps from ``k`` on, between those in the table.
+
+    Args:
+        flat: the rows of :func:`sinc_phases`, of ``stride`` entries.
+        steps: numbers from 0 on.
+        x: from the output to the first tap.
+        center: the middle of the table.
+        entry: the entry before the first tap.
+    """
+    # The table positions of an output's taps are 32 entries apart: they are in one row and the next.
+    low, step = (entry & 31) * stride + (entry >> 5) + k, load(steps, k, TAPS_AT_A_TIME)
+    rest = ((step + x) * _PER_SAMPLE + center) - (step * _PER_SAMPLE + np.float32(entry))
+    before, behind = load(flat, low, TAPS_AT_A_TIME), load(flat, low + stride, TAPS_AT_A_TIME)
+    return before + rest * (behind - before)
+
+
+@inner
+def _fill_weights(
+    position: np.float32,
+    scale: float,
+    count: int,
+    lobes: int,
+    phases: np.ndarray,
+    steps: np.ndarray,
+    firsts: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Compute the filters of some outputs, and the first sample that each reads.
+
+    Args:
+        position: of the first output.
+        scale, lobes, phases: as for :func:`resample`.
+        count: the number of outputs.
+        steps: numbers from 0 on.
+        firsts: int64 of shape (outputs,); output.
+        out: float32 of shape (outputs * taps,); output.
+    """
+    center = np.float32(lobes * 32 + 1)
+    flat, stride, taps = phases.ravel(), phases.shape[1], out.size // firsts.size
+    for i in range(count):
+        first = math.ceil(position) - lobes
+        x = np.float32(first) - position
+        entry = math.floor(x * _PER_SAMPLE + center)
+        for k in range(0, taps, TAPS_AT_A_TIME):
+            store(out, i * taps + k, _weights_at(flat, stride, steps, k, x, center, entry))
+        firsts[i] = first
+        position += np.float32(scale)
+
+
+@inner
+def _filter_one(signal: np.ndarray, place: int, weights: np.ndarray, begin: int, taps: int) -> np.float32:
+    products = zeros(TAPS_AT_A_TIME)
+    for k in range(0, taps, TAPS_AT_A_TIME):
+        products = products + load(signal, place + k, TAPS_AT_A_TIME) * load(weights, begin + k, TAPS_AT_A_TIME)
+    return total(products)
+
+
+@inner
+def _filter_eight(
+    signal: np.ndarray, places: np.ndarray, begin: int, weights: np.ndarray, taps: int, line: np.ndarray
+) -> None:
+    """Compute eight neighbouring outputs: eight sums side by side, each in the order of :func:`_filter_one`."""
+    p0, p1, p2, p3 = at(places, begin), at(places, begin + 1), at(places, begin + 2), at(places, begin + 3)
+    p4, p5, p6, p7 = at(places, begin + 4), at(places, begin + 5), at(places, begin + 6), at(places, begin + 7)
+    a = b = c = d = e = f = g = h = zeros(TAPS_AT_A_TIME)
+    for k in range(0, taps, TAPS_AT_A_TIME):
+        w = begin * taps + k
+        a = a + load(signal, p0 + k, TAPS_AT_A_TIME) * load(weights, w, TAPS_AT_A_TIME)
+        b = b + load(signal, p1 + k, TAPS_AT_A_TIME) * load(weights, w + taps, TAPS_AT_A_TIME)
+        c = c + load(signal, p2 + k, TAPS_AT_A_TIME) * load(weights, w + 2 * taps, TAPS_AT_A_TIME)
+        d = d + load(signal, p3 + k, TAPS_AT_A_TIME) * load(weights, w + 3 * taps, TAPS_AT_A_TIME)
+        e = e + load(signal, p4 + k, TAPS_AT_A_TIME) * load(weights, w + 4 * taps, TAPS_AT_A_TIME)
+        f = f + load(signal, p5 + k, TAPS_AT_A_TIME) * load(weights, w + 5 * taps, TAPS_AT_A_TIME)
+        g = g + load(signal, p6 + k, TAPS_AT_A_TIME) * load(weights, w + 6 * taps, TAPS_AT_A_TIME)
+        h = h + load(signal, p7 + k, TAPS_AT_A_TIME) * load(weights, w + 7 * taps, TAPS_AT_A_TIME)
+    a, b, c, d, e, f, g, h = transposed((a, b, c, d, e, f, g, h))
+    store(line, begin, ((a + e) + (c + g)) + ((b + f) + (d + h)))
+
+
+@inner
+def _repeats(scale: float, blocks: int) -> bool:
+    """Return whether one of the next blocks begins where the first one does, between two samples of the input."""
+    for number in range(1, blocks + 1):
+        position = number * _BLOCK * scale
+        if abs(position - np.rint(position)) < _ROUNDING_ERROR:
+            return True
+    return False
+
+
+@inner
+def _resample_once(
+    padded: np.ndarray, silence: float, scale: float, lobes: int, phases: np.ndarray, steps: np.ndarray, out: np.ndarray
+) -> None:
+    """Same as :func:`_resample`, for ratios by which no filter is used twice."""
+    center = np.float32(lobes * 32 + 1)
+    taps = (2 * lobes + TAPS_AT_A_TIME - 1) // TAPS_AT_A_TIME * TAPS_AT_A_TIME
+    flat, stride = phases.ravel(), phases.shape[1]
+    for channel in range(padded.shape[0]):
+        signal = padded[channel]
+        for begin in range(0, out.shape[0], _BLOCK):
+            block_position = begin * scale
+            base = math.floor(block_position)
+            position = np.float32(block_position - base)
+            for i in range(begin, min(begin + _BLOCK, out.shape[0])):
+                first = math.ceil(position) - lobes
+                x = np.float32(first) - position
+                entry = math.floor(x * _PER_SAMPLE + center)
+                place = min(max(base + first + silence, 0), signal.size - taps)
+                products = zeros(TAPS_AT_A_TIME)
+                for k in range(0, taps, TAPS_AT_A_TIME):
+                    weights = _weights_at(flat, stride, steps, k, x, center, entry)
+                    products = products + load(signal, place + k, TAPS_AT_A_TIME) * weights
+                out[i, channel] = total(products)
+                position += np.float32(scale)
+
+
 @njit(nogil=True)
 def _resample(
     padded: np.ndarray, silence: float, scale: float, lobes: int, phases: np.ndarray, steps: np.ndarray, out: np.ndarray
 ) -> None:
-    per_sample, center = np.float32(32), np.float32(lobes * 32 + 1)
     taps = (2 * lobes + TAPS_AT_A_TIME - 1) // TAPS_AT_A_TIME * TAPS_AT_A_TIME
-    flat, stride = phases.ravel(), phases.shape[1]
-    block = 256
-    for channel in range(padded.shape[0]):
-        signal = padded[channel]
-        for begin in range(0, out.shape[0], block):
-            block_position = begin * scale
-            base = math.floor(block_position)
-            position = np.float32(block_position - base)
-            for i in range(begin, min(begin + block, out.shape[0])):
-                first = math.ceil(position) - lobes
-                # The table positions of an output's taps are 32 entries apart: they are in one row and the next.
-                x = np.float32(first) - position
-                entry = math.floor(x * per_sample + center)
-                low = (entry & 31) * stride + (entry >> 5)
-                place = min(max(base + first + silence, 0), signal.size - taps)
-                products = zeros(TAPS_AT_A_TIME)
-                for k in range(0, taps, TAPS_AT_A_TIME):
-                    step = load(steps, k, TAPS_AT_A_TIME)
-                    rest = ((step + x) * per_sample + center) - (step * per_sample + np.float32(entry))
-                    before, behind = load(flat, low + k, TAPS_AT_A_TIME), load(flat, low + stride + k, TAPS_AT_A_TIME)
-                    products = products + load(signal, place + k, TAPS_AT_A_TIME) * (before + rest * (behind - before))
-                out[i, channel] = total(products)
-                position += np.float32(scale)
+    known = max(_MAX_WEIGHTS // (_BLOCK * taps), 1)
+    if not _repeats(scale, known):
+        _resample_once(padded, silence, scale, lobes, phases, steps, out)
+        return
+    weights, firsts = np.empty((known, _BLOCK * taps), np.float32), np.empty((known, _BLOCK), np.int64)
+    positions, oldest = np.full(known, np.float32(-1)), 0
+    places, line = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.float32)
+    for begin in range(0, out.shape[0], _BLOCK):
+        count = min(_BLOCK, out.shape[0] - begin)
+        block_position = begin * scale
+        base = math.floor(block_position)
+        position, own = np.float32(block_position - base), 0
+        while own < known and positions[own] != position:
+            own += 1
+        if own == known:
+            own, oldest = oldest, (oldest + 1) % known
+            _fill_weights(position, scale, count, lobes, phases, steps, firsts[own], weights[own])
+            positions[own] = position
+        for i in range(count):
+            places[i] = min(max(base + firsts[own, i] + silence, 0), padded.shape[1] - taps)
+        filters = weights[own]
+        for channel in range(padded.shape[0]):
+            signal, done = padded[channel], 0
+            while done + _ABREAST <= count:
+                _filter_eight(signal, places, done, filters, taps, line)
+                done += _ABREAST
+            for i in range(done, count):
+                line[i] = _filter_one(signal, places[i], filters, i * taps, taps)
+            for i in range(count):
+                out[begin + i, channel] = line[i]
 
 
 def resample(source: np.ndarray, scale: float, lobes: int, phases: np.ndarray, out: np.ndarray) -> None:
