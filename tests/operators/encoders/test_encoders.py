@@ -116,6 +116,43 @@ def test_sounds(function: Any, encoding: str) -> None:
             np.testing.assert_allclose(found, own, atol=1.01 * STEPS[encoding])
 
 
+def written(sound: np.ndarray, kind: str, subtype: str) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, sound, 8000, subtype, format=kind)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 8])
+@pytest.mark.parametrize(("encoding", "subtype"), [("int16", "PCM_16"), ("int24", "PCM_24")])
+def test_files_equal_those_of_libsndfile(encoding: str, subtype: str, channels: int) -> None:
+    steps = np.arange(-12, 12, dtype=np.float32).reshape(-1, 8) / 4
+    halves = np.concatenate([steps * np.float32(2.0**-15), steps * np.float32(2.0**-23), [[-1, 1] * 4]])
+    values = [np.concatenate([halves, RNG.uniform(-1, 1, (401, 8))]), RNG.uniform(-1, 1, (3, 8)) * 1e-9]
+    real = [np.ascontiguousarray(own[:, :channels], np.float32) for own in values]
+    whole = [RNG.integers(-32768, 32768, (count, channels)).astype(np.int16) for count in (100, 1, 33)]
+    for function, kind in ((fn.encoders.wav, "WAV"), (fn.encoders.flac, "FLAC")):
+        for sounds in (real, whole):
+            files = encoded(function, sounds, None, sample_rate=8000, encoding=encoding)
+            assert files == [written(sound, kind, subtype) for sound in sounds]
+
+
+def test_floats_have_libsndfiles_header_without_peaks() -> None:
+    sound = RNG.uniform(-3, 3, (50, 2)).astype(np.float32)
+    (file,), reference = (
+        encoded(fn.encoders.wav, [sound], None, sample_rate=8000, encoding="float"),
+        written(sound, "WAV", "FLOAT"),
+    )
+    peaks = reference.index(b"PEAK")
+    rest = reference[:peaks] + reference[reference.index(b"data") :]
+    assert file == rest[:4] + (len(rest) - 8).to_bytes(4, "little") + rest[8:]
+
+
+def test_integers_become_floats_up_to_1() -> None:
+    sound = np.array([-32768, 0, 16384], np.int16)
+    (file,) = encoded(fn.encoders.wav, [sound], None, sample_rate=8000, encoding="float")
+    np.testing.assert_array_equal(soundfile.read(io.BytesIO(file))[0], [-1, 0, 0.5])
+
+
 def test_whole_numbers_are_kept() -> None:
     sounds = [RNG.integers(-32768, 32768, (100, 2)).astype(np.int16)]
     for function in (fn.encoders.wav, fn.encoders.flac):

@@ -7,10 +7,12 @@ from typing import ClassVar
 import numpy as np
 
 from penstock.data_types import UINT8, dtype_name
+from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.operators.encoders._files import FileEncoder
 from penstock.operators.postprocessing._rows import Rows, Tables
 from penstock.schema import Input, OutputSpec, Sample, Workspace
 
+_reordered = ThreadBuffers()
 IMAGES = Input("images", ("HWC",), doc="Images of uint8: RGB, gray (1 channel) or, where the format has it, RGBA.")
 
 
@@ -54,7 +56,8 @@ class ImageEncoder(FileEncoder):
             )
         pixels = np.ascontiguousarray(image)
         if channels > 1:
-            pixels = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR if channels == 3 else cv2.COLOR_RGBA2BGRA)
+            order = cv2.COLOR_RGB2BGR if channels == 3 else cv2.COLOR_RGBA2BGRA
+            pixels = cv2.cvtColor(pixels, order, dst=_reordered.array(pixels.shape, pixels.dtype))
         done, file = cv2.imencode(self.suffix, pixels, parameters)
         if not done:
             raise RuntimeError(f"OpenCV cannot encode an image of shape {list(image.shape)} as {self.suffix}")
