@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.options import inner, kernel
 
 WIDTH = 9
+
+
+@inner
+def _fill_pixels(line: np.ndarray, begin: int, end: int, colour: np.ndarray) -> None:
+    """Fill what of the pixels from ``begin`` to ``end`` is in a line of the image."""
+    first, last = max(begin, 0), min(end, line.shape[0])
+    if line.shape[1] == 3:
+        # A loop over so few channels takes several times as long.
+        red, green, blue = colour[0], colour[1], colour[2]
+        for x in range(first, last):
+            line[x, 0], line[x, 1], line[x, 2] = red, green, blue
+        return
+    for x in range(first, last):
+        for channel in range(line.shape[1]):
+            line[x, channel] = colour[channel]
 
 
 @kernel
@@ -33,21 +48,26 @@ def draw_texts(
         scale: width and height in pixels of a glyph's pixel.
         image: uint8 of shape (height, width, channels).
     """
-    height, width, channels = image.shape
-    tall = font.shape[1] * scale
+    height, width, _ = image.shape
+    has_background = len(backgrounds) > 0
+    tall, wide = font.shape[1] * scale, WIDTH * scale
     for number in range(len(positions)):
-        left, top = positions[number, 0], positions[number, 1]
+        left, top, colour = positions[number, 0], positions[number, 1], colours[number]
         if positions.shape[1] == 4 and top >= tall:
             top -= tall
-        right = left + (firsts[number + 1] - firsts[number]) * WIDTH * scale
         for y in range(max(top, 0), min(top + tall, height)):
-            row = (y - top) // scale
-            for x in range(max(left, 0), min(right, width)):
-                column = (x - left) // scale
-                bits = font[glyphs[firsts[number] + column // WIDTH], row]
-                if bits >> (WIDTH - 1 - column % WIDTH) & 1:
-                    for channel in range(channels):
-                        image[y, x, channel] = colours[number, channel]
-                elif len(backgrounds):
-                    for channel in range(channels):
-                        image[y, x, channel] = backgrounds[number, channel]
+            line, row = image[y], (y - top) // scale
+            if has_background:
+                _fill_pixels(line, left, left + (firsts[number + 1] - firsts[number]) * wide, backgrounds[number])
+            for place in range(firsts[number], firsts[number + 1]):
+                start = left + (place - firsts[number]) * wide
+                if start >= width or start + wide <= 0:
+                    continue
+                bits = np.int64(font[glyphs[place], row])
+                # From the rightmost pixel to the left.
+                end = start + wide
+                while bits:
+                    if bits & 1:
+                        _fill_pixels(line, end - scale, end, colour)
+                    bits >>= 1
+                    end -= scale

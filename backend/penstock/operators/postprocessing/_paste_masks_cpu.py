@@ -8,21 +8,25 @@ from penstock.kernels.cpu.options import inner, kernel
 
 
 @inner
-def _read_at(mask: np.ndarray, x: float, y: float) -> np.float32:
-    """Read a zero-padded mask at a position by bilinear interpolation; the first pixel's centre is at (1, 1)."""
+def _interpolate_row(mask: np.ndarray, row: int, lefts: np.ndarray, shares: np.ndarray, values: np.ndarray) -> None:
+    """Fill ``values`` with a row of a zero-padded mask at positions between its columns.
+
+    Args:
+        mask: float32 of shape (height, width).
+        row: its row, of which the mask's first is 1.
+        lefts: the column to the left of each position, of which the mask's first is 1, int64.
+        shares: how far each position is from that, float32.
+    """
     high, wide = mask.shape
-    column, row = np.int64(x), np.int64(y)
-    right, lower = x - np.float32(column), y - np.float32(row)
-    total = np.float32(0)
-    for i in range(2):
-        if not 1 <= row + i <= high:
-            continue
-        along = np.float32(0)
-        for j in range(2):
-            if 1 <= column + j <= wide:
-                along += mask[row + i - 1, column + j - 1] * (right if j else np.float32(1) - right)
-        total += along * (lower if i else np.float32(1) - lower)
-    return total
+    values[:] = 0
+    if not 1 <= row <= high:
+        return
+    for i in range(lefts.size):
+        left, share = lefts[i], shares[i]
+        if 1 <= left <= wide:
+            values[i] += mask[row - 1, left - 1] * (np.float32(1) - share)
+        if left < wide:
+            values[i] += mask[row - 1, left] * share
 
 
 @kernel
@@ -36,23 +40,43 @@ def paste_masks(masks: np.ndarray, boxes: np.ndarray, threshold: float, results:
         results: the output, of shape (n, height, width).
     """
     is_binary = threshold > -np.inf
-    limit = np.float32(threshold)
+    limit, half, zero = np.float32(threshold), np.float32(0.5), np.float32(0)
+    lefts, shares = np.empty(results.shape[2], np.int64), np.empty(results.shape[2], np.float32)
+    upper, lower = np.empty(results.shape[2], np.float32), np.empty(results.shape[2], np.float32)
     for number in range(len(masks)):
         target, mask = results[number], masks[number]
-        target[:] = 0
         left, top, last_column, last_row = boxes[number]
         wide, high = max(last_column - left + 1, 1), max(last_row - top + 1, 1)
         step_x = np.float32(mask.shape[1] + 2) / np.float32(wide)
         step_y = np.float32(mask.shape[0] + 2) / np.float32(high)
         # The last position, which has no neighbour to interpolate with.
         most_x, most_y = np.float32(mask.shape[1] + 1), np.float32(mask.shape[0] + 1)
-        half, zero = np.float32(0.5), np.float32(0)
-        for row in range(max(top, 0), min(top + high, target.shape[0])):
+        begin, end = min(max(left, 0), target.shape[1]), min(max(left + wide, 0), target.shape[1])
+        first, last = min(max(top, 0), target.shape[0]), min(max(top + high, 0), target.shape[0])
+        count = max(end - begin, 0)
+        for i in range(count):
+            x = min(max((np.float32(begin + i - left) + half) * step_x - half, zero), most_x)
+            lefts[i] = np.int64(x)
+            shares[i] = x - np.float32(lefts[i])
+        target[:first], target[last:] = 0, 0
+        read = -2
+        for row in range(first, last):
             y = min(max((np.float32(row - top) + half) * step_y - half, zero), most_y)
-            for column in range(max(left, 0), min(left + wide, target.shape[1])):
-                x = min(max((np.float32(column - left) + half) * step_x - half, zero), most_x)
-                value = _read_at(mask, x, y)
-                if is_binary:
-                    target[row, column] = value > limit
+            above = np.int64(y)
+            share = y - np.float32(above)
+            if above != read:
+                # Each row between two of the mask is a mixture of the same two.
+                if above == read + 1:
+                    upper, lower = lower, upper
                 else:
-                    target[row, column] = value
+                    _interpolate_row(mask, above, lefts[:count], shares[:count], upper)
+                _interpolate_row(mask, above + 1, lefts[:count], shares[:count], lower)
+                read = above
+            line, rest = target[row], np.float32(1) - share
+            line[:begin], line[begin + count :] = 0, 0
+            if is_binary:
+                for i in range(count):
+                    line[begin + i] = upper[i] * rest + lower[i] * share > limit
+            else:
+                for i in range(count):
+                    line[begin + i] = upper[i] * rest + lower[i] * share

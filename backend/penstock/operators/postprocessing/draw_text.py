@@ -28,6 +28,7 @@ from penstock.schema.example_data import Example, ExampleSamples, fixed_arrays, 
 # X11's 9x18, which is in the public domain; tests/operators/postprocessing/record_font.py wrote it.
 _FONT = Path(__file__).with_name("font_9x18.npz")
 _NO_CHARACTER = 0xFFFD
+_FIRST_BEYOND_ASCII = 0x80
 
 
 def _boxes(layout: str = "") -> ExampleSamples:
@@ -194,7 +195,11 @@ class DrawText(Operator):
     def _lines(self, texts: np.ndarray) -> list[np.ndarray]:
         """Return the glyphs of each text of a sample."""
         if self._names is None:
-            return [glyphs_of(_decoded(row, number)) for number, row in enumerate(np.atleast_2d(texts))]
+            rows = np.atleast_2d(texts)
+            if rows.size and rows.max() < _FIRST_BEYOND_ASCII:
+                lengths = np.where(rows, np.arange(1, rows.shape[1] + 1), 0).max(axis=1)
+                return [glyphs[:length] for glyphs, length in zip(_font()[0][rows], lengths.tolist())]
+            return [glyphs_of(_decoded(row, number)) for number, row in enumerate(rows)]
         for number, label in enumerate(texts.tolist()):
             if not 0 <= label < len(self._names):
                 raise ValueError(f"Label {number} is {label}, and `names` has {len(self._names)}")
