@@ -62,7 +62,7 @@ def paste_masks(masks: np.ndarray, boxes: np.ndarray, threshold: float, results:
         read = -2
         for row in range(first, last):
             y = min(max((np.float32(row - top) + half) * step_y - half, zero), most_y)
-            above = np.int64(y)
+            above = int(y)
             share = y - np.float32(above)
             if above != read:
                 # Each row between two of the mask is a mixture of the same two.
