@@ -370,6 +370,17 @@ typedef struct {
 // Reads the headers of ordinary JPEGs; those of other files become zeros.
 void penstock_read_jpeg_headers(const PenstockEncodedFiles *files, PenstockJpegHeader *headers);
 
+// What a PNG's header says.
+typedef struct {
+  int64_t height;
+  int64_t width;
+  int64_t channels;
+} PenstockPngHeader;
+
+// Reads the headers of PNGs of 8 bits without a palette, none of whose chunks says more about the pixels; those of other files become
+// zeros.
+void penstock_read_png_headers(const PenstockEncodedFiles *files, PenstockPngHeader *headers);
+
 // Reads the sizes of ordinary PNGs, which are not turned; those of other files become zeros.
 void penstock_read_png_sizes(const PenstockEncodedFiles *files, PenstockImageSize *sizes);
 
@@ -407,6 +418,9 @@ typedef struct {
 // Decodes an ordinary PNG and returns 1; returns 0, with the output undefined, if it is damaged, interlaced or unusual otherwise, or if
 // there is not enough memory.
 int32_t penstock_decode_png(const PenstockLibdeflate *library, const PenstockPng *png);
+
+// Does so with several PNGs, and reports which were decoded.
+void penstock_decode_pngs(const PenstockLibdeflate *library, const PenstockPng *pngs, int64_t count, uint8_t *decoded);
 
 // Reports for each file whether it ends as JPEGs do, apart from trailing zeros.
 void penstock_find_whole_jpegs(const PenstockEncodedFiles *files, uint8_t *whole);

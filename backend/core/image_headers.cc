@@ -155,15 +155,13 @@ constexpr uint32_t chunk_name(const char (&name)[5]) {
          static_cast<uint32_t>(name[3]);
 }
 
-// Whether the file consists of chunks that say nothing of the size or orientation, and ends with the last one.
-bool has_plain_chunks(Bytes file) {
-  constexpr std::array kPlain{chunk_name("IHDR"), chunk_name("IDAT"), chunk_name("PLTE"), chunk_name("tRNS"),
-                              chunk_name("tEXt"), chunk_name("gAMA"), chunk_name("pHYs"), chunk_name("tIME")};
-  for (size_t position = kPngSignatureBytes; position + kPngChunkOverhead <= file.size();) {
+// Whether the file consists of known chunks from a position on, and ends with the last one.
+bool has_only_chunks(Bytes file, size_t position, std::span<const uint32_t> known) {
+  while (position + kPngChunkOverhead <= file.size()) {
     const uint32_t name = big_endian32(file, position + 4);
     position += kPngChunkOverhead + big_endian32(file, position);
     if (name == chunk_name("IEND")) return position == file.size();
-    if (std::find(kPlain.begin(), kPlain.end(), name) == kPlain.end()) return false;
+    if (std::find(known.begin(), known.end(), name) == known.end()) return false;
   }
   return false;
 }
@@ -186,8 +184,26 @@ bool read_png_size(Bytes file, PenstockImageSize &size) {
   if (bits != kBits || colour_type == 1 || colour_type == 5 || colour_type > kLastColourType) return false;
   if (compression != 0 || filter != 0 || interlace > 1) return false;
   if (width == 0 || width > kMaxPixels || height == 0 || height > kMaxPixels || width * height > kMaxPixels) return false;
-  if (!has_plain_chunks(file)) return false;
+  // These say nothing of the size or orientation.
+  constexpr std::array kPlain{chunk_name("IHDR"), chunk_name("IDAT"), chunk_name("PLTE"), chunk_name("tRNS"),
+                              chunk_name("tEXt"), chunk_name("gAMA"), chunk_name("pHYs"), chunk_name("tIME")};
+  if (!has_only_chunks(file, kPngSignatureBytes, kPlain)) return false;
   size = {height, width};
+  return true;
+}
+
+bool read_png_header(Bytes file, PenstockPngHeader &header) {
+  constexpr size_t kFirstChunk = kPngSignatureBytes + kPngChunkOverhead + kPngHeaderBytes;
+  // These say nothing of the channels either.
+  constexpr std::array kPlain{chunk_name("IDAT"), chunk_name("tEXt"), chunk_name("gAMA"), chunk_name("pHYs"), chunk_name("tIME")};
+  // By colour type; a palette's colours may be of three or four channels.
+  constexpr std::array<int64_t, 7> kChannels{1, 0, 3, 0, 2, 0, 4};
+  header = {};
+  PenstockImageSize size;
+  if (!read_png_size(file, size)) return false;
+  const int64_t channels = kChannels[file[kPngSignatureBytes + 8 + 9]];
+  if (channels == 0 || !has_only_chunks(file, kFirstChunk, kPlain)) return false;
+  header = {size.height, size.width, channels};
   return true;
 }
 
@@ -215,6 +231,10 @@ void penstock_find_whole_jpegs(const PenstockEncodedFiles *files, uint8_t *whole
 
 void penstock_read_png_sizes(const PenstockEncodedFiles *files, PenstockImageSize *sizes) {
   for (int64_t i = 0; i < files->count; ++i) penstock::read_png_size(file_at(*files, i), sizes[i]);
+}
+
+void penstock_read_png_headers(const PenstockEncodedFiles *files, PenstockPngHeader *headers) {
+  for (int64_t i = 0; i < files->count; ++i) penstock::read_png_header(file_at(*files, i), headers[i]);
 }
 
 }  // extern "C"

@@ -26,4 +26,7 @@ inline bool is_turned(int64_t orientation) { return 2 <= orientation && orientat
 // Reads a PNG of 8 bits that is neither turned nor animated; false if it is another one.
 bool read_png_size(Bytes file, PenstockImageSize &size);
 
+// Reads the header of a PNG of 8 bits without a palette, none of whose chunks says more about the pixels; false for other files.
+bool read_png_header(Bytes file, PenstockPngHeader &header);
+
 }  // namespace penstock

@@ -498,3 +498,7 @@ bool decode_png(const PenstockLibdeflate &library, const PenstockPng &png) {
 extern "C" int32_t penstock_decode_png(const PenstockLibdeflate *library, const PenstockPng *png) {
   return penstock::decode_png(*library, *png);
 }
+
+extern "C" void penstock_decode_pngs(const PenstockLibdeflate *library, const PenstockPng *pngs, int64_t count, uint8_t *decoded) {
+  for (int64_t i = 0; i < count; ++i) decoded[i] = penstock::decode_png(*library, pngs[i]);
+}

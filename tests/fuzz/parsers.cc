@@ -441,12 +441,17 @@ bool read_headers(const File &file) {
   uint8_t is_whole;
   penstock_read_jpeg_headers(&files, &jpeg);
   penstock_read_png_sizes(&files, &png);
+  PenstockPngHeader plain_png;
+  penstock_read_png_headers(&files, &plain_png);
   penstock_find_whole_jpegs(&files, &is_whole);
   const int64_t room = penstock_prepare_jpegs(&files, 3, 1 << 22, &image, &prepared);
   penstock_read_recordings(&files, &recording);
   expect(jpeg.height == 0 || (jpeg.height <= 0xFFFF && 0 < jpeg.width && jpeg.width <= 0xFFFF), "a JPEG's size");
   expect(jpeg.channels == 0 || jpeg.channels == 1 || jpeg.channels == 3, "a JPEG's channels");
   expect(png.height >= 0 && png.width >= 0 && png.height * png.width <= 1 << 22, "a PNG's size");
+  expect(plain_png.channels >= 0 && plain_png.channels <= 4, "a PNG's channels");
+  const bool has_size = plain_png.height == png.height && plain_png.width == png.width;
+  expect(plain_png.channels == 0 ? plain_png.height == 0 && plain_png.width == 0 : has_size, "a plain PNG's header");
   expect(room == 0 || (is_whole && room >= jpeg.height * jpeg.width * 3 && image.data == file.data()), "a JPEG's description");
   if (recording.encoding != PENSTOCK_UNUSUAL_RECORDING) {
     constexpr int64_t kBytes[] = {0, 1, 2, 3, 4, 4, 8, 1, 1};

@@ -123,6 +123,17 @@ def read_png_sizes(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return found
 
 
+def read_png_headers(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the height, width and channels of plain PNGs of 8 bits, int64 of shape (files, 3); zeros for other files.
+
+    Args:
+        addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
+    """
+    found = np.empty((len(addresses), 3), np.int64)
+    brief_core().penstock_read_png_headers(ctypes.byref(_files(addresses, sizes)), found.ctypes.data)
+    return found
+
+
 LIBDEFLATE_FUNCTIONS = "alloc_decompressor", "free_decompressor", "zlib_decompress_ex", "crc32"
 """The functions of libdeflate that the core calls, without its prefix."""
 
@@ -142,21 +153,8 @@ class PixelSpace(IntEnum):
     GREY = 3
 
 
-class _Png(ctypes.Structure):
-    """``PenstockPng``: a PNG to decode, or a region of one."""
-
-    _fields_ = [
-        ("data", c_void_p),
-        ("size", c_int64),
-        ("value_bytes", c_int64),
-        ("top", c_int64),
-        ("left", c_int64),
-        ("height", c_int64),
-        ("width", c_int64),
-        ("space", c_int64),
-        ("output", c_void_p),
-        ("output_pitch", c_int64),
-    ]
+PNG = _record("data", "size", "value_bytes", "top", "left", "height", "width", "space", "output", "output_pitch")
+"""``PenstockPng``: a PNG to decode, or a region of one."""
 
 
 def decode_png(
@@ -174,17 +172,26 @@ def decode_png(
     Returns:
         False, with the output undefined, if the file is damaged, interlaced or unusual otherwise.
     """
-    png = _Png(
-        encoded.ctypes.data,
-        encoded.size,
-        output.itemsize,
-        *anchor,
-        *output.shape[:2],
-        space,
-        output.ctypes.data,
-        output.strides[0],
+    png = np.array(
+        (
+            *(encoded.ctypes.data, encoded.size, output.itemsize),
+            *(*anchor, *output.shape[:2]),
+            *(space, output.ctypes.data, output.strides[0]),
+        ),
+        PNG,
     )
-    return bool(core().penstock_decode_png(ctypes.byref(library), ctypes.byref(png)))
+    return bool(core().penstock_decode_png(ctypes.byref(library), png.ctypes.data))
+
+
+def decode_pngs(library: Libdeflate, pngs: np.ndarray, decoded: np.ndarray) -> None:
+    """Decode several as :func:`decode_png` does.
+
+    Args:
+        library: the library that inflates the files.
+        pngs: :data:`PNG` for each, contiguous.
+        decoded: which were decoded, bool; output, contiguous.
+    """
+    core().penstock_decode_pngs(ctypes.byref(library), pngs.ctypes.data, len(pngs), decoded.ctypes.data)
 
 
 def find_whole_jpegs(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:

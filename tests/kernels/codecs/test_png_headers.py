@@ -12,7 +12,7 @@ from penstock.core import codecs
 from penstock.kernels.codecs.headers.png import check_png
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_errors import CorruptImageError
-from penstock.kernels.codecs.image_header import parse_header, read_header, read_png_sizes
+from penstock.kernels.codecs.image_header import parse_header, read_header, read_png_headers, read_png_sizes
 
 _MODES = ("L", "LA", "P", "RGB", "RGBA")
 
@@ -49,6 +49,9 @@ def test_headers_of_plain_files_are_those_of_the_library(mode: str) -> None:
         file = np.frombuffer(encoded(mode, (33, 21), **options), np.uint8)
         assert check_png(file.data).is_plain
         assert read_header(file)._replace(memory=0) == parse_header(file)
+        together = read_png_headers(EncodedFiles([file, file]))
+        assert together is not None
+        assert list(together) == [read_header(file)] * 2
 
 
 def test_other_files_are_not_plain() -> None:
@@ -63,6 +66,8 @@ def test_other_files_are_not_plain() -> None:
         assert not plain, name
     assert not check_png(memoryview(encoded("RGB", transparency=(1, 2, 3)))).is_plain
     assert not check_png(memoryview(encoded("P"))).is_plain
+    for file in (encoded("P"), encoded("RGB", transparency=(1, 2, 3))):
+        assert read_png_headers(EncodedFiles([np.frombuffer(file, np.uint8)])) is None
 
 
 def test_text_and_transparency_do_not_matter() -> None:
@@ -99,3 +104,4 @@ def test_unusual_files_are_left_alone(name: str) -> None:
     assert found(encoded(), _unusual()[name]) == [[20, 30], [0, 0]]
     files = EncodedFiles([np.frombuffer(file, np.uint8) for file in (encoded(), _unusual()[name])])
     assert read_png_sizes(files) is None
+    assert read_png_headers(files) is None

@@ -16,7 +16,7 @@ import numpy as np
 from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.headers import jpeg
 from penstock.kernels.codecs.headers.declared import Declared
-from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader, JpegHeaders, output_channels
+from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader, JpegHeaders, PngHeaders, output_channels
 
 BASE_BYTES = 8 << 20
 """The bytes that any decoder takes: tables, and blocks of converted values."""
@@ -51,6 +51,8 @@ _COPIES_OF_TILE = 2
 
 # Measured, in bytes per pixel: 6.7 (8 bits), 8.7 (RGBA), 12.7 (16 bits), 16.7 (RGBA of 16 bits); interlaced ones alike.
 PNG = PixelCost(copies=2, fixed=2)
+PNG_BYTES_PER_PIXEL = np.array([PNG.of(Declared(1, 1, channels)) for channels in range(5)])
+"""The same of PNGs of 8 bits, by their channels."""
 # Measured: 9.7 bytes per pixel, with alpha 12.7, both lossless.
 WEBP = PixelCost(copies=3, fixed=1)
 # Measured: 10.0 bytes per pixel.
@@ -130,6 +132,12 @@ def _jpeg_memory(header: ImageHeader, encoded: np.ndarray, output_type: DALIImag
     if jpeg.has_several_scans(encoded.data, header.channels):
         pixel += _COEFFICIENT_BYTES * header.channels
     return header.height * header.width * pixel
+
+
+def memory_of_pngs(headers: PngHeaders, file_bytes: np.ndarray) -> np.ndarray:
+    """Return what :func:`image_memory` returns for each of many plain PNGs; ``file_bytes``: the sizes of the files."""
+    memory: np.ndarray = BASE_BYTES + file_bytes + headers.memory
+    return memory
 
 
 ON_WHITE_BYTES_PER_PIXEL = 28

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.core.chains import Chain
-from penstock.core.codecs import PixelSpace, decode_png
+from penstock.core.codecs import PNG, PixelSpace, decode_png
+from penstock.core.codecs import decode_pngs as decode_several_pngs
 from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers import bmp, png, tiff, webp
@@ -27,6 +28,7 @@ from penstock.kernels.codecs.image_description import (
     ImageHeader,
     JpegHeaders,
     Orientation,
+    PngHeaders,
     output_channels,
 )
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError
@@ -478,6 +480,54 @@ def _decode_png(
     if not decode_png(library, encoded, region.anchor, space, pixels):
         return None
     return pixels, float((1 << bits) - 1)
+
+
+def decode_pngs(
+    files: EncodedFiles,
+    headers: PngHeaders,
+    regions: tuple[np.ndarray, np.ndarray] | None,
+    targets: np.ndarray,
+    output_type: DALIImageType,
+    parallel: Callable[[Callable[[int], None], int], None],
+    num_threads: int,
+) -> np.ndarray:
+    """Decode many PNGs, as :func:`decode` does one by one, to RGB, BGR or grey of uint8; small ones several in a call.
+
+    Args:
+        files, targets, output_type, parallel, num_threads: as for :func:`decode_jpegs`.
+        headers: the headers of all files.
+        regions: anchors and extents (H, W) of the parts to decode; None: whole images.
+
+    Returns:
+        Which files were decoded; the others need :func:`decode`.
+    """
+    library, decoded = libdeflate(), np.zeros(len(files), np.bool_)
+    if library is None:
+        return decoded
+    pngs = np.zeros(len(files), PNG)
+    pngs["data"], pngs["size"], pngs["output"], pngs["value_bytes"] = files.places, files.sizes, targets, 1
+    anchors, extents = (np.zeros((1, 2), np.int64), headers.shapes[:, :2]) if regions is None else regions
+    pngs["top"], pngs["left"] = anchors[:, 0], anchors[:, 1]
+    pngs["height"], pngs["width"] = extents[:, 0], extents[:, 1]
+    pngs["space"] = _PNG_SPACES.get(output_type, PixelSpace.RGB)
+    pngs["output_pitch"] = extents[:, 1] * output_channels(output_type, 0)
+    ends = files.sizes.cumsum()
+    shares = min(len(files), int(ends[-1]) // _MIN_PNG_BYTES_PER_TASK) if num_threads > 1 and len(files) else 1
+    bounds = [0, *np.searchsorted(ends, ends[-1] * np.arange(1, shares) // shares).tolist(), len(files)]
+
+    def decode_share(number: int) -> None:
+        own = slice(*bounds[number : number + 2])
+        decode_several_pngs(library, pngs[own], decoded[own])
+
+    if shares < 2:
+        decode_share(0)
+    else:
+        parallel(decode_share, shares)
+    return decoded
+
+
+# Files of as many bytes take longer to decode than a task to start.
+_MIN_PNG_BYTES_PER_TASK = 1 << 14
 
 
 # -- WebP directly into the output -----------------------------------------------------------------------------------

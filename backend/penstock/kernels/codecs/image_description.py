@@ -205,6 +205,41 @@ class JpegHeaders(Sequence[ImageHeader]):
         return (orientations >= first) & (orientations <= _LAST)
 
 
+class PngHeaders(Sequence[ImageHeader]):
+    """The headers of many plain PNGs.
+
+    Args:
+        shapes: height, width and channels as stored, int64 of shape (images, 3).
+        memory: the bytes that decoding each takes besides the result and what any decoder takes, int64.
+
+    Attributes:
+        shapes, memory: as above.
+    """
+
+    def __init__(self, shapes: np.ndarray, memory: np.ndarray) -> None:
+        self.shapes, self.memory = shapes, memory
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    @overload
+    def __getitem__(self, index: int) -> ImageHeader: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ImageHeader]: ...
+
+    def __getitem__(self, index: int | slice) -> ImageHeader | Sequence[ImageHeader]:
+        if isinstance(index, slice):
+            return PngHeaders(self.shapes[index], self.memory[index])
+        height, width, channels = self.shapes[index].tolist()
+        return ImageHeader("png", height, width, channels, memory=int(self.memory[index]))
+
+    @property
+    def transposed(self) -> np.ndarray:
+        """Whether each image is stored with rows and columns swapped."""
+        return np.zeros(len(self), np.bool_)
+
+
 def output_channels(output_type: DALIImageType, stored: int) -> int:
     """Return the number of channels of an image of ``stored`` channels decoded as ``output_type``."""
     if output_type == DALIImageType.ANY_DATA:

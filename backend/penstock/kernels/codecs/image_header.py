@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.core import codecs
+from penstock.kernels.codecs.decoder_memory import PNG_BYTES_PER_PIXEL
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers import jpeg
 from penstock.kernels.codecs.headers.avif import is_heic
@@ -29,6 +30,7 @@ from penstock.kernels.codecs.image_description import (
     ImageHeader,
     JpegHeaders,
     Orientation,
+    PngHeaders,
 )
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError, NotAnImageError
 from penstock.kernels.codecs.isolated_images import read_header_isolated
@@ -100,6 +102,17 @@ def read_png_sizes(files: EncodedFiles, decoding: Decoding = FREELY) -> np.ndarr
     found, most = codecs.read_png_sizes(files.places, files.sizes), decoding.limits.pixels
     known = found.all() and (most is None or (found.prod(axis=1) <= most).all())
     return found if known else None
+
+
+def read_png_headers(files: EncodedFiles, decoding: Decoding = FREELY) -> PngHeaders | None:
+    """Return the headers of files that are all plain PNGs of 8 bits; None if :func:`read_header` has to read some."""
+    if decoding.pool_for(trusted=True) is not None or nvimgcodec() is None:
+        return None
+    found, most = codecs.read_png_headers(files.places, files.sizes), decoding.limits.pixels
+    pixels = found[:, 0] * found[:, 1]
+    if not found.all() or (most is not None and (pixels > most).any()):
+        return None
+    return PngHeaders(found, pixels * PNG_BYTES_PER_PIXEL[found[:, 2]])
 
 
 def _read(encoded: np.ndarray, known: ImageFormat, pool: DecoderPool | None) -> ImageHeader:

@@ -29,12 +29,13 @@ from penstock.data_types import (
     numpy_dtype,
 )
 from penstock.errors import PenstockError
-from penstock.kernels.codecs.decoder_memory import image_memory, memory_of_jpegs
+from penstock.kernels.codecs.decoder_memory import image_memory, memory_of_jpegs, memory_of_pngs
 from penstock.kernels.codecs.decoding import HostResources
 from penstock.kernels.codecs.image_codec import (
     decode,
     decode_jpegs,
     decode_jpegs_for,
+    decode_pngs,
     decode_reduced,
     decode_reduced_to_scratch,
     decode_to_scratch,
@@ -45,10 +46,11 @@ from penstock.kernels.codecs.image_description import (
     EncodedFiles,
     ImageHeader,
     JpegHeaders,
+    PngHeaders,
     output_channels,
 )
 from penstock.kernels.codecs.image_errors import CorruptImageError
-from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
+from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers, read_png_headers
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import Regions
@@ -310,7 +312,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     def _shapes_of(self, headers: Sequence[ImageHeader]) -> np.ndarray:
         """Return the shapes (H, W, C) of images, in rows."""
-        if isinstance(headers, JpegHeaders):
+        if isinstance(headers, (JpegHeaders, PngHeaders)):
             shapes, turned = headers.shapes.copy(), headers.transposed
         else:
             shapes = np.array(list(map(_SIZES, headers)))
@@ -329,7 +331,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         """
         workspace = samples.workspace
         known = self._known_headers(samples)
-        if isinstance(known, JpegHeaders):
+        if isinstance(known, (JpegHeaders, PngHeaders)):
             return known
         headers = []
         for index, header in zip(samples.indices, known):
@@ -342,17 +344,22 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return headers
 
     def _known_headers(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> Sequence[ImageHeader | None]:
-        """Return the headers of baseline JPEGs within the size limits, read in one call where that is faster; None for others."""
+        """Return the headers of baseline JPEGs, or of plain PNGs, within the size limits, read in one call where that is faster; None
+        for others.
+        """
         # Work in Python before the images reach the GPU's decoder delays decoding.
         if self.begins_early or samples.state.together:
             decoding = samples.workspace.decoding
-            known = read_jpeg_headers(samples.state.files.take(samples.indices), decoding)
+            files = samples.state.files.take(samples.indices)
+            known: Sequence[ImageHeader | None] = read_jpeg_headers(files, decoding)
+            if samples.state.together and not isinstance(known, JpegHeaders) and not any(known):
+                known = read_png_headers(files, decoding) or known
             most = decoding.limits.bytes
-            if most is None or (isinstance(known, JpegHeaders) and self._largest(known) <= most):
+            if most is None or (isinstance(known, (JpegHeaders, PngHeaders)) and self._largest(known) <= most):
                 return known
         return [None] * len(samples)
 
-    def _largest(self, headers: JpegHeaders) -> int:
+    def _largest(self, headers: JpegHeaders | PngHeaders) -> int:
         """Return the size of the largest image in bytes."""
         return int(self._shapes_of(headers).prod(axis=1).max()) * numpy_dtype(self.args["dtype"]).itemsize
 
@@ -392,16 +399,21 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         self.compute_some(workspace, self._decode_together(workspace) if together else range(len(shapes)), shapes)
 
     def _decode_together(self, workspace: Workspace[Encoded, DecodePlan, DecodePlans]) -> Sequence[int]:
-        """Decode baseline JPEGs in one call; return the positions of the other images."""
+        """Decode baseline JPEGs, or plain PNGs, in one call; return the positions of the other images."""
         headers, windows = workspace.plans.headers, workspace.plans.windows
         targets = places_of_samples(workspace.outputs[0])
+        regions = None if windows is None else (windows.anchors, windows.extents)
+        if isinstance(headers, PngHeaders) and targets is not None and self._scale == 1:
+            files, threads = workspace.state.files, workspace.num_threads
+            decoded = decode_pngs(files, headers, regions, targets, self.output_type, workspace.parallel, threads)
+            return list(np.flatnonzero(~decoded).tolist())
         if not isinstance(headers, JpegHeaders) or headers.isolated or targets is None:
             return range(workspace.batch_size)
         decoded = decode_jpegs(
             workspace.state.files,
             headers,
             self._scale,
-            None if windows is None else (windows.anchors, windows.extents),
+            regions,
             targets,
             self.output_type,
             self.args["adjust_orientation"],
@@ -414,11 +426,10 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
     def working_bytes(self, workspace: Workspace[Encoded, DecodePlan, DecodePlans]) -> Sequence[int]:
         live = workspace.live_indices
         headers = workspace.plans.headers if live else ()
-        if isinstance(headers, JpegHeaders):
-            if headers.have_at_most(_MAX_PIXELS_WITHOUT_SCAN_COUNT):
-                return ()
-            if len(headers) == workspace.batch_size:
-                return self._working_bytes_of(headers, workspace.state.files).tolist()
+        if isinstance(headers, JpegHeaders) and headers.have_at_most(_MAX_PIXELS_WITHOUT_SCAN_COUNT):
+            return ()
+        if isinstance(headers, (JpegHeaders, PngHeaders)) and len(headers) == workspace.batch_size:
+            return self._working_bytes_of(headers, workspace.state.files).tolist()
         working = [0] * workspace.batch_size
         for index, header in zip(live, headers):
             if header.format != "jpeg" or header.height * header.width > _MAX_PIXELS_WITHOUT_SCAN_COUNT:
@@ -434,14 +445,17 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             working += math.prod(header.shape(self.output_type, upright)) * dtype.itemsize
         return working
 
-    def _working_bytes_of(self, headers: JpegHeaders, files: EncodedFiles) -> np.ndarray:
-        """Return :meth:`_working_bytes` of many ordinary JPEGs, as an array."""
+    def _working_bytes_of(self, headers: JpegHeaders | PngHeaders, files: EncodedFiles) -> np.ndarray:
+        """Return :meth:`_working_bytes` of many ordinary JPEGs or plain PNGs, as an array."""
         dtype = numpy_dtype(self.args["dtype"])
-        working = memory_of_jpegs(
-            headers, np.asarray(files.sizes), self.output_type, dtype, self.args["adjust_orientation"]
-        )
+        if isinstance(headers, PngHeaders):
+            working = memory_of_pngs(headers, files.sizes)
+        else:
+            working = memory_of_jpegs(headers, files.sizes, self.output_type, dtype, self.args["adjust_orientation"])
         if self._scale > 1 or self.chooses_scale:
             working += self._shapes_of(headers).prod(axis=1) * dtype.itemsize
+        if isinstance(headers, PngHeaders):
+            return working
         return np.where(headers.pixels > _MAX_PIXELS_WITHOUT_SCAN_COUNT, working, 0)
 
     def compute(self, sample: Sample[Encoded, DecodePlan]) -> None:
