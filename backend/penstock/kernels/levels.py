@@ -23,7 +23,7 @@ def to_unit(samples: np.ndarray, unsigned: bool = False) -> np.ndarray:
 
 def from_unit(unit: np.ndarray, out: np.ndarray) -> None:
     """Undo :func:`to_unit`, rounding and saturating; for unsigned types ``unit`` is in [0, 1]."""
-    from penstock.kernels.cpu.convert import cast
+    from penstock.kernels.cpu.casting import cast
 
     if out.dtype.kind == "f":
         out[...] = unit

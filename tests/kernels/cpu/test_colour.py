@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from penstock.kernels.cpu.casting import cast
 from penstock.kernels.cpu.colour import scale_add, transform
-from penstock.kernels.cpu.convert import cast
 
 RNG = np.random.default_rng(0)
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.deferred import overload
-from penstock.kernels.cpu.halves import round_to_halves
-from penstock.kernels.cpu.options import njit
 
 
 def converted(value: Any, like: Any) -> Any:
@@ -104,22 +102,3 @@ def _integer_to_integer(value: Any, like: Any) -> Any:
         return type(like)(value)
 
     return convert
-
-
-@njit(nogil=True)
-def _cast(source: np.ndarray, target: np.ndarray, like: np.generic) -> None:
-    for i in range(source.size):
-        target[i] = converted(source[i], like)
-
-
-def cast(source: np.ndarray, target: np.ndarray) -> None:
-    """Convert all elements; arrays are contiguous and of the same size. float16 is converted via float32."""
-    flat = source.reshape(-1)
-    if flat.dtype == np.float16:
-        flat = flat.astype(np.float32)
-    if target.dtype == np.float16:
-        with np.errstate(over="ignore"):
-            singles = flat.astype(np.float32, copy=False)
-        round_to_halves(singles, target.reshape(-1))
-        return
-    _cast(flat, target.reshape(-1), target.dtype.type(0))

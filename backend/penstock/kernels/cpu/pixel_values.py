@@ -12,7 +12,7 @@ LANES = 16
 """Pixels whose values are computed at a time; no row is narrower."""
 _LINE = 4 * LANES
 """Bytes of the values of ``LANES`` pixels: a line of a cache."""
-_BEYOND_CACHE = 1 << 21
+BEYOND_CACHE = 1 << 21
 """Bytes of an output that does not stay in a core's cache, so that nothing is gained by writing it there first."""
 
 
@@ -31,7 +31,7 @@ def spread_factors(factors: np.ndarray, lanes: int) -> np.ndarray:
 @kernel
 def is_beyond_cache(target: np.ndarray) -> bool:
     """Return whether a float32 output is so large that whole cache lines of it are written past the cache."""
-    return 4 * target.size >= _BEYOND_CACHE
+    return 4 * target.size >= BEYOND_CACHE
 
 
 @inner

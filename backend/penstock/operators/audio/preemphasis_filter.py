@@ -59,7 +59,8 @@ class PreemphasisFilter(Operator):
         return sample.shapes[0]
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu import audio, convert
+        from penstock.kernels.cpu import audio
+        from penstock.kernels.cpu.casting import cast
 
         signal, out = np.ascontiguousarray(sample.inputs[0]).reshape(-1), sample.outputs[0].reshape(-1)
         if not signal.size:
@@ -67,14 +68,14 @@ class PreemphasisFilter(Operator):
         coefficient = np.float32(sample["preemph_coeff"])
         if not coefficient:
             # Nothing is subtracted, so that large integers keep their digits.
-            convert.cast(signal, out)
+            cast(signal, out)
             return
         working = np.float64 if signal.dtype == np.float64 else np.float32
         signal = signal.astype(working, copy=False)
         filtered = out if out.dtype == working else np.empty(out.size, working)
         audio.preemphasis(signal, working(coefficient), self._before(signal), filtered)
         if filtered is not out:
-            convert.cast(filtered, out)
+            cast(filtered, out)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all

@@ -149,6 +149,6 @@ class Numpy(Operator[list[np.ndarray | None]]):
         if source.dtype.newbyteorder("=") == target.dtype:
             np.copyto(target, source)
         elif source.size:
-            from penstock.kernels.cpu.convert import cast
+            from penstock.kernels.cpu.casting import cast
 
             cast(np.ascontiguousarray(source, source.dtype.newbyteorder("=")), target)

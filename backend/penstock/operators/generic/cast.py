@@ -61,7 +61,7 @@ class Cast(PointwiseOperator):
         self.compute_elements(sample, sample.inputs[0], sample.outputs[0])
 
     def compute_elements(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
-        from penstock.kernels.cpu.convert import cast
+        from penstock.kernels.cpu.casting import cast
 
         if source.dtype == target.dtype:
             np.copyto(target, source)

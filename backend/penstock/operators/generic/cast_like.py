@@ -28,7 +28,7 @@ class CastLike(Operator):
         return sample.shapes[0]
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.convert import cast
+        from penstock.kernels.cpu.casting import cast
 
         cast(sample.inputs[0], sample.outputs[0])
 

@@ -36,7 +36,7 @@ class FullLike(Operator):
         return sample.shapes[0]
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.convert import cast
+        from penstock.kernels.cpu.casting import cast
 
         value, target = np.ascontiguousarray(sample.inputs[1]), sample.outputs[0]
         converted = np.empty(np.shape(sample.inputs[1]), target.dtype)

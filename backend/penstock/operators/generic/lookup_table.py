@@ -58,7 +58,7 @@ class LookupTable(Operator[np.ndarray]):
         self._reals = table
 
     def _table(self) -> np.ndarray:
-        from penstock.kernels.cpu.convert import cast
+        from penstock.kernels.cpu.casting import cast
 
         table = np.empty(self._reals.shape, numpy_dtype(self.args["dtype"]))
         cast(self._reals, table)

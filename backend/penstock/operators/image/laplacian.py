@@ -141,7 +141,7 @@ class Laplacian(Operator[list[int], list[Derivative]]):
         return sample.shapes[0]
 
     def compute(self, sample: Sample[list[int], list[Derivative]]) -> None:
-        from penstock.kernels.cpu.convert import cast
+        from penstock.kernels.cpu.casting import cast
         from penstock.kernels.cpu.convolution import convolve_axes
         from penstock.kernels.cpu.halves import rounded_to_halves
 

@@ -351,7 +351,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
         return True
 
     def compute(self, sample: Sample[None, list[PastedRegion], PastedRegions]) -> None:
-        from penstock.kernels.cpu.convert import cast
+        from penstock.kernels.cpu.casting import cast
 
         target = sample.outputs[0]
         target[...] = 0

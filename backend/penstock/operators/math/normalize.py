@@ -244,7 +244,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
         if self.args["shift"]:
             evaluate("add", [result, np.array(self.args["shift"], np.float32)], result)
         if result is not out:
-            from penstock.kernels.cpu.convert import cast
+            from penstock.kernels.cpu.casting import cast
 
             cast(result, out)
 

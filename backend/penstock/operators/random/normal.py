@@ -37,7 +37,7 @@ class Normal(Draw):
     )
 
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
-        from penstock.kernels.cpu.convert import cast
+        from penstock.kernels.cpu.casting import cast
         from penstock.kernels.cpu.distributions import fill_normal, fill_normal_double
 
         mean, stddev = np.float32(sample["mean"]), np.float32(sample["stddev"])

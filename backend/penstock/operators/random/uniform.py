@@ -45,7 +45,7 @@ class Uniform(Draw):
     )
 
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
-        from penstock.kernels.cpu.convert import cast
+        from penstock.kernels.cpu.casting import cast
         from penstock.kernels.cpu.distributions import fill_rows, fill_rows_double
         from penstock.kernels.cpu.philox import fill_rows_of_bits
 

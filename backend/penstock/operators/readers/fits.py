@@ -100,7 +100,7 @@ def _image(file: Any, unit: int, item: str, limits: Limits) -> np.ndarray:
 def _as(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if array.dtype == dtype:
         return array
-    from penstock.kernels.cpu.convert import cast
+    from penstock.kernels.cpu.casting import cast
 
     converted = np.empty(array.shape, dtype)
     cast(array, converted)
