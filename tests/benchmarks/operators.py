@@ -26,7 +26,7 @@ import numpy as np
 import nvidia.dali
 from operator_cases import BATCH, TENSOR_LIBRARIES, Batches, Case, Inputs, Libraries, cases, unmeasured
 from side_by_side import both, prepared
-from turns import gpu_ms, headline, in_turns, keep
+from turns import gpu_ms, headline, in_turns, keep, merge, surroundings
 
 import penstock
 
@@ -150,6 +150,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=BATCH)
     parser.add_argument("--filter", default="", help="only rows whose name holds this regular expression")
     parser.add_argument("--json", type=Path, help="where to write the figures")
+    parser.add_argument("--into", type=Path, help="saved figures, in which these rows replace those of the same names")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     LIBRARIES.cv2.setNumThreads(1)
@@ -170,6 +171,13 @@ def main() -> None:
     for name, reason in unmeasured().items():
         print(f"{name}: not measured: {reason}")
     keep("operators", kept, options.json, unmeasured=unmeasured())
+    if options.into:
+        merge(options.into, {**surroundings(), "rows": kept}, row_name)
+
+
+def row_name(row: dict[str, Any]) -> tuple[str, str]:
+    """Return what a row measures: the operator, and its input."""
+    return row["operator"], row["input"]
 
 
 def _row(case: Case, ms: dict[str, float], refused: dict[str, str]) -> dict[str, Any]:

@@ -124,6 +124,17 @@ def keep(name: str, rows: list[dict[str, Any]], path: Path | None, **more: Any) 
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
+def merge(path: Path, result: Mapping[str, Any], key: Callable[[dict[str, Any]], Any]) -> None:
+    """Put the rows of a later result in the place of those of the same key in a saved one, or at its end; name both runs."""
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    later = {key(row): row for row in result["rows"]}
+    saved["rows"] = [later.pop(key(row), row) for row in saved["rows"]] + list(later.values())
+    for name in ("date", "commit"):
+        if result[name] not in saved[name]:
+            saved[name] = f"{saved[name]}, and {result[name]}"
+    path.write_text(json.dumps(saved, indent=1) + "\n", encoding="utf-8")
+
+
 def headline() -> str:
     """Return the surroundings in a line."""
     facts = surroundings()
