@@ -76,7 +76,6 @@ _PILLOW = "Pillow's own decoder, and a copy of its pixels: 0.5 ms a megapixel"
 _SOUNDFILE = "libsndfile itself decodes, with the same bits"
 _WEBP = "libwebp itself decodes, into the output"
 _PIPELINE_RUN = "the run of a pipeline: some 60 us a batch"
-_FILE_BY_FILE = "Python for each file; the call of the core takes 13 us"
 _VIDEO = "FFmpeg's decoder takes half of the time, exact colours an eighth, and exact resizing a quarter"
 _SWSCALE = "FFmpeg itself decodes and resizes"
 _CODES = "reading the codes, of which there are as many at any scale"
@@ -201,7 +200,7 @@ def image_rows(folder: Path) -> list[Row]:
             both,
             _LARGE_BATCH,
             4 * _LARGE_BATCH,
-            _FILE_BY_FILE,
+            _PIPELINE_RUN,
         ),
         Row("WebP", saved("WEBP", quality=85), _decoded, both, reason=_WEBP),
         Row("WebP, lossless", saved("WEBP", lossless=True, method=1), _decoded, both, reason=_WEBP),
