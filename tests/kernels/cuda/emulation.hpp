@@ -31,6 +31,8 @@ static unsigned __vmaxu2(unsigned a, unsigned b) {
     return low | high << 16;
 }
 
+static int __popc(unsigned bits) { return __builtin_popcount(bits); }
+
 // Bytes of two words, chosen by the digits of a third; and the bits of a float.
 static unsigned __byte_perm(unsigned low, unsigned high, unsigned chosen) {
     unsigned long long both = low | (unsigned long long)high << 32;

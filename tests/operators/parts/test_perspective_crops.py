@@ -90,13 +90,55 @@ def test_other_types(dtype: Any, channels: int) -> None:
     np.testing.assert_array_equal(received[0], expected.reshape(*expected.shape[:2], channels))
 
 
-@pytest.mark.skipif(not (device_count() or can_emulate()), reason="needs a GPU, or a compiler to emulate one")
-@pytest.mark.usefixtures("with_gpu")
-def test_images_on_a_gpu() -> None:
-    on_gpu, on_cpu = crops(IMAGES, QUADRILATERALS, "gpu"), crops(IMAGES, QUADRILATERALS)
-    for own, other in zip(on_gpu, on_cpu):
+ON_A_GPU = pytest.mark.skipif(not (device_count() or can_emulate()), reason="needs a GPU, or a compiler to emulate one")
+SHAKEN = [
+    (np.array([[0, 0], [40, 0], [40, 20], [0, 20]]) + RNG.uniform(-4, 30, (1, 2)) + RNG.uniform(-5, 5, (count, 4, 2)))
+    for count in (7, 0, 9)
+]
+
+
+def check_devices(images: list[np.ndarray], **arguments: Any) -> None:
+    quadrilaterals = [own.astype(np.float32) for own in SHAKEN]
+    # A third of them stand.
+    quadrilaterals[2][:5] = quadrilaterals[2][:5, [0, 3, 2, 1], ::-1]
+    on_gpu, on_cpu = (crops(images, quadrilaterals, device, rotate_tall=1.2, **arguments) for device in ("gpu", "cpu"))
+    for own, other in zip(on_gpu, on_cpu, strict=True):
         for a, b in zip(own, other, strict=True):
+            assert a.dtype == b.dtype
             np.testing.assert_array_equal(a, b)
+
+
+@ON_A_GPU
+@pytest.mark.usefixtures("with_gpu")
+@pytest.mark.parametrize("border", ["constant", "replicate", "reflect", "reflect_101", "wrap"])
+@pytest.mark.parametrize("interpolation", list(FLAGS), ids=str)
+def test_images_on_a_gpu(interpolation: Any, border: str) -> None:
+    check_devices(IMAGES, interp_type=interpolation, border_mode=border)
+
+
+@ON_A_GPU
+@pytest.mark.usefixtures("with_gpu")
+@pytest.mark.parametrize("interpolation", [types.INTERP_NN, types.INTERP_LINEAR], ids=str)
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int16, np.float32])
+def test_types_and_channels_on_a_gpu(dtype: Any, channels: int, interpolation: Any) -> None:
+    images = [(RNG.random((*image.shape[:2], channels)) * 1000).astype(dtype) for image in IMAGES]
+    check_devices(images, interp_type=interpolation)
+    check_devices(images, interp_type=interpolation, size=[16, 48], pixel_origin="center")
+
+
+@ON_A_GPU
+@pytest.mark.usefixtures("with_gpu")
+def test_images_of_different_channels_on_a_gpu() -> None:
+    check_devices([IMAGES[0], IMAGES[1], np.ascontiguousarray(IMAGES[2][..., :1])])
+
+
+@ON_A_GPU
+@pytest.mark.usefixtures("with_gpu")
+def test_no_quadrilateral_on_a_gpu() -> None:
+    received, counts = crops(IMAGES, [np.zeros((0, 4, 2), np.float32)] * 3, "gpu")
+    assert received == []
+    assert [int(count) for count in counts] == [0, 0, 0]
 
 
 def test_no_quadrilateral_at_all() -> None:

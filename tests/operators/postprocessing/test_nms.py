@@ -248,7 +248,9 @@ GPU_SAMPLES = [detections(150), NOTHING, detections(700), detections(1)]
         {"max_boxes": 300},
         {"score_threshold": 1.5},
         {"box_form": "xyWH", "class_wise": False},
-        {"max_candidates": 5},
+        {"max_candidates": 1},
+        {"max_candidates": 5, "max_boxes": 9, "iou_threshold": 0.3},
+        {"max_candidates": 300, "class_wise": False},
     ],
 )
 def test_devices_agree(arguments: dict[str, Any]) -> None:
@@ -265,6 +267,7 @@ def test_devices_agree_on_scores_of_each_class(dtype: Any) -> None:
         samples.append((boxes.astype(dtype), scores.astype(dtype)))
     check_same(samples, labelled=False, score_threshold=-0.5, names=["cat", "dog", "owl"])
     check_same(samples, labelled=False, score_threshold=0.6, class_wise=False)
+    check_same(samples, labelled=False, score_threshold=-0.5, max_candidates=7, names=["cat", "dog", "owl"])
 
 
 @pytest.mark.usefixtures("with_gpu")

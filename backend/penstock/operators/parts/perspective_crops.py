@@ -76,7 +76,8 @@ class PerspectiveCrops(Operator):
 
     Returns the crops, and for each image how many it has. Without a `size`, a crop is as wide as the longer of its quadrilateral's
     upper and lower sides, and as high as the longer of the others, in whole pixels. If a crop fails, its image fails. OpenCV computes
-    them, on the CPU; on a GPU, images are copied to the host and crops back.
+    them on the CPU. Kernels with equal results do on a GPU, with INTERP_NN and INTERP_LINEAR, but for images of int16 and, interpolated
+    linearly, of two channels; others are copied to the host, and crops back.
 
     >>> crops, counts = fn.perspective_crops(images, quadrilaterals, rotate_tall=1.5)  # lines of text
     >>> crops = fn.resize(crops, size=[48, 320], mode="not_larger")  # as any other batch
@@ -146,7 +147,7 @@ class PerspectiveCrops(Operator):
 
     def run(self, workspace: Workspace) -> None:
         self.check_inputs(workspace)
-        given, quadrilaterals = (_on_cpu(batch) for batch in workspace.inputs)
+        given, quadrilaterals = workspace.inputs[0], _on_cpu(workspace.inputs[1])
         if len(given) and given.dtype not in _TYPES:
             raise RuntimeError(f"Unsupported input type: {dtype_name(given.dtype)}")
         crops: list[_Crop] = []
@@ -161,17 +162,55 @@ class PerspectiveCrops(Operator):
                 counts[index] = len(found)
                 crops += found
         shapes = [(*crop.extents, given.shapes[crop.image][2]) for crop in crops]
-        on_gpu = workspace.device != "cpu"
         spec = OutputSpec(given.dtype, "HWC", 3)
+        if self._has_kernel(given, crops):
+            parts: TensorList = workspace.allocate(shapes, spec)
+            self._cut_on_gpu(given, crops, parts)
+        else:
+            parts = self._cut_on_cpu(workspace, crops, shapes, spec)
+        workspace.outputs = [parts, mark_parts(workspace, parts, counts)]
+
+    def _has_kernel(self, images: TensorList, crops: Sequence[_Crop]) -> bool:
+        """Return whether images are on a GPU, and a kernel there computes what OpenCV does."""
+        channels = {images.shapes[crop.image][2] for crop in crops}
+        if not isinstance(images, TensorListGPU) or len(channels) != 1:
+            return False
+        is_nearest = self.args["interp_type"] == INTERP_NN
+        # OpenCV has other code for these: it rounds positions and weights.
+        is_rounded = images.dtype == INT16 or self.args["interp_type"] == INTERP_CUBIC
+        return not is_rounded and (is_nearest or channels != {2})
+
+    def _cut_on_gpu(self, images: TensorListGPU, crops: Sequence[_Crop], parts: TensorListGPU) -> None:
+        from penstock.kernels.cpu.opencv import opencv
+        from penstock.kernels.cuda.launch import places_of
+        from penstock.operators.parts._perspective_crops_cuda import Crops, cut_quadrilaterals
+
+        owners = [crop.image for crop in crops]
+        shapes = images.shape_array()[owners]
+        cut = Crops(
+            places_of(images)[0][owners],
+            places_of(parts)[0],
+            shapes,
+            np.array([(crop.height, crop.width) for crop in crops], np.int64),
+            np.array([crop.turned for crop in crops]),
+            np.array([opencv().invert(self._matrix(crop))[1] for crop in crops]),
+            images.dtype,
+        )
+        is_nearest = self.args["interp_type"] == INTERP_NN
+        cut_quadrilaterals(cut, int(shapes[0, 2]), self.args["border_mode"], is_nearest)
+
+    def _cut_on_cpu(
+        self, workspace: Workspace, crops: Sequence[_Crop], shapes: Sequence[tuple[int, ...]], spec: OutputSpec
+    ) -> TensorList:
+        """Return the crops, on the device of the workspace."""
         parts = replace(workspace, device="cpu").allocate(shapes, spec)
-        images, targets = given.samples, parts.samples
+        images, targets = _on_cpu(workspace.inputs[0]).samples, parts.samples
         workspace.parallel(
             lambda number: self._cut(images[crops[number].image], crops[number], targets[number]),
             len(crops),
             [math.prod(shape) for shape in shapes],
         )
-        result: TensorList = TensorListGPU.upload(parts) if on_gpu else parts
-        workspace.outputs = [result, mark_parts(workspace, result, counts)]
+        return parts if workspace.device == "cpu" else TensorListGPU.upload(parts)
 
     def _crops(self, index: int, shape: tuple[int, ...], given: np.ndarray) -> list[_Crop]:
         """Return the crops of an image.
@@ -211,20 +250,27 @@ class PerspectiveCrops(Operator):
         ratio = self.args["rotate_tall"]
         return _Crop(index, corners, high, wide, bool(ratio and high >= ratio * wide))
 
+    def _matrix(self, crop: _Crop) -> np.ndarray:
+        """Return the matrix from the image's coordinates to those of the upright crop."""
+        from penstock.kernels.cpu.opencv import opencv
+
+        high, wide = crop.height, crop.width
+        edges = np.array([[0, 0], [wide, 0], [wide, high], [0, high]], np.float32)
+        shift = np.float32(0.5 if self.args["pixel_origin"] == "corner" else 0)
+        matrix: np.ndarray = opencv().getPerspectiveTransform((crop.corners - shift).astype(np.float32), edges - shift)
+        return matrix
+
     def _cut(self, image: np.ndarray, crop: _Crop, target: np.ndarray) -> None:
         from penstock.kernels.cpu.opencv import border, keep, opencv
 
-        cv2, (high, wide) = opencv(), (crop.height, crop.width)
-        edges = np.array([[0, 0], [wide, 0], [wide, high], [0, high]], np.float32)
-        shift = np.float32(0.5 if self.args["pixel_origin"] == "corner" else 0)
-        matrix = cv2.getPerspectiveTransform((crop.corners - shift).astype(np.float32), edges - shift)
+        cv2, size = opencv(), (crop.width, crop.height)
+        matrix, source = self._matrix(crop), np.ascontiguousarray(image)
         flags, mode = getattr(cv2, _FLAGS[self.args["interp_type"]]), border(self.args["border_mode"])
-        source = np.ascontiguousarray(image)
         if crop.turned:
-            upright = cv2.warpPerspective(source, matrix, (wide, high), flags=flags, borderMode=mode)
-            target[...] = np.rot90(upright.reshape(high, wide, -1))
+            upright = cv2.warpPerspective(source, matrix, size, flags=flags, borderMode=mode)
+            target[...] = np.rot90(upright.reshape(crop.height, crop.width, -1))
         else:
-            keep(cv2.warpPerspective(source, matrix, (wide, high), dst=target, flags=flags, borderMode=mode), target)
+            keep(cv2.warpPerspective(source, matrix, size, dst=target, flags=flags, borderMode=mode), target)
 
 
 def _check_quadrilaterals(corners: np.ndarray) -> None:

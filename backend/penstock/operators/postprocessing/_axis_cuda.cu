@@ -1,6 +1,8 @@
 // Along one dimension of scores: softmax, the highest one, the highest ones, and the names of classes. An array is seen as
 // (outer, extent, inner); a line is what lies along its dimension. `lanes` threads share a line; a block has several lines.
 
+#include "exponential.cuh"
+
 // A score, and where it is along its line; -1: none.
 struct Best {
     float score;
@@ -60,22 +62,6 @@ __device__ inline T merged(T value, T *values, int lanes, Merge merge) {
     T all = values[threadIdx.x - lane];
     __syncthreads();
     return all;
-}
-
-// As on the CPU, operation by operation: see `exponential` in `_axis_cpu.py`.
-__device__ inline double exponential(double number) {
-    union Word {
-        double number;
-        int64 bits;
-    };
-    double power = number < LOWEST_POWER ? LOWEST_POWER : number;
-    Word shifted = {power * LOG2_E + ROUNDING}, scale;
-    double rest = power - (shifted.number - ROUNDING) * LN2;
-    double fraction = FOURTH + rest * (FIFTH + rest * SIXTH);
-    fraction = 1.0 + rest * (1.0 + rest * (SECOND + rest * (THIRD + rest * fraction)));
-    // The whole number is in the last bits of the sum.
-    scale.bits = (shifted.bits + 1023) << 52;
-    return fraction * scale.number;
 }
 
 template <typename In>

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
+from penstock.operators.postprocessing._axis_cpu import exponential
+from penstock.operators.postprocessing._exponential import MAX_POWER
+
+
+@inner
+def _exp(power: np.float32) -> np.float32:
+    """Return e to a power, as both devices compute it."""
+    wide = np.float64(power)
+    return np.float32(exponential(MAX_POWER if wide > MAX_POWER else wide))
 
 
 @inner
@@ -76,8 +83,8 @@ def decode_offsets(
             base_wide, base_high = anchors[anchor, 2] - left, anchors[anchor, 3] - top
             x = (predicted[row, 0] * stds[0] + means[0]) * base_wide + (left + half * base_wide)
             y = (predicted[row, 1] * stds[1] + means[1]) * base_high + (top + half * base_high)
-            wide = np.float32(math.exp(min(predicted[row, 2] * stds[2] + means[2], most))) * base_wide
-            high = np.float32(math.exp(min(predicted[row, 3] * stds[3] + means[3], most))) * base_high
+            wide = _exp(min(predicted[row, 2] * stds[2] + means[2], most)) * base_wide
+            high = _exp(min(predicted[row, 3] * stds[3] + means[3], most)) * base_high
             _store(x, y, wide, high, geometry[sample], boxes, row)
 
 
@@ -104,8 +111,8 @@ def decode_cells(
                 for x in range(cells[sample, 1, level]):
                     centre_x = (predicted[row, 0] + np.float32(x)) * step
                     centre_y = (predicted[row, 1] + np.float32(y)) * step
-                    wide = np.float32(math.exp(predicted[row, 2])) * step
-                    high = np.float32(math.exp(predicted[row, 3])) * step
+                    wide = _exp(predicted[row, 2]) * step
+                    high = _exp(predicted[row, 3]) * step
                     _store(centre_x, centre_y, wide, high, geometry[sample], boxes, row)
                     row += 1
 
@@ -156,7 +163,7 @@ def _mean(logits: np.ndarray, first: int, count: int) -> np.float32:
         highest = max(highest, logits[first + number])
     total = weighted = np.float32(0)
     for number in range(count):
-        likely = np.float32(math.exp(logits[first + number] - highest))
+        likely = _exp(logits[first + number] - highest)
         total += likely
         weighted += likely * np.float32(number)
     return weighted / total

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
-
-WIDTH = 9
+from penstock.operators.postprocessing._drawing import GLYPH_WIDTH
 
 
 @inner
@@ -29,7 +28,7 @@ def draw_texts(
     font: np.ndarray,
     glyphs: np.ndarray,
     firsts: np.ndarray,
-    positions: np.ndarray,
+    corners: np.ndarray,
     colours: np.ndarray,
     backgrounds: np.ndarray,
     scale: int,
@@ -41,8 +40,7 @@ def draw_texts(
         font: the rows of each glyph, uint16 of shape (glyphs, height): bit 8 is the leftmost of nine pixels.
         glyphs: the glyphs of all texts, one after the other, int64.
         firsts: start of each text in them, followed by the end of the last, int64 of shape (texts + 1,).
-        positions: int64 of shape (texts, 2): where the upper left corner is; or (texts, 4): a box, above which the text is if there is
-            room, or inside at its upper edge.
+        corners: where the upper left corner of each text is, int64 of shape (texts, 2).
         colours: uint8 of shape (texts, channels).
         backgrounds: colours of the rectangles behind the texts, uint8 of shape (texts, channels), or (0, channels) for none.
         scale: width and height in pixels of a glyph's pixel.
@@ -50,11 +48,9 @@ def draw_texts(
     """
     height, width, _ = image.shape
     has_background = len(backgrounds) > 0
-    tall, wide = font.shape[1] * scale, WIDTH * scale
-    for number in range(len(positions)):
-        left, top, colour = positions[number, 0], positions[number, 1], colours[number]
-        if positions.shape[1] == 4 and top >= tall:
-            top -= tall
+    tall, wide = font.shape[1] * scale, GLYPH_WIDTH * scale
+    for number in range(len(corners)):
+        left, top, colour = corners[number, 0], corners[number, 1], colours[number]
         for y in range(max(top, 0), min(top + tall, height)):
             line, row = image[y], (y - top) // scale
             if has_background:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-# A coordinate far beyond any image.
-_MAX_COORDINATE = 2.0**31
+MAX_COORDINATE = 2.0**31
+"""A coordinate far beyond any image."""
+GLYPH_WIDTH, GLYPH_HEIGHT = 9, 18
+"""The extents of a character in pixels."""
 
 
 def check_colours(name: str, colours: Sequence[int]) -> None:
@@ -36,5 +38,10 @@ def edges_of(coordinates: np.ndarray, what: str) -> np.ndarray:
     """
     coordinates = coordinates.astype(np.float64)
     if np.isnan(coordinates).any():
-        raise ValueError(f"{what} {int(np.argmax(np.isnan(coordinates).any(axis=1)))} has a coordinate that is NaN")
-    return np.rint(coordinates.clip(-_MAX_COORDINATE, _MAX_COORDINATE)).astype(np.int64)
+        raise nan_coordinate(what, int(np.argmax(np.isnan(coordinates).any(axis=1))))
+    return np.rint(coordinates.clip(-MAX_COORDINATE, MAX_COORDINATE)).astype(np.int64)
+
+
+def nan_coordinate(what: str, number: int) -> ValueError:
+    """Return the error of a box or another shape with a coordinate that is NaN."""
+    return ValueError(f"{what} {number} has a coordinate that is NaN")

@@ -72,24 +72,44 @@ __global__ void collect_candidates(const int64 *__restrict__ first_blocks, const
     }
 }
 
-// Sorts: the place of a key is the number of smaller ones.
+// A key that is behind all others: of a candidate that is not considered.
+const uint64 DROPPED = ~uint64(0);
+
+// The group of a candidate, in which the best are considered.
+__device__ inline int group_of(const Detections &d, uint64 key) {
+    if (!d.class_wise) return 0;
+    uint32 position = uint32(key);
+    return d.labels ? reinterpret_cast<const int *>(d.labels)[position / d.classes] : int(position % d.classes);
+}
+
+// Sorts: the place of a key is the number of smaller ones. `LIMITED`: of each group, no more than `max_candidates` are considered.
+template <bool LIMITED>
 __global__ void rank_candidates(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count) {
     __shared__ uint64 others[TILE];
+    __shared__ int groups[LIMITED ? TILE : 1];
     int sample = sample_of(first_blocks, count, blockIdx.x);
     const Detections d = samples[sample];
     const uint64 *keys = reinterpret_cast<const uint64 *>(d.keys);
     int64 number = (blockIdx.x - first_blocks[sample]) * TILE + threadIdx.x;
     uint64 key = number < d.candidates ? keys[number] : 0;
-    int64 rank = 0;
+    int group = LIMITED && number < d.candidates ? group_of(d, key) : 0;
+    int64 rank = 0, better = 0;
     for (int64 begin = 0; begin < d.candidates; begin += TILE) {
         int64 left = d.candidates - begin;
-        if (threadIdx.x < left) others[threadIdx.x] = keys[begin + threadIdx.x];
+        if (threadIdx.x < left) {
+            others[threadIdx.x] = keys[begin + threadIdx.x];
+            if (LIMITED) groups[threadIdx.x] = group_of(d, others[threadIdx.x]);
+        }
         __syncthreads();
         int size = left < TILE ? int(left) : TILE;
-        for (int i = 0; i < size; i++) rank += others[i] < key;
+        for (int i = 0; i < size; i++) {
+            rank += others[i] < key;
+            if (LIMITED) better += others[i] < key && groups[i] == group;
+        }
         __syncthreads();
     }
-    if (number < d.candidates) reinterpret_cast<uint64 *>(d.sorted)[rank] = key;
+    if (number < d.candidates)
+        reinterpret_cast<uint64 *>(d.sorted)[rank] = LIMITED && better >= d.max_candidates ? DROPPED : key;
 }
 
 // A box, its area and its class.
@@ -130,7 +150,7 @@ __global__ void suppress(const int64 *__restrict__ first_blocks, const Detection
         int size = left < TILE ? int(left) : TILE;
         uint32 position = 0;
         Candidate own = {};
-        bool is_left = self < size;
+        bool is_left = self < size && sorted[begin + self] != DROPPED;
         if (is_left) {
             position = uint32(sorted[begin + self]);
             int64 number = position / d.classes;

@@ -24,6 +24,7 @@ class _Detections(NamedTuple):
         kept: uint32 for each candidate.
         classes: number of scores of a box.
         limit: the largest number of boxes to keep.
+        max_candidates: the largest number of candidates of a class.
         names: number of names; 0: there are none.
     """
 
@@ -38,6 +39,7 @@ class _Detections(NamedTuple):
     classes: Int64
     candidates: Int64
     limit: Int64
+    max_candidates: Int64
     score_threshold: Float
     iou_threshold: Float
     class_wise: Int32
@@ -111,6 +113,7 @@ class Settings:
     Attributes:
         score_thresholds, iou_thresholds: float32, one for each sample.
         limits: the largest number of boxes to keep of each sample, int64.
+        max_candidates: the largest number of candidates of a class, those with the highest scores; 0: all.
         class_wise: boxes of different classes do not suppress one another.
         with_sizes: a box is a corner and its extents, rather than two corners.
         names: number of names of classes; 0: there are none.
@@ -119,6 +122,7 @@ class Settings:
     score_thresholds: np.ndarray
     iou_thresholds: np.ndarray
     limits: np.ndarray
+    max_candidates: int
     class_wise: bool
     with_sizes: bool
     names: int
@@ -192,6 +196,7 @@ def suppress_boxes(
                     classes=int(classes[i]),
                     candidates=part.candidates,
                     limit=limits[i],
+                    max_candidates=settings.max_candidates,
                     score_threshold=thresholds[i][0],
                     iou_threshold=thresholds[i][1],
                     class_wise=int(settings.class_wise),
@@ -220,7 +225,8 @@ def suppress_boxes(
     descriptors = described(parts)
     ends = upload([np.zeros(len(boxes), np.uint32)])[0]
     launch(SOURCE.kernel(f"collect_candidates<{kinds[1]}>"), descriptors, blocks, ends)
-    launch(SOURCE.kernel("rank_candidates"), descriptors, [blocks_for(own) for own in candidates])
+    ranking = f"rank_candidates<{'true' if settings.max_candidates else 'false'}>"
+    launch(SOURCE.kernel(ranking), descriptors, [blocks_for(own) for own in candidates])
     results = _structs(_Result, [(0, 0, 0)] * len(boxes))
     launch(SOURCE.kernel(f"suppress<{kinds[0]}>"), descriptors, [1] * len(boxes), results)
     found = _host(_Result, results, len(boxes))

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.data_types import FLOAT
 from penstock.operators.postprocessing._rows import Rows, RowsOperator, Tables, check_real, elements_of, firsts_of
-from penstock.schema import Argument, Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Samples,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.example_data import Example, fixed_arrays, random_arrays
+
+if TYPE_CHECKING:
+    from penstock.operators.postprocessing._decode_boxes_cuda import PlacementColumns
 
 _FORMS = ("centers", "anchors", "grid", "distances")
 _ON_GRIDS = ("grid", "distances")
@@ -132,6 +146,7 @@ class DecodeBoxes(RowsOperator):
         anchors = self.args["anchors"]
         if anchors is not None and (not anchors or len(anchors) % 4):
             raise ValueError(f"`anchors` has four numbers for each anchor. Got: {len(anchors)}")
+        self._means, self._stds = (np.array(self.args[name], np.float32) for name in ("means", "stds"))
         self._anchors = None if anchors is None else np.array(anchors, np.float32).reshape(-1, 4)
 
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
@@ -145,7 +160,13 @@ class DecodeBoxes(RowsOperator):
             )
         return [OutputSpec(FLOAT, "", 2)]
 
-    def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
+    def run_batch(self, workspace: Workspace[None, Tables, Rows]) -> None:
+        # Results have the inputs' shapes, so the GPU's kernels need no results of the host.
+        Operator.run_batch(self, workspace)
+
+    def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Any]:
+        if samples.workspace.device != "cpu":
+            return self._infer_on_gpu(samples)
         from penstock.operators.postprocessing._decode_boxes_cpu import (
             decode_cells,
             decode_centres,
@@ -163,11 +184,16 @@ class DecodeBoxes(RowsOperator):
         elif form in _ON_GRIDS:
             strides = np.array(self.args["strides"], np.int64)
             decode = decode_cells if form == "grid" else decode_distances
-            decode(predicted, firsts, geometry, self._cells(samples, counts, strides), strides, boxes)
+            # Convolutions pad inputs that are no multiple of the stride.
+            cells = -(-self._extents(samples, counts)[:, :, None] // strides)
+            decode(predicted, firsts, geometry, cells, strides, boxes)
         else:
-            anchors, step = self._anchors_of(samples, counts)
-            means, stds = (np.array(self.args[name], np.float32) for name in ("means", "stds"))
-            decode_offsets(predicted, firsts, geometry, anchors, step, means, stds, self.args["max_log_scale"], boxes)
+            self._check_anchors(samples, counts)
+            step, anchors = 0, self._anchors
+            if anchors is None:
+                step, anchors = 1, elements_of(samples, 1, np.float32).reshape(-1, 4)
+            offsets = self._means, self._stds, self.args["max_log_scale"]
+            decode_offsets(predicted, firsts, geometry, anchors, step, *offsets, boxes)
         plans = Rows([boxes], counts[:, None])
         return plans.shapes(), plans
 
@@ -199,32 +225,67 @@ class DecodeBoxes(RowsOperator):
             raise ValueError(f"Predictions have the shape (boxes, 4). Got: {shapes[0].tolist()}")
         return width
 
-    def _cells(self, samples: Samples[None, Tables, Rows], counts: np.ndarray, strides: np.ndarray) -> np.ndarray:
-        """Return each grid's height and width in cells, int64 of shape (samples, 2, strides); raise ValueError unless
-        each cell has a box."""
+    def _extents(self, samples: Samples[None, Tables, Rows], counts: np.ndarray) -> np.ndarray:
+        """Return height and width of each network's input, int64 of shape (samples, 2); raise ValueError unless each cell has
+        a box."""
         extents = np.empty((len(samples), 2), np.int64)
         extents[:] = samples.per_axis("size", 2)
-        # Convolutions pad inputs that are no multiple of the stride.
-        cells = -(-extents[:, :, None] // strides)
-        totals = cells.prod(axis=1).sum(axis=1)
+        totals = (-(-extents[:, :, None] // np.array(self.args["strides"]))).prod(axis=1).sum(axis=1)
         if (extents < 0).any() or (totals != counts).any():
             raise ValueError(
                 f"Grids for a `size` of {extents[0].tolist()} have {totals[0]} cells, and there are {counts[0]} boxes"
             )
-        return cells
+        return extents
 
-    def _anchors_of(self, samples: Samples[None, Tables, Rows], counts: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return anchors, and 1 if they differ by sample, 0 if all share them; raise ValueError unless there is one for
-        each box.
-        """
+    def _check_anchors(self, samples: Samples[None, Tables, Rows], counts: np.ndarray) -> None:
+        """Raise ValueError unless there is an anchor for each box."""
         if self._anchors is not None:
             if (counts != len(self._anchors)).any():
                 raise ValueError(f"There are {len(self._anchors)} anchors, and {counts[0]} boxes")
-            return self._anchors, 0
+            return
         shapes = samples.shapes(1)
         if shapes.shape[1] != 2 or (shapes[:, 1] != 4).any() or (shapes[:, 0] != counts).any():
             raise ValueError(f"Anchors must have the shape (boxes, 4). Got: {shapes[0].tolist()} for {counts[0]} boxes")
-        return elements_of(samples, 1, np.float32).reshape(-1, 4), 1
+
+    def _infer_on_gpu(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], PlacementColumns]:
+        from penstock.operators.postprocessing._decode_boxes_cuda import PlacementColumns
+
+        shapes = samples.shapes(0)
+        self._width(shapes)
+        counts = shapes[:, 0]
+        extents = np.zeros((len(samples), 2), np.int64)
+        if self.args["form"] in _ON_GRIDS:
+            extents = self._extents(samples, counts)
+        elif self.args["form"] == "anchors":
+            self._check_anchors(samples, counts)
+        return [np.column_stack([counts, np.full(len(counts), 4)])], PlacementColumns(self._geometry(samples), extents)
+
+    def compute_batch(self, workspace: Workspace[None, Any, Any]) -> None:
+        from penstock.kernels.cuda.launch import places_of
+        from penstock.operators.postprocessing._decode_boxes_cuda import (
+            Boxes,
+            decode_cells,
+            decode_centres,
+            decode_distances,
+            decode_offsets,
+        )
+
+        given, *anchors = workspace.inputs
+        live, form = workspace.live_indices, self.args["form"]
+        sources, targets = (places_of(batch)[0][live] for batch in (given, workspace.outputs[0]))
+        shapes = given.shape_array()[live]
+        boxes = Boxes(sources, targets, shapes[:, 0], workspace.plans, given.dtype)
+        strides = np.array(self.args["strides"], np.int64)
+        if form == "centers":
+            decode_centres(boxes)
+        elif form == "grid":
+            decode_cells(boxes, strides)
+        elif form == "distances":
+            decode_distances(boxes, strides, int(shapes[0, 1]) // 4)
+        else:
+            base = places_of(anchors[0])[0][live] if self._anchors is None else self._anchors
+            dtype = anchors[0].dtype if anchors else FLOAT
+            decode_offsets(boxes, base, dtype, self._means, self._stds, self.args["max_log_scale"])
 
 
 def _pairs(samples: Samples, name: str) -> np.ndarray:

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.data_types import INT32, UINT8, dtype_name
-from penstock.operators.postprocessing._drawing import check_channels, check_colours, colours_of, edges_of
+from penstock.operators.postprocessing._drawing import (
+    check_channels,
+    check_colours,
+    colours_of,
+    edges_of,
+    nan_coordinate,
+)
 from penstock.operators.postprocessing._rows import check_type, share
 from penstock.schema import (
     Argument,
@@ -80,6 +86,9 @@ class DrawBoxes(Operator):
         ),
     )
 
+    # The GPU's kernel reports coordinates that are NaN, for which the host waits.
+    repeatable = False
+
     def setup(self) -> None:
         check_colours("colors", self.args["colors"])
         if self.args["thickness"] < 1:
@@ -142,3 +151,19 @@ class DrawBoxes(Operator):
         target = sample.outputs[0]
         np.copyto(target, image)
         draw_outlines(edges, colours, self.args["thickness"], target)
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import places_of
+        from penstock.operators.postprocessing._drawing_cuda import draw_outlines, pictures_of
+
+        images, boxes, *labels = workspace.inputs
+        live = workspace.live_indices
+        counts = boxes.shape_array()[live, 0]
+        for channels, group in pictures_of(images, workspace.outputs[0], live, counts):
+            chosen = places_of(labels[0])[0][group.indices] if labels else None
+            colours = np.array(self.args["colors"], np.uint8).reshape(-1, channels)
+            places = places_of(boxes)[0][group.indices]
+            faults = draw_outlines(group, places, boxes.dtype, chosen, colours, self.args["thickness"])
+            for index, box in zip(group.indices.tolist(), faults.tolist()):
+                if box >= 0:
+                    workspace.fail(index, nan_coordinate("Box", box))

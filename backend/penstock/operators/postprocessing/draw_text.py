@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, INT32, UINT8, dtype_name
 from penstock.operators.postprocessing._axis import names_of
-from penstock.operators.postprocessing._drawing import check_channels, check_colours, colours_of, edges_of
+from penstock.operators.postprocessing._drawing import GLYPH_HEIGHT, check_channels, check_colours, colours_of, edges_of
 from penstock.operators.postprocessing._rows import check_type, firsts_of
 from penstock.schema import (
     Argument,
@@ -173,11 +174,8 @@ class DrawText(Operator):
     def compute(self, sample: Sample) -> None:
         from penstock.operators.postprocessing._draw_text_cpu import draw_texts
 
-        image, positions, texts, *scores = sample.inputs
-        lines = self._lines(texts)
-        if scores:
-            lines = [np.concatenate([line, end]) for line, end in zip(lines, map(_percentage, scores[0].tolist()))]
-        labels = np.zeros(len(lines), np.int64) if self._names is None else texts
+        image, *texts = sample.inputs
+        lines, corners, labels = self._texts(*texts)
         background = self.args["background"]
         target, channels = sample.outputs[0], image.shape[2]
         np.copyto(target, image)
@@ -185,12 +183,62 @@ class DrawText(Operator):
             _font()[1],
             np.concatenate([np.empty(0, np.int64), *lines]),
             firsts_of(np.array(list(map(len, lines)), np.int64)),
-            edges_of(positions, "Position"),
+            corners,
             colours_of(self.args["colors"], channels, labels),
             np.empty((0, channels), np.uint8) if background is None else colours_of(background, channels, labels),
             self.args["scale"],
             target,
         )
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.operators.postprocessing._drawing_cuda import Texts, draw_texts, pictures_of
+
+        images, *texts = workspace.inputs
+        on_host = [batch.as_cpu().samples for batch in texts]
+        made = {}
+        for index in workspace.live_indices:
+            try:
+                made[index] = self._texts(*(batch[index] for batch in on_host))
+            except ValueError as error:
+                workspace.fail(index, error)
+        counts = np.array([len(lines) for lines, _, _ in made.values()], np.int64)
+        for channels, group in pictures_of(images, workspace.outputs[0], list(made), counts):
+            own = [made[index] for index in group.indices.tolist()]
+            lines = [line for lines, _, _ in own for line in lines]
+            labels = np.concatenate([labels for _, _, labels in own])
+            colours, inks = _indexed(self.args["colors"], channels, labels)
+            papers = np.full(len(labels), -1)
+            if self.args["background"] is not None:
+                backgrounds, papers = _indexed(self.args["background"], channels, labels)
+                colours, papers = np.concatenate([colours, backgrounds]), papers + len(colours)
+            drawn = Texts(
+                _font()[1][np.concatenate([np.empty(0, np.int64), *lines])],
+                firsts_of(np.array(list(map(len, lines)), np.int64)),
+                np.concatenate([corners for _, corners, _ in own]),
+                inks,
+                papers,
+                colours,
+                self.args["scale"],
+            )
+            draw_texts(group, drawn)
+
+    def _texts(
+        self, positions: np.ndarray, texts: np.ndarray, *scores: np.ndarray
+    ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+        """Return the glyphs of each text of a sample, x and y of its upper left corner, and its label.
+
+        Raises:
+            ValueError: a text is not UTF-8, a label has no name, a score is not finite, or a coordinate is NaN.
+        """
+        lines = self._lines(texts)
+        if scores:
+            lines = [np.concatenate([line, end]) for line, end in zip(lines, map(_percentage, scores[0].tolist()))]
+        edges, tall = edges_of(positions, "Position"), GLYPH_HEIGHT * self.args["scale"]
+        corners = edges[:, :2].copy()
+        if edges.shape[1] == 4:
+            # Above the box, if there is room.
+            corners[:, 1] -= np.where(corners[:, 1] >= tall, tall, 0)
+        return lines, corners, np.zeros(len(lines), np.int64) if self._names is None else texts
 
     def _lines(self, texts: np.ndarray) -> list[np.ndarray]:
         """Return the glyphs of each text of a sample."""
@@ -220,6 +268,12 @@ def glyphs_of(text: str) -> np.ndarray:
     """Return the glyphs of a text, int64; letters and their accents are composed where Unicode has a character for both."""
     codes = np.frombuffer(unicodedata.normalize("NFC", text).encode("utf-32-le"), "<u4")
     return _font()[0][np.where(codes < 0x10000, codes, _NO_CHARACTER)]
+
+
+def _indexed(colours: Sequence[int], channels: int, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the colours, uint8 of shape (colours, channels), and the number of each label's."""
+    table = np.array(colours, np.uint8).reshape(-1, channels)
+    return table, labels.astype(np.int64) % len(table)
 
 
 def _decoded(row: np.ndarray, number: int) -> str:

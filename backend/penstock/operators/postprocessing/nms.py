@@ -172,11 +172,8 @@ class NMS(RowsOperator):
         return specs if self._names is None else [*specs, OutputSpec(UINT8, "", 2)]
 
     def run_batch(self, workspace: Workspace[None, Tables, Rows]) -> None:
-        # The GPU's kernels do not count the candidates of each class.
-        if self.args["max_candidates"]:
-            super().run_batch(workspace)
-        else:
-            Operator.run_batch(self, workspace)
+        # The GPU has kernels for it.
+        Operator.run_batch(self, workspace)
 
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Any]:
         if samples.workspace.device != "cpu":
@@ -245,6 +242,7 @@ class NMS(RowsOperator):
         _, classes = self._shapes(samples)
         settings = Settings(
             *self._settings(samples),
+            self.args["max_candidates"],
             self.args["class_wise"],
             self.args["box_form"] == "xyWH",
             0 if self._names is None else len(self._names),

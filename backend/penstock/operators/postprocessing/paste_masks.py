@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from penstock.data_types import FLOAT, UINT8
+from penstock.operators.postprocessing._paste_masks import MAX_COORDINATE, factors_of
 from penstock.operators.postprocessing._rows import check_real
 from penstock.schema import (
     Argument,
@@ -19,9 +20,6 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.example_data import Example, ExampleSamples, random_arrays
-
-# A coordinate far beyond any image.
-_MAX_COORDINATE = 2.0**24
 
 
 def _boxes(layout: str = "") -> ExampleSamples:
@@ -71,6 +69,9 @@ class PasteMasks(Operator[None, tuple[int, int]]):
         examples=(Example({"size": [24, 30]}), Example({"size": [24, 30], "threshold": 0.5})),
     )
 
+    # The GPU's kernel reports coordinates that are not finite, for which the host waits.
+    repeatable = False
+
     def setup(self) -> None:
         threshold = self.args["threshold"]
         if threshold is not None and not 0 <= threshold <= 1:
@@ -105,6 +106,20 @@ class PasteMasks(Operator[None, tuple[int, int]]):
             sample.outputs[0],
         )
 
+    def compute_batch(self, workspace: Workspace[None, tuple[int, int]]) -> None:
+        from penstock.kernels.cuda.launch import places_of
+        from penstock.operators.postprocessing._paste_masks_cuda import Masks, paste_masks
+
+        live = workspace.live_indices
+        batches = [*workspace.inputs, *workspace.outputs]
+        masks, boxes, targets = (places_of(batch)[0][live] for batch in batches)
+        given, made = (batch.shape_array()[live] for batch in (workspace.inputs[0], workspace.outputs[0]))
+        dtypes = [batch.dtype for batch in workspace.inputs]
+        faults = paste_masks(Masks(masks, boxes, targets, given, made, *dtypes), self.args["threshold"])
+        for index, box in zip(live, faults.tolist()):
+            if box >= 0:
+                workspace.fail(index, _fault(box))
+
 
 def _with_border(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Return the boxes of masks with a border of one zero, in whole pixels, int64; computed as by torchvision.
@@ -112,14 +127,13 @@ def _with_border(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     Raises:
         ValueError: a coordinate is NaN, or is far beyond any image.
     """
-    if not (np.abs(boxes) <= _MAX_COORDINATE).all():
-        bad = int(np.argmin((np.abs(boxes) <= _MAX_COORDINATE).all(axis=1)))
-        raise ValueError(f"Box {bad} has a coordinate that is not a number, or is far beyond any image")
-    factors = (
-        np.array([(shape[2] + 2) / shape[2], (shape[1] + 2) / shape[1]], np.float32)
-        if len(boxes)
-        else np.ones(2, np.float32)
-    )
-    half = (boxes[:, 2:] - boxes[:, :2]) * np.float32(0.5) * factors
+    are_good = (np.abs(boxes) <= MAX_COORDINATE).all(axis=1)
+    if not are_good.all():
+        raise _fault(int(np.argmin(are_good)))
+    half = (boxes[:, 2:] - boxes[:, :2]) * np.float32(0.5) * factors_of(np.array([shape]))
     centres = (boxes[:, 2:] + boxes[:, :2]) * np.float32(0.5)
     return np.hstack([centres - half, centres + half]).astype(np.int64)
+
+
+def _fault(box: int) -> ValueError:
+    return ValueError(f"Box {box} has a coordinate that is not a number, or is far beyond any image")

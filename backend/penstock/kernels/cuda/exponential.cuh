@@ -1,0 +1,17 @@
+// Exponentials, as on the CPU, operation by operation: see `exponential` in operators/postprocessing/_axis_cpu.py, whose constants the
+// module of an including source declares.
+
+__device__ inline double exponential(double number) {
+    union Word {
+        double number;
+        int64 bits;
+    };
+    double power = number < LOWEST_POWER ? LOWEST_POWER : number;
+    Word shifted = {power * LOG2_E + ROUNDING}, scale;
+    double rest = power - (shifted.number - ROUNDING) * LN2;
+    double fraction = FOURTH + rest * (FIFTH + rest * SIXTH);
+    fraction = 1.0 + rest * (1.0 + rest * (SECOND + rest * (THIRD + rest * fraction)));
+    // The whole number is in the last bits of the sum.
+    scale.bits = (shifted.bits + 1023) << 52;
+    return fraction * scale.number;
+}

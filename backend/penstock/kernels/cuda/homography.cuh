@@ -1,0 +1,22 @@
+// Positions in an image under a homography, rounded as OpenCV rounds them.
+
+// One homogeneous coordinate, rounded where the CPU rounds it: `whole` pixels of a row are computed in blocks.
+__device__ inline double coordinate(const double *m, double x, double y, int) { return m[0] * x + m[1] * y + m[2]; }
+
+__device__ inline float coordinate(const double *m, float x, float y, int whole) {
+    float product = float(m[1]) * y, offset = float(m[2]);
+    return x < whole ? fmaf(float(m[0]), x, product + offset) : fmaf(float(m[0]), x, product) + offset;
+}
+
+// Input coordinates of an output pixel; far outside where the homography has none.
+template <typename Real>
+__device__ inline void position(const double *m, Real x, Real y, int whole, Real &sx, Real &sy) {
+    const Real far = Real(1e9);
+    Real w = coordinate(m + 6, x, y, whole);
+    sx = sy = -far;
+    if (w == Real(0)) return;
+    Real px = coordinate(m, x, y, whole) / w, py = coordinate(m + 3, x, y, whole) / w;
+    // NaN is far outside, too.
+    if (px > -far) sx = px < far ? px : far;
+    if (py > -far) sy = py < far ? py : far;
+}

@@ -1,0 +1,193 @@
+"""Outlines of boxes, and texts, on images on the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from penstock.data_types import DALIDataType
+from penstock.kernels.cuda.launch import launch, places_of, upload
+from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Records, blank_records, cuda_type
+from penstock.operators.postprocessing._drawing import GLYPH_HEIGHT, GLYPH_WIDTH, MAX_COORDINATE
+from penstock.tensors import TensorListGPU
+
+
+class _Picture(NamedTuple):
+    """One image, and the shapes to draw on it.
+
+    Attributes:
+        bytes: of the image.
+        boxes, labels: of outlines; no labels: 0.
+        first_shape: of texts, the number of the image's first one.
+        shapes: number of shapes.
+    """
+
+    source: Pointer
+    target: Pointer
+    boxes: Pointer
+    labels: Pointer
+    bytes: Int64
+    first_shape: Int64
+    shapes: Int64
+    width: Int32
+    channels: Int32
+
+
+class _Text(NamedTuple):
+    """One text.
+
+    Attributes:
+        left, top, right, bottom: in pixels.
+        first_glyph: among the glyphs of all texts.
+        ink, paper: the first value of the text's colour, and of its background's, -1: none.
+    """
+
+    left: Int64
+    top: Int64
+    right: Int64
+    bottom: Int64
+    first_glyph: Int64
+    ink: Int32
+    paper: Int32
+
+
+# Bytes that each thread copies.
+_BYTES = 16
+SOURCE = KernelSource(
+    __file__,
+    _Picture,
+    _Text,
+    BYTES=_BYTES,
+    GLYPH_WIDTH=GLYPH_WIDTH,
+    GLYPH_HEIGHT=GLYPH_HEIGHT,
+    MAX_COORDINATE=np.float64(MAX_COORDINATE),
+)
+_NONE = np.iinfo(np.uint64).max
+
+
+@dataclass
+class Pictures:
+    """Images on the GPU, uint8.
+
+    Attributes:
+        indices: the images' positions in their batch, int64.
+        sources, targets: addresses, uint64.
+        shapes: int64 of shape (images, 3): height, width, channels.
+        counts: number of shapes to draw on each, int64.
+    """
+
+    indices: np.ndarray
+    sources: np.ndarray
+    targets: np.ndarray
+    shapes: np.ndarray
+    counts: np.ndarray
+
+    def descriptors(self) -> Records:
+        """Return the kernels' descriptors."""
+        made = blank_records(_Picture, len(self.sources))
+        made["source"], made["target"] = self.sources, self.targets
+        made["bytes"], made["shapes"] = self.shapes.prod(axis=1), self.counts
+        made["width"], made["channels"] = self.shapes[:, 1], self.shapes[:, 2]
+        return made
+
+    def blocks(self) -> np.ndarray:
+        """Return the number of blocks of each image: at least one, which reads its shapes."""
+        return np.maximum(-(-self.shapes.prod(axis=1) // (THREADS * _BYTES)), 1)
+
+
+def pictures_of(
+    images: TensorListGPU, targets: TensorListGPU, indices: Sequence[int], counts: np.ndarray
+) -> Iterator[tuple[int, Pictures]]:
+    """Yield the images at these indices by their number of channels, which mostly is one for all, and that number.
+
+    Args:
+        images, targets: uint8, HWC.
+        counts: number of shapes to draw on each of the images at the indices.
+    """
+    rows = np.array(indices, np.int64)
+    shapes, addresses = images.shape_array()[rows], [places_of(batch)[0][rows] for batch in (images, targets)]
+    for channels in sorted(set(shapes[:, 2].tolist())):
+        own = shapes[:, 2] == channels
+        yield channels, Pictures(rows[own], *(places[own] for places in addresses), shapes[own], counts[own])
+
+
+def draw_outlines(
+    pictures: Pictures,
+    boxes: np.ndarray,
+    dtype: DALIDataType,
+    labels: np.ndarray | None,
+    colours: np.ndarray,
+    thickness: int,
+) -> np.ndarray:
+    """Copy images and draw the outlines of the boxes of each. Waits for the GPU.
+
+    Args:
+        boxes: addresses of each image's boxes, of this type.
+        labels: addresses of each image's labels, int32.
+        colours: uint8 of shape (colours, channels); a label selects one, cyclically.
+        thickness: the lines' thickness, in pixels.
+
+    Returns:
+        Each image's first box with a coordinate that is NaN, int64; -1 if there is none.
+    """
+    descriptors = pictures.descriptors()
+    descriptors["boxes"] = boxes
+    if labels is not None:
+        descriptors["labels"] = labels
+    faults = upload([np.full(len(boxes), _NONE, np.uint64)])[0]
+    launch(
+        SOURCE.kernel(f"draw_outlines<{cuda_type(dtype)}>"),
+        descriptors,
+        pictures.blocks(),
+        colours,
+        np.int32(len(colours)),
+        np.int32(thickness),
+        faults,
+    )
+    found: np.ndarray = faults.array().get()
+    return found.view(np.int64)
+
+
+@dataclass
+class Texts:
+    """The texts of all images, one after the other.
+
+    Attributes:
+        glyphs: the rows of each text's glyphs, uint16 of shape (glyphs, height).
+        firsts: the first glyph of each text, followed by the end of the last, int64.
+        corners: x and y of the upper left corner of each text, int64 of shape (texts, 2).
+        inks, papers: the colour of each text and of its background, int64, -1 for none.
+        colours: uint8 of shape (colours, channels).
+        scale: width and height in pixels of a glyph's pixel.
+    """
+
+    glyphs: np.ndarray
+    firsts: np.ndarray
+    corners: np.ndarray
+    inks: np.ndarray
+    papers: np.ndarray
+    colours: np.ndarray
+    scale: int
+
+    def records(self) -> Records:
+        """Return the texts as a kernel reads them."""
+        made = blank_records(_Text, len(self.corners))
+        made["left"], made["top"] = self.corners.T
+        made["right"] = self.corners[:, 0] + np.diff(self.firsts) * GLYPH_WIDTH * self.scale
+        made["bottom"] = self.corners[:, 1] + GLYPH_HEIGHT * self.scale
+        made["first_glyph"] = self.firsts[:-1]
+        channels = self.colours.shape[1]
+        made["ink"], made["paper"] = self.inks * channels, np.where(self.papers < 0, -1, self.papers * channels)
+        return made
+
+
+def draw_texts(pictures: Pictures, texts: Texts) -> None:
+    """Copy images and draw the texts of each."""
+    descriptors = pictures.descriptors()
+    descriptors["first_shape"] = pictures.counts.cumsum() - pictures.counts
+    extra = texts.colours, texts.records(), texts.glyphs, np.int32(texts.scale)
+    launch(SOURCE.kernel("draw_texts"), descriptors, pictures.blocks(), *extra)

@@ -1,0 +1,18 @@
+"""What both devices need to know of masks in boxes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+MAX_COORDINATE = 2.0**24
+"""A coordinate far beyond any image."""
+
+
+def factors_of(shapes: np.ndarray) -> np.ndarray:
+    """Return by what boxes grow if their masks get a border of one pixel, in x and y: float32 of shape (samples, 2).
+
+    Args:
+        shapes: number, height and width of each sample's masks, int64 of shape (samples, 3).
+    """
+    extents = np.maximum(shapes[:, :0:-1], 1)
+    return ((extents + 2) / extents).astype(np.float32)

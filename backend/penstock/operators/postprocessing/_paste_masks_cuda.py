@@ -1,0 +1,85 @@
+"""Masks of boxes in their images, on the GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from penstock.data_types import FLOAT, UINT8, DALIDataType
+from penstock.kernels.cuda.launch import launch, upload
+from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, blank_records, cuda_type
+from penstock.operators.postprocessing._paste_masks import MAX_COORDINATE, factors_of
+
+
+class _Masks(NamedTuple):
+    """One sample.
+
+    Attributes:
+        elements: of the target.
+        height, width: of the image.
+        factor_x, factor_y: by what a box grows if its mask gets a border.
+    """
+
+    masks: Pointer
+    boxes: Pointer
+    target: Pointer
+    elements: Int64
+    height: Int32
+    width: Int32
+    mask_height: Int32
+    mask_width: Int32
+    factor_x: Float
+    factor_y: Float
+
+
+SOURCE = KernelSource(__file__, _Masks, MAX_COORDINATE=np.float32(MAX_COORDINATE))
+# Elements that each thread computes: as many as it writes at once.
+_PACKS = {FLOAT: 4, UINT8: 8}
+_NONE = np.iinfo(np.uint64).max
+
+
+@dataclass
+class Masks:
+    """The masks of each image, all on the GPU.
+
+    Attributes:
+        masks, boxes, targets: addresses, uint64.
+        mask_shapes, shapes: int64 of shape (images, 3): number, height and width of masks and of results.
+        mask_dtype, box_dtype: types of masks and boxes.
+    """
+
+    masks: np.ndarray
+    boxes: np.ndarray
+    targets: np.ndarray
+    mask_shapes: np.ndarray
+    shapes: np.ndarray
+    mask_dtype: DALIDataType
+    box_dtype: DALIDataType
+
+
+def paste_masks(masks: Masks, threshold: float | None) -> np.ndarray:
+    """Fill targets with each mask, resized to its box, and zeros around it. Waits for the GPU.
+
+    Args:
+        masks: what to paste.
+        threshold: targets are uint8: 1 above it; None: targets are float32, the values themselves.
+
+    Returns:
+        Each image's first box with a coordinate that is not a number or far beyond any image, int64; -1 if there is none.
+    """
+    out = FLOAT if threshold is None else UINT8
+    made = blank_records(_Masks, len(masks.masks))
+    made["masks"], made["boxes"], made["target"] = masks.masks, masks.boxes, masks.targets
+    made["elements"] = elements = masks.shapes.prod(axis=1)
+    made["height"], made["width"] = masks.shapes[:, 1:].T
+    made["mask_height"], made["mask_width"] = masks.mask_shapes[:, 1:].T
+    made["factor_x"], made["factor_y"] = factors_of(masks.mask_shapes).T
+    faults = upload([np.full(len(made), _NONE, np.uint64)])[0]
+    kinds = ", ".join(cuda_type(own) for own in (masks.mask_dtype, masks.box_dtype, out))
+    blocks = -(-elements // (THREADS * _PACKS[out]))
+    launch(SOURCE.kernel(f"paste_masks<{kinds}>"), made, blocks, np.float32(threshold or 0), faults)
+    found: np.ndarray = faults.array().get()
+    return found.view(np.int64)
