@@ -1,11 +1,10 @@
-"""Outputs as parameters of responses, over HTTP and gRPC; and traces of calls of other models."""
+"""Outputs as parameters of responses, over HTTP and gRPC."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import HEADER, PATIENCE_SECONDS, add_model, ask, stopped_later
+from served import HEADER, add_model, stopped_later
 
 ABOUT = """
 @pipeline_def(batch_size=4)
@@ -50,39 +49,18 @@ output [ { name: "copy" data_type: TYPE_FP32 dims: [ -1 ] } ]
 dynamic_batching { }
 parameters { key: "response_parameters" value { string_value: "%s" } }
 """
-CALLING = """
-@pipeline_def(batch_size=4)
-def calling():
-    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
-    word = fn.external_source(name="word", dtype=types.UINT8, ndim=1)
-    return fn.triton_model(x, word, model="plain", output_names=["y"], name="z")
-"""
-CALLING_CONFIG = """
-backend: "penstock"
-max_batch_size: 4
-input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "word" data_type: TYPE_STRING dims: [ 1 ] } ]
-output [ { name: "z" data_type: TYPE_FP32 dims: [ -1 ] } ]
-"""
 NAMES = "length:first:positive:word_back"
 
 
 @pytest.fixture(scope="module")
-def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of traces."""
-    return tmp_path_factory.mktemp("traces")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, traces: Path) -> Iterator[LocalServer]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("models")
     add_model(repository, "about", CONFIG % NAMES, HEADER + ABOUT)
     add_model(repository, "plain", CONFIG % "", HEADER + ABOUT)
     add_model(repository, "misnamed", CONFIG % "lenght", HEADER + ABOUT)
     isolated = 'parameters { key: "isolation" value { string_value: "process" } }'
     add_model(repository, "isolated", CONFIG % NAMES + isolated, HEADER + ABOUT)
-    add_model(repository, "calling", CALLING_CONFIG, HEADER + CALLING)
-    flags = ["--trace-config", f"triton,file={traces / 'trace.json'}", "--trace-config", "mode=triton"]
-    with stopped_later(LocalServer(repository, model_host="native", flags=flags, allow_failures=True)) as running:
+    with stopped_later(LocalServer(repository, model_host="native", allow_failures=True)) as running:
         yield running
 
 
@@ -150,32 +128,3 @@ def test_numbers_that_json_lacks_are_strings(server: LocalServer, value: float) 
 )
 def test_what_is_refused(server: LocalServer, model: str, told: str) -> None:
     assert told in "".join(own.reason for own in server.models() if own.name == model)
-
-
-def test_a_traced_call_is_a_child_of_its_request(server: LocalServer, traces: Path) -> None:
-    x, word = np.ones((1, 3), np.float32), np.array([[b"x"]], np.object_)
-    with tritonclient.http.InferenceServerClient(server.http_url) as client:
-        settings = {"trace_level": ["TIMESTAMPS"], "trace_rate": "1", "trace_count": "-1", "log_frequency": "1"}
-        client.update_trace_settings(None, settings)
-        for _ in range(3):
-            np.testing.assert_array_equal(ask(client, "calling", "asked", x=x, word=word).as_numpy("z"), 2 * x)
-        client.update_trace_settings(None, {"trace_level": ["OFF"]})
-    until = time.monotonic() + PATIENCE_SECONDS
-    named: list[dict[str, Any]] = []
-    while time.monotonic() < until and len(named) < 6:
-        time.sleep(0.2)
-        named = [one for one in _entries(traces) if "model_name" in one]
-    parents = {one["id"] for one in named if one["model_name"] == "calling"}
-    assert len(parents) == 3
-    assert {one["parent_id"] for one in named if one["model_name"] == "plain"} == parents
-
-
-def _entries(folder: Path) -> list[dict[str, Any]]:
-    """Return what Triton has written of traces; a file that it is writing has no end yet."""
-    entries: list[dict[str, Any]] = []
-    for path in folder.glob("trace.json*"):
-        text = path.read_text()
-        entries += (
-            json.loads(text if text.rstrip().endswith("]") else f"{text.rstrip().rstrip(',')}]") if text.strip() else []
-        )
-    return entries
