@@ -13,32 +13,23 @@ The candidates take turns; each number is the median of the rounds.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import multiprocessing
 import os
 import shutil
 import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from processes import cpu_seconds
+from candidates import CORES, Answer, Ways, serving, show, take_turns
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 ANSWERS = ROOT / "tests" / "answers"
 sys.path.insert(0, str(ANSWERS))
-CORES = len(os.sched_getaffinity(0))
 PAGES_PER_CLIENT = 24
-START_SECONDS = 900.0  # on a machine that others use, too
-WARM_UP_SECONDS = 4.0
 
 _INSTANCES = f"""instance_group [ {{ count: {CORES} kind: KIND_CPU }} ]
 parameters {{ key: "num_threads" value {{ string_value: "1" }} }}
@@ -102,10 +93,8 @@ def write_models(repository: Path) -> None:
 
 # -- clients -----------------------------------------------------------------------------------------------------------
 
-Read = Callable[[bytes], list[str]]
 
-
-def whole_page(address: str, model: str) -> Read:
+def whole_page(address: str, model: str) -> Answer:
     """Return a client that sends pages to a model which reads them."""
     import tritonclient.http as triton
 
@@ -120,7 +109,7 @@ def whole_page(address: str, model: str) -> Read:
     return read
 
 
-def two_models(address: str, folder: Path, together: bool) -> Read:
+def two_models(address: str, folder: Path, together: bool) -> Answer:
     """Return a client that calls both networks; see :class:`PageReader` for ``together``."""
     import cv2
     import tritonclient.http as triton
@@ -144,7 +133,7 @@ def two_models(address: str, folder: Path, together: bool) -> Read:
     ).read
 
 
-def networks_alone(folder: Path, pages: Sequence[bytes]) -> Read:
+def networks_alone(folder: Path, pages: Sequence[bytes]) -> Answer:
     """Return what runs both networks on images and lines that were prepared before."""
     import cv2
     import onnxruntime
@@ -195,102 +184,6 @@ WAYS = {
 OURS, LIMIT = "penstock, one request", "networks alone"
 
 
-def serve_client(way: str, address: str, folder: Path, pages: Sequence[bytes], pipe: Connection) -> None:
-    """Run a client's process: for each number of seconds that it receives, send pages for so long, and return what happened."""
-    read = WAYS[way](address, folder, pages)
-    read(pages[0])
-    pipe.send(None)
-    number = 0
-    while (seconds := pipe.recv()) is not None:
-        latencies, texts, used, end = [], {}, time.process_time(), time.perf_counter() + seconds
-        while (began := time.perf_counter()) < end:
-            texts[number % len(pages)] = read(pages[number % len(pages)])
-            latencies.append(time.perf_counter() - began)
-            number += 1
-        pipe.send((latencies, texts, time.process_time() - used))
-
-
-@dataclass
-class Round:
-    """What happened in one round.
-
-    Attributes:
-        seconds: how long it took.
-        latencies: in seconds.
-        cpu_seconds: processor time of the server and the clients.
-    """
-
-    seconds: float
-    latencies: list[float]
-    cpu_seconds: float
-
-
-@dataclass
-class Candidate:
-    """A way to read pages, and what was measured.
-
-    Attributes:
-        way: its name.
-        rounds: of all.
-        texts: what was read, by client and page.
-    """
-
-    way: str
-    rounds: list[Round] = field(default_factory=list)
-    texts: dict[tuple[int, int], list[str]] = field(default_factory=dict)
-
-    @property
-    def throughput(self) -> float:
-        """Pages per second."""
-        return statistics.median(len(one.latencies) / one.seconds for one in self.rounds)
-
-    @property
-    def processor(self) -> float:
-        """Milliseconds of processor time for each page."""
-        return 1e3 * statistics.median(one.cpu_seconds / len(one.latencies) for one in self.rounds)
-
-    def latency(self, percent: float) -> float:
-        """Return milliseconds within which this many percent of all pages are read."""
-        return 1e3 * float(np.percentile([latency for one in self.rounds for latency in one.latencies], percent))
-
-
-class Clients:
-    """Processes that read pages in one way, and wait in between."""
-
-    def __init__(self, way: str, address: str, folder: Path, pages: Sequence[Sequence[bytes]]) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipes, self._processes = [], []
-        for own in pages:
-            pipe, other = context.Pipe()
-            process = context.Process(target=serve_client, args=(way, address, folder, own, other), daemon=True)
-            process.start()
-            self._pipes.append(pipe)
-            self._processes.append(process)
-        for pipe in self._pipes:
-            pipe.recv()
-
-    def measure(self, candidate: Candidate, seconds: float, server: int | None) -> None:
-        """Add a round."""
-        served = 0.0 if server is None else cpu_seconds(server)
-        began = time.perf_counter()
-        for pipe in self._pipes:
-            pipe.send(seconds)
-        found = [pipe.recv() for pipe in self._pipes]
-        elapsed = time.perf_counter() - began
-        served = 0.0 if server is None else cpu_seconds(server) - served
-        latencies = [latency for own, _, _ in found for latency in own]
-        candidate.rounds.append(Round(elapsed, latencies, served + sum(used for _, _, used in found)))
-        for client, (_, texts, _) in enumerate(found):
-            candidate.texts |= {(client, page): lines for page, lines in texts.items()}
-
-    def close(self) -> None:
-        """End the processes."""
-        for pipe in self._pipes:
-            pipe.send(None)
-        for process in self._processes:
-            process.join()
-
-
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
@@ -312,33 +205,6 @@ def photographed_pages(clients: int, lines: int, scale: float) -> list[list[byte
     return [made[client::clients] for client in range(clients)]
 
 
-@contextlib.contextmanager
-def serving(repository: Path) -> Iterator[Any]:
-    """Run a server of a repository, on separate ports."""
-    from penstock.serving.server import LocalServer
-
-    server = LocalServer(repository, timeout=START_SECONDS).start()
-    try:
-        yield server
-    finally:
-        server.stop()
-
-
-def show(found: Sequence[Candidate]) -> None:
-    """Print the table."""
-    ours = next(one for one in found if one.way == OURS)
-    limit = next(one for one in found if one.way == LIMIT)
-    print("| | pages/s | penstock is | p50 ms | p99 ms | CPU ms a page | of these in networks | pages read otherwise |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for one in found:
-        both = one.texts.keys() & ours.texts.keys()
-        changed = sum(one.texts[page] != ours.texts[page] for page in both)
-        print(
-            f"| {one.way} | {one.throughput:.2f} | {ours.throughput / one.throughput:.2f}x | {one.latency(50):.0f} "
-            f"| {one.latency(99):.0f} | {one.processor:.0f} | {limit.processor / one.processor:.0%} | {changed} of {len(both)} |"
-        )
-
-
 def main() -> None:
     """Run the benchmark and print what it found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -355,24 +221,13 @@ def main() -> None:
     size = statistics.mean(len(page) for own in pages for page in own)
     print(f"pages     {sum(map(len, pages))} of {options.lines} lines, {size / 1e3:.0f} kB on average")
     print(f"clients   {options.clients}; networks alone: {CORES}\n")
-    candidates = {way: Candidate(way) for way in WAYS}
     with tempfile.TemporaryDirectory() as folder:
         repository = Path(folder)
         write_models(repository)
         with serving(repository) as server:
-            clients = {
-                way: Clients(way, server.http_url, repository / "ocr", pages[:CORES] if way == LIMIT else pages)
-                for way in WAYS
-            }
-            for round_number in range(-1, options.rounds):
-                for way, candidate in candidates.items():
-                    measured, seconds = (
-                        (Candidate(way), WARM_UP_SECONDS) if round_number < 0 else (candidate, options.seconds)
-                    )
-                    clients[way].measure(measured, seconds, None if way == LIMIT else server.pid)
-            for own in clients.values():
-                own.close()
-    show(list(candidates.values()))
+            ways = Ways("read_pages", tuple(WAYS), OURS, LIMIT)
+            found = take_turns(ways, server, repository / "ocr", pages, options.rounds, options.seconds)
+    show(found, ways)
     print(f"\nload {os.getloadavg()[0]:.1f} at the end")
 
 
