@@ -1,4 +1,4 @@
-"""Steps around networks on a GPU, beside CV-CUDA's, or CuPy's where that has none.
+"""Steps around networks on a GPU, beside CV-CUDA's and torchvision's, or CuPy's where they have none.
 
     PYTHONPATH=backend python tests/benchmarks/gpu/answers.py [--filter nms]
 
@@ -20,7 +20,8 @@ from typing import Any
 import cupy
 import numpy as np
 
-from penstock import Pipeline, fn, pipeline_def, types
+from penstock import Pipeline, fn, pipeline_def
+from penstock.data_types import from_numpy_dtype
 
 WARM_UP, ROUNDS, BATCHES = 4, 5, 6
 # A pipeline may read ahead.
@@ -35,7 +36,7 @@ class Row:
     Attributes:
         name: the row's name.
         peer: the other library.
-        batches: of each batch, the inputs by name, on the GPU; those of names that end with ``_host`` are on the host, and for the peer.
+        batches: of each batch, the inputs by name, on the GPU; those of names that end with ``_peer`` are for the peer.
         layouts: of the inputs that are images.
         define: from the inputs' nodes to the outputs.
         theirs: computes a batch with the peer.
@@ -57,6 +58,9 @@ def rows() -> Iterator[Callable[[], Row]]:
     yield lambda: decoded_offsets(ragged=True)
     yield suppressed
     yield lambda: suppressed(boxes=8400)
+    yield suppressed_as_torchvision
+    yield lambda: suppressed_as_torchvision(boxes=8400)
+    yield pasted
     yield drawn
     yield cut_boxes
     yield cut_quadrilaterals
@@ -124,12 +128,12 @@ def suppressed(boxes: int = 1000) -> Row:
             {
                 "boxes": [cupy.asarray(one) for one in own],
                 "scores": [cupy.asarray(one) for one in scores],
-                "stacked_host": (cupy.asarray(stacked), cupy.asarray(np.stack(scores))),
+                "stacked_peer": (cupy.asarray(stacked), cupy.asarray(np.stack(scores))),
             }
         )
 
-    def theirs(boxes: Any, scores: Any, stacked_host: Any) -> Any:
-        both = cvcuda.as_tensor(stacked_host[0], "NCW"), cvcuda.as_tensor(stacked_host[1], "NW")
+    def theirs(boxes: Any, scores: Any, stacked_peer: Any) -> Any:
+        both = cvcuda.as_tensor(stacked_peer[0], "NCW"), cvcuda.as_tensor(stacked_peer[1], "NW")
         return cvcuda.nms(*both, 0.3, 0.5)
 
     def differs(ours: Any, peer: Any) -> str:
@@ -143,6 +147,62 @@ def suppressed(boxes: int = 1000) -> Row:
     return Row(f"nms, 32 x {boxes}", "CV-CUDA", batches, {}, define, theirs, differs)
 
 
+def suppressed_as_torchvision(boxes: int = 1000) -> Row:
+    """Return 32 images with as many boxes each, of five classes; torchvision gets those of all images, as if they were one's."""
+    import torch
+    import torchvision
+
+    batches = []
+    for _ in range(BATCH_COUNT):
+        own = [corners(boxes) for _ in range(32)]
+        scores = [RNG.permutation(boxes).astype(np.float32) / boxes for _ in range(32)]
+        labels = [RNG.integers(0, 5, boxes).astype(np.int32) for _ in range(32)]
+        groups = np.concatenate([5 * number + one for number, one in enumerate(labels)]).astype(np.int64)
+        together = [np.concatenate(own), np.concatenate(scores), groups]
+        arrays = {"boxes": own, "scores": scores, "labels": labels}
+        batch: dict[str, Any] = {name: [cupy.asarray(one) for one in arrays[name]] for name in arrays}
+        batches.append(batch | {"together_peer": [torch.from_numpy(one).cuda() for one in together]})
+
+    def theirs(boxes: Any, scores: Any, labels: Any, together_peer: Any) -> Any:
+        own, likely, groups = together_peer
+        rows = (likely > 0.3).nonzero()[:, 0]
+        return rows[torchvision.ops.batched_nms(own[rows], likely[rows], groups[rows], 0.5)]
+
+    def define(boxes: Any, scores: Any, labels: Any) -> Any:
+        return fn.nms(boxes, scores, labels, score_threshold=0.3, iou_threshold=0.5)[3]
+
+    def differs(ours: Any, peer: Any) -> str:
+        own = {number * boxes + row for number, one in enumerate(ours) for row in one.get().tolist()}
+        return f"{len(own ^ set(peer.tolist()))} of {len(own)} boxes kept by one only"
+
+    return Row(f"nms by class, 32 x {boxes}", "torchvision", batches, {}, define, theirs, differs)
+
+
+def pasted() -> Row:
+    """Return 8 images of 720p with 20 masks of 28 x 28 pixels each, as probabilities."""
+    import torch
+    from torchvision.models.detection.roi_heads import paste_masks_in_image
+
+    batches = []
+    for _ in range(BATCH_COUNT):
+        masks = [cupy.asarray(RNG.random((20, 28, 28), np.float32)) for _ in range(8)]
+        boxes = [cupy.asarray(corners(20, 720, 1280)) for _ in range(8)]
+        peer = [(torch.from_dlpack(one)[:, None], torch.from_dlpack(other)) for one, other in zip(masks, boxes)]
+        batches.append({"masks": masks, "boxes": boxes, "both_peer": peer})
+
+    def theirs(masks: Any, boxes: Any, both_peer: Any) -> Any:
+        return [paste_masks_in_image(*own, (720, 1280)) for own in both_peer]
+
+    def define(masks: Any, boxes: Any) -> Any:
+        return fn.paste_masks(masks, boxes, size=[720, 1280])
+
+    def differs(ours: Any, peer: Any) -> str:
+        pairs = [(torch.from_dlpack(one), other[:, 0]) for one, other in zip(ours, peer)]
+        return f"probabilities differ by up to {max(float((one - other).abs().max()) for one, other in pairs):.0e}"
+
+    return Row("paste_masks, 8 x 20, 720p", "torchvision", batches, {}, define, theirs, differs)
+
+
 def drawn() -> Row:
     """Return 16 images of 1080p with the outlines of 20 boxes on each."""
     import cvcuda
@@ -152,11 +212,11 @@ def drawn() -> Row:
         images = cupy.random.randint(0, 256, (16, 1080, 1920, 3), dtype=cupy.uint8)
         boxes = [corners(20) for _ in range(16)]
         batches.append(
-            {"images": list(images), "boxes": [cupy.asarray(b) for b in boxes], "both_host": (images, boxes)}
+            {"images": list(images), "boxes": [cupy.asarray(b) for b in boxes], "both_peer": (images, boxes)}
         )
 
-    def theirs(images: Any, boxes: Any, both_host: Any) -> Any:
-        stacked, given = both_host
+    def theirs(images: Any, boxes: Any, both_peer: Any) -> Any:
+        stacked, given = both_peer
         shapes = [
             [
                 cvcuda.BndBoxI((left, top, right - left, bottom - top), 2, (255, 0, 0, 255), (0, 0, 0, 0))
@@ -213,7 +273,7 @@ def cut_quadrilaterals() -> Row:
     for _ in range(BATCH_COUNT):
         boxes = [corners(20) for _ in range(16)]
         shaken = [own[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 4, 2) + RNG.uniform(-4, 4, (20, 4, 2)) for own in boxes]
-        quadrilaterals = [own.astype(np.float32) for own in shaken]
+        quadrilaterals = [np.ascontiguousarray(own, np.float32) for own in shaken]
         batches.append({"images": photographs(16, 1080, 1920), "quadrilaterals": quadrilaterals})
 
     def theirs(images: Any, quadrilaterals: Any) -> Any:
@@ -268,7 +328,7 @@ def _pixels(ours: Any, peer: Any) -> str:
 
 def built(row: Row) -> Pipeline:
     """Return our pipeline, which reads the batches in turn."""
-    names = [name for name in row.batches[0] if not name.endswith("_host")]
+    names = [name for name in row.batches[0] if not name.endswith("_peer")]
     places = {name: "cpu" if isinstance(row.batches[0][name][0], np.ndarray) else "gpu" for name in names}
     batch_size = len(row.batches[0][names[0]])
     numbers = {name: iter(range(len(row.batches))) for name in names}
@@ -280,7 +340,7 @@ def built(row: Row) -> Pipeline:
     def definition() -> Any:
         nodes = {}
         for name in names:
-            dtype = types.UINT8 if name in row.layouts else types.FLOAT
+            dtype = from_numpy_dtype(row.batches[0][name][0].dtype)
             ndim = row.batches[0][name][0].ndim
             nodes[name] = fn.external_source(
                 reader(name),

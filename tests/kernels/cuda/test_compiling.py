@@ -35,6 +35,7 @@ INSTANCES = {
     ],
     "correlation": ["correlate_tiles<uint8, uint8>", "correlate<int16, float>"],
     "decibels": ["to_decibels"],
+    "crop_boxes": ["cut_boxes<uint8>", "cut_boxes<uint64>"],
     "debayer": ["debayer<uint8>", "debayer<uint16>"],
     "decode_boxes": [
         "decode_centres<float>",

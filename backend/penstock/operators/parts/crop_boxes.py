@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from penstock.kernels.windows import POLICIES, Region, fill_per_channel
+from penstock.data_types import numpy_dtype
+from penstock.kernels.windows import POLICIES, Region, cut_off, fill_per_channel
 from penstock.operators.parts._parts import cut_regions, mark_parts
 from penstock.schema import (
     Argument,
     Equivalent,
     Input,
     Operator,
+    OutputSpec,
     Schema,
     Workspace,
     example_data,
     register_operator,
 )
-from penstock.tensors import TensorListGPU
+from penstock.tensors import TensorList, TensorListGPU
 
 _FORMS = ("xyXY", "xyWH")
+_NO_BOXES = np.zeros((0, 4), np.int64)
 
 
 @register_operator
@@ -83,20 +88,43 @@ class CropBoxes(Operator):
         layout = self.input_layout(workspace)
         images, given = workspace.inputs
         boxes = given.as_cpu() if isinstance(given, TensorListGPU) else given
-        regions: list[list[Region]] = []
+        edges: list[np.ndarray] = []
         for index, (shape, own) in enumerate(zip(images.shapes, boxes.samples)):
-            regions.append([])
+            edges.append(_NO_BOXES)
             if index not in workspace.failures:
                 try:
-                    regions[-1] = self._regions(shape, own, layout)
+                    edges[-1] = self._edges(shape, own, layout)
                 except ValueError as error:
                     workspace.fail(index, error)
         channels = images.shapes[0][layout.index("C")] if len(images) else None
-        crops = cut_regions(workspace, regions, layout, fill_per_channel(self.args["fill_values"], channels))
-        workspace.outputs = [crops, mark_parts(workspace, crops, [len(own) for own in regions])]
+        fill = fill_per_channel(self.args["fill_values"], channels)
+        if isinstance(images, TensorListGPU):
+            crops: TensorList = self._cut_on_gpu(workspace, images, edges, layout, fill)
+        else:
+            depths = [shape[layout.index("C")] for shape in images.shapes]
+            regions = [[_region(row, depth, layout) for row in own.tolist()] for own, depth in zip(edges, depths)]
+            crops = cut_regions(workspace, regions, layout, fill)
+        workspace.outputs = [crops, mark_parts(workspace, crops, [len(own) for own in edges])]
 
-    def _regions(self, shape: tuple[int, ...], boxes: np.ndarray, layout: str) -> list[Region]:
-        """Return the regions of the boxes in an image.
+    def _cut_on_gpu(
+        self, workspace: Workspace, images: TensorListGPU, edges: Sequence[np.ndarray], layout: str, fill: np.ndarray
+    ) -> TensorListGPU:
+        from penstock.kernels.cuda.launch import places_of
+        from penstock.operators.parts._crop_boxes_cuda import Crops, cut_boxes
+
+        boxes, owners = np.concatenate([_NO_BOXES, *edges]), np.repeat(np.arange(len(edges)), list(map(len, edges)))
+        sources = images.shape_array()[owners]
+        shapes = sources.copy()
+        shapes[:, layout.index("H")], shapes[:, layout.index("W")] = (boxes[:, 2:] - boxes[:, :2]).T[::-1]
+        spec = OutputSpec(images.dtype, layout, images.ndim())
+        crops: TensorListGPU = workspace.allocate(list(map(tuple, shapes.tolist())), spec)
+        if len(owners):
+            cut = Crops(places_of(images)[0][owners], places_of(crops)[0], sources, shapes, boxes[:, :2])
+            cut_boxes(cut, layout, cut_off(fill, numpy_dtype(images.dtype)))
+        return crops
+
+    def _edges(self, shape: tuple[int, ...], boxes: np.ndarray, layout: str) -> np.ndarray:
+        """Return left, top, right and bottom of the boxes in an image, int64 of shape (boxes, 4).
 
         Raises:
             ValueError: the input has another shape than boxes, or a box is empty or reaches outside the image.
@@ -104,39 +132,40 @@ class CropBoxes(Operator):
         if boxes.ndim != 2 or boxes.shape[1] != 4:
             if boxes.size:
                 raise ValueError(f"Boxes must have the shape (boxes, 4). Got: {list(boxes.shape)}")
-            return []
-        height, width = (shape[layout.index(axis)] for axis in "HW")
+            return _NO_BOXES
+        extents = np.array([shape[layout.index(axis)] for axis in "WH"])
         edges = boxes.astype(np.float64)
         if not np.isfinite(edges).all():
             raise ValueError(f"Box {int(np.argmin(np.isfinite(edges).all(axis=1)))} has an edge that is not a number")
         if self.args["box_form"] == "xyWH":
             edges[:, 2:] += edges[:, :2]
         if self.args["normalized"]:
-            edges *= (width, height, width, height)
+            edges *= np.tile(extents, 2)
         # Far beyond any image, where integers would overflow.
         whole = np.rint(edges.clip(-(2.0**31), 2.0**31)).astype(np.int64)
-        return [self._region(number, row, (height, width), shape, layout) for number, row in enumerate(whole.tolist())]
-
-    def _region(
-        self, number: int, edges: list[int], extents: tuple[int, int], shape: tuple[int, ...], layout: str
-    ) -> Region:
-        left, top, right, bottom = edges
-        height, width = extents
         policy = self.args["out_of_bounds_policy"]
-        inside = left >= 0 and top >= 0 and right <= width and bottom <= height
-        where = f"Box {number}, from ({left}, {top}) to ({right}, {bottom}),"
-        if policy == "error" and not inside:
-            raise ValueError(
-                f"{where} reaches outside of its image of {width} x {height} pixels; `out_of_bounds_policy` may be 'pad' or "
-                "'trim_to_shape'"
-            )
-        if policy == "trim_to_shape":
-            left, right = (min(max(edge, 0), width) for edge in (left, right))
-            top, bottom = (min(max(edge, 0), height) for edge in (top, bottom))
-        if right <= left or bottom <= top:
-            raise ValueError(f"{where} holds no pixel of its image of {width} x {height} pixels")
-        if (right - left) * (bottom - top) > 16 * max(height * width, 1 << 16):
-            raise ValueError(f"{where} is more than 16 times as large as its image of {width} x {height} pixels")
-        anchors = {"H": top, "W": left, "C": 0}
-        sizes = {"H": bottom - top, "W": right - left, "C": shape[layout.index("C")]}
-        return Region(tuple(anchors[axis] for axis in layout), tuple(sizes[axis] for axis in layout))
+        cut = whole.reshape(-1, 2, 2).clip(0, extents).reshape(-1, 4) if policy == "trim_to_shape" else whole
+        sides = cut[:, 2:] - cut[:, :2]
+        is_outside = np.full(len(cut), policy == "error") & ((whole[:, :2] < 0) | (whole[:, 2:] > extents)).any(axis=1)
+        is_empty = (sides <= 0).any(axis=1)
+        is_large = sides.astype(np.float64).prod(axis=1) > 16 * max(int(extents.prod()), 1 << 16)
+        is_faulty = is_outside | is_empty | is_large
+        if is_faulty.any():
+            number = int(np.argmax(is_faulty))
+            left, top, right, bottom = whole[number].tolist()
+            image = f"its image of {extents[0]} x {extents[1]} pixels"
+            if is_outside[number]:
+                fault = f"reaches outside of {image}; `out_of_bounds_policy` may be 'pad' or 'trim_to_shape'"
+            else:
+                fault = (
+                    f"holds no pixel of {image}" if is_empty[number] else f"is more than 16 times as large as {image}"
+                )
+            raise ValueError(f"Box {number}, from ({left}, {top}) to ({right}, {bottom}), {fault}")
+        return cut
+
+
+def _region(edges: Sequence[int], channels: int, layout: str) -> Region:
+    left, top, right, bottom = edges
+    anchors = {"H": top, "W": left, "C": 0}
+    sizes = {"H": bottom - top, "W": right - left, "C": channels}
+    return Region(tuple(anchors[axis] for axis in layout), tuple(sizes[axis] for axis in layout))

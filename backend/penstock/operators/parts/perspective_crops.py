@@ -181,7 +181,6 @@ class PerspectiveCrops(Operator):
         return not is_rounded and (is_nearest or channels != {2})
 
     def _cut_on_gpu(self, images: TensorListGPU, crops: Sequence[_Crop], parts: TensorListGPU) -> None:
-        from penstock.kernels.cpu.opencv import opencv
         from penstock.kernels.cuda.launch import places_of
         from penstock.operators.parts._perspective_crops_cuda import Crops, cut_quadrilaterals
 
@@ -193,7 +192,7 @@ class PerspectiveCrops(Operator):
             shapes,
             np.array([(crop.height, crop.width) for crop in crops], np.int64),
             np.array([crop.turned for crop in crops]),
-            np.array([opencv().invert(self._matrix(crop))[1] for crop in crops]),
+            self._inverses(crops),
             images.dtype,
         )
         is_nearest = self.args["interp_type"] == INTERP_NN
@@ -250,21 +249,27 @@ class PerspectiveCrops(Operator):
         ratio = self.args["rotate_tall"]
         return _Crop(index, corners, high, wide, bool(ratio and high >= ratio * wide))
 
-    def _matrix(self, crop: _Crop) -> np.ndarray:
-        """Return the matrix from the image's coordinates to those of the upright crop."""
+    def _corners(self, crops: Sequence[_Crop]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the corners of quadrilaterals and those of the upright crops, float32 of shape (crops, 4, 2), as OpenCV takes them."""
+        wide, high = np.array([crop.width for crop in crops]), np.array([crop.height for crop in crops])
+        edges = np.zeros((len(crops), 4, 2), np.float32)
+        edges[:, 1:3, 0], edges[:, 2:, 1] = wide[:, None], high[:, None]
+        shift = np.float32(0.5 if self.args["pixel_origin"] == "corner" else 0)
+        return (np.array([crop.corners for crop in crops]) - shift).astype(np.float32), edges - shift
+
+    def _inverses(self, crops: Sequence[_Crop]) -> np.ndarray:
+        """Return the matrices from the coordinates of upright crops to those of their images."""
         from penstock.kernels.cpu.opencv import opencv
 
-        high, wide = crop.height, crop.width
-        edges = np.array([[0, 0], [wide, 0], [wide, high], [0, high]], np.float32)
-        shift = np.float32(0.5 if self.args["pixel_origin"] == "corner" else 0)
-        matrix: np.ndarray = opencv().getPerspectiveTransform((crop.corners - shift).astype(np.float32), edges - shift)
-        return matrix
+        transform, invert = opencv().getPerspectiveTransform, opencv().invert
+        return np.array([invert(transform(*corners))[1] for corners in zip(*self._corners(crops))])
 
     def _cut(self, image: np.ndarray, crop: _Crop, target: np.ndarray) -> None:
         from penstock.kernels.cpu.opencv import border, keep, opencv
 
         cv2, size = opencv(), (crop.width, crop.height)
-        matrix, source = self._matrix(crop), np.ascontiguousarray(image)
+        corners, edges = self._corners([crop])
+        matrix, source = cv2.getPerspectiveTransform(corners[0], edges[0]), np.ascontiguousarray(image)
         flags, mode = getattr(cv2, _FLAGS[self.args["interp_type"]]), border(self.args["border_mode"])
         if crop.turned:
             upright = cv2.warpPerspective(source, matrix, size, flags=flags, borderMode=mode)

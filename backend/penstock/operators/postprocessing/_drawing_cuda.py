@@ -109,10 +109,11 @@ def pictures_of(
         counts: number of shapes to draw on each of the images at the indices.
     """
     rows = np.array(indices, np.int64)
-    shapes, addresses = images.shape_array()[rows], [places_of(batch)[0][rows] for batch in (images, targets)]
+    shapes = images.shape_array()[rows]
+    sources, places = places_of(images)[0][rows], places_of(targets)[0][rows]
     for channels in sorted(set(shapes[:, 2].tolist())):
         own = shapes[:, 2] == channels
-        yield channels, Pictures(rows[own], *(places[own] for places in addresses), shapes[own], counts[own])
+        yield channels, Pictures(rows[own], sources[own], places[own], shapes[own], counts[own])
 
 
 def draw_outlines(

@@ -2,6 +2,8 @@
 // is the position among the sample's scores, so that equal scores stay in order and no two keys are equal.
 
 const int TILE = THREADS;
+// Boxes that a thread compares at a time.
+const int ABREAST = 8;
 
 __device__ inline bool is_finite(float value) { return value - value == 0.0f; }
 
@@ -157,7 +159,14 @@ __global__ void suppress(const int64 *__restrict__ first_blocks, const Detection
             own.box = box_of<BoxType>(d, number);
             own.area = (own.box.right - own.box.left) * (own.box.bottom - own.box.top);
             own.label = labels ? labels[number] : int(position % d.classes);
-            for (int64 i = 0; i < done && is_left; i++) is_left = !suppresses(known[i], own, d);
+            // Several at a time: reading one takes longer than comparing it.
+            for (int64 i = 0; i < done && is_left; i += ABREAST) {
+                bool is_suppressed = false;
+#pragma unroll
+                for (int k = 0; k < ABREAST; k++)
+                    is_suppressed |= i + k < done && suppresses(known[i + k], own, d);
+                is_left = !is_suppressed;
+            }
         }
         tile[self] = own;
         alive[self] = is_left;

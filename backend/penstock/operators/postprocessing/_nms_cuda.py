@@ -8,9 +8,19 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import Located, blocks_for, launch, scratch, upload
+from penstock.kernels.cuda.launch import Located, addresses_of, launch, scratch, upload
 from penstock.kernels.cuda.sources import THREADS, KernelSource
-from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, Records, UInt64, cuda_type, layout_of, records
+from penstock.kernels.cuda.structs import (
+    Float,
+    Int32,
+    Int64,
+    Pointer,
+    UInt64,
+    blank_records,
+    cuda_type,
+    layout_of,
+    records,
+)
 from penstock.schema import PlanColumns
 
 
@@ -45,16 +55,6 @@ class _Detections(NamedTuple):
     class_wise: Int32
     with_sizes: Int32
     names: Int32
-
-
-class _Part(NamedTuple):
-    """The addresses of a sample's scratch memory, and the number of its candidates; see :class:`_Detections`."""
-
-    keys: int
-    sorted: int
-    known: int
-    kept: int
-    candidates: int
 
 
 class _Finding(NamedTuple):
@@ -175,65 +175,42 @@ def suppress_boxes(
         ValueError: a score is NaN, a box with a sufficient score is not finite, or a class has no name.
     """
     kinds = [cuda_type(own[0].dtype) for own in (boxes, scores)]
-    blocks = [blocks_for(own.size, THREADS * _ROUNDS) for own in scores]
-    addresses = [own.address for own in labels] if labels else [0] * len(boxes)
-    limits = settings.limits.tolist()
-    thresholds = list(zip(settings.score_thresholds.tolist(), settings.iou_thresholds.tolist()))
-
-    def described(parts: Sequence[_Part]) -> Records:
-        return records(
-            _Detections,
-            [
-                _Detections(
-                    boxes=boxes[i].address,
-                    scores=scores[i].address,
-                    labels=addresses[i],
-                    keys=part.keys,
-                    sorted=part.sorted,
-                    known=part.known,
-                    kept=part.kept,
-                    num_scores=scores[i].size,
-                    classes=int(classes[i]),
-                    candidates=part.candidates,
-                    limit=limits[i],
-                    max_candidates=settings.max_candidates,
-                    score_threshold=thresholds[i][0],
-                    iou_threshold=thresholds[i][1],
-                    class_wise=int(settings.class_wise),
-                    with_sizes=int(settings.with_sizes),
-                    names=settings.names,
-                )
-                for i, part in enumerate(parts)
-            ],
-        )
-
+    sizes = np.array([own.size for own in scores], np.int64)
+    blocks = -(-sizes // (THREADS * _ROUNDS))
+    descriptors = blank_records(_Detections, len(boxes))
+    descriptors["boxes"], descriptors["scores"] = addresses_of(boxes), addresses_of(scores)
+    descriptors["labels"] = addresses_of(labels) if labels else 0
+    descriptors["num_scores"], descriptors["classes"] = sizes, classes
+    descriptors["limit"], descriptors["max_candidates"] = settings.limits, settings.max_candidates
+    descriptors["score_threshold"] = settings.score_thresholds
+    descriptors["iou_threshold"] = settings.iou_thresholds
+    descriptors["class_wise"], descriptors["with_sizes"] = settings.class_wise, settings.with_sizes
+    descriptors["names"] = settings.names
     findings = _structs(_Finding, [(_NONE, _NONE, 0)] * len(boxes))
-    unknown = described([_Part(0, 0, 0, 0, 0)] * len(boxes))
-    launch(SOURCE.kernel(f"count_candidates<{', '.join(kinds)}>"), unknown, blocks, findings)
+    launch(SOURCE.kernel(f"count_candidates<{', '.join(kinds)}>"), descriptors, blocks, findings)
     found = _host(_Finding, findings, len(boxes))
     _check(found["unordered"], "Score {} is NaN")
     _check(found["infinite"], "Box {} has a coordinate that is not finite")
-    candidates = found["candidates"].tolist()
-    sizes = [(own,) for own in candidates]
-    keys, ordered = scratch(sizes, np.uint64), scratch(sizes, np.uint64)
-    known = scratch([(own * _CANDIDATE_BYTES,) for own in candidates], np.uint8)
-    kept = scratch(sizes, np.uint32)
-    parts = [
-        _Part(key.address, place.address, box.address, left.address, number)
-        for key, place, box, left, number in zip(keys, ordered, known, kept, candidates)
-    ]
-    descriptors = described(parts)
+    # Of each candidate: two keys, a struct, and a position.
+    candidates = found["candidates"].astype(np.int64)
+    firsts, total = candidates.cumsum() - candidates, int(candidates.sum())
+    keys, ordered = scratch([(total,), (total,)], np.uint64)
+    known, kept = scratch([(total * _CANDIDATE_BYTES,)], np.uint8)[0], scratch([(total,)], np.uint32)[0]
+    descriptors["candidates"] = candidates
+    descriptors["keys"], descriptors["sorted"] = keys.address + 8 * firsts, ordered.address + 8 * firsts
+    descriptors["known"], descriptors["kept"] = known.address + _CANDIDATE_BYTES * firsts, kept.address + 4 * firsts
     ends = upload([np.zeros(len(boxes), np.uint32)])[0]
     launch(SOURCE.kernel(f"collect_candidates<{kinds[1]}>"), descriptors, blocks, ends)
     ranking = f"rank_candidates<{'true' if settings.max_candidates else 'false'}>"
-    launch(SOURCE.kernel(ranking), descriptors, [blocks_for(own) for own in candidates])
+    launch(SOURCE.kernel(ranking), descriptors, -(-candidates // THREADS))
     results = _structs(_Result, [(0, 0, 0)] * len(boxes))
     launch(SOURCE.kernel(f"suppress<{kinds[0]}>"), descriptors, [1] * len(boxes), results)
     found = _host(_Result, results, len(boxes))
     if found["is_unnamed"].any():
         first = int(found["unnamed"][found["is_unnamed"] != 0][0])
         raise ValueError(f"There is a box of class {first}, and `names` has {settings.names}")
-    return KeptColumns([Kept(*own) for own in zip(kept, found["kept"].tolist(), classes.tolist())])
+    positions = [kept.part(first, count) for first, count in zip(firsts.tolist(), found["kept"].tolist())]
+    return KeptColumns([Kept(*own) for own in zip(positions, found["kept"].tolist(), classes.tolist())])
 
 
 def gather_kept(
@@ -250,26 +227,16 @@ def gather_kept(
         kept: each sample's remaining boxes.
         targets: for each of the four outputs, the targets of all samples.
     """
-    addresses = [own.address for own in labels] if labels else [0] * len(boxes)
-    to_boxes, to_scores, to_labels, to_indices = targets
-    entries = [
-        _Gathered(
-            boxes=boxes[i].address,
-            scores=scores[i].address,
-            labels=addresses[i],
-            kept=own.positions.address,
-            to_boxes=to_boxes[i].address,
-            to_scores=to_scores[i].address,
-            to_labels=to_labels[i].address,
-            to_indices=to_indices[i].address,
-            rows=own.count,
-            classes=own.classes,
-        )
-        for i, own in enumerate(kept)
-    ]
+    made = blank_records(_Gathered, len(kept))
+    made["boxes"], made["scores"] = addresses_of(boxes), addresses_of(scores)
+    made["labels"] = addresses_of(labels) if labels else 0
+    made["kept"] = [own.positions.address for own in kept]
+    made["rows"] = rows = np.array([own.count for own in kept], np.int64)
+    made["classes"] = [own.classes for own in kept]
+    for name, own in zip(("to_boxes", "to_scores", "to_labels", "to_indices"), targets):
+        made[name] = addresses_of(own)
     kinds = ", ".join(cuda_type(own[0].dtype) for own in (boxes, scores))
-    counts = [blocks_for(own.count) for own in kept]
-    launch(SOURCE.kernel(f"gather<{kinds}>"), records(_Gathered, entries), counts)
+    launch(SOURCE.kernel(f"gather<{kinds}>"), made, -(-rows // THREADS))
 
 
 def _structs(struct: type[tuple[object, ...]], rows: Sequence[tuple[int, ...]]) -> Located:
