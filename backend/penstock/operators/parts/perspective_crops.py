@@ -163,40 +163,47 @@ class PerspectiveCrops(Operator):
                 crops += found
         shapes = [(*crop.extents, given.shapes[crop.image][2]) for crop in crops]
         spec = OutputSpec(given.dtype, "HWC", 3)
-        if self._has_kernel(given, crops):
-            parts: TensorList = workspace.allocate(shapes, spec)
-            self._cut_on_gpu(given, crops, parts)
+        if isinstance(given, TensorListGPU) and self._has_kernel(given, crops):
+            parts: TensorList = self._cut_on_gpu(workspace, given, crops, shapes, spec)
         else:
             parts = self._cut_on_cpu(workspace, crops, shapes, spec)
         workspace.outputs = [parts, mark_parts(workspace, parts, counts)]
 
-    def _has_kernel(self, images: TensorList, crops: Sequence[_Crop]) -> bool:
-        """Return whether images are on a GPU, and a kernel there computes what OpenCV does."""
+    def _has_kernel(self, images: TensorListGPU, crops: Sequence[_Crop]) -> bool:
+        """Return whether a kernel computes what OpenCV does."""
         channels = {images.shapes[crop.image][2] for crop in crops}
-        if not isinstance(images, TensorListGPU) or len(channels) != 1:
-            return False
         is_nearest = self.args["interp_type"] == INTERP_NN
         # OpenCV has other code for these: it rounds positions and weights.
         is_rounded = images.dtype == INT16 or self.args["interp_type"] == INTERP_CUBIC
-        return not is_rounded and (is_nearest or channels != {2})
+        return len(channels) == 1 and not is_rounded and (is_nearest or channels != {2})
 
-    def _cut_on_gpu(self, images: TensorListGPU, crops: Sequence[_Crop], parts: TensorListGPU) -> None:
+    def _cut_on_gpu(
+        self,
+        workspace: Workspace,
+        images: TensorListGPU,
+        crops: Sequence[_Crop],
+        shapes: Sequence[tuple[int, ...]],
+        spec: OutputSpec,
+    ) -> TensorListGPU:
+        """Return the crops, which one launch makes."""
         from penstock.kernels.cuda.launch import places_of
         from penstock.operators.parts._perspective_crops_cuda import Crops, cut_quadrilaterals
 
+        parts: TensorListGPU = workspace.allocate(shapes, spec)
         owners = [crop.image for crop in crops]
-        shapes = images.shape_array()[owners]
+        image_shapes = images.shape_array()[owners]
         cut = Crops(
             places_of(images)[0][owners],
             places_of(parts)[0],
-            shapes,
+            image_shapes,
             np.array([(crop.height, crop.width) for crop in crops], np.int64),
             np.array([crop.turned for crop in crops]),
             self._inverses(crops),
             images.dtype,
         )
         is_nearest = self.args["interp_type"] == INTERP_NN
-        cut_quadrilaterals(cut, int(shapes[0, 2]), self.args["border_mode"], is_nearest)
+        cut_quadrilaterals(cut, int(image_shapes[0, 2]), self.args["border_mode"], is_nearest)
+        return parts
 
     def _cut_on_cpu(
         self, workspace: Workspace, crops: Sequence[_Crop], shapes: Sequence[tuple[int, ...]], spec: OutputSpec
