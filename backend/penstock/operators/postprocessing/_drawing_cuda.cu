@@ -31,6 +31,7 @@ __device__ inline void draw(const Picture &p, int64 run, const Shapes &shapes, c
     Pack<uint8, BYTES> bytes;
     if (size == BYTES) bytes = read_pack<BYTES>(source);
     for (int i = 0; i < size && size < BYTES; i++) bytes.values[i] = source[i];
+    Area own_area = area_of(p, first, first + size);
     Place pixel = place_of(size ? first / p.channels : 0, p.width);
     int channel = size ? int(first % p.channels) : 0;
     uint32 open = (1u << size) - 1u;  // the bytes that no shape has covered
@@ -51,6 +52,7 @@ __device__ inline void draw(const Picture &p, int64 run, const Shapes &shapes, c
         if (reaches) near[place] = own;
         __syncthreads();
         for (int number = 0; number < count && open; number++) {
+            if (!shapes.reaches(near[number], own_area)) continue;
             int64 x = pixel.column, y = pixel.row;
             int c = channel, colour = shapes.colour_at(near[number], x, y);
 #pragma unroll
