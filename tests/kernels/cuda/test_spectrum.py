@@ -8,8 +8,10 @@ import cupy_like as xp
 import numpy as np
 import pytest
 
+from penstock.kernels.cuda.launch import columns_of
 from penstock.operators.audio import _spectrum_cuda as spectrum
 from penstock.operators.audio._spectrum_cuda import Framing, power_spectra, radices_of
+from penstock.tensors import TensorListGPU
 
 RNG = np.random.default_rng(6)
 
@@ -21,7 +23,8 @@ def check(count: int, step: int, lengths: tuple[int, ...] = (1500, 40), time_fir
     shapes = [(len(own), count // 2 + 1)[:: 1 if time_first else -1] for own in frames]
     targets = [xp.empty(shape, np.float32) for shape in shapes]
     framing = Framing(step, 0, count, reflect=False, magnitude=True, time_first=time_first)
-    power_spectra([(xp.put(signal), target) for signal, target in zip(signals, targets)], window, framing)
+    batches = map(TensorListGPU.of_samples, (list(map(xp.put, signals)), targets))
+    power_spectra(*(columns_of(batch, range(len(lengths))) for batch in batches), window, framing)
     for own, target in zip(frames, targets):
         expected = np.abs(np.fft.rfft(own * window, axis=1))
         found = target if time_first else target.T

@@ -189,6 +189,34 @@ def places_of(batch: TensorListGPU) -> tuple[np.ndarray, object]:
     return addresses_of(located), located
 
 
+class Columns(NamedTuple):
+    """Where samples of a batch lie, in arrays with a row for each.
+
+    Attributes:
+        addresses: the first elements' addresses, uint64.
+        shapes: the shapes, int64 of shape (samples, dimensions).
+        owner: object that keeps the memory alive.
+    """
+
+    addresses: np.ndarray
+    shapes: np.ndarray
+    owner: object
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The numbers of elements, int64."""
+        sizes: np.ndarray = self.shapes.prod(axis=1)
+        return sizes
+
+
+def columns_of(batch: TensorListGPU, indices: Sequence[int]) -> Columns:
+    """Return where the samples at these positions lie; non-contiguous samples are copied."""
+    (addresses, owner), shapes = places_of(batch), batch.shape_array()
+    if len(indices) < len(addresses):
+        addresses, shapes = addresses[indices], shapes[indices]
+    return Columns(addresses, shapes, owner)
+
+
 def scratch(shapes: Sequence[Shape], dtype: DTypeLike, kept: bool = False) -> list[Located]:
     """Return uninitialized arrays, in one allocation.
 

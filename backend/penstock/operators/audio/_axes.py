@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
-from penstock.schema import OutputSpec, Workspace
+from penstock.schema import OutputSpec, PlanColumns, Workspace
+
+if TYPE_CHECKING:
+    from penstock.operators.audio._weighted_sums_cuda import Bands
 
 
 def spectral_spec(workspace: Workspace) -> OutputSpec:
@@ -32,6 +37,67 @@ class WeightedSums(NamedTuple):
     gains: np.ndarray | None = None
 
 
+class KnownSums:
+    """The weighted sums that an operator has made, one for each form of its samples.
+
+    Args:
+        make: returns the sums for samples of a form, which is given as integers.
+    """
+
+    def __init__(self, make: Callable[..., WeightedSums]) -> None:
+        self._make = make
+        self._kinds: dict[tuple[int, ...], int] = {}
+        self._sums: list[WeightedSums] = []
+        self._bands: list[Bands] = []
+
+    def __getitem__(self, kind: int) -> WeightedSums:
+        return self._sums[kind]
+
+    def plans(self, forms: np.ndarray) -> SumPlans:
+        """Return the plans of samples of these forms, int64 with a row for each sample."""
+        if (forms == forms[:1]).all():
+            kinds = np.full(len(forms), self._kind_of(tuple(forms[0].tolist())))
+        else:
+            kinds = np.array([self._kind_of(form) for form in map(tuple, forms.tolist())])
+        return SumPlans(kinds, self)
+
+    def _kind_of(self, form: tuple[int, ...]) -> int:
+        kind = self._kinds.get(form)
+        if kind is None:
+            sums = self._make(*form)
+            kind = self._kinds[form] = len(self._sums)
+            self._sums.append(sums)
+        return kind
+
+    def bands(self) -> list[Bands]:
+        """Return all sums as the GPU's kernel needs them."""
+        from penstock.operators.audio._weighted_sums_cuda import Bands
+
+        for starts, weights, gains in self._sums[len(self._bands) :]:
+            scaled = weights if gains is None else weights * gains[:, None]
+            self._bands.append(Bands(starts.astype(np.int32), scaled))
+        return self._bands
+
+
+@dataclass(eq=False)
+class SumPlans(PlanColumns[WeightedSums]):
+    """The weighted sums of many samples.
+
+    Attributes:
+        kinds: for each sample, the number of its sums.
+        known: the sums.
+    """
+
+    kinds: np.ndarray
+    known: KnownSums
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def row(self, number: int) -> WeightedSums:
+        return self.known[self.kinds[number]]
+
+
 def combine_along(axis: int, source: np.ndarray, combination: WeightedSums, out: np.ndarray) -> None:
     """Fill ``out`` with weighted sums along ``axis``: see :func:`penstock.kernels.cpu.audio.weighted_rows`."""
     from penstock.kernels.cpu import audio
@@ -52,15 +118,11 @@ def combine_along(axis: int, source: np.ndarray, combination: WeightedSums, out:
     out[...] = np.moveaxis(sums.reshape(len(weights), *rows.shape[1:]), 0, axis)
 
 
-def combine_batch(axis: int, workspace: Workspace) -> None:
-    """Fill the outputs on GPU with weighted sums along ``axis``; the samples' plans are :class:`WeightedSums`."""
-    from penstock.kernels.cuda.launch import locate_all
+def combine_batch(axis: int, workspace: Workspace[object, WeightedSums, SumPlans]) -> None:
+    """Fill the outputs on GPU with weighted sums along ``axis``."""
+    from penstock.kernels.cuda.launch import columns_of
     from penstock.operators.audio._weighted_sums_cuda import sum_along
 
-    samples = workspace.live
-    sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-    jobs = []
-    for source, sample, target in zip(sources, samples, targets):
-        starts, weights, gains = sample.plan
-        jobs.append((source, starts, weights if gains is None else weights * gains[:, None], target))
-    sum_along(axis, jobs)
+    indices, plans = workspace.live_indices, workspace.plans
+    sources, targets = columns_of(workspace.inputs[0], indices), columns_of(workspace.outputs[0], indices)
+    sum_along(axis, sources, targets, plans.kinds, plans.known.bands())

@@ -9,9 +9,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import OnGpu, launch, locate, scratch
+from penstock.kernels.cuda.launch import Columns, launch, scratch
 from penstock.kernels.cuda.sources import KernelSource
-from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, records
+from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, blank_records, records
 
 _MAX_PASSES = 24
 
@@ -77,12 +77,15 @@ class Framing:
     time_first: bool
 
 
-def power_spectra(jobs: Sequence[tuple[OnGpu, OnGpu]], window: np.ndarray, framing: Framing) -> None:
-    """Compute the power spectrum of each ``(signal, target)``, float32, in one launch."""
-    located = [(locate(source), locate(target)) for source, target in jobs]
-    located = [job for job in located if job[1].size]
-    if not located:
-        return
+def power_spectra(signals: Columns, spectra: Columns, window: np.ndarray, framing: Framing) -> None:
+    """Compute the power spectra of signals, float32, in one launch.
+
+    Args:
+        signals: the signals, of any shapes.
+        spectra: the results, of shape (time, frequency) or (frequency, time).
+        window: the window, float32.
+        framing: how to cut the signals, and what to compute.
+    """
     f = framing
     size = f.count if f.count % 2 else f.count // 2
     # A block holds its frames twice: before and after a pass.
@@ -90,24 +93,27 @@ def power_spectra(jobs: Sequence[tuple[OnGpu, OnGpu]], window: np.ndarray, frami
     lanes = _MAX_LANES
     while lanes > 1 and lanes * frame_bytes > _COMFORTABLE_BYTES:
         lanes //= 2
-    entries, counts = [], []
-    for source, target in located:
-        frames, bins = target.shape if f.time_first else target.shape[::-1]
-        steps = (1, bins) if f.time_first else (frames, 1)
-        entries.append(_Signal(source.address, target.address, source.size, frames, *steps))
-        counts.append(-(-frames // lanes))
+    frames, bins = spectra.shapes.T if f.time_first else spectra.shapes.T[::-1]
+    entries = blank_records(_Signal, len(frames))
+    entries["source"], entries["target"] = signals.addresses, spectra.addresses
+    entries["length"], entries["frames"] = signals.sizes, frames
+    entries["bin_step"], entries["frame_step"] = (1, bins) if f.time_first else (frames, 1)
+    counts = -(-frames // lanes)
+    groups = int(counts.sum())
+    if not groups:
+        return
     radices = radices_of(size)
     padded = [*radices, *[0] * (_MAX_PASSES - len(radices))]
     transform = _Transform(
         f.step, f.start, len(window), f.count, size, lanes, f.reflect, f.magnitude, len(radices), padded
     )
-    block_bytes, groups = lanes * frame_bytes, sum(counts)
+    block_bytes = lanes * frame_bytes
     in_shared = block_bytes <= _SHARED_BYTES
     blocks = groups if in_shared else min(groups, _MAX_BLOCKS, max(_SCRATCH_BYTES // block_bytes, 1))
     room = None if in_shared else scratch([(blocks * block_bytes,)], np.uint8)[0]
     launch(
         SOURCE.kernel(f"power_spectra<{'true' if in_shared else 'false'}>"),
-        records(_Signal, entries),
+        entries,
         counts,
         records(_Transform, [transform]),
         roots_of_unity(f.count),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import OnGpu, blocks_for, launch, locate, packed
-from penstock.kernels.cuda.sources import KernelSource
-from penstock.kernels.cuda.structs import Int64, Pointer, records
+from penstock.kernels.cuda.launch import Columns, launch, packed
+from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.structs import Int64, Pointer, blank_records
 
 
 class _WeightedSums(NamedTuple):
@@ -36,30 +35,37 @@ class _WeightedSums(NamedTuple):
 SOURCE = KernelSource(__file__, _WeightedSums)
 
 
-def sum_along(axis: int, jobs: Sequence[tuple[OnGpu, np.ndarray, np.ndarray, OnGpu]]) -> None:
-    """Compute the weighted sums of each ``(source, starts, weights, target)``, float32, in one launch.
+class Bands(NamedTuple):
+    """Weighted sums of consecutive elements.
 
-    Along ``axis``, ``target[m] = sum over k of weights[m, k] * source[starts[m] + k]``; zero weights are skipped.
+    Attributes:
+        starts: each sum's first element, int32.
+        weights: a row for each sum, float32.
     """
-    located = [(locate(source), starts, weights, locate(target)) for source, starts, weights, target in jobs]
-    located = [job for job in located if job[3].size]
-    if not located:
-        return
-    starts, first_starts = packed([job[1] for job in located], np.int32)
-    weights, first_weights = packed([job[2] for job in located], np.float32)
-    entries = [
-        _WeightedSums(
-            source.address,
-            target.address,
-            math.prod(source.shape[:axis]),
-            source.shape[axis],
-            target.shape[axis],
-            math.prod(source.shape[axis + 1 :]),
-            first_start,
-            first_weight,
-            own.shape[1],
-        )
-        for (source, _, own, target), first_start, first_weight in zip(located, first_starts, first_weights)
-    ]
-    counts = [blocks_for(job[3].size) for job in located]
-    launch(SOURCE.kernel("weighted_sums"), records(_WeightedSums, entries), counts, starts, weights)
+
+    starts: np.ndarray
+    weights: np.ndarray
+
+
+def sum_along(axis: int, sources: Columns, targets: Columns, kinds: np.ndarray, bands: Sequence[Bands]) -> None:
+    """Compute weighted sums of float32 along ``axis``, in one launch; zero weights are skipped.
+
+    ``target[m] = sum over k of weights[m, k] * source[starts[m] + k]``
+
+    Args:
+        axis: the axis.
+        sources, targets: the arrays.
+        kinds: for each sample, the number of its sums among ``bands``.
+        bands: different sums.
+    """
+    used, rows = np.unique(kinds, return_inverse=True)
+    tables = [bands[kind] for kind in used.tolist()]
+    starts, first_starts = packed([one.starts for one in tables], np.int32)
+    weights, first_weights = packed([one.weights for one in tables], np.float32)
+    shapes, entries = sources.shapes, blank_records(_WeightedSums, len(kinds))
+    entries["source"], entries["target"] = sources.addresses, targets.addresses
+    entries["outer"], entries["inner"] = shapes[:, :axis].prod(axis=1), shapes[:, axis + 1 :].prod(axis=1)
+    entries["size"], entries["rows"] = shapes[:, axis], targets.shapes[:, axis]
+    entries["starts"], entries["weights"] = np.array(first_starts)[rows], np.array(first_weights)[rows]
+    entries["width"] = np.array([one.weights.shape[1] for one in tables])[rows]
+    launch(SOURCE.kernel("weighted_sums"), entries, -(-targets.sizes // THREADS), starts, weights)

@@ -9,9 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.kernels import c_math
-from penstock.operators.audio._axes import WeightedSums, combine_along, combine_batch, spectral_spec
+from penstock.operators.audio._axes import (
+    KnownSums,
+    SumPlans,
+    WeightedSums,
+    combine_along,
+    combine_batch,
+    spectral_spec,
+)
 from penstock.operators.audio._mel_bands import band_weights
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, random_arrays, spectrograms
 
 
@@ -23,7 +30,7 @@ class _Scale(NamedTuple):
 
 
 @register_operator
-class MelFilterBank(Operator[int, WeightedSums]):
+class MelFilterBank(Operator[int, WeightedSums, SumPlans]):
     """Sums the power in triangular bands, evenly spaced on the mel scale.
 
     The frequency axis is `f` of the layout; without a layout, the last but one.
@@ -67,7 +74,8 @@ class MelFilterBank(Operator[int, WeightedSums]):
     def setup(self) -> None:
         self._rate, self._low = self.args["sample_rate"], self.args["freq_low"]
         self._high = self.args["freq_high"] if self.args["freq_high"] > 0 else self._rate / 2
-        self._filters: dict[tuple[int, bool], WeightedSums] = {}
+        exact = self.args["reference"] != "dali"
+        self._filters = KnownSums(self._exact_filters if exact else self._make_filters)
         if self.args["nfilter"] <= 0:
             raise RuntimeError(f"The number of filters should be > 0, got `nfilter` {self.args['nfilter']}")
         if self._rate <= 0:
@@ -83,34 +91,29 @@ class MelFilterBank(Operator[int, WeightedSums]):
         if self.args["reference"] not in ("dali", "librosa"):
             raise RuntimeError(f'`reference` must be "dali" or "librosa". Got: "{self.args["reference"]}"')
 
-    def describe(self, workspace: Workspace[int, WeightedSums]) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[int, WeightedSums, SumPlans]) -> list[OutputSpec]:
         spec = spectral_spec(workspace)
         workspace.state = spec.layout.find("f") if spec.layout else max((spec.ndim or 0) - 2, 0)
         if workspace.state < 0:
             raise RuntimeError(f"'f' axis not present in the layout. Got: `{spec.layout}`")
         return [spec]
 
-    def infer(self, sample: Sample[int, WeightedSums]) -> tuple[int, ...]:
-        shape = list(sample.shapes[0])
-        axis = sample.workspace.state
-        if not shape:
+    def infer_batch(self, samples: Samples[int, WeightedSums, SumPlans]) -> tuple[np.ndarray, SumPlans]:
+        shapes, axis = samples.shapes(), samples.state
+        if not shapes.shape[1]:
             raise RuntimeError("A spectrogram must have at least one dimension")
-        form = shape[axis], math.prod(shape[axis + 1 :]) == 1
-        if form not in self._filters:
-            self._filters[form] = (
-                self._make_filters(*form) if self.args["reference"] == "dali" else self._exact_filters(form[0])
-            )
-        sample.plan = self._filters[form]
-        shape[axis] = self.args["nfilter"]
-        return tuple(shape)
+        is_last_axis = shapes[:, axis + 1 :].prod(axis=1) == 1
+        plans = self._filters.plans(np.stack((shapes[:, axis], is_last_axis), axis=1))
+        shapes[:, axis] = self.args["nfilter"]
+        return shapes, plans
 
-    def compute(self, sample: Sample[int, WeightedSums]) -> None:
+    def compute(self, sample: Sample[int, WeightedSums, SumPlans]) -> None:
         combine_along(sample.workspace.state, sample.inputs[0], sample.plan, sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace[int, WeightedSums]) -> None:
+    def compute_batch(self, workspace: Workspace[int, WeightedSums, SumPlans]) -> None:
         combine_batch(workspace.state, workspace)
 
-    def _exact_filters(self, bins: int) -> WeightedSums:
+    def _exact_filters(self, bins: int, _last_axis: int) -> WeightedSums:
         """Return triangular filters computed in double precision."""
         weights = band_weights(
             bins,
@@ -124,12 +127,12 @@ class MelFilterBank(Operator[int, WeightedSums]):
         )
         return _banded(weights.T.astype(np.float32))
 
-    def _make_filters(self, bins: int, last_axis: bool) -> WeightedSums:
+    def _make_filters(self, bins: int, last_axis: int) -> WeightedSums:
         """Return triangular filters whose edges are in single precision, as DALI's.
 
         Args:
             bins: frequencies from 0 to half the sample rate.
-            last_axis: whether frequencies are the last axis with more than one element.
+            last_axis: nonzero if frequencies are the last axis with more than one element.
         """
         count = self.args["nfilter"]
         low, high = np.float32(self._low), np.float32(self._high)

@@ -5,13 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels import c_math
-from penstock.operators.audio._axes import WeightedSums, combine_along, combine_batch, spectral_spec
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.operators.audio._axes import (
+    KnownSums,
+    SumPlans,
+    WeightedSums,
+    combine_along,
+    combine_batch,
+    spectral_spec,
+)
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, decibels, random_arrays
 
 
 @register_operator
-class MFCC(Operator[None, WeightedSums]):
+class MFCC(Operator[None, WeightedSums, SumPlans]):
     """The first coefficients of the discrete cosine transform along one axis, optionally liftered.
 
     The transform is unscaled (a constant 1 of N elements yields N) unless `normalize` makes it orthonormal.
@@ -49,7 +56,7 @@ class MFCC(Operator[None, WeightedSums]):
             raise RuntimeError(f"Unsupported DCT type: {self.args['dct_type']}. Supported types are: 1, 2, 3, 4")
         if self.args["dct_type"] == 1 and self.args["normalize"]:
             raise RuntimeError("Ortho-normalization is not supported for DCT type I (`dct_type=1`)")
-        self._matrices: dict[int, WeightedSums] = {}
+        self._matrices = KnownSums(self._make_matrix)
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         spec = spectral_spec(workspace)
@@ -59,19 +66,16 @@ class MFCC(Operator[None, WeightedSums]):
             raise RuntimeError(f"Axis {self.args['axis']} is out of bounds [0,{spec.ndim}) of the input's dimensions")
         return [spec]
 
-    def infer(self, sample: Sample[None, WeightedSums]) -> tuple[int, ...]:
-        shape, axis = list(sample.shapes[0]), self.args["axis"]
-        count = shape[axis]
-        if count not in self._matrices:
-            self._matrices[count] = self._make_matrix(count)
-        sample.plan = self._matrices[count]
-        shape[axis] = min(self.args["n_mfcc"], count)
-        return tuple(shape)
+    def infer_batch(self, samples: Samples[None, WeightedSums, SumPlans]) -> tuple[np.ndarray, SumPlans]:
+        shapes, axis = samples.shapes(), self.args["axis"]
+        plans = self._matrices.plans(shapes[:, axis : axis + 1])
+        shapes[:, axis] = np.minimum(shapes[:, axis], self.args["n_mfcc"])
+        return shapes, plans
 
-    def compute(self, sample: Sample[None, WeightedSums]) -> None:
+    def compute(self, sample: Sample[None, WeightedSums, SumPlans]) -> None:
         combine_along(self.args["axis"], sample.inputs[0], sample.plan, sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, WeightedSums, SumPlans]) -> None:
         combine_batch(self.args["axis"], workspace)
 
     def _make_matrix(self, count: int) -> WeightedSums:

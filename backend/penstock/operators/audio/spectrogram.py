@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Input,
+    Operator,
+    OutputSpec,
+    PlanColumns,
+    Sample,
+    Samples,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.example_data import Example, signals, sounds
 
 if TYPE_CHECKING:
@@ -22,8 +33,27 @@ _TILE_BYTES = 120 * 1024
 _MIN_TRANSFORM = 3
 
 
+@dataclass(eq=False)
+class SpectrumPlans(PlanColumns["Transform | None"]):
+    """The transforms of many signals.
+
+    Attributes:
+        frames: the number of each signal's frames, int64.
+        transform: that of all signals, for the CPU's kernels; None if they do not support it, and on a GPU.
+    """
+
+    frames: np.ndarray
+    transform: Transform | None
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def row(self, number: int) -> Transform | None:
+        return self.transform
+
+
 @register_operator
-class Spectrogram(Operator[None, "Transform | None"]):
+class Spectrogram(Operator[None, "Transform | None", SpectrumPlans]):
     """The power of the short-time Fourier transform.
 
     A transform of n elements yields n // 2 + 1 frequencies. The default is a Hann window sampled at half positions:
@@ -96,25 +126,26 @@ class Spectrogram(Operator[None, "Transform | None"]):
         phases = 2 * np.pi * (np.arange(self._length) + 0.5) / self._length
         return (0.5 * (1 - np.cos(phases))).astype(np.float32)
 
-    def describe(self, workspace: Workspace[None, Transform | None]) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, Transform | None, SpectrumPlans]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype != FLOAT:
             raise RuntimeError(f"The input must be float32, got {dtype_name(batch.dtype)}")
         return [OutputSpec(FLOAT, self.args["layout"], 2)]
 
-    def infer(self, sample: Sample[None, Transform | None]) -> tuple[int, ...]:
-        count = _signal_length(sample.shapes[0])
-        span = count - (0 if self.args["center_windows"] else self._length)
-        if span < 0:
+    def infer_batch(self, samples: Samples[None, Transform | None, SpectrumPlans]) -> tuple[np.ndarray, SpectrumPlans]:
+        lengths = _signal_lengths(samples.shapes())
+        spans = lengths - (0 if self.args["center_windows"] else self._length)
+        if (spans < 0).any():
+            row = int(spans.argmin())
             raise RuntimeError(
-                f"Signal is too short ({count}) for sample {sample.index}: a window has {self._length} elements"
+                f"Signal is too short ({lengths[row]}) for sample {samples.indices[row]}: a window has {self._length} elements"
             )
-        if self.device == "cpu":
-            sample.plan = self._transform
-        shape = (self._nfft // 2 + 1, span // self._step + 1)
-        return shape if self.args["layout"] == "ft" else shape[::-1]
+        plans = SpectrumPlans(spans // self._step + 1, self._transform if self.device == "cpu" else None)
+        bins = np.full(len(samples), self._nfft // 2 + 1)
+        axes = (bins, plans.frames) if self.args["layout"] == "ft" else (plans.frames, bins)
+        return np.stack(axes, axis=1), plans
 
-    def compute(self, sample: Sample[None, Transform | None]) -> None:
+    def compute(self, sample: Sample[None, Transform | None, SpectrumPlans]) -> None:
         signal, out = np.ascontiguousarray(sample.inputs[0]).reshape(-1), sample.outputs[0]
         time_first = self.args["layout"] == "tf"
         if sample.plan is not None:
@@ -134,12 +165,10 @@ class Spectrogram(Operator[None, "Transform | None"]):
         reflect, magnitude = self.args["reflect_padding"], self.args["power"] == 1
         return fft.framed(self._window, self._step, self._start, self._nfft, reflect=reflect, magnitude=magnitude)
 
-    def compute_batch(self, workspace: Workspace[None, Transform | None]) -> None:
-        from penstock.kernels.cuda.launch import locate_all
+    def compute_batch(self, workspace: Workspace[None, Transform | None, SpectrumPlans]) -> None:
+        from penstock.kernels.cuda.launch import columns_of
         from penstock.operators.audio._spectrum_cuda import Framing, power_spectra
 
-        samples = workspace.live
-        signals, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         framing = Framing(
             self._step,
             self._start,
@@ -148,7 +177,10 @@ class Spectrogram(Operator[None, "Transform | None"]):
             magnitude=self.args["power"] == 1,
             time_first=self.args["layout"] == "tf",
         )
-        power_spectra(list(zip(signals, targets)), self._window, framing)
+        signals, spectra = (
+            columns_of(batch, workspace.live_indices) for batch in (workspace.inputs[0], workspace.outputs[0])
+        )
+        power_spectra(signals, spectra, self._window, framing)
 
     def _transform_in_tiles(self, signal: np.ndarray, by_time: np.ndarray) -> None:
         """Compute transforms of any size, several frames at a time."""
@@ -165,10 +197,13 @@ class Spectrogram(Operator[None, "Transform | None"]):
             audio.spectral_power(fft.rfft(frames, axis=1, overwrite_x=True), magnitude, part)
 
 
-def _signal_length(shape: tuple[int, ...]) -> int:
-    count = math.prod(shape)
-    if count == 0:
-        raise RuntimeError(f"Spectogram does not support empty (0-volume) samples. The shape is {shape}")
-    if any(extent not in (1, count) for extent in shape):
+def _signal_lengths(shapes: np.ndarray) -> np.ndarray:
+    """Return the lengths of signals; raise RuntimeError for the first that is empty or has several dimensions."""
+    lengths: np.ndarray = shapes.prod(axis=1)
+    fits = ((shapes == 1) | (shapes == lengths[:, None])).all(axis=1)
+    for row in np.flatnonzero(~fits | (lengths == 0))[:1]:
+        shape = tuple(shapes[row].tolist())
+        if not lengths[row]:
+            raise RuntimeError(f"Spectogram does not support empty (0-volume) samples. The shape is {shape}")
         raise RuntimeError(f"A signal must be 1D, or have one dimension besides those of extent 1, got {shape}")
-    return count
+    return lengths
