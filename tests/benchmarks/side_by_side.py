@@ -31,12 +31,13 @@ def prepared(
     device_id: int = 0,
     batch_size: int = 0,
     conditionals: bool = False,
+    on_gpu: bool = False,
 ) -> Callable[[], Any]:
     """Return a function that runs one batch through ``work(module, *inputs)`` and returns the outputs.
 
     The arguments are those of :func:`pipeline_of`.
     """
-    return pipeline_of(module, work, batches, threads, gpu, layout, device_id, batch_size, conditionals).run
+    return pipeline_of(module, work, batches, threads, gpu, layout, device_id, batch_size, conditionals, on_gpu).run
 
 
 def pipeline_of(
@@ -49,11 +50,13 @@ def pipeline_of(
     device_id: int = 0,
     batch_size: int = 0,
     conditionals: bool = False,
+    on_gpu: bool = False,
 ) -> Any:
     """Return a built pipeline that runs batches through ``work(module, *inputs)``.
 
     Each of ``batches`` is a batch that one input gets repeatedly, in place: numpy arrays, or CuPy's on the GPU; or a
-    function that returns another batch of numpy arrays each time. ``layout`` is that of all inputs, or one for each.
+    function that returns another batch each time, of numpy arrays or, with ``on_gpu``, of CuPy's. ``layout`` is that of all inputs,
+    or one for each.
     Where samples differ in shape, they come in another order each time, so that no two batches are alike. On CPU
     nothing is done ahead of time, so that no work of a run is measured with another; on GPU two batches are in flight,
     as in a training loop. Work without inputs, or with functions as inputs, needs a ``batch_size``; with
@@ -77,7 +80,7 @@ def pipeline_of(
                 batch=True,
                 no_copy=True,
                 layout=own,
-                device="cpu" if callable(batch) or isinstance(batch[0], np.ndarray) else "gpu",
+                device="gpu" if (on_gpu if callable(batch) else not isinstance(batch[0], np.ndarray)) else "cpu",
             )
             for batch, own in zip(batches, layouts)
         ]

@@ -1,33 +1,40 @@
-"""Data that reach a GPU other than as JPEGs, compared with DALI: frames, sounds, other formats, and copies back.
+"""Data that reach a GPU in every way, compared with DALI: frames, sounds, files of all formats, readers, and copies back.
 
-    python tests/benchmarks/uploads.py [--only Penstock] [--json FILE]
+    python tests/benchmarks/uploads.py [--only Penstock] [--filter REGEX] [--json FILE]
 
 Needs a GPU, and DALI in the same environment (`make bench-engine ARGS=--gpu` makes one). No batch is like another: its samples are
-drawn from a store of several batches. A figure is time for each sample, while two batches are in flight; the median of the rounds.
+drawn from a store of pictures that all differ in size. Where DALI has several ways to do the same, it is measured in each, and the
+ratio is that of its best. A figure is time for each sample, while two batches are in flight; the median of the rounds.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import io
 import os
+import re
+import tempfile
 import warnings
 import wave
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image
+from pipelines import BEST_LOAD, MEAN, PHOTOGRAPHS, STD, a, e_mirrored
 from rich.console import Console
 from side_by_side import MODULES, Work, prepared
 from turns import Run, gpu_ms, headline, in_turns, keep
 
-MEAN, STD = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
-BATCH, BATCHES_IN_STORE = 64, 3
+BATCH, STORED = 64, 128
+# More pictures than plans are cached for, each of another size.
+MANY = 400
 SAMPLE_RATE = 16_000
+BIG, SMALL = (853, 1280), (375, 500)
 
 
 @dataclass
@@ -41,6 +48,10 @@ class Row:
         layout: the layout of the samples.
         after: the program's work with a batch.
         moved_bytes: the bytes of a sample that go to the GPU, where their copy takes the time.
+        batch: the samples of a batch.
+        dali: DALI's other ways to do this work, by name.
+        on_gpu: the samples lie on the GPU.
+        from_files: the samples are files, which a reader reads.
     """
 
     name: str
@@ -49,44 +60,72 @@ class Row:
     layout: str | None = None
     after: Callable[[Any], object] | None = None
     moved_bytes: int = 0
+    batch: int = BATCH
+    dali: dict[str, Work] = field(default_factory=dict)
+    on_gpu: bool = False
+    from_files: bool = False
 
 
-def drawn(store: Sequence[np.ndarray]) -> Callable[[], list[np.ndarray]]:
+def drawn(store: Sequence[Any], batch: int) -> Callable[[], list[Any]]:
     """Return a source of batches, each with samples in a new order."""
     rng = np.random.default_rng(1)
-    return lambda: [store[index] for index in rng.permutation(len(store))[:BATCH]]
+    return lambda: [store[index] for index in rng.permutation(len(store))[:batch]]
 
 
-def made(make: Callable[[int], np.ndarray]) -> list[np.ndarray]:
+def made(make: Callable[[int], np.ndarray], count: int = STORED) -> list[np.ndarray]:
     """Return a store of samples, by their numbers."""
-    with ThreadPoolExecutor() as pool:
-        return list(pool.map(make, range(BATCH * BATCHES_IN_STORE)))
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(make, range(count)))
+
+
+@functools.cache
+def scenes() -> list[Image.Image]:
+    """Return photographs, or something as smooth."""
+    files = [Image.open(path).convert("RGB") for path in sorted(PHOTOGRAPHS.glob("*_1280.jpg"))]
+    rng = np.random.default_rng(0)
+    noise = (Image.fromarray(rng.integers(0, 255, (60, 90, 3), np.uint8)) for _ in range(16))
+    return files or [small.resize((1440, 960), Image.Resampling.BICUBIC) for small in noise]
 
 
 def picture(number: int, height: int, width: int) -> Image.Image:
-    """Return something as smooth as a photograph, of about this size."""
+    """Return a part of a photograph, resized to about this size."""
     rng = np.random.default_rng(number)
-    small = Image.fromarray(rng.integers(0, 255, (height // 20, width // 20, 3), np.uint8))
+    scene = scenes()[number % len(scenes())]
+    left, top, right, bottom = rng.uniform((0, 0, 0.8, 0.8), (0.2, 0.2, 1, 1)) * (*scene.size, *scene.size)
     size = width + int(rng.integers(-40, 40)), height + int(rng.integers(-40, 40))
-    return small.resize(size, Image.Resampling.BICUBIC)
+    return scene.resize(size, Image.Resampling.BICUBIC, (left, top, right, bottom))
 
 
-def encoded(kind: str, height: int = 853, width: int = 1280, **options: Any) -> Callable[[int], np.ndarray]:
+def encoded(kind: str, size: tuple[int, int] = BIG, mode: str = "RGB", **options: Any) -> Callable[[int], np.ndarray]:
     """Make files of one format."""
 
     def make(number: int) -> np.ndarray:
         buffer = io.BytesIO()
-        picture(number, height, width).save(buffer, kind, **options)
+        picture(number, *size).convert(mode).save(buffer, kind, **options)
         return np.frombuffer(buffer.getvalue(), np.uint8)
 
     return make
 
 
-def mixed_formats(number: int) -> np.ndarray:
-    """Return files of four formats, in turns."""
-    kinds: list[tuple[str, dict[str, Any]]] = [("JPEG", {}), ("PNG", {}), ("WEBP", {}), ("BMP", {})]
-    kind, options = kinds[number % len(kinds)]
-    return encoded(kind, **options)(number)
+jpegs, small_jpegs = encoded("JPEG", quality=90), encoded("JPEG", SMALL, quality=90)
+FORMATS: dict[str, Callable[[int], np.ndarray]] = {
+    "PNGs": encoded("PNG", compress_level=3),
+    "WebPs": encoded("WEBP", quality=90),
+    "JPEGs 2000": encoded("JPEG2000", quality_mode="rates", quality_layers=[20]),
+    "TIFFs": encoded("TIFF"),
+    "BMPs": encoded("BMP"),
+}
+JPEG_KINDS: dict[str, Callable[[int], np.ndarray]] = {
+    "progressive": encoded("JPEG", progressive=True, quality=90),
+    "baseline": jpegs,
+    "full chroma": encoded("JPEG", subsampling=0, quality=90),
+    "grey": encoded("JPEG", mode="L", quality=90),
+}
+
+
+def in_turn(makers: Sequence[Callable[[int], np.ndarray]]) -> Callable[[int], np.ndarray]:
+    """Make files of several kinds in turn."""
+    return lambda number: makers[number % len(makers)](number)
 
 
 def frame(number: int) -> np.ndarray:
@@ -100,6 +139,10 @@ def seconds(number: int, varied: bool) -> int:
 
 def sound(number: int, varied: bool = False) -> np.ndarray:
     return np.random.default_rng(number).standard_normal(seconds(number, varied), np.float32)
+
+
+def varied_sound(number: int) -> np.ndarray:
+    return sound(number, True)
 
 
 def wav(number: int) -> np.ndarray:
@@ -117,12 +160,13 @@ def spectrum(m: Any, signal: Any) -> Any:
     return m.fn.mel_filter_bank(power, sample_rate=float(SAMPLE_RATE), nfilter=80)
 
 
-def normalized(m: Any, images: Any) -> Any:
-    return m.fn.crop_mirror_normalize(images, crop=(224, 224), mean=MEAN, std=STD)
+def resized(m: Any, images: Any) -> Any:
+    return m.fn.crop_mirror_normalize(m.fn.resize(images.gpu(), size=224), crop=(224, 224), mean=MEAN, std=STD)
 
 
 def shrunk(m: Any, images: Any) -> Any:
-    return normalized(m, m.fn.resize(images, resize_shorter=256.0))
+    images = m.fn.resize(images, resize_shorter=256.0)
+    return m.fn.crop_mirror_normalize(images, crop=(224, 224), mean=MEAN, std=STD)
 
 
 def on_cpu_first(m: Any, data: Any) -> Any:
@@ -133,40 +177,38 @@ def all_on_cpu(m: Any, data: Any) -> Any:
     return shrunk(m, m.fn.decoders.image(data, device="cpu")).gpu()
 
 
-def by_mixed(m: Any, data: Any) -> Any:
-    return shrunk(m, m.fn.decoders.image(data, device="mixed"))
-
-
 def on_host(outputs: Any) -> object:
     return [batch.as_cpu() for batch in outputs]
 
 
 def rows() -> Iterator[Row]:
     """Yield all rows."""
-    frames: Callable[[], list[np.ndarray]] = lambda: made(frame)  # noqa: E731
-    resized: Work = lambda m, x: normalized(m, m.fn.resize(x.gpu(), size=224))  # noqa: E731
-    yield Row(
-        "64 frames of 1080p to the GPU, resize 224, normalize", resized, frames, "HWC", moved_bytes=1080 * 1920 * 3
-    )
-    yield Row("64 WAV files decoded, to the GPU, mel", _from_wav, lambda: made(wav))
-    yield Row("64 sounds of 5 s to the GPU, mel", lambda m, x: spectrum(m, x.gpu()), lambda: made(sound))
-    varied: Callable[[], list[np.ndarray]] = lambda: made(lambda number: sound(number, True))  # noqa: E731
-    yield Row("64 sounds of 2 to 8 s to the GPU, mel", lambda m, x: spectrum(m, x.gpu()), varied)
-    small: Callable[[], list[np.ndarray]] = lambda: made(encoded("JPEG", 375, 500, quality=90))  # noqa: E731
+    frames, moved = functools.partial(made, frame), 1080 * 1920 * 3
+    yield Row("64 frames of 1080p to the GPU, resize 224, normalize", resized, frames, "HWC", moved_bytes=moved)
+    yield Row("64 WAV files decoded, to the GPU, mel", _from_wav, functools.partial(made, wav))
+    to_mel: Work = lambda m, x: spectrum(m, x.gpu())  # noqa: E731
+    yield Row("64 sounds of 5 s to the GPU, mel", to_mel, functools.partial(made, sound))
+    yield Row("64 sounds of 2 to 8 s to the GPU, mel", to_mel, functools.partial(made, varied_sound))
+    small, by_cpu = functools.partial(made, small_jpegs), {"DALI, decoded on the CPU": on_cpu_first}
     yield Row("64 small JPEGs decoded on the CPU, to the GPU, A", on_cpu_first, small)
     yield Row("A of 64 small JPEGs on the CPU, to the GPU", all_on_cpu, small)
-    formats: dict[str, tuple[str, dict[str, Any]]] = {
-        "PNGs": ("PNG", {"compress_level": 3}),
-        "WebPs": ("WEBP", {"quality": 90}),
-        "JPEGs 2000": ("JPEG2000", {"quality_mode": "rates", "quality_layers": [20]}),
-        "TIFFs": ("TIFF", {}),
-        "BMPs": ("BMP", {}),
-        "progressive JPEGs": ("JPEG", {"progressive": True, "quality": 90}),
-    }
-    for name, (kind, options) in formats.items():
-        make = encoded(kind, **options)
-        yield Row(f"A of 64 {name}", by_mixed, lambda make=make: made(make))  # type: ignore[misc]
-    yield Row("A of 64 files of four formats", by_mixed, lambda: made(mixed_formats))
+    for name, make in FORMATS.items():
+        yield Row(f"A of 64 {name}", a(True), functools.partial(made, make), dali=by_cpu)
+    mixed = in_turn([jpegs, FORMATS["PNGs"], FORMATS["WebPs"], FORMATS["BMPs"]])
+    yield Row("A of 64 files of four formats", a(True), functools.partial(made, mixed), dali=by_cpu)
+    loaded = {f"DALI, hw_decoder_load={BEST_LOAD}": a(True, BEST_LOAD)}
+    progressive, kinds = JPEG_KINDS["progressive"], in_turn([*JPEG_KINDS.values()])
+    yield Row("A of 64 progressive JPEGs", a(True), functools.partial(made, progressive), dali=loaded | by_cpu)
+    yield Row("A of 64 JPEGs of four kinds", a(True), functools.partial(made, kinds), dali=loaded)
+    many, many_small = functools.partial(made, jpegs, MANY), functools.partial(made, small_jpegs, MANY)
+    yield Row("A of one JPEG, new sizes", a(True), many, batch=1, dali=loaded)
+    yield Row("A of one small JPEG, new sizes", a(True), many_small, batch=1, dali=loaded)
+    yield Row("A of 8 small JPEGs, new sizes", a(True), many_small, batch=8, dali=loaded)
+    yield Row("A of 64 JPEGs from a reader", a(True), many, dali=loaded, from_files=True)
+    yield Row("A of 64 small JPEGs from a reader", a(True), many_small, dali=loaded, from_files=True)
+    yield Row(
+        "64 frames of 1080p on the GPU, resize 224, random mirror, normalize", e_mirrored, frames, "HWC", on_gpu=True
+    )
     yield Row("frames to the GPU, resize 224, normalize, to the host", resized, frames, "HWC", on_host)
 
 
@@ -175,13 +217,38 @@ def _from_wav(m: Any, data: Any) -> Any:
     return spectrum(m, signal.gpu())
 
 
-def candidates(row: Row, names: Sequence[str], threads: int) -> dict[str, Run]:
-    """Return the functions that run a batch of the row, by candidate."""
-    store, runs = row.store(), dict[str, Run]()
-    for name in names:
-        run = prepared(MODULES[name], row.work, [drawn(store)], threads, True, row.layout, batch_size=BATCH)
+def candidates(row: Row, names: Sequence[str], threads: int, folder: Path) -> dict[str, Run]:
+    """Return the functions that run a batch of the row, by candidate; ``folder``: for files to read."""
+    store, runs = placed(row), dict[str, Run]()
+    files = written(store, folder) if row.from_files else []
+
+    def read(work: Work) -> Any:
+        return lambda m: work(m, m.fn.readers.file(files=files, random_shuffle=True, seed=1)[0])
+
+    works = {name: (MODULES[name], row.work) for name in names}
+    works |= {name: (MODULES["DALI"], work) for name, work in row.dali.items() if "DALI" in names}
+    for name, (module, work) in works.items():
+        how: Any = (read(work), []) if row.from_files else (work, [drawn(store, row.batch)])
+        run = prepared(module, *how, threads, True, row.layout, batch_size=row.batch, on_gpu=row.on_gpu)
         runs[name] = _with(run, row.after) if row.after else run
     return runs
+
+
+def placed(row: Row) -> list[Any]:
+    """Return a row's samples, where its input has them."""
+    if not row.on_gpu:
+        return row.store()
+    import cupy
+
+    return list(map(cupy.asarray, row.store()))
+
+
+def written(store: Sequence[np.ndarray], folder: Path) -> list[str]:
+    """Write samples to files; return their paths."""
+    paths = [folder / f"{number}.jpg" for number in range(len(store))]
+    for path, data in zip(paths, store):
+        path.write_bytes(data.tobytes())
+    return list(map(str, paths))
 
 
 def _with(run: Run, after: Callable[[Any], object]) -> Run:
@@ -198,26 +265,35 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each round")
-    parser.add_argument("--filter", default="", help="only rows whose name holds this")
-    parser.add_argument("--json", type=Path, help="where to write the figures")
+    parser.add_argument("--filter", default="", help="only rows whose name matches this regular expression")
+    parser.add_argument("--json", type=Path, help="where to write the figures, after each row")
     options = parser.parse_args()
     warnings.simplefilter("ignore", DeprecationWarning)
-    console = Console(width=130)
+    console = Console(width=150)
     console.print(headline(), highlight=False)
     names = [options.only] if options.only else list(MODULES)
-    console.print(f"{'ms a batch of 64':56}", *(f"{name:>9}" for name in names), "  DALI / Penstock    GB/s")
+    console.print(f"{'ms a batch':68}", *(f"{name:>9}" for name in names), "  DALI / Penstock    GB/s")
     kept = []
     for row in rows():
-        if options.filter not in row.name:
+        if not re.search(options.filter, row.name):
             continue
-        times = in_turns(candidates(row, names, options.threads), gpu_ms, options.rounds, options.seconds)
-        kept.append({"work": row.name, "ms": {name: time / BATCH for name, time in times.items()}})
-        ratio = f"{times['DALI'] / times['Penstock']:.2f}" if len(times) == len(MODULES) else ""
-        speed = f"{row.moved_bytes * BATCH / min(times.values()) / 1e6:.1f}" if row.moved_bytes else ""
+        with tempfile.TemporaryDirectory() as folder:
+            runs = candidates(row, names, options.threads, Path(folder))
+            times = in_turns(runs, gpu_ms, options.rounds, options.seconds)
+            del runs
+        kept.append({"work": row.name, "ms": {name: time / row.batch for name, time in times.items()}})
+        others = {name: times.pop(name) for name in row.dali if name in times}
+        best = min([*others.values(), times["DALI"]]) if "DALI" in times else 0.0
+        ratio = f"{best / times['Penstock']:.2f}" if len(times) == len(MODULES) else ""
+        speed = f"{row.moved_bytes * row.batch / min(times.values()) / 1e6:.1f}" if row.moved_bytes else ""
         console.print(
-            f"{row.name:56}", *(f"{time:9.2f}" for time in times.values()), f"{ratio:>17} {speed:>7}", highlight=False
+            f"{row.name:68}",
+            *(f"{time:9.2f}" for time in times.values()),
+            f"{ratio:>17} {speed:>7}",
+            *(f" {name}: {time:.2f}" for name, time in others.items()),
+            highlight=False,
         )
-    keep("uploads", kept, options.json)
+        keep("uploads", kept, options.json)
 
 
 if __name__ == "__main__":
