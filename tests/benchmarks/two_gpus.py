@@ -2,8 +2,8 @@
 
     python tests/benchmarks/two_gpus.py [--json FILE]
 
-Needs two GPUs, and DALI in the same environment (`make bench` makes one). A figure is images a second; both GPUs are served from
-one loop, and from a thread for each.
+Needs two GPUs, and DALI in the same environment (`make bench` makes one). No batch is like another. A figure is images a second; both
+GPUs are served from one loop, and from a thread for each.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pipelines import PHOTOGRAPHS, a, photographs
+from pipelines import a
 from rich.console import Console
 from rich.table import Table
 from side_by_side import MODULES, prepared
 from turns import Run, headline, keep
-
-BATCH = 64
+from uploads import BATCH, MANY, drawn, jpegs, made
 
 
 def in_one_loop(runs: Sequence[Run], seconds: float) -> float:
@@ -51,9 +50,12 @@ def in_threads(runs: Sequence[Run], seconds: float) -> float:
     return sum(rates)
 
 
-def measured(module: Any, batch: Sequence[np.ndarray], threads: int, seconds: float) -> dict[str, float]:
+def measured(module: Any, store: Sequence[np.ndarray], threads: int, seconds: float) -> dict[str, float]:
     """Return images a second with one GPU and with two."""
-    runs = [prepared(module, a(True), [batch], threads, gpu=True, device_id=device) for device in (0, 1)]
+    runs = [
+        prepared(module, a(True), [drawn(store, BATCH)], threads, gpu=True, device_id=device, batch_size=BATCH)
+        for device in (0, 1)
+    ]
     for run in runs * 5:
         run()
     ways: dict[str, tuple[Callable[[Sequence[Run], float], float], Sequence[Run]]] = {
@@ -61,13 +63,12 @@ def measured(module: Any, batch: Sequence[np.ndarray], threads: int, seconds: fl
         "two, one loop": (in_one_loop, runs),
         "two, a thread each": (in_threads, runs),
     }
-    return {name: way(chosen, seconds) * len(batch) for name, (way, chosen) in ways.items()}
+    return {name: way(chosen, seconds) * BATCH for name, (way, chosen) in ways.items()}
 
 
 def main() -> None:
     """Measure both and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", type=Path, default=PHOTOGRAPHS, help="a folder of JPEG files")
     parser.add_argument("--threads", type=int, default=8, help="of each pipeline")
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--json", type=Path, help="where to write the figures")
@@ -77,9 +78,9 @@ def main() -> None:
     console.print(headline(), highlight=False)
     table = Table("", "one GPU", "two, one loop", "two, a thread each", title=f"images a second, batch {BATCH}")
     kept = []
-    batch = photographs(options.images, BATCH)
+    store = made(jpegs, MANY)
     for name, module in MODULES.items():
-        rates = measured(module, batch, options.threads, options.seconds)
+        rates = measured(module, store, options.threads, options.seconds)
         kept.append({"candidate": name, "images a second": rates})
         one = rates["one GPU"]
         table.add_row(name, *(f"{rate:.0f} ({rate / one:.2f})" for rate in rates.values()))
