@@ -13,6 +13,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+import simplejpeg
 from PIL import Image, ImageFile
 
 from penstock.kernels.codecs import image_codec
@@ -275,12 +276,26 @@ def test_large_files_are_decoded_whole(subsampling: int, mode: str, monkeypatch:
     np.testing.assert_array_equal(output, expected)
 
 
+@pytest.mark.parametrize("progressive", [False, True])
+@pytest.mark.parametrize("sampling", ["411", "420", "422", "440", "444"])
+def test_chroma_may_be_repeated(sampling: str, progressive: bool) -> None:
+    factors = getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{sampling}")
+    for height, width in ((75, 101), (64, 96), (33, 127)):
+        options = [cv2.IMWRITE_JPEG_SAMPLING_FACTOR, factors, cv2.IMWRITE_JPEG_PROGRESSIVE, int(progressive)]
+        encoded = cv2.imencode(".jpg", picture(height, width, 10), options)[1].reshape(-1)
+        expected = simplejpeg.decode_jpeg(encoded.tobytes(), "RGB", fastdct=False, fastupsample=True)
+        for region in regions(height, width):
+            output = np.empty((*region.extents, 3), np.uint8)
+            assert decode_region(encoded, read_header(encoded), region, output, False, smooth=False)
+            np.testing.assert_array_equal(output, expected[region.overlap(expected.shape)[0]])
+
+
 def test_damaged_files_are_left_to_the_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded = jpeg(411, 630, noise=40, quality=95)
     damaged = encoded.copy()
     damaged[len(damaged) // 2 :] = 0
     outputs = []
-    for tries in (image_codec.decode_region, lambda *_: False):
+    for tries in (image_codec.decode_region, lambda *_, **_named: False):
         monkeypatch.setattr(image_codec, "decode_region", tries)
         output = np.empty((411, 630, 3), np.uint8)
         try:

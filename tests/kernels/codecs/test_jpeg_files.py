@@ -234,7 +234,7 @@ def test_each_file_is_decoded_by_one_of_the_threads() -> None:
     # One file is missing, and the kernels do not support another.
     order, files[5] = np.delete(np.arange(24), 11), jpeg(64, 69, keep_rgb=True, subsampling=0)
     decoded = decode_together(
-        EncodedFiles(files), headers, whole_scale(files), everything, order, targets, 3, False, 256, parallel, 3
+        EncodedFiles(files), headers, whole_scale(files), everything, order, targets, 3, False, True, 256, parallel, 3
     )
     assert np.flatnonzero(~decoded).tolist() == [5, 11]
     assert len(names) == 3
@@ -284,6 +284,7 @@ def test_markers_of_scans_are_counted_wherever_they_are(most: int) -> None:
         targets,
         3,
         False,
+        True,
         most,
         lambda task, _: task(0),
         1,
@@ -326,6 +327,7 @@ def decoded_on_threads(files: list[np.ndarray], threads: int) -> tuple[np.ndarra
         targets,
         3,
         False,
+        True,
         256,
         parallel,
         num_threads=threads,

@@ -249,7 +249,7 @@ def test_large_damaged_files_fail_as_the_libraries_say(monkeypatch: pytest.Monke
     assert encoded.size > 1 << 15
     variants = [encoded[: encoded.size // 2], encoded[:-2], encoded[:-500], encoded]
     found = [outcome(variant) for variant in variants]
-    monkeypatch.setattr("penstock.kernels.codecs.image_codec.decode_region", lambda *_: False)
+    monkeypatch.setattr("penstock.kernels.codecs.image_codec.decode_region", lambda *_, **_named: False)
     for variant, own in zip(variants, found, strict=True):
         np.testing.assert_array_equal(own, outcome(variant))
 

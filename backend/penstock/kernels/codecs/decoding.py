@@ -61,10 +61,12 @@ class HostResources(NamedTuple):
 
     Attributes:
         parallel: runs a function over indices on the pipeline's threads.
+        num_threads: the number of these threads, the calling one included.
         decoding: limits, and the worker processes for formats that are not trusted.
         pool: the memory; None: numpy's.
     """
 
     parallel: Callable[..., None]
+    num_threads: int = 1
     decoding: Decoding = FREELY
     pool: HostPool | None = None

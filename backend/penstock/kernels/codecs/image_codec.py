@@ -274,13 +274,52 @@ def decode_jpegs(
         Which files were decoded; the others need :func:`decode` or :func:`decode_reduced`.
     """
     sizes, order = headers.sizes, _largest_first(files, headers, adjust_orientation)
-    if not order.size:
-        return np.zeros(len(files), np.bool_)
     reduced, scales = -(-sizes // scale), np.full(len(files), scale, np.int64)
     parts = np.hstack((np.zeros_like(sizes), reduced) if regions is None else regions)
-    channels, reverse = output_channels(output_type, 0), output_type == DALIImageType.BGR
-    limit = _most_scans()
-    return decode_together(files, sizes, scales, parts, order, targets, channels, reverse, limit, parallel, num_threads)
+    return _decode_in_order(files, sizes, scales, parts, order, targets, output_type, True, parallel, num_threads)
+
+
+def decode_stored_jpegs(
+    files: EncodedFiles,
+    sizes: np.ndarray,
+    windows: np.ndarray,
+    targets: np.ndarray,
+    output_type: DALIImageType,
+    smooth: bool,
+    parallel: Callable[[Callable[[int], None], int], None],
+    num_threads: int,
+) -> np.ndarray:
+    """Decode windows of many JPEGs as stored, in one call.
+
+    Args:
+        files, targets, output_type, smooth, parallel, num_threads: as for :func:`decode_jpegs` and :func:`decode`.
+        sizes: heights and widths, int64, in rows.
+        windows: top, left, height and width of the parts to decode, int64, in rows.
+
+    Returns:
+        Which files were decoded; the others need :func:`decode`.
+    """
+    order, scales = np.argsort(-files.sizes, kind="stable"), np.ones(len(files), np.int64)
+    return _decode_in_order(files, sizes, scales, windows, order, targets, output_type, smooth, parallel, num_threads)
+
+
+def _decode_in_order(
+    files: EncodedFiles,
+    sizes: np.ndarray,
+    scales: np.ndarray,
+    parts: np.ndarray,
+    order: np.ndarray,
+    targets: np.ndarray,
+    output_type: DALIImageType,
+    smooth: bool,
+    parallel: Callable[[Callable[[int], None], int], None],
+    num_threads: int,
+) -> np.ndarray:
+    """Decode those of many JPEGs that are in ``order``; return which were decoded."""
+    if not order.size:
+        return np.zeros(len(files), np.bool_)
+    how = output_channels(output_type, 0), output_type == DALIImageType.BGR, smooth, _most_scans()
+    return decode_together(files, sizes, scales, parts, order, targets, *how, parallel, num_threads)
 
 
 def decode_jpegs_for(
@@ -407,37 +446,27 @@ def _decode_jpeg(
     smooth: bool = True,
 ) -> bool:
     """Decode a JPEG, or a region of it, into a contiguous array; return False if another decoder is needed."""
-    if not smooth:
-        return _decode_repeated(encoded, header, space, output, fast_idct, region)
-    if region is not None:
-        return not fast_idct and decode_region(encoded, header, region, output, space == "BGR")
-    if not fast_idct and encoded.size >= _MIN_BYTES_FOR_SCAN_KERNELS:
-        everything = Region.whole((header.height, header.width))
-        if decode_region(encoded, header, everything, output, space == "BGR"):
+    whole = (header.height, header.width)
+    if not fast_idct and (region is not None or encoded.size >= _MIN_BYTES_FOR_SCAN_KERNELS):
+        part = Region.whole(whole) if region is None else region
+        if decode_region(encoded, header, part, output, space == "BGR", smooth=smooth):
             return True
-    return _decode_with_simplejpeg(encoded, space, output, fast_idct)
+    if region is None:
+        return _decode_with_simplejpeg(encoded, space, output, fast_idct, smooth)
+    if smooth:
+        return False
+    pixels = np.empty((*whole, output.shape[2]), np.uint8)
+    if not _decode_with_simplejpeg(encoded, space, pixels, fast_idct, smooth):
+        return False
+    output[...] = pixels[region.overlap(pixels.shape)[0]]
+    return True
 
 
 # Our kernels make tables for each file, which takes longer than decoding a smaller one with them saves.
 _MIN_BYTES_FOR_SCAN_KERNELS = 1 << 15
 
 
-def _decode_repeated(
-    encoded: np.ndarray, header: ImageHeader, space: str, output: np.ndarray, fast_idct: bool, region: Region | None
-) -> bool:
-    """Decode like :func:`_decode_jpeg`, but upsample chroma by repetition."""
-    if region is None:
-        return _decode_with_simplejpeg(encoded, space, output, fast_idct, smooth=False)
-    whole = np.empty((header.height, header.width, output.shape[2]), np.uint8)
-    if not _decode_with_simplejpeg(encoded, space, whole, fast_idct, smooth=False):
-        return False
-    output[...] = whole[region.overlap(whole.shape)[0]]
-    return True
-
-
-def _decode_with_simplejpeg(
-    encoded: np.ndarray, space: str, output: np.ndarray, fast_idct: bool, smooth: bool = True
-) -> bool:
+def _decode_with_simplejpeg(encoded: np.ndarray, space: str, output: np.ndarray, fast_idct: bool, smooth: bool) -> bool:
     if simplejpeg() is None:
         return False
     try:

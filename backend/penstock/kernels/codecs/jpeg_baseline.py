@@ -29,7 +29,13 @@ _scans, _pixels = ThreadBuffers(), ThreadBuffers()
 
 
 def decode_region(
-    encoded: np.ndarray, header: ImageHeader, region: Region, output: np.ndarray, reverse: bool, scale: int = 1
+    encoded: np.ndarray,
+    header: ImageHeader,
+    region: Region,
+    output: np.ndarray,
+    reverse: bool,
+    scale: int = 1,
+    smooth: bool = True,
 ) -> bool:
     """Decode a region of a JPEG into ``output``; return False, leaving ``output`` undefined, if it is not supported.
 
@@ -40,12 +46,13 @@ def decode_region(
         output: filled; (H, W, 3) for RGB, (H, W, 1) for grey; uint8, contiguous.
         reverse: write BGR.
         scale: decode the image at one out of this many rows and columns: 1, 2, 4 or 8.
+        smooth: smooth chroma where it is halved; otherwise repeat samples.
     """
     from penstock.kernels.cpu.jpeg.files import decode_file
 
     bench, place = _bench(encoded.size, header.width), encoded.__array_interface__["data"][0]
-    top, left = region.anchor
-    return bool(decode_file(place, encoded.size, header.height, header.width, scale, top, left, output, reverse, bench))
+    (top, left), size = region.anchor, (header.height, header.width)
+    return bool(decode_file(place, encoded.size, *size, scale, top, left, output, reverse, smooth, bench))
 
 
 def decode_together(
@@ -57,6 +64,7 @@ def decode_together(
     targets: np.ndarray,
     channels: int,
     reverse: bool,
+    smooth: bool,
     most_scans: int,
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
@@ -72,6 +80,7 @@ def decode_together(
         targets: addresses of the pixels of each; uint8 of shape (H, W, ``channels``).
         channels: 3 for RGB, 1 for grey.
         reverse: write BGR.
+        smooth: smooth chroma where it is halved; otherwise repeat samples.
         most_scans: files with more markers of scans are not decoded.
         parallel: runs a task on all threads, which are ``num_threads``.
 
@@ -85,7 +94,7 @@ def decode_together(
         columns, owners = _split_by_restarts(columns, channels, num_threads)
 
     def decode(taken: np.ndarray, decoded: np.ndarray, bench: Bench) -> None:
-        decode_files(columns, channels, reverse, most_scans, taken, decoded, bench)
+        decode_files(columns, channels, reverse, smooth, most_scans, taken, decoded, bench)
 
     decoded = on_all_threads(decode, columns, parallel, num_threads)
     if owners is None:

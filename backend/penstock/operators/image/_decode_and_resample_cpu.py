@@ -117,7 +117,8 @@ def _decode_and_resample_columns(
     starts = _numbers(resizing.starts, 1, width).reshape(width) - np.int32(region[LEFT])
     weights = _numbers(resizing.weights, width, resizing.taps)
     image = pixels[: _MAX_ROWS * columns * _CHANNELS].reshape((_MAX_ROWS, columns * _CHANNELS))
-    strips, resized, done = begin_strips(scan, memory, region[TOP], region[LEFT], rows, columns, _CHANNELS), 0, 0
+    strips = begin_strips(scan, memory, region[TOP], region[LEFT], rows, columns, _CHANNELS, True)
+    resized, done = 0, 0
     for row in range(strips.begin, strips.last + 1):
         if not decode_strip(scan, memory, strips, row):
             return False

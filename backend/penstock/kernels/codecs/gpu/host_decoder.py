@@ -1,4 +1,4 @@
-"""Images decoded on the CPU and copied to the GPU: formats that no decoder of a GPU supports, and damaged files."""
+"""Images decoded on the CPU and copied to the GPU: what no decoder of a GPU supports, progressive JPEGs, damaged files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import address
 from penstock.errors import without_frames
 from penstock.kernels.codecs.decoding import HostResources
-from penstock.kernels.codecs.gpu.pending import DecodedPart, PendingDecode
+from penstock.kernels.codecs.gpu.jpegs import JpegRequest, is_ordinary_jpeg
+from penstock.kernels.codecs.gpu.pending import DecodedPart, Jobs, PendingDecode
 from penstock.kernels.codecs.gpu.settings import DecodeSettings
-from penstock.kernels.codecs.image_codec import decode
+from penstock.kernels.codecs.image_codec import decode, decode_stored_jpegs
 from penstock.kernels.cuda.launch import Located
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.transfers import HostBlocks, transfers
@@ -37,7 +39,7 @@ class _HostPart(DecodedPart):
 
 
 class HostDecoder:
-    """Decodes images on the CPU, image by image, so that one that fails does so alone.
+    """Decodes images on the CPU: ordinary JPEGs in one call, others image by image, so that one that fails does so alone.
 
     Args:
         settings: the operator's decode settings.
@@ -64,8 +66,35 @@ class HostDecoder:
             except Exception as error:
                 errors[index] = without_frames(error)
 
-        host.parallel(task, len(indices), [jobs.files.files[index].size for index in indices])
+        places = np.array(starts[:-1]) + address(block)
+        left = self._decode_jpegs(jobs, indices, places, host)
+        host.parallel(lambda number: task(left[number]), len(left), [jobs.files.files[indices[p]].size for p in left])
         return _HostPart(self, indices, block, starts, errors)
+
+    def _decode_jpegs(self, jobs: Jobs, indices: Sequence[int], places: np.ndarray, host: HostResources) -> list[int]:
+        """Decode the ordinary JPEGs among images to these addresses; return the positions of the other images."""
+        settings, headers = self._settings, jobs.headers
+        everything = list(range(len(indices)))
+        if settings.pixel_format is None or not settings.takes_bytes or settings.fast_idct:
+            return everything
+        found = [position for position, index in enumerate(indices) if is_ordinary_jpeg(headers[index])]
+        if not found:
+            return everything
+        request = JpegRequest.of_jobs(settings, jobs, [indices[position] for position in found])
+        if not request.upright:
+            return everything
+        rows = np.array(found)
+        decoded = decode_stored_jpegs(
+            request.files,
+            request.sizes,
+            request.windows,
+            places[rows],
+            settings.output_type,
+            settings.smooth,
+            host.parallel,
+            host.num_threads,
+        )
+        return np.delete(everything, rows[decoded]).tolist()
 
     def collect(self, pending: PendingDecode, part: _HostPart) -> Sequence[Any]:
         """Copy the images of a part to the GPU at once; see :meth:`penstock.kernels.codecs.gpu.pending.Decoder.collect`."""

@@ -13,7 +13,7 @@ from penstock.kernels.codecs.decoding import Decoding
 from penstock.kernels.codecs.gpu.pending import DecodedPart, Decoder, Job, Jobs, PendingDecode, Streams, Submitted
 from penstock.kernels.codecs.gpu.settings import DecodeSettings
 from penstock.kernels.codecs.image_codec import corners
-from penstock.kernels.codecs.image_description import UPRIGHT, EncodedFiles, JpegHeaders
+from penstock.kernels.codecs.image_description import UPRIGHT, EncodedFiles, ImageHeader, JpegHeaders
 from penstock.kernels.codecs.nvimgcodec.decoder import EncodedImages
 from penstock.kernels.cpu.jpeg.batches import ScansBeingRead
 from penstock.kernels.cuda.launch import Places
@@ -25,6 +25,11 @@ from penstock.tensors.streams import Stream
 
 _ALIGNMENT = 256
 _BITS_OF_JPEG, _BYTES = 8, np.dtype(np.uint8)
+
+
+def is_ordinary_jpeg(header: ImageHeader) -> bool:
+    """Return whether an image is a JPEG in grey or colours, and may be decoded in this process."""
+    return header.format == "jpeg" and header.channels in (1, 3) and not header.isolated
 
 
 @dataclass(slots=True)

@@ -17,6 +17,9 @@ from penstock.kernels.codecs.nvimgcodec.on_gpu import PythonApi
 from penstock.kernels.cuda.launch import Located
 from penstock.tensors.cuda import require_cupy
 
+# The formats that nvImageCodec has decoders for that run on a GPU: to ask it for others takes time.
+_FORMATS_ON_GPU = frozenset({"jpeg", "jpeg2k", "tiff"})
+
 
 @dataclass(slots=True)
 class _LibraryPart(DecodedPart):
@@ -51,7 +54,8 @@ class LibraryDecoder:
     def _supports(self, pending: PendingDecode, index: int) -> bool:
         header, output_type = pending.jobs.headers[index], self._settings.output_type
         return (
-            not header.isolated
+            header.format in _FORMATS_ON_GPU
+            and not header.isolated
             and not gray_via_rgb(header, output_type)
             and taken_by_nvimgcodec(header, output_type)
             and (header.format != "jpeg" or bool(pending.jobs.files.take([index]).are_whole().all()))

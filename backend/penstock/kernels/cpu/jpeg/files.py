@@ -195,6 +195,7 @@ def decode_file(
     left: int,
     output: np.ndarray,
     reverse: bool,
+    smooth: bool,
     bench: Bench,
 ) -> bool:
     """Decode a region of a file; return False, with ``output`` undefined, if a library has to decode it.
@@ -204,12 +205,13 @@ def decode_file(
         top, left: the region's first row and column.
         output: receives it; uint8 of shape (H, W, C), contiguous.
         reverse: whether the pixels are in BGR order.
+        smooth: as for :func:`decode_scan`.
     """
     if output.shape[1] < LANES:
         return False
     region = top, left, output.shape[0], output.shape[1]
     end, scan = read_scan(place, size, height, width, scale, region, bench.segments, bench.data)
-    return end > 0 and decode_scan(scan, bench.memory, top, left, output, reverse)
+    return end > 0 and decode_scan(scan, bench.memory, top, left, output, reverse, smooth)
 
 
 @kernel
@@ -217,6 +219,7 @@ def decode_files(
     files: Files,
     channels: int,
     reverse: bool,
+    smooth: bool,
     most_scans: int,
     taken: np.ndarray,
     decoded: np.ndarray,
@@ -227,6 +230,7 @@ def decode_files(
     Args:
         files: all of them.
         channels, reverse: the output's number of channels, and whether their order is reversed.
+        smooth: as for :func:`decode_scan`.
         most_scans: the largest number of scan markers; libraries decode files with more.
         taken: how many files the threads have taken; int64 of shape (1,).
         decoded: set for each file that was.
@@ -235,7 +239,7 @@ def decode_files(
     turn = counted(taken)
     while turn < files.order.size:
         number = files.order[turn]
-        decoded[number] = _decode_numbered(files, number, channels, reverse, most_scans, bench)
+        decoded[number] = _decode_numbered(files, number, channels, reverse, smooth, most_scans, bench)
         turn = counted(taken)
 
 
@@ -267,7 +271,7 @@ def decode_files_for_chain(
     while turn < files.order.size:
         number = files.order[turn]
         files.targets[number] = pixels
-        if _decode_numbered(files, number, channels, reverse, most_scans, bench):
+        if _decode_numbered(files, number, channels, reverse, True, most_scans, bench):
             part = parts + number * part_bytes
             # The first word of a part is the address of its elements.
             elements_at(part, 1, np.int64(0))[0] = pixels
@@ -276,12 +280,14 @@ def decode_files_for_chain(
 
 
 @inner
-def _decode_numbered(files: Files, number: int, channels: int, reverse: bool, most_scans: int, bench: Bench) -> bool:
+def _decode_numbered(
+    files: Files, number: int, channels: int, reverse: bool, smooth: bool, most_scans: int, bench: Bench
+) -> bool:
     region = files.regions[number]
     supported, scan = read_numbered(files, number, most_scans, bench)
     size = region[ROWS] * region[COLUMNS] * channels
     output = bytes_at(files.targets[number], size).reshape(region[ROWS], region[COLUMNS], channels)
-    return supported and decode_scan(scan, bench.memory, region[TOP], region[LEFT], output, reverse)
+    return supported and decode_scan(scan, bench.memory, region[TOP], region[LEFT], output, reverse, smooth)
 
 
 @brief

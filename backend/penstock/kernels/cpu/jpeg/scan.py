@@ -190,6 +190,7 @@ class _Strip(NamedTuple):
         unit_height, unit_width: the pixels of a unit.
         chroma_size: the rows and columns of chroma samples of a unit.
         across, down: the remaining subsampling of chroma once blocks are transformed.
+        is_repeated: whether chroma samples are repeated, and not smoothed.
         chroma_columns, chroma_rows: the chroma columns and rows of the strip, and of the image, where there are
             samples.
     """
@@ -207,6 +208,7 @@ class _Strip(NamedTuple):
     chroma_size: int
     across: int
     down: int
+    is_repeated: bool
     chroma_columns: int
     chroma_rows: int
 
@@ -250,7 +252,9 @@ class Strips(NamedTuple):
 
 
 @kernel
-def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndarray, reverse: bool) -> bool:
+def decode_scan(
+    scan: Scan, memory: Memory, top: int, left: int, output: np.ndarray, reverse: bool, smooth: bool
+) -> bool:
     """Decode a region of an image from its scan; return False for damaged data.
 
     Args:
@@ -260,9 +264,11 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
         output: receives the region; uint8 of shape (H, W, C), contiguous, at least ``LANES`` wide. With one channel for
             three components, only luma is decoded.
         reverse: whether the pixels are in BGR order.
+        smooth: whether chroma is smoothed where it is halved; otherwise samples are repeated.
     """
     rows, columns, channels = output.shape
-    strips, pixels, done = begin_strips(scan, memory, top, left, rows, columns, channels), output.reshape(-1), 0
+    strips = begin_strips(scan, memory, top, left, rows, columns, channels, smooth)
+    pixels, done = output.reshape(-1), 0
     for row in range(strips.begin, strips.last + 1):
         if not decode_strip(scan, memory, strips, row):
             return False
@@ -289,7 +295,9 @@ def is_progressive(scan: Scan) -> bool:
 
 
 @inner
-def begin_strips(scan: Scan, memory: Memory, top: int, left: int, rows: int, columns: int, channels: int) -> Strips:
+def begin_strips(
+    scan: Scan, memory: Memory, top: int, left: int, rows: int, columns: int, channels: int, smooth: bool
+) -> Strips:
     """Prepare to decode a region, strip by strip: see :func:`decode_strip`."""
     unit_height, unit_width, chroma_size = scan.size * scan.down, scan.size * scan.across, scan.chroma_size
     across, down = unit_width // chroma_size, unit_height // chroma_size
@@ -312,6 +320,8 @@ def begin_strips(scan: Scan, memory: Memory, top: int, left: int, rows: int, col
         chroma_size,
         across,
         down,
+        # Chroma of a quarter of the columns, or of blocks of one sample, is not smoothed.
+        not smooth or across == 4 or chroma_size == 1,
         min((scan.width + 1) // 2 - first_column * chroma_size, chroma_stride),
         (scan.height + 1) // 2,
     )
@@ -611,8 +621,7 @@ def _convert_row(
     blue, red = strip.blue + above, strip.red + above
     far = min(max(near + (1 if y % 2 else -1), 0), strip.chroma_rows - 1)
     step = (far - near) * strip.chroma_stride
-    # Chroma of a quarter of the columns, or of blocks of one sample, is repeated, and not smoothed.
-    across, is_repeated = strip.across, strip.across == 4 or strip.chroma_size == 1
+    across, is_repeated = strip.across, strip.is_repeated
     if (is_repeated and across > 1) or (across == 1 and down == 2):
         first, second = strip.spare, strip.spare + strip.stride
         if across > 1:
