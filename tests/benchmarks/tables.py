@@ -19,6 +19,8 @@ def main() -> None:
         "commit and hardware; the run's file has versions.",
         "## Pipelines",
         *(_pipelines(device) for device in ("cpu", "gpu")),
+        "## Data that reach a GPU",
+        _uploads(),
         "## Every public operator on the CPU",
         _operators(),
         "## Operators on a GPU",
@@ -72,6 +74,19 @@ def _pipelines(device: str) -> str:
     ]
     head = [f"{device.upper()}, {measure}", "DALI, ms a sample", "Penstock", "ratio"]
     return f"{_origin(run)}:\n\n{_table(head, rows)}"
+
+
+def _uploads() -> str:
+    run = _run("uploads-gpu")
+    rows = []
+    for row in run["rows"]:
+        ms = dict(row["ms"])
+        ours = ms.pop("Penstock")
+        best = min(ms, key=lambda name: float(ms[name]))
+        way = best.removeprefix("DALI").removeprefix(", ") or "its default"
+        rows.append([row["work"], f"{ms[best]:.3f}", way, f"{ours:.3f}", f"{ms[best] / ours:.2f}"])
+    head = ["data", "DALI, ms a sample", "DALI's best way", "Penstock", "ratio"]
+    return f"{_origin(run)}, {run['cores']} cores:\n\n{_table(head, rows)}"
 
 
 def _small_images() -> str:
