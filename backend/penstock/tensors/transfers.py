@@ -28,7 +28,7 @@ SMALL_BYTES = 1 << 16
 """The largest copy, in bytes, that the driver buffers so that the host can go on."""
 _MIN_LANE_BYTES = 1 << 20
 """The smallest copy, in bytes, that is worth a separate stream."""
-_SLOTS, _SLOT_BYTES = 16, 2 << 20
+_SLOTS, _SLOT_BYTES, _PAGE_BYTES = 16, 2 << 20, 1 << 12
 _MIN_PIECE_BYTES = 1 << 18
 """The smallest piece of a copy through a staging buffer, in bytes: for less, waking another thread takes longer than it
 saves.
@@ -272,7 +272,7 @@ class DeviceTransfers:
         ends = blocks.sizes.cumsum()
         size, cores = int(ends[-1]), threads.bound()
         num_threads = max(min(threads.number, _MAX_THREADS), 1)
-        piece = min(max(-(-size // num_threads), _MIN_PIECE_BYTES), _SLOT_BYTES)
+        piece = _piece_bytes(size, num_threads)
         with self._staging_lock:
             try:
                 staging = self._staging = self._staging or _Staging()
@@ -337,6 +337,13 @@ class DeviceTransfers:
         with contextlib.suppress(require_cupy().cuda.runtime.CUDARuntimeError):
             for event in () if staging is None else staging.events:
                 event.synchronize()
+
+
+def _piece_bytes(size: int, num_threads: int) -> int:
+    """Return the size of pieces of a copy through a staging buffer: as large as possible, with as many for each thread."""
+    rounds = max(-(-size // (num_threads * _SLOT_BYTES)), 1)
+    pages = -(-size // (rounds * num_threads * _PAGE_BYTES))
+    return min(max(pages * _PAGE_BYTES, _MIN_PIECE_BYTES), _SLOT_BYTES)
 
 
 def _in_source_shape(host: np.ndarray, source: Any) -> np.ndarray:
