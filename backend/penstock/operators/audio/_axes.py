@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -118,7 +118,7 @@ def combine_along(axis: int, source: np.ndarray, combination: WeightedSums, out:
     out[...] = np.moveaxis(sums.reshape(len(weights), *rows.shape[1:]), 0, axis)
 
 
-def combine_batch(axis: int, workspace: Workspace[object, WeightedSums, SumPlans]) -> None:
+def combine_batch(axis: int, workspace: Workspace[Any, WeightedSums, SumPlans]) -> None:
     """Fill the outputs on GPU with weighted sums along ``axis``."""
     from penstock.kernels.cuda.launch import columns_of
     from penstock.operators.audio._weighted_sums_cuda import sum_along
