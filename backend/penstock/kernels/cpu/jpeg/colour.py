@@ -93,6 +93,15 @@ def _doubled(sums: types.CPointer, x: int, rounding: Vector) -> Vector:
 
 
 @njit(inline="always", **OPTIONS)
+def _repeated(sums: types.CPointer, x: int) -> Vector:
+    """Return the chroma of ``LANES`` pixels from ``x`` on, less 128, from four times a row: every other pixel first, each of which
+    has that at half its position.
+    """
+    near = 1 + (x >> 1)
+    return (load_two(sums, near, near + (x & 1), _HALF) >> 2) - 128
+
+
+@njit(inline="always", **OPTIONS)
 def _store_colours(luma: Vector, blue: Vector, red: Vector, output: types.CPointer, place: int, reverse: bool) -> None:
     """Convert ``LANES`` pixels, every other one first, and store them; chroma are less 128."""
     reds = luma + rounded_product(red + red, _RED_OF_CR)
@@ -159,6 +168,25 @@ def convert_doubled_row(
         column = first + x
         rounding = halves(odd, even, LANES) if column & 1 else halves(even, odd, LANES)
         b, r = _doubled(blue, column, rounding), _doubled(red, column, rounding)
+        _store_colours(load_alternate(luma, y + x, LANES), b, r, output, place + 3 * x, reverse)
+
+
+@inner
+def convert_repeated_row(
+    luma: types.CPointer,
+    y: int,
+    blue: types.CPointer,
+    red: types.CPointer,
+    first: int,
+    width: int,
+    output: types.CPointer,
+    place: int,
+    reverse: bool,
+) -> None:
+    """Convert a row like :func:`convert_doubled_row`, with chroma repeated; ``blue`` and ``red`` are from :func:`weigh_row`."""
+    for start in range(0, width, LANES):
+        x = min(start, width - LANES)
+        b, r = _repeated(blue, first + x), _repeated(red, first + x)
         _store_colours(load_alternate(luma, y + x, LANES), b, r, output, place + 3 * x, reverse)
 
 

@@ -15,6 +15,7 @@ from penstock.kernels.cpu.jpeg.colour import (
     LANES,
     blend_rows,
     convert_doubled_row,
+    convert_repeated_row,
     convert_row,
     repeat_samples,
     spread_row,
@@ -621,7 +622,12 @@ def _convert_row(
     blue, red = strip.blue + above, strip.red + above
     far = min(max(near + (1 if y % 2 else -1), 0), strip.chroma_rows - 1)
     step = (far - near) * strip.chroma_stride
-    across, is_repeated = strip.across, strip.is_repeated
+    across, is_repeated, known = strip.across, strip.is_repeated, strip.chroma_columns
+    if across == 2 and is_repeated:
+        weigh_row(planes, blue, known, places.blue)
+        weigh_row(planes, red, known, places.red)
+        convert_repeated_row(planes, luma, places.blue, places.red, start, columns, pixels, target * 3, reverse)
+        return
     if (is_repeated and across > 1) or (across == 1 and down == 2):
         first, second = strip.spare, strip.spare + strip.stride
         if across > 1:
@@ -641,7 +647,6 @@ def _convert_row(
     if across == 1:
         convert_row(planes, luma, blue + start, red + start, columns, pixels, target * 3, reverse)
         return
-    known = strip.chroma_columns
     if down == 1:
         even, odd = 4, 8
         weigh_row(planes, blue, known, places.blue)
