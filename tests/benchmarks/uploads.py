@@ -30,7 +30,7 @@ from rich.console import Console
 from side_by_side import MODULES, Work, prepared
 from turns import Run, gpu_ms, headline, in_turns, keep
 
-BATCH, STORED = 64, 128
+BATCH, STORED = 64, 96
 # More pictures than plans are cached for, each of another size.
 MANY = 400
 SAMPLE_RATE = 16_000
@@ -189,16 +189,17 @@ def rows() -> Iterator[Row]:
     to_mel: Work = lambda m, x: spectrum(m, x.gpu())  # noqa: E731
     yield Row("64 sounds of 5 s to the GPU, mel", to_mel, functools.partial(made, sound))
     yield Row("64 sounds of 2 to 8 s to the GPU, mel", to_mel, functools.partial(made, varied_sound))
-    small, by_cpu = functools.partial(made, small_jpegs), {"DALI, decoded on the CPU": on_cpu_first}
+    small = functools.partial(made, small_jpegs)
     yield Row("64 small JPEGs decoded on the CPU, to the GPU, A", on_cpu_first, small)
     yield Row("A of 64 small JPEGs on the CPU, to the GPU", all_on_cpu, small)
     for name, make in FORMATS.items():
-        yield Row(f"A of 64 {name}", a(True), functools.partial(made, make), dali=by_cpu)
+        yield Row(f"A of 64 {name}", a(True), functools.partial(made, make))
     mixed = in_turn([jpegs, FORMATS["PNGs"], FORMATS["WebPs"], FORMATS["BMPs"]])
-    yield Row("A of 64 files of four formats", a(True), functools.partial(made, mixed), dali=by_cpu)
-    loaded = {f"DALI, hw_decoder_load={BEST_LOAD}": a(True, BEST_LOAD)}
+    yield Row("A of 64 files of four formats", a(True), functools.partial(made, mixed))
+    loaded: dict[str, Work] = {f"DALI, hw_decoder_load={BEST_LOAD}": a(True, BEST_LOAD)}
+    by_cpu: dict[str, Work] = {"DALI, decoded on the CPU": on_cpu_first}
     progressive, kinds = JPEG_KINDS["progressive"], in_turn([*JPEG_KINDS.values()])
-    yield Row("A of 64 progressive JPEGs", a(True), functools.partial(made, progressive), dali=loaded | by_cpu)
+    yield Row("A of 64 progressive JPEGs", a(True), functools.partial(made, progressive), dali=by_cpu)
     yield Row("A of 64 JPEGs of four kinds", a(True), functools.partial(made, kinds), dali=loaded)
     many, many_small = functools.partial(made, jpegs, MANY), functools.partial(made, small_jpegs, MANY)
     yield Row("A of one JPEG, new sizes", a(True), many, batch=1, dali=loaded)
@@ -210,6 +211,14 @@ def rows() -> Iterator[Row]:
         "64 frames of 1080p on the GPU, resize 224, random mirror, normalize", e_mirrored, frames, "HWC", on_gpu=True
     )
     yield Row("frames to the GPU, resize 224, normalize, to the host", resized, frames, "HWC", on_host)
+
+
+def chosen(patterns: Sequence[str]) -> Iterator[Row]:
+    """Yield the rows whose names match one of these patterns, each once: those of the first pattern first."""
+    left = list(rows())
+    for pattern in patterns:
+        yield from (row for row in left if re.search(pattern, row.name))
+        left = [row for row in left if not re.search(pattern, row.name)]
 
 
 def _from_wav(m: Any, data: Any) -> Any:
@@ -225,11 +234,12 @@ def candidates(row: Row, names: Sequence[str], threads: int, folder: Path) -> di
     def read(work: Work) -> Any:
         return lambda m: work(m, m.fn.readers.file(files=files, random_shuffle=True, seed=1)[0])
 
+    sources = [] if row.from_files else [drawn(store, row.batch)]
     works = {name: (MODULES[name], row.work) for name in names}
     works |= {name: (MODULES["DALI"], work) for name, work in row.dali.items() if "DALI" in names}
     for name, (module, work) in works.items():
-        how: Any = (read(work), []) if row.from_files else (work, [drawn(store, row.batch)])
-        run = prepared(module, *how, threads, True, row.layout, batch_size=row.batch, on_gpu=row.on_gpu)
+        own = read(work) if row.from_files else work
+        run = prepared(module, own, sources, threads, True, row.layout, batch_size=row.batch, on_gpu=row.on_gpu)
         runs[name] = _with(run, row.after) if row.after else run
     return runs
 
@@ -265,7 +275,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each round")
-    parser.add_argument("--filter", default="", help="only rows whose name matches this regular expression")
+    parser.add_argument(
+        "--filter", nargs="*", default=[""], help="rows whose names match these regular expressions, in this order"
+    )
     parser.add_argument("--json", type=Path, help="where to write the figures, after each row")
     options = parser.parse_args()
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -274,9 +286,7 @@ def main() -> None:
     names = [options.only] if options.only else list(MODULES)
     console.print(f"{'ms a batch':68}", *(f"{name:>9}" for name in names), "  DALI / Penstock    GB/s")
     kept = []
-    for row in rows():
-        if not re.search(options.filter, row.name):
-            continue
+    for row in chosen(options.filter):
         with tempfile.TemporaryDirectory() as folder:
             runs = candidates(row, names, options.threads, Path(folder))
             times = in_turns(runs, gpu_ms, options.rounds, options.seconds)
