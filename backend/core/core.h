@@ -14,7 +14,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-enum { PENSTOCK_CORE_VERSION = 6, PENSTOCK_MAX_RANK = 5 };
+enum { PENSTOCK_CORE_VERSION = 7, PENSTOCK_MAX_RANK = 5 };
 
 // A box in an array.
 typedef struct {
@@ -134,6 +134,15 @@ typedef struct {
   PenstockDriverFunction set_context, copy_to_device, copy_to_host, record, synchronize;
 } PenstockTransfer;
 
+// A copy that is made by threads while the caller does other work.
+typedef struct {
+  PenstockTransfer transfer;
+  int64_t threads;
+  const int64_t *cores;  // to which they are bound, in turn
+  int64_t core_count;    // 0: they are not bound
+  int64_t status;        // the result of `penstock_transfer`
+} PenstockTransferJob;
+
 // The version of this interface, which the caller compares with its own.
 int32_t penstock_core_version(void);
 
@@ -184,6 +193,9 @@ int32_t penstock_compute_records(const PenstockRecords *records, const PenstockC
 // of the driver returned, when all blocks have been read, and may change, or, to the host, been written. One transfer at a time may use
 // a staging memory.
 int32_t penstock_transfer(const PenstockTransfer *transfer, int64_t threads, const int64_t *cores, int64_t core_count);
+
+// Makes the transfer of a `PenstockTransferJob`; returns 0.
+int32_t penstock_transfer_in_background(void *job);
 
 // A function that threads run, of an address.
 typedef int32_t (*PenstockFunction)(void *argument);

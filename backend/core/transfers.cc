@@ -108,3 +108,9 @@ extern "C" int32_t penstock_transfer(const PenstockTransfer *transfer, int64_t t
     return PENSTOCK_CUDA_OUT_OF_MEMORY;
   }
 }
+
+extern "C" int32_t penstock_transfer_in_background(void *job) {
+  PenstockTransferJob &own = *static_cast<PenstockTransferJob *>(job);
+  own.status = penstock_transfer(&own.transfer, own.threads, own.cores, own.core_count);
+  return 0;
+}

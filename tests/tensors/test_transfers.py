@@ -331,3 +331,47 @@ def test_memory_of_the_source_is_not_copied_on_the_host() -> None:
     np.testing.assert_array_equal(output.as_cpu().as_array(), memory)
     assert running.executor.pinned_pool.reserved == 0
     running.close()
+
+
+def test_large_copies_go_on_while_the_previous_batch_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads copy what lies in ordinary memory; the batch's later steps wait for that, and for nothing else."""
+    arrived: list[int] = []
+    wait = transfers.Arrival.wait
+
+    def noted(self: transfers.Arrival) -> None:
+        arrived.append(len(fetched))
+        wait(self)
+
+    monkeypatch.setattr(transfers.Arrival, "wait", noted)
+    batches = [[RNG.random(MB + 1000 * number + index, np.float32) for index in range(2)] for number in range(6)]
+    fetched: list[int] = []
+
+    def source() -> list[np.ndarray]:
+        fetched.append(len(fetched))
+        return batches[fetched[-1] % len(batches)]
+
+    @pipeline_def(batch_size=2, num_threads=2, device_id=0, prefetch_queue_depth=2)
+    def pipeline() -> Any:
+        data = fn.external_source(source, no_copy=True)
+        return data.gpu() * np.float32(2), data.gpu()
+
+    running: Any = pipeline()
+    running.build()
+    for number in range(5):
+        doubled, same = running.run()
+        for index, expected in enumerate(batches[number]):
+            np.testing.assert_array_equal(np.asarray(same.as_cpu().samples[index]), expected)
+            np.testing.assert_array_equal(np.asarray(doubled.as_cpu().samples[index]), 2 * expected)
+    # The next batch had been fetched whenever one arrived.
+    assert len(arrived) >= 5
+    assert all(seen > number + 1 for number, seen in enumerate(arrived[1:-1], 1))
+    del running
+
+
+def test_a_batch_that_nobody_waits_for_is_copied_before_its_memory_is_reused() -> None:
+    for _ in range(3):
+        batch = TensorListCPU([RNG.random(MB, np.float32) for _ in range(2)], contiguous=False)
+        uploaded, arrival = TensorListGPU.begin_upload(batch)
+        assert arrival is not None
+        del uploaded, arrival, batch
+    check(TensorListCPU([numbers(3 * MB), numbers(MB)], contiguous=False))

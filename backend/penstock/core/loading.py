@@ -12,7 +12,7 @@ from penstock.errors import PenstockError
 if TYPE_CHECKING:
     from pathlib import Path
 
-CORE_VERSION = 6
+CORE_VERSION = 7
 """The version of the interface in `core.h`, which the library must have, too."""
 
 # The return types and arguments of the functions of `core.h`.
@@ -23,6 +23,7 @@ _FUNCTIONS = {
     "penstock_compute_part": (c_int32, c_void_p, c_int64, c_void_p, c_void_p),
     "penstock_compute_records": (c_int32, c_void_p, c_void_p, c_void_p),
     "penstock_transfer": (c_int32, c_void_p, c_int64, c_void_p, c_int64),
+    "penstock_transfer_in_background": (c_int32, c_void_p),
     "penstock_threads_start": (c_void_p, c_char_p, c_int64),
     "penstock_threads_close": (None, c_void_p),
     "penstock_task_submit": (c_void_p, c_void_p, c_void_p, c_void_p, c_int64),

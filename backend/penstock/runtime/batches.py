@@ -9,10 +9,11 @@ from typing import Any, Protocol
 
 from penstock.errors import CancelledError, PenstockError
 from penstock.runtime.memory import BatchMemory
-from penstock.runtime.plan import Step
+from penstock.runtime.plan import Step, Transfer
 from penstock.schema.early_start import EarlyStart
 from penstock.schema.workspace import Destination, Workspace
 from penstock.tensors import TensorList
+from penstock.tensors.transfers import Arrival
 
 _SHAPES = attrgetter("shapes")
 
@@ -56,6 +57,8 @@ class Batch:
         begun: the workspaces of operators that were started early, by node name.
         early: the results of the operators that were started early; None if none was started.
         result: the result so far.
+        arrivals: copies to the GPU that threads make, for which work on them has to wait.
+        waiting: the steps that still have to run, after the copies and the operators that were started early.
     """
 
     size: int
@@ -70,6 +73,13 @@ class Batch:
     early: EarlyStart | None = None
     tolerated: dict[int, str] = field(default_factory=dict)
     result: Result = field(default_factory=Result)
+    arrivals: list[Arrival] = field(default_factory=list)
+    waiting: Sequence[Step | Transfer] = ()
+
+    def arrive(self) -> None:
+        """Make work that is queued from here on wait for the copies to the GPU."""
+        while self.arrivals:
+            self.arrivals.pop().wait()
 
     def end(self) -> None:
         """End operators that were started early and will not be run."""

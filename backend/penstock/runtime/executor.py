@@ -273,11 +273,16 @@ class Executor:
             tolerant,
             destinations or {},
             allowance,
+            waiting=plan.waiting,
         )
         if allowance is not None:
             allowance.attach(slots)
         result = batch.result
-        self._run_steps(batch, plan.prepared)
+        self._run_steps(batch, plan.prepared, ahead=True)
+        if not plan.early and not batch.arrivals and not result.stopped:
+            # There is nothing that they would wait for.
+            batch.waiting = ()
+            self._run_steps(batch, plan.waiting)
         early: Sequence[Step] = () if result.stopped else plan.early
         if meanwhile is not None:
             for step in early:
@@ -287,7 +292,7 @@ class Executor:
             started = self._start_operator(step, batch, step.operator.begin)
             if started is not None:
                 batch.early = started if batch.early is None else batch.early.joined(started)
-        if self._stream is not None and not plan.early:
+        if self._stream is not None and not plan.early and not batch.arrivals:
             # Recorded now, as work submitted before the consumer takes the batch belongs to later ones.
             self._record_ready(result, self._stream)
         if not result.stopped:
@@ -296,13 +301,14 @@ class Executor:
         self.iteration += 1
         if self.keep_states:
             # Operators started early are already in the state that follows this batch.
-            result.states = plan.states([*plan.prepared, *plan.early])
+            result.states = plan.states(plan.steps if not batch.waiting else [*plan.prepared, *plan.early])
         return batch
 
     def complete(self, batch: Batch) -> Result:
         """Run the remaining steps of a batch, if there are any. Call it within :meth:`surroundings`."""
-        waiting, result = self.plan.waiting, batch.result
+        waiting, result = batch.waiting, batch.result
         try:
+            batch.arrive()
             if waiting and not result.stopped:
                 self._run_steps(batch, waiting)
         finally:
@@ -376,8 +382,8 @@ class Executor:
         """The CuPy stream of GPU work; None if the pipeline uses no GPU."""
         return None if self._stream is None else self._stream.stream
 
-    def _run_steps(self, batch: Batch, steps: Sequence[Step | Transfer]) -> None:
-        """Run steps in order, until all samples are cancelled or have failed."""
+    def _run_steps(self, batch: Batch, steps: Sequence[Step | Transfer], ahead: bool = False) -> None:
+        """Run steps in order, until all samples are cancelled or have failed; ``ahead``: copies to the GPU may be left under way."""
         slots, watch = batch.slots, batch.watch
         for step in steps:
             if watch is not None and nothing_left(batch.result.failures, watch.cancelled(), batch.size):
@@ -391,7 +397,7 @@ class Executor:
                     self._run_operator(step, batch)
                     watch.operator_ran(step, perf_counter() - began)
             else:
-                slots[step.target] = self._transfer(step, slots[step.source])
+                slots[step.target] = self._transfer(step, slots[step.source], batch if ahead else None)
             for slot in step.release:
                 slots[slot] = None
 
@@ -588,7 +594,15 @@ class Executor:
         peak[0] = max(peak[0], sum(sizes))
         peak[1] = max(peak[1], max(sizes, default=0))
 
-    def _transfer(self, step: Transfer, batch: Any) -> object:
-        moved = TensorListGPU.upload(batch, self._copy_threads) if step.device == "gpu" else batch.as_cpu()
-        moved.positions = batch.positions
+    def _transfer(self, step: Transfer, source: Any, ahead: Batch | None) -> object:
+        """Return a copy on the other device; one to the GPU may be left under way, if the batch's later steps wait for that."""
+        if step.device != "gpu":
+            moved = source.as_cpu()
+        elif ahead is None:
+            moved = TensorListGPU.upload(source, self._copy_threads)
+        else:
+            moved, arrival = TensorListGPU.begin_upload(source, self._copy_threads)
+            if arrival is not None:
+                ahead.arrivals.append(arrival)
+        moved.positions = source.positions
         return moved

@@ -180,7 +180,7 @@ class Plan:
         return slot
 
     def _schedule_early_steps(self) -> None:
-        """Move the steps that don't depend on those started early before the others."""
+        """Move the steps that depend neither on those started early nor on copies to the GPU before the others."""
         self.prepared: list[Step | Transfer] = []
         self.waiting: list[Step | Transfer] = []
         pending: set[int] = set()
@@ -194,6 +194,9 @@ class Plan:
                 pending.update(made)
             else:
                 self.prepared.append(step)
+                if isinstance(step, Transfer) and step.device == "gpu":
+                    # Copied while the previous batch is computed.
+                    pending.update(made)
         self.steps = self.prepared + self.waiting
 
     def _place_releases(self) -> None:

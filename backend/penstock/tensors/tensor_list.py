@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -32,7 +32,7 @@ from penstock.tensors.tensor import (
     host_view,
     only_given,
 )
-from penstock.tensors.transfers import SMALL_BYTES, HostBlocks, Threads, array_to_host, transfers
+from penstock.tensors.transfers import SMALL_BYTES, Arrival, HostBlocks, Threads, array_to_host, transfers
 
 # Whether the samples are part of a CuPy array.
 _POINTER = attrgetter("data.ptr")
@@ -354,11 +354,33 @@ class TensorListGPU(TensorList):
             batch: read when this returns, unless it lies in page-locked memory: that is to stay as it is until the copy is done.
             copy_threads: the threads that share the copying; None: as many as there are cores.
         """
+        return cls._uploaded(batch, lambda blocks: transfers().upload(blocks, copy_threads))
+
+    @classmethod
+    def begin_upload(
+        cls, batch: TensorListCPU, copy_threads: Threads | None = None
+    ) -> tuple[TensorListGPU, Arrival | None]:
+        """Copy a host batch like :meth:`upload`, but let threads read it while the caller does other work.
+
+        Returns:
+            The copy, and what to wait for before work on it is queued, and until when the batch is to stay as it is; None: nothing.
+        """
+        arrivals: list[Arrival | None] = [None]
+
+        def begun(blocks: HostBlocks) -> Any:
+            memory, arrivals[0] = transfers().begin_upload(blocks, copy_threads)
+            return memory
+
+        return cls._uploaded(batch, begun), arrivals[0]
+
+    @classmethod
+    def _uploaded(cls, batch: TensorListCPU, upload: Callable[[HostBlocks], Any]) -> TensorListGPU:
+        """Return a batch like one on the host, in the memory that ``upload`` returns for its blocks."""
         cupy = require_cupy("a batch on the GPU")
         if not len(batch):
             return cls.of_samples([], batch.layout(), batch.dtype, batch.ndim())
         kind, blocks = batch.memory()
-        elements = cupy.ndarray(total_volume(batch.shapes), kind, transfers().upload(blocks, copy_threads))
+        elements = cupy.ndarray(total_volume(batch.shapes), kind, upload(blocks))
         uploaded = cls.of_elements(elements, batch.shapes, batch.layout())
         uploaded._dtype = batch.dtype
         uploaded.source_infos = batch.source_infos

@@ -8,6 +8,8 @@ a separate stream (:class:`_Lane`), so that they need not wait for the batch bef
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
 import os
 import sys
 import threading
@@ -17,7 +19,7 @@ import numpy as np
 
 from penstock.core.loading import core
 from penstock.core.once import Once
-from penstock.core.threads import CALL_WORDS, make_calls
+from penstock.core.threads import CALL_WORDS, BackgroundThreads, Job, make_calls
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.driver import context_of, driver, driver_error
 from penstock.tensors.memory import size_class
@@ -28,6 +30,8 @@ SMALL_BYTES = 1 << 16
 """The largest copy, in bytes, that the driver buffers so that the host can go on."""
 _MIN_LANE_BYTES = 1 << 20
 """The smallest copy, in bytes, that is worth a separate stream."""
+_MIN_BACKGROUND_BYTES = 4 << 20
+"""The smallest copy, in bytes, that is worth waking a thread for, so that the caller goes on meanwhile."""
 _SLOTS, _SLOT_BYTES, _PAGE_BYTES = 16, 2 << 20, 1 << 12
 _MIN_PIECE_BYTES = 1 << 18
 """The smallest piece of a copy through a staging buffer, in bytes: for less, waking another thread takes longer than it
@@ -71,6 +75,8 @@ _TRANSFER = np.dtype(
     ]
 )
 """``PenstockTransfer`` in `core.h`."""
+_JOB = np.dtype([("transfer", _TRANSFER), *((name, np.int64) for name in ("threads", "cores", "core_count", "status"))])
+"""``PenstockTransferJob`` in `core.h`."""
 
 
 class HostBlocks(NamedTuple):
@@ -181,6 +187,48 @@ class _Staging:
         return first
 
 
+class _Transfer(NamedTuple):
+    """A transfer that is ready to be made.
+
+    Attributes:
+        record: its ``PenstockTransferJob``.
+        cores: the cores to which threads are bound.
+        keep: what it refers to.
+    """
+
+    record: np.ndarray
+    cores: np.ndarray
+    keep: object
+
+
+class Arrival:
+    """A copy to a GPU that threads make while the caller does other work.
+
+    Args:
+        job: the threads' work.
+        record: its ``PenstockTransferJob``.
+        lane: in whose order the data are copied.
+        user: the stream in whose order they are used.
+        memory: CuPy's pointer to the copy.
+    """
+
+    def __init__(self, job: Job, record: np.ndarray, lane: _Lane, user: Stream, memory: Any) -> None:
+        self._job, self._record, self._lane, self._user, self._memory = job, record, lane, user, memory
+
+    def __del__(self) -> None:
+        # Threads would go on to copy to memory that is another's by then.
+        if not sys.is_finalizing():
+            self._job.wait()
+
+    def wait(self) -> None:
+        """Wait until the source has been read, and make later work of the stream that uses the copy wait for it."""
+        self._job.wait()
+        status = int(self._record["status"])
+        if status:
+            raise driver_error(status)
+        self._user.wait_event(self._lane.stream.record(require_cupy().cuda.Event(disable_timing=True)))
+
+
 class DeviceTransfers:
     """The copies between the host and one GPU.
 
@@ -192,6 +240,8 @@ class DeviceTransfers:
         self._device_id = device_id
         self._staging_lock, self._lanes_lock = threading.Lock(), threading.Lock()
         self._staging: _Staging | None = None
+        # The last transfer that was begun in the background.
+        self._job: Job | None = None
         self._lanes: list[_Lane] = []
         self._next_lane = 0
 
@@ -215,12 +265,52 @@ class DeviceTransfers:
                 self._copy(blocks, memory.ptr, size, user, threads)
             return memory
         lane = self._lane()
+        address, memory = self._allocated(size, lane, user)
+        copied = self._copy(blocks, address, size, lane.stream, threads)
+        user.wait_event(copied or lane.stream.record(cuda.Event(disable_timing=True)))
+        return memory
+
+    def begin_upload(self, blocks: HostBlocks, threads: Threads | None = None) -> tuple[Any, Arrival | None]:
+        """Copy blocks like :meth:`upload`, but let threads fill staging memory while the caller does other work.
+
+        Returns:
+            CuPy's pointer to the memory, and the copy under way; None: it is what :meth:`upload` returns. Before work on the memory is
+            queued, :meth:`Arrival.wait` is to be called, and until then the blocks are to stay as they are.
+        """
+        size = int(blocks.sizes.sum())
+        staged = size >= _MIN_BACKGROUND_BYTES and not self._is_direct(blocks, size)
+        background = self._background if staged else None
+        if background is None:
+            return self.upload(blocks, threads), None
+        user, lane = require_cupy().cuda.get_current_stream(), self._lane()
+        address, memory = self._allocated(size, lane, user)
+        with self._staging_lock:
+            transfer = self._transfer(blocks, address, lane.stream, threads or _all_cores(), to_host=False)
+            if transfer is not None:
+                job = Job(_background_transfer(), transfer.record.ctypes.data, (transfer, blocks), 1)
+                background.submit(job)
+                self._job = job
+                return memory, Arrival(job, transfer.record, lane, user, memory)
+        # The driver reads ordinary memory before it returns.
+        self._copy_directly(blocks, address, lane.stream)
+        user.wait_event(lane.stream.record(require_cupy().cuda.Event(disable_timing=True)))
+        return memory, None
+
+    @functools.cached_property
+    def _background(self) -> BackgroundThreads | None:
+        """The thread that has copies made one after the other; None if the system gives none."""
+        try:
+            return BackgroundThreads("penstock-upload")
+        except MemoryError:
+            return None
+
+    def _allocated(self, size: int, lane: _Lane, user: Stream) -> tuple[int, Any]:
+        """Return the address of new memory of a lane for a user, and CuPy's pointer to it."""
+        cuda = require_cupy().cuda
         with lane.stream:
             memory = cuda.alloc(size_class(size))
         owner = _LaneMemory(memory, lane, user)
-        copied = self._copy(blocks, memory.ptr, size, lane.stream, threads)
-        user.wait_event(copied or lane.stream.record(cuda.Event(disable_timing=True)))
-        return cuda.MemoryPointer(cuda.UnownedMemory(memory.ptr, size, owner, self._device_id), 0)
+        return memory.ptr, cuda.MemoryPointer(cuda.UnownedMemory(memory.ptr, size, owner, self._device_id), 0)
 
     def _lane(self) -> _Lane:
         """Return a lane whose copies need not wait, if possible; prefer the first ones, so that few lanes hold memory."""
@@ -238,19 +328,23 @@ class DeviceTransfers:
         self, blocks: HostBlocks, target: int, size: int, stream: Stream, threads: Threads | None
     ) -> Event | None:
         """Copy blocks to the GPU; return the event after copies that may still read them."""
-        if size >= _MIN_DIRECT_BLOCK_BYTES * len(blocks.sizes) or len(blocks.sizes) == 1:
-            if all(map(is_pinned, blocks.addresses[blocks.sizes > 0].tolist())):
-                self._copy_directly(blocks, target, stream)
-                copied = stream.record(require_cupy().cuda.Event(disable_timing=True))
-                copies_in_flight.add(copied, blocks.owner)
-                return copied
-            if size <= SMALL_BYTES:
-                self._copy_directly(blocks, target, stream)
-                return None
+        if self._is_direct(blocks, size):
+            self._copy_directly(blocks, target, stream)
+            copied = stream.record(require_cupy().cuda.Event(disable_timing=True))
+            copies_in_flight.add(copied, blocks.owner)
+            return copied
+        if size <= SMALL_BYTES and _are_large(blocks, size):
+            self._copy_directly(blocks, target, stream)
+            return None
         if not self._stage(blocks, target, stream, threads, to_host=False):
             # The driver reads ordinary memory before it returns.
             self._copy_directly(blocks, target, stream)
         return None
+
+    @staticmethod
+    def _is_direct(blocks: HostBlocks, size: int) -> bool:
+        """Return whether the GPU copies blocks from where they are."""
+        return _are_large(blocks, size) and all(map(is_pinned, blocks.addresses[blocks.sizes > 0].tolist()))
 
     def _copy_directly(self, blocks: HostBlocks, target: int, stream: Stream) -> None:
         """Copy blocks through the driver, in pieces."""
@@ -268,43 +362,56 @@ class DeviceTransfers:
 
     def _stage(self, blocks: HostBlocks, address: int, stream: Stream, threads: Threads | None, to_host: bool) -> bool:
         """Copy blocks through staging memory; return whether there is any."""
-        functions, threads = driver(), threads or _all_cores()
-        ends = blocks.sizes.cumsum()
-        size, cores = int(ends[-1]), threads.bound()
-        num_threads = max(min(threads.number, _MAX_THREADS), 1)
-        piece = _piece_bytes(size, num_threads)
         with self._staging_lock:
-            try:
-                staging = self._staging = self._staging or _Staging()
-            except PinnedMemoryError:
+            transfer = self._transfer(blocks, address, stream, threads or _all_cores(), to_host)
+            if transfer is None:
                 return False
-            transfer = np.array(
-                (
-                    len(ends),
-                    blocks.addresses.ctypes.data,
-                    ends.ctypes.data,
-                    address,
-                    to_host,
-                    piece,
-                    staging.block.ctypes.data,
-                    _SLOTS,
-                    _SLOT_BYTES,
-                    staging.take(-(-size // piece)),
-                    staging.event_addresses.ctypes.data,
-                    context_of(self._device_id),
-                    stream.ptr,
-                    functions.set_context,
-                    functions.copy_to_device,
-                    functions.copy_to_host,
-                    functions.record,
-                    functions.synchronize,
-                ),
-                _TRANSFER,
-            )
-            status = core().penstock_transfer(transfer.ctypes.data, num_threads, cores.ctypes.data, len(cores))
+            record, cores = transfer.record, transfer.cores
+            threads_used = int(record["threads"])
+            status = core().penstock_transfer(record.ctypes.data, threads_used, cores.ctypes.data, len(cores))
         if status:
             raise driver_error(status)
         return True
+
+    def _transfer(
+        self, blocks: HostBlocks, address: int, stream: Stream, threads: Threads, to_host: bool
+    ) -> _Transfer | None:
+        """Return a transfer through staging memory, which no other transfer uses now; None if there is none.
+
+        Called with the lock for staging memory.
+        """
+        functions, ends, cores = driver(), blocks.sizes.cumsum(), threads.bound()
+        num_threads = max(min(threads.number, _MAX_THREADS), 1)
+        piece = _piece_bytes(int(ends[-1]), num_threads)
+        if self._job is not None:
+            self._job.wait()
+            self._job = None
+        try:
+            staging = self._staging = self._staging or _Staging()
+        except PinnedMemoryError:
+            return None
+        transfer = (
+            len(ends),
+            blocks.addresses.ctypes.data,
+            ends.ctypes.data,
+            address,
+            to_host,
+            piece,
+            staging.block.ctypes.data,
+            _SLOTS,
+            _SLOT_BYTES,
+            staging.take(-(-int(ends[-1]) // piece)),
+            staging.event_addresses.ctypes.data,
+            context_of(self._device_id),
+            stream.ptr,
+            functions.set_context,
+            functions.copy_to_device,
+            functions.copy_to_host,
+            functions.record,
+            functions.synchronize,
+        )
+        record = np.array((transfer, num_threads, cores.ctypes.data, len(cores), 0), _JOB)
+        return _Transfer(record, cores, (blocks, ends, staging))
 
     def download(self, array: Any, threads: Threads | None = None) -> np.ndarray:
         """Return a copy of a CuPy array in host memory, pinned if it is large and pinned memory is available; wait for
@@ -330,6 +437,8 @@ class DeviceTransfers:
         if not self._staging_lock.acquire(blocking=False):
             return
         try:
+            if self._job is not None:
+                self._job.wait()
             staging, self._staging = self._staging, None
         finally:
             self._staging_lock.release()
@@ -337,6 +446,17 @@ class DeviceTransfers:
         with contextlib.suppress(require_cupy().cuda.runtime.CUDARuntimeError):
             for event in () if staging is None else staging.events:
                 event.synchronize()
+
+
+def _are_large(blocks: HostBlocks, size: int) -> bool:
+    """Return whether blocks are worth a copy each."""
+    return bool(size >= _MIN_DIRECT_BLOCK_BYTES * len(blocks.sizes) or len(blocks.sizes) == 1)
+
+
+@Once
+def _background_transfer() -> int:
+    """Return the address of the function that makes a transfer in the background."""
+    return int(ctypes.cast(core().penstock_transfer_in_background, ctypes.c_void_p).value or 0)
 
 
 def _piece_bytes(size: int, num_threads: int) -> int:
