@@ -1,6 +1,6 @@
 """Decoding images on the GPU, a batch at a time, in the order of CuPy's current stream.
 
-Each decoder submits images and collects them later (:mod:`penstock.kernels.codecs.gpu`): our own kernels or nvImageCodec's C API
+Each decoder submits images and collects them later (:mod:`penstock.kernels.codecs.gpu`): our own kernels and nvImageCodec's C API
 JPEGs, nvImageCodec's Python API what else the GPU supports, and the CPU the rest (formats, damaged files).
 """
 
@@ -13,7 +13,7 @@ from penstock.data_types import DALIDataType, numpy_dtype
 from penstock.kernels.codecs.decoding import FREELY, Decoding, HostResources
 from penstock.kernels.codecs.gpu.engine_decoder import EngineDecoder
 from penstock.kernels.codecs.gpu.host_decoder import HostDecoder
-from penstock.kernels.codecs.gpu.jpegs import JpegRequest, is_ordinary_jpeg
+from penstock.kernels.codecs.gpu.jpegs import JpegRequest
 from penstock.kernels.codecs.gpu.kernel_decoder import CONSUMED, KernelDecoder
 from penstock.kernels.codecs.gpu.library_decoder import LibraryDecoder
 from penstock.kernels.codecs.gpu.pending import Jobs, PendingDecode
@@ -36,10 +36,9 @@ FollowingFor = Callable[[Sequence[Shape]], PlannedResampling | None]
 class GpuImageDecoder:
     """The decoders of one operator of a pipeline, on CuPy's current device.
 
-    JPEGs of pipelines with large batches go to our kernels, and all if chroma is to be smooth; those that our kernels do
-    not support are decoded on the CPU, to the same pixels. The JPEGs of other pipelines, and all if the user has chosen a
-    share for the engine, go to nvImageCodec. Within a batch, only the image decides, so that it has the same pixels
-    whatever it is batched with.
+    JPEGs of pipelines with large batches go to our kernels, and all if chroma is to be smooth; the others, those that
+    our kernels do not support, and all if the user has chosen a share for the engine, go to nvImageCodec. Within a
+    batch, only the image decides, so that it has the same pixels whatever it is batched with.
 
     Args:
         arguments: the operator's arguments: ``output_type``, ``dtype``, ``adjust_orientation``, nvJPEG's settings, the
@@ -70,10 +69,10 @@ class GpuImageDecoder:
             prefers_kernels = not given_load and (settings.smooth or max_batch_size >= _MIN_BATCH_FOR_KERNELS)
             if prefers_kernels or not has_engine:
                 self._kernels = KernelDecoder(settings, num_threads, turns)
-            else:
+            if has_engine:
                 load = arguments["hw_decoder_load"] if given_load else None
                 engines = Turns(cupy, num_threads, load, options, turns)
-                self._engine = EngineDecoder(settings, engines, num_threads)
+                self._engine = EngineDecoder(settings, engines, num_threads, self._kernels)
         self.takes_all = self._kernels is not None or self._engine is not None
         self.batches_ahead = 0
 
@@ -128,13 +127,13 @@ class GpuImageDecoder:
         return pending
 
     def _submit(self, pending: PendingDecode, request: JpegRequest, following: PlannedResampling | None) -> None:
-        """Submit JPEGs to their decoder; those that our kernels do not support remain, and are decoded on the CPU later."""
+        """Submit JPEGs to the first decoder, and to each next one the images that the previous one does not support."""
+        left: Sequence[int] = range(len(request))
         if self._kernels is not None:
             left = self._kernels.submit(pending, request, following)
-            self.takes_all = self.takes_all and not len(left)
             self.batches_ahead = self._kernels.batches_ahead
-        elif self._engine is not None:
-            self._engine.submit(pending, request)
+        if self._engine is not None and len(left):
+            self._engine.submit(pending, request.take(left))
             self.batches_ahead = self._engine.batches_ahead
 
     def _without_python(self, jobs: Jobs, indices: list[int]) -> list[int]:
@@ -151,7 +150,13 @@ class GpuImageDecoder:
             if whole.all() and all(map(all, shapes)):
                 return indices
         return [
-            index for index in indices if whole[index] and is_ordinary_jpeg(headers[index]) and 0 not in shapes[index]
+            index
+            for index in indices
+            if whole[index]
+            and (header := headers[index]).format == "jpeg"
+            and header.channels in (1, 3)
+            and not header.isolated
+            and 0 not in shapes[index]
         ]
 
     # -- collecting --------------------------------------------------------------------------------------------------
@@ -196,11 +201,7 @@ class GpuImageDecoder:
 
     def _decode_rest(self, pending: PendingDecode, host: HostResources) -> None:
         """Decode the remaining images by nvImageCodec's Python API or on the CPU, while the GPU decodes the others."""
-        left = pending.undecoded()
-        if self._kernels is not None:
-            headers = pending.jobs.headers
-            left = [index for index in left if not is_ordinary_jpeg(headers[index])]
-        part = self._library.submit(pending, left)
+        part = self._library.submit(pending, pending.undecoded())
         pending.take(part, self._library.collect(pending, part))
         self._decode_on_host(pending, pending.undecoded(), host)
 

@@ -22,22 +22,23 @@ class EngineDecoder:
         settings: the operator's decode settings.
         turns: the library's decoders.
         num_threads: CPU threads that may work for it.
+        kernels: the operator's decoder by our kernels, if it has one.
 
     Attributes:
         batches_ahead: how many batches like the last are worth beginning in addition to those already in flight.
     """
 
-    def __init__(self, settings: DecodeSettings, turns: Turns, num_threads: int) -> None:
-        self._settings, self._turns, self._num_threads = settings, turns, num_threads
+    def __init__(self, settings: DecodeSettings, turns: Turns, num_threads: int, kernels: KernelDecoder | None) -> None:
+        self._settings, self._turns, self._num_threads, self._known_kernels = settings, turns, num_threads, kernels
         self.batches_ahead = 0
 
     @functools.cached_property
     def _kernels(self) -> KernelDecoder:
         """The decoder of images that the engine failed to decode; works on the engine's streams."""
-        return KernelDecoder(self._settings, self._num_threads, turns=0)
+        return self._known_kernels or KernelDecoder(self._settings, self._num_threads, turns=0)
 
-    def submit(self, pending: PendingDecode, request: JpegRequest) -> None:
-        """Begin to decode JPEGs, in the order of CuPy's current stream."""
+    def submit(self, pending: PendingDecode, request: JpegRequest) -> Sequence[int]:
+        """Begin to decode JPEGs, in the order of CuPy's current stream; there are none that another decoder has to decode."""
         assert self._settings.pixel_format is not None
         decoder, stream, event = self._turns.next(len(request), request.pixels)
         self.batches_ahead = self._turns.idle
@@ -48,6 +49,7 @@ class EngineDecoder:
             records, keep = stored.records_at(memory.addresses), (stored.files, memory.owner)
             batch = decoder.decode_records(records, self._settings.pixel_format, stream.ptr, keep)
             pending.parts.append(JpegPart.of(self, stored, memory, batch, streams))
+        return ()
 
     def collect(self, pending: PendingDecode, part: JpegPart) -> Sequence[Any]:
         """Wait for a part; see :meth:`penstock.kernels.codecs.gpu.pending.Decoder.collect`.

@@ -1,4 +1,4 @@
-"""Images decoded on the CPU and copied to the GPU: what no decoder of a GPU supports, progressive JPEGs, damaged files."""
+"""Images decoded on the CPU and copied to the GPU: formats that no decoder of a GPU supports, and damaged files."""
 
 from __future__ import annotations
 

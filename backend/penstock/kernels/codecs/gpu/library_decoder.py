@@ -11,6 +11,7 @@ import numpy as np
 from penstock.kernels.codecs.gpu.jpegs import stored_region
 from penstock.kernels.codecs.gpu.pending import DecodedPart, PendingDecode
 from penstock.kernels.codecs.gpu.settings import DecodeSettings
+from penstock.kernels.codecs.headers.tiff import plain_rows
 from penstock.kernels.codecs.image_codec import gray_via_rgb, taken_by_nvimgcodec
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.codecs.nvimgcodec.on_gpu import PythonApi
@@ -59,6 +60,8 @@ class LibraryDecoder:
             and not gray_via_rgb(header, output_type)
             and taken_by_nvimgcodec(header, output_type)
             and (header.format != "jpeg" or bool(pending.jobs.files.take([index]).are_whole().all()))
+            # Copying pixels is faster than handing the file to the library.
+            and (header.format != "tiff" or plain_rows(pending.jobs.files.files[index]) is None)
         )
 
     def collect(self, pending: PendingDecode, part: _LibraryPart) -> Sequence[Any]:
