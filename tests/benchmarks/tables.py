@@ -84,8 +84,17 @@ def _uploads() -> str:
         ours = ms.pop("Penstock")
         best = min(ms, key=lambda name: float(ms[name]))
         way = best.removeprefix("DALI").removeprefix(", ") or "its default"
-        rows.append([row["work"], f"{ms[best]:.3f}", way, f"{ours:.3f}", f"{ms[best] / ours:.2f}"])
-    head = ["data", "DALI, ms a sample", "DALI's best way", "Penstock", "ratio"]
+        rows.append(
+            [
+                row["work"],
+                f"{ms[best]:.3f}",
+                way,
+                f"{ours:.3f}",
+                f"{ms[best] / ours:.2f}",
+                row.get("commit", run["commit"]),
+            ]
+        )
+    head = ["data", "DALI, ms a sample", "DALI's best way", "Penstock", "ratio", "commit"]
     return f"{_origin(run)}, {run['cores']} cores:\n\n{_table(head, rows)}"
 
 
