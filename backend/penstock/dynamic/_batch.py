@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
 from penstock.data_types import check_readable
-from penstock.dynamic._conversion import Array, copied, gathered, is_array, sample_list
+from penstock.dynamic._conversion import copied, gathered, is_array, sample_list
 from penstock.dynamic._devices import Device, DeviceLike
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._dtypes import DType, DTypeLike
@@ -16,7 +18,7 @@ from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._eval_modes import SYNCHRONOUS, EvalMode
 from penstock.dynamic._indexing import subscript_arguments
 from penstock.dynamic._invariants import unmarked
-from penstock.dynamic._operations import Given, Outcome, operations
+from penstock.dynamic._operations import operations
 from penstock.dynamic._pending import Result, Work, deferred, evaluated
 from penstock.dynamic._tensor import Tensor, require_torch
 from penstock.dynamic._value import Value
@@ -24,6 +26,12 @@ from penstock.errors import BatchError
 from penstock.tensors import TensorCPU, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.formatting import batch_text
 from penstock.tensors.tensor import check_layout
+
+if TYPE_CHECKING:
+    import torch
+
+Selection: TypeAlias = int | slice | list[int]
+"""One sample's index, or which samples."""
 
 
 class Tensors(Sequence[Tensor]):
@@ -35,14 +43,20 @@ class Tensors(Sequence[Tensor]):
     def __len__(self) -> int:
         return len(self._indices)
 
-    def __getitem__(self, selection: Given) -> Outcome:
+    @overload
+    def __getitem__(self, selection: int) -> Tensor: ...
+
+    @overload
+    def __getitem__(self, selection: slice | list[int]) -> Tensors: ...
+
+    def __getitem__(self, selection: Selection) -> Tensor | Tensors:
         if isinstance(selection, slice):
             return Tensors(self._batch, self._indices[selection])
         if isinstance(selection, list):
             return Tensors(self._batch, [self._indices[index] for index in selection])
         return self._batch.sample(self._indices[selection])
 
-    def select(self, selection: Given) -> Outcome:
+    def select(self, selection: Selection) -> Tensor | Tensors:
         """Return the same as indexing: a tensor, or several for a slice or a list."""
         return self[selection]
 
@@ -70,8 +84,7 @@ class _Slicing:
         arguments = subscript_arguments(index, self._batch.ndim)
         if not arguments:
             return self._batch
-        sliced: Batch = operations().call("_TensorSubscript", (self._batch,), arguments, None)
-        return sliced
+        return operations().call("_TensorSubscript", self._batch, arguments, None)
 
 
 class Batch(Value):
@@ -96,12 +109,12 @@ class Batch(Value):
 
     __slots__ = ("_storage", "_tensors")
 
-    _storage: Array
+    _storage: TensorList | None
     _tensors: list[Tensor | None] | None
 
     def __init__(
         self,
-        tensors: Given = None,
+        tensors: Any = None,
         dtype: DTypeLike | None = None,
         device: DeviceLike | None = None,
         layout: str | None = None,
@@ -118,7 +131,7 @@ class Batch(Value):
         if EvalMode.current() in SYNCHRONOUS:
             self.evaluate()
 
-    def _take(self, data: Given, dtype: DType | None, device: Device | None, layout: str | None, copy: bool) -> None:
+    def _take(self, data: Any, dtype: DType | None, device: Device | None, layout: str | None, copy: bool) -> None:
         if data is None:
             raise ValueError("A batch needs tensors")
         if isinstance(data, TensorList):
@@ -136,13 +149,13 @@ class Batch(Value):
         if (device is not None and device != self.device) or copy:
             self._share(self._alias().to_device(device or self.device, force_copy=copy))
         if dtype is not None and dtype != self.dtype:
-            self._share(operations().call("Cast", (self._alias(),), {"dtype": dtype.type_id}, None))
+            self._share(operations().call("Cast", self._alias(), {"dtype": dtype.type_id}, None))
         if layout is not None and layout != (self.layout or ""):
             self._storage = self.storage.relabelled(check_layout(layout, self.ndim))
             self._tensors = self._invocation_result = None
 
     def _take_array(
-        self, data: Given, dtype: DType | None, device: Device | None, layout: str | None, copy: bool
+        self, data: object, dtype: DType | None, device: Device | None, layout: str | None, copy: bool
     ) -> None:
         whole = Tensor(data, dtype, device, None, copy=copy)
         if not whole.ndim:
@@ -229,17 +242,21 @@ class Batch(Value):
     def evaluate(self) -> Batch:
         """Run the call whose result this is, unless it has run; return the same object."""
         if self._storage is None:
-            if self._invocation_result is not None:
-                self._storage = self._invocation_result.value()
-            else:
-                assert self._tensors is not None
-                self._storage = gathered([tensor.storage for tensor in self._tensors if tensor is not None])
+            self._storage = self._computed()
         return self
 
+    def _computed(self) -> TensorList:
+        if self._invocation_result is not None:
+            return self._invocation_result.value()
+        assert self._tensors is not None
+        return gathered([tensor.storage for tensor in self._tensors if tensor is not None])
+
     @property
-    def storage(self) -> Array:
+    def storage(self) -> TensorList:
         """The data, as pipelines have it: a ``TensorListCPU`` or ``TensorListGPU``."""
-        return self._storage if self._storage is not None else self.evaluate()._storage
+        if self._storage is None:
+            self._storage = self._computed()
+        return self._storage
 
     def tensor_list(self, count: int = 1) -> TensorList:
         """Return the data; ``count`` has an effect on tensors only, which are repeated that many times."""
@@ -272,6 +289,7 @@ class Batch(Value):
 
     def _gpu(self) -> Device:
         if self._storage is not None:
+            assert isinstance(self._storage, TensorListGPU)
             return Device("gpu", self._storage.device_id())
         if self._invocation_result is not None:
             return Device("gpu", self._invocation_result.device_id)
@@ -322,7 +340,7 @@ class Batch(Value):
         return self.storage.shape()
 
     @property
-    def tensors(self) -> Outcome:
+    def tensors(self) -> Tensors:
         """The samples; a sequence of tensors."""
         return Tensors(self, range(self.batch_size))
 
@@ -333,7 +351,7 @@ class Batch(Value):
         """
         return _Slicing(self)
 
-    def select(self, sample_range: Given) -> Batch | Tensor:
+    def select(self, sample_range: Selection | EllipsisType) -> Batch | Tensor:
         """Return samples: a batch for a slice or a list of indices, a tensor for one index, the batch itself for ``...``."""
         if sample_range is Ellipsis:
             return self
@@ -352,9 +370,11 @@ class Batch(Value):
         """Return the samples in one array, for numpy and matplotlib; ValueError unless they have one shape."""
         if self.device.device_type != "cpu":
             raise TypeError("This batch is on a GPU: `.cpu()` copies it to where numpy can see it")
-        return self.storage.__array__(dtype, copy)
+        storage = self.storage
+        assert isinstance(storage, TensorListCPU)
+        return storage.__array__(dtype, copy)
 
-    def torch(self, copy: bool | None = None, pad: bool = False) -> Outcome:
+    def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
         """Return the samples as one tensor of PyTorch.
 
         Args:
@@ -375,7 +395,7 @@ class Batch(Value):
             pad: pad smaller samples with zeros; otherwise they must have one shape.
             copy: copy the data, so that it may change afterwards.
         """
-        padded: Batch = operations().call("Pad", (self,), {}, None) if pad and self.ndim else self
+        padded = operations().call("Pad", self, {}, None) if pad and self.ndim else self
         return Tensor.results_of(_Dense(padded, copy))[0]
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from penstock.dynamic._dtypes import DType
 from penstock.dynamic._engine import BoundOperator, bind, display_name
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._invariants import all_unmarked
-from penstock.dynamic._operations import Given, Outcome
+from penstock.dynamic._operations import Results
 from penstock.dynamic._rngs import STATE_WORDS, chosen_rng
 from penstock.dynamic._tensor import Tensor
 from penstock.dynamic._value import Value
@@ -132,7 +132,7 @@ class Interceptor(Protocol):
         arguments: Mapping[str, object],
         batch_size: int | None,
         device: object,
-    ) -> Outcome:
+    ) -> Results:
         """Return the results of a call."""
 
 
@@ -151,7 +151,7 @@ def call(
     arguments: Mapping[str, object],
     batch_size: int | None = None,
     device: object = None,
-) -> Outcome:
+) -> Results:
     """Call an operator.
 
     Args:
@@ -177,7 +177,7 @@ def perform(
     batch_size: int | None = None,
     device: object = None,
     state: Sequence[int] | None = None,
-) -> Outcome:
+) -> Results:
     """Same as :func:`call` without notifying observers; ``state``: the state of a random operator, drawn before."""
     items = [all_unmarked(item) if type(item) not in (Tensor, Batch) else item for item in inputs]
     items = [item for item in items if item is not None]
@@ -290,7 +290,7 @@ def _is_data(value: object, face: Face, name: str) -> bool:
     return name not in face.values and is_array(value) and not isinstance(value, np.generic)
 
 
-def _plain(value: Given, face: Face, name: str) -> object:
+def _plain(value: object, face: Face, name: str) -> object:
     """Return a constant argument, as pipelines take it."""
     if isinstance(value, DType):
         return value.type_id
@@ -307,12 +307,13 @@ def _plain(value: Given, face: Face, name: str) -> object:
     return value
 
 
-def frozen(value: Given) -> Hashable:
+def frozen(value: object) -> Hashable:
     """Return a key that is equal for equal values of the same types; raise TypeError for values without one."""
     kind = type(value)
-    if kind in (list, tuple):
+    # Of these types themselves: values of derived classes may differ in more than their items.
+    if isinstance(value, (list, tuple)) and kind in (list, tuple):
         return tuple(map(frozen, value))
-    if kind is dict:
+    if isinstance(value, dict) and kind is dict:
         return tuple((frozen(key), frozen(item)) for key, item in value.items())
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
@@ -320,7 +321,7 @@ def frozen(value: Given) -> Hashable:
     return kind, value
 
 
-def _as_argument(value: Given, face: Face, name: str) -> Tensor | Batch:
+def _as_argument(value: object, face: Face, name: str) -> Tensor | Batch:
     """Return an argument as a tensor or batch on the CPU, of the type that the operator takes."""
     if isinstance(value, (Tensor, Batch)):
         tensor: Tensor | Batch = value
@@ -334,7 +335,7 @@ def _as_argument(value: Given, face: Face, name: str) -> Tensor | Batch:
     return Batch(tensor, dtype=wanted) if isinstance(tensor, Batch) else Tensor(tensor, dtype=wanted)
 
 
-def _as_input(item: Given, device: str | None, batch_size: int | None) -> Tensor | Batch:
+def _as_input(item: object, device: str | None, batch_size: int | None) -> Tensor | Batch:
     """Return an input as a tensor or batch, on the CPU or a GPU as ``device`` says."""
     if not isinstance(item, (Tensor, Batch)):
         item = Batch(item) if isinstance(item, TensorList) else Tensor(item)

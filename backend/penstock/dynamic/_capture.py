@@ -15,14 +15,14 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import Face, perform, watched
 from penstock.dynamic._capture_keys import key_of
-from penstock.dynamic._capture_nodes import CallNode, CapturedBatch, Reference, Root, SourceNode
+from penstock.dynamic._capture_nodes import CallNode, CapturedBatch, Reference, Root, SourceNode, StepValues
 from penstock.dynamic._capture_schedules import Schedule
 from penstock.dynamic._capture_wiring import wire
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._eval_modes import EvalMode
 from penstock.dynamic._invariants import all_unmarked, is_invariant
-from penstock.dynamic._operations import Outcome
+from penstock.dynamic._operations import Results
 from penstock.dynamic._rngs import RNG, STATE_WORDS, chosen_rng
 from penstock.external_source import external_source
 from penstock.graph import DataNode
@@ -71,7 +71,7 @@ class Loop:
         self.pipeline: Pipeline | None = None
         self._calls: dict[Hashable, CallNode] = {}
         self._schedules: dict[int, Schedule] = {}
-        self._results: dict[CallNode, Outcome] = {}
+        self._results: dict[CallNode, Results] = {}
         self._outputs: dict[tuple[SourceNode | CallNode, int], int] = {}
         self._produced: Sequence[TensorList] = ()
         self._inside = 0
@@ -114,7 +114,7 @@ class Loop:
         arguments: Mapping[str, object],
         batch_size: int | None,
         device: object,
-    ) -> Outcome:
+    ) -> Results:
         """Return the results of a call in the body."""
         self.check_batch_size(batch_size)
         schedule = self.schedule_of(chosen_rng(arguments.get("rng"))) if face.schema.random else None
@@ -133,7 +133,7 @@ class Loop:
 
     def _resume(
         self, node: CallNode, inputs: Sequence[object], arguments: Mapping[str, object], schedule: Schedule | None
-    ) -> Outcome:
+    ) -> Results:
         """Return the results of a call that was traced."""
         state: list[int] | None = None
         if schedule is not None:
@@ -142,7 +142,7 @@ class Loop:
         elif node in self._results:
             return self._results[node]
 
-        def compute() -> Outcome:
+        def compute() -> Results:
             return self._compute_here(node, inputs, arguments, state)
 
         results = tuple(
@@ -161,7 +161,7 @@ class Loop:
 
     def _compute_here(
         self, node: CallNode, inputs: Sequence[object], arguments: Mapping[str, object], state: Sequence[int] | None
-    ) -> Outcome:
+    ) -> Results:
         """Return the results of a call, computed now."""
         self._inside += 1
         try:
@@ -177,7 +177,7 @@ class Loop:
         arguments: Mapping[str, object],
         batch_size: int | None,
         device: object,
-    ) -> Outcome:
+    ) -> Results:
         """Return the results of a call that is not captured."""
         for node in self.calls:
             if node.face is face and not self.is_traced:
@@ -202,7 +202,7 @@ class Loop:
         batch_size: int | None,
         device: object,
         schedule: Schedule | None,
-    ) -> Outcome:
+    ) -> Results:
         """Return the results of a call that is traced now."""
         node = CallNode(face, as_device(all_unmarked(device)), [], {})
         state: list[int] | None = None
@@ -212,7 +212,8 @@ class Loop:
             state = schedule.rng.draw(STATE_WORDS)
         results = self._compute_here(node, inputs, arguments, state)
         all_results = results if isinstance(results, tuple) else (results,)
-        if not all(isinstance(result, Batch) and result.batch_size == self.batch_size for result in all_results):
+        batches = [result for result in all_results if isinstance(result, Batch)]
+        if len(batches) < len(all_results) or any(batch.batch_size != self.batch_size for batch in batches):
             if schedule is not None:
                 schedule.offsets.pop()
             return results
@@ -224,7 +225,7 @@ class Loop:
         self._calls[key] = node
         found = tuple(
             CapturedBatch.of_reference(Reference(node, index), self, result.storage)
-            for index, result in enumerate(all_results)
+            for index, result in enumerate(batches)
         )
         if schedule is None:
             self._results[node] = found[0] if node.count is None else found
@@ -256,12 +257,12 @@ class Loop:
         self.sources.append(source)
         return source
 
-    def values_of(self, source: SourceNode, data: Sequence[TensorList]) -> Outcome:
+    def values_of(self, source: SourceNode, data: Sequence[TensorList]) -> StepValues:
         """Return the outputs of a source in this step, as the body gets them."""
         values = [CapturedBatch.of_reference(Reference(source, index), self, batch) for index, batch in enumerate(data)]
         return source.root.shaped(values)
 
-    def produced_by_source(self, source: SourceNode) -> Outcome:
+    def produced_by_source(self, source: SourceNode) -> StepValues:
         """Return the pipeline's outputs in this step."""
         return self.values_of(source, [self._produced[self._outputs[source, index]] for index in range(source.count)])
 

@@ -8,8 +8,7 @@ from typing import Protocol
 
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._capture import Loop
-from penstock.dynamic._capture_nodes import Root
-from penstock.dynamic._operations import Outcome
+from penstock.dynamic._capture_nodes import Root, StepValues
 from penstock.tensors import TensorList
 
 
@@ -32,7 +31,7 @@ class LoopRoot(Root, Protocol):
         """Note that the body was left before the end of the epoch."""
 
 
-def epoch_of(loop: Loop, root: LoopRoot) -> Iterator[Outcome]:
+def epoch_of(loop: Loop, root: LoopRoot) -> Iterator[StepValues]:
     """Go through one epoch: the loop's first step is traced, the pipeline computes the later ones."""
     root.begin_epoch()
     if loop.is_traced:
@@ -54,7 +53,7 @@ def epoch_of(loop: Loop, root: LoopRoot) -> Iterator[Outcome]:
         yield from _step(loop, root, loop.produced_by_source(loop.sources[0]))
 
 
-def _step(loop: Loop, root: LoopRoot, value: Outcome) -> Iterator[Outcome]:
+def _step(loop: Loop, root: LoopRoot, value: StepValues) -> Iterator[StepValues]:
     root.count_step()
     try:
         with loop.active():
@@ -65,7 +64,7 @@ def _step(loop: Loop, root: LoopRoot, value: Outcome) -> Iterator[Outcome]:
     loop.end_step()
 
 
-def _without_pipeline(loop: Loop, root: LoopRoot) -> Iterator[Outcome]:
+def _without_pipeline(loop: Loop, root: LoopRoot) -> Iterator[StepValues]:
     with contextlib.suppress(StopIteration):
         while root.has_more():
             data = root.first(loop)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import Face
 from penstock.dynamic._capture_schedules import Schedule
 from penstock.dynamic._devices import Device
-from penstock.dynamic._operations import Outcome
+from penstock.dynamic._operations import Results
+from penstock.dynamic._value import Value
 from penstock.graph import DataNode
 from penstock.pipeline import Pipeline
 from penstock.tensors import TensorList
+
+StepValues: TypeAlias = "Results | dict[str, Value]"
+"""What the body of a captured loop gets in a step: as :data:`Results`, or with names."""
 
 
 class RunningLoop(Protocol):
@@ -44,7 +48,7 @@ class Root(Protocol):
     def take_over(self, pipeline: Pipeline) -> None:
         """Let the pipeline continue from the present state, once it is built."""
 
-    def shaped(self, values: Sequence[Batch]) -> Outcome:
+    def shaped(self, values: Sequence[Batch]) -> StepValues:
         """Return the outputs of a step in the form that the body gets."""
 
     def released(self) -> None:
@@ -96,7 +100,7 @@ class CapturedBatch(Batch):
     __slots__ = ("_capture_ref", "_compute", "_loop", "_step")
 
     _capture_ref: Reference
-    _compute: Callable[[], Outcome] | None
+    _compute: Callable[[], Results] | None
     _loop: RunningLoop
     _step: int
 
@@ -106,7 +110,7 @@ class CapturedBatch(Batch):
         reference: Reference,
         loop: RunningLoop,
         storage: TensorList | None,
-        compute: Callable[[], Outcome] | None = None,
+        compute: Callable[[], Results] | None = None,
     ) -> CapturedBatch:
         """Return this step's result for ``reference``: its data, or how to compute it."""
         self = cls.__new__(cls)
@@ -126,14 +130,17 @@ class CapturedBatch(Batch):
         if self._storage is None:
             assert self._compute is not None
             found = self._compute()
-            chosen: Batch = found[self._capture_ref.index] if isinstance(found, tuple) else found
+            chosen = found[self._capture_ref.index] if isinstance(found, tuple) else found
+            assert isinstance(chosen, Batch)
             self._storage, self._compute = chosen.storage, None
         return self
 
     @property
     def storage(self) -> TensorList:
         """The data, as pipelines have it."""
-        return self.evaluate()._storage
+        storage = self.evaluate()._storage
+        assert storage is not None
+        return storage
 
     def tensor_list(self, count: int = 1) -> TensorList:
         """Return the data."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from penstock.errors import ElementTypeError
 from penstock.tensors import Tensor, TensorCPU, TensorGPU, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.tensor import check_layout, device_view
 
-# An array of numpy, CuPy or another library.
-Array = Any
+TensorStorage: TypeAlias = TensorCPU | TensorGPU
+"""One array, as pipelines have it."""
 
 
 def is_array(data: object) -> bool:
@@ -25,7 +25,7 @@ def is_array(data: object) -> bool:
     )
 
 
-def is_on_gpu(data: Array) -> bool:
+def is_on_gpu(data: object) -> bool:
     """Return whether an array is on a GPU."""
     if isinstance(data, (np.ndarray, np.generic)):
         return False
@@ -34,9 +34,9 @@ def is_on_gpu(data: Array) -> bool:
     return hasattr(data, "__cuda_array_interface__")
 
 
-def of_array(data: Array, layout: str) -> Tensor:
+def of_array(data: object, layout: str) -> TensorStorage:
     """Return an array as a tensor that shares its memory if possible."""
-    if isinstance(data, Tensor):
+    if isinstance(data, (TensorCPU, TensorGPU)):
         copied = type(data).of_array(data.array, data.layout(), data.source_info(), data.dtype)
         if layout:
             copied.set_layout(layout)
@@ -55,7 +55,7 @@ def _element_type(array: np.ndarray) -> DALIDataType:
         raise ElementTypeError(f"An array of type {array.dtype} cannot be a tensor: {error}") from None
 
 
-def _host_array(data: Array) -> np.ndarray:
+def _host_array(data: Any) -> np.ndarray:
     if isinstance(data, np.ndarray):
         return data
     if hasattr(data, "__dlpack_device__") and not isinstance(data, np.generic):
@@ -120,7 +120,7 @@ def sample_list(tensor: Tensor, count: int = 1) -> TensorListCPU | TensorListGPU
     return kind.of_samples([tensor.array] * count, tensor.layout(), tensor.dtype, tensor.array.ndim, infos)
 
 
-def copied(storage: Tensor) -> Tensor:
+def copied(storage: TensorStorage) -> TensorStorage:
     """Return a tensor with a copy of the data."""
     return type(storage).of_array(storage.array.copy(), storage.layout(), storage.source_info(), storage.dtype)
 
@@ -129,5 +129,5 @@ def gathered(samples: Sequence[Tensor]) -> TensorList:
     """Return the batch of one or more tensors."""
     kind = TensorListCPU if isinstance(samples[0], TensorCPU) else TensorListGPU
     infos = [sample.source_info() for sample in samples]
-    arrays: list[Array] = [sample.array for sample in samples]
+    arrays = [sample.array for sample in samples]
     return kind.of_samples(arrays, samples[0].layout(), samples[0].dtype, arrays[0].ndim, infos if any(infos) else ())

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
+from typing import Any
 
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._capture import Loop, current_loop
 from penstock.dynamic._capture_epochs import epoch_of
-from penstock.dynamic._capture_nodes import RunningLoop, SourceNode
+from penstock.dynamic._capture_nodes import RunningLoop, SourceNode, StepValues
 from penstock.dynamic._devices import DeviceLike
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._dtypes import DTypeLike
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._invariants import unmarked
 from penstock.dynamic._making import as_batch, as_tensor
-from penstock.dynamic._operations import Given, Outcome
+from penstock.dynamic._operations import Results
 from penstock.dynamic._tensor import Tensor
 from penstock.external_source import external_source
 from penstock.graph import DataNode
@@ -53,7 +54,7 @@ class ExternalSource:
 
     def __init__(
         self,
-        source: Given,
+        source: object,
         num_outputs: int = 1,
         *,
         cycle: str | bool | None = None,
@@ -74,15 +75,17 @@ class ExternalSource:
         self._layouts = self._for_each(unmarked(layout))
         self._dtypes = self._for_each(unmarked(dtype))
 
-    def _for_each(self, batch: Given) -> list[Given]:
+    def _for_each(self, setting: Any) -> list[Any]:
         """Return one value for each output."""
-        if isinstance(batch, (str, bytes)) or not isinstance(batch, Sequence):
-            return [batch] * self._num_outputs
-        if len(batch) != self._num_outputs:
-            raise ValueError(f"Expected a sequence of size {self._num_outputs}, one for each output; got {len(batch)}")
-        return list(batch)
+        if isinstance(setting, (str, bytes)) or not isinstance(setting, Sequence):
+            return [setting] * self._num_outputs
+        if len(setting) != self._num_outputs:
+            raise ValueError(
+                f"Expected a sequence of size {self._num_outputs}, one for each output; got {len(setting)}"
+            )
+        return list(setting)
 
-    def __call__(self, *, batch_size: int | None = None) -> Outcome:
+    def __call__(self, *, batch_size: int | None = None) -> Any:
         """Return the next item: a tensor, or a batch if the source yields batches; a tuple if there are several
         outputs.
 
@@ -101,7 +104,7 @@ class ExternalSource:
         self._role = _Role.EAGER
         return self.shaped(self._next(unmarked(batch_size)))
 
-    def _asked_in(self, loop: Loop, batch_size: int | None) -> Outcome:
+    def _asked_in(self, loop: Loop, batch_size: int | None) -> StepValues:
         """Return the next item in the body of a captured loop."""
         if self._role is _Role.EAGER:
             raise RuntimeError("This ExternalSource was used eagerly, so it cannot be part of a captured loop")
@@ -123,7 +126,7 @@ class ExternalSource:
         loop.read(self._node)
         return loop.produced_by_source(self._node)
 
-    def captured(self, batch_size: int, ctx: EvalContext | None = None) -> Iterator[Outcome]:
+    def captured(self, batch_size: int, ctx: EvalContext | None = None) -> Iterator[Any]:
         """Iterate over the source once; the loop's first step is traced into a pipeline, which computes the later ones
         ahead.
 
@@ -152,7 +155,7 @@ class ExternalSource:
         self._role = _Role.ROOT
         return self._epoch(self._loop)
 
-    def _epoch(self, loop: Loop) -> Iterator[Outcome]:
+    def _epoch(self, loop: Loop) -> Iterator[StepValues]:
         with loop.context.entered():
             yield from epoch_of(loop, self)
 
@@ -195,7 +198,7 @@ class ExternalSource:
     def take_over(self, pipeline: Pipeline) -> None:
         """Let the pipeline read the source from now on."""
 
-    def shaped(self, values: Sequence[Tensor | Batch]) -> Outcome:
+    def shaped(self, values: Sequence[Tensor | Batch]) -> Results:
         """Return the outputs of one item, as the source returned them."""
         return values[0] if self._num_outputs == 1 else tuple(values)
 

@@ -40,7 +40,8 @@ def imread(
     else:
         names = _characters(filepaths)
     encoded = call(face_of("io__file__Read"), (names,), {})
-    decoded: Tensor | Batch = call(face_of("decoders__Image"), (encoded,), arguments, None, device)
+    decoded = call(face_of("decoders__Image"), (encoded,), arguments, None, device)
+    assert isinstance(decoded, (Tensor, Batch)), "one output"
     return decoded
 
 

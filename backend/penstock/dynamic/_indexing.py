@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import EllipsisType
 from typing import Protocol, SupportsIndex
 
 import numpy as np
 
-from penstock.dynamic._conversion import Array, sample_list
+from penstock.dynamic._conversion import TensorStorage, sample_list
 from penstock.dynamic._devices import Device
 from penstock.dynamic._eval_contexts import EvalContext
-from penstock.dynamic._operations import Given, Outcome
 from penstock.errors import ExtentError
 from penstock.tensors import TensorCPU, TensorGPU, TensorList
 
@@ -19,7 +19,7 @@ class Whole(Protocol):
     """The tensor that is indexed."""
 
     @property
-    def storage(self) -> Array: ...
+    def storage(self) -> TensorStorage: ...
 
     @property
     def device(self) -> Device: ...
@@ -56,7 +56,7 @@ class Part:
             return [sample_list(TensorGPU.of_array(part.copy(), layout, "", storage.dtype))]
 
 
-def _position(item: Given) -> Outcome:
+def _position(item: object) -> int | slice | EllipsisType:
     if isinstance(item, slice):
         return slice(*(None if bound is None else int(bound) for bound in (item.start, item.stop, item.step)))
     if item is Ellipsis:

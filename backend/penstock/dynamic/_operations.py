@@ -5,23 +5,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-# The result of a call: a tensor, a batch, or a tuple of them.
-Outcome = Any
-# Data of any kind that programs pass, checked where it is used.
-Given = Any
+if TYPE_CHECKING:
+    from penstock.dynamic._value import Value
+
+Results: TypeAlias = "Value | tuple[Value, ...]"
+"""The result of a call: a tensor or a batch, or a tuple of several."""
+
+_Value = TypeVar("_Value", bound="Value")
 
 
 class Operations(Protocol):
     """Calls operators on tensors and batches."""
 
-    def apply(self, function: str, *operands: object) -> Outcome:
+    def apply(self, function: str, *operands: object) -> Value:
         """Apply ``function``, a name in the expressions of arithmetic."""
 
-    def call(self, operator: str, inputs: Sequence[object], arguments: dict[str, object], device: object) -> Outcome:
-        """Return the output of the operator with this schema."""
+    def call(self, operator: str, operand: _Value, arguments: dict[str, object], device: object) -> _Value:
+        """Return the output of the operator with this schema: a tensor for a tensor, a batch for a batch."""
 
 
 _defined: list[Operations] = []

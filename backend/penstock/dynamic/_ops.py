@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from penstock.dynamic._calls import Face, call
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._invariants import unmarked
-from penstock.dynamic._operations import Given, Outcome
+from penstock.dynamic._operations import Results
 from penstock.dynamic._readers import Reader, ReaderMeta, ReaderState, TFRecord
 from penstock.dynamic._signatures import accepted, input_counts, miscalled, reader_signature, signature_of
 from penstock.dynamic._syntax import face_of
@@ -25,8 +25,10 @@ _ROOT = __name__.rpartition(".")[0]
 # Operators deprecated before this version are not in dynamic mode.
 _FIRST_VERSION = (2, 0)
 
+_Made = TypeVar("_Made")
+
 _all_ops: list[type[Operator] | type[Reader]] = []
-_all_functions: list[Callable[..., Outcome]] = []
+_all_functions: list[Callable[..., Results]] = []
 
 
 class Operator:
@@ -55,7 +57,7 @@ class Operator:
         self._device = as_device(unmarked(device))
         self._face.backend(self._device, ())
 
-    def __call__(self, *inputs: object, batch_size: int | None = None, **arguments: object) -> Outcome:
+    def __call__(self, *inputs: object, batch_size: int | None = None, **arguments: object) -> Any:
         """Return the operator's result for these inputs, or a tuple of several.
 
         Args:
@@ -107,24 +109,24 @@ def _publish_reader(schema: Schema) -> None:
     if schema.name == "readers__TFRecord":
         schema, base = find_schema("readers___TFRecord"), TFRecord
     made = _make_class(schema, base, _ROOT, Face(schema, schema.fn_path), "TFRecord" if base is TFRecord else None)
-    made.__signature__ = reader_signature(base, schema)
+    made.__signature__ = reader_signature(base, schema)  # type: ignore[attr-defined]
     _all_ops.append(made)
     setattr(submodule(_ROOT, ".".join(schema.module)), made.__name__, made)
 
 
-def _make_class(schema: Schema, base: type, root: str, face: Face, name: str | None = None) -> Given:
+def _make_class(schema: Schema, base: type[_Made], root: str, face: Face, name: str | None = None) -> type[_Made]:
     name = name or schema.class_name
     made = type(name, (base,), {"_face": face, "__doc__": documentation(schema), "__qualname__": name})
     made.__module__ = ".".join((root, *schema.module))
     return made
 
 
-def _make_function(face: Face, made: object) -> Callable[..., Outcome]:
+def _make_function(face: Face, made: object) -> Callable[..., Results]:
     path, _, name = face.schema.fn_path.rpartition(".")
     min_inputs, max_inputs = input_counts(face.schema)
     known = accepted(face.schema)
 
-    def function(*inputs: object, batch_size: int | None = None, device: object = None, **arguments: object) -> Outcome:
+    def function(*inputs: object, batch_size: int | None = None, device: object = None, **arguments: object) -> Results:
         if not min_inputs <= len(inputs) <= max_inputs or not known.issuperset(arguments):
             raise miscalled(face.schema, name, len(inputs), [key for key in arguments if key not in known])
         return call(face, inputs, arguments, batch_size, device)
@@ -156,7 +158,7 @@ def all_operators() -> list[type[Operator] | type[Reader]]:
     return list(_all_ops)
 
 
-def all_functions() -> list[Callable[..., Outcome]]:
+def all_functions() -> list[Callable[..., Results]]:
     """Return the functions made so far."""
     return list(_all_functions)
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, TypedDict
+from typing import Any, ClassVar, Protocol, TypedDict, runtime_checkable
 
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import Face
 from penstock.dynamic._capture import Loop
 from penstock.dynamic._capture_epochs import epoch_of
-from penstock.dynamic._capture_nodes import RunningLoop, SourceNode
+from penstock.dynamic._capture_nodes import RunningLoop, SourceNode, StepValues
 from penstock.dynamic._devices import Device
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._engine import BoundOperator, bind
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._invariants import all_unmarked, unmarked
-from penstock.dynamic._operations import Given, Outcome
 from penstock.dynamic._signatures import PIPELINE_ONLY, unexpected
 from penstock.dynamic._tensor import Tensor
+from penstock.dynamic._value import Value
 from penstock.graph import DataNode, OpNode, call_operator
 from penstock.graph.calls import constant_node
 from penstock.kernels.codecs.tfrecord import Feature
@@ -42,6 +42,13 @@ class ReaderMeta(TypedDict):
     shard_id: int
     pad_last_batch: int
     stick_to_shard: int
+
+
+@runtime_checkable
+class _Sharded(Protocol):
+    """An operator that reads a data set."""
+
+    def reader_meta(self) -> ReaderMeta: ...
 
 
 class ReaderState(str):
@@ -148,11 +155,11 @@ class Reader:
         data = [value.tensor_list(batch_size) for value in self._tensors.values()]
         return context.engine.run(self._operator(), data, batch_size)
 
-    def _named(self, outputs: Sequence[Outcome]) -> Outcome:
+    def _named(self, outputs: Sequence[Value]) -> StepValues:
         """Return the outputs of one step: a tuple, or a dictionary where they have names."""
         return tuple(outputs)
 
-    def __call__(self, *, batch_size: int | None = None) -> Outcome:
+    def __call__(self, *, batch_size: int | None = None) -> Any:
         """Return the next batch, or the next sample if there is no batch size."""
         size = self._size(batch_size)
         outputs = self._read(size or 1, EvalContext.current())
@@ -165,7 +172,7 @@ class Reader:
 
     def next_epoch(
         self, batch_size: int | None = None, ctx: EvalContext | None = None, capture: bool = False
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[Any]:
         """Iterate over the data set, or its shard, once.
 
         The iterator has to be used up before the next one is made.
@@ -188,7 +195,7 @@ class Reader:
         self._is_eager = True
         return self._epoch(size, ctx)
 
-    def _captured_epoch(self, batch_size: int | None, ctx: EvalContext | None) -> Iterator[Outcome]:
+    def _captured_epoch(self, batch_size: int | None, ctx: EvalContext | None) -> Iterator[StepValues]:
         if self._is_eager:
             raise RuntimeError("This reader was used without capture=True, and cannot switch to capture mode")
         if self._checkpointed:
@@ -201,7 +208,7 @@ class Reader:
             raise ValueError(f"A captured loop cannot change batch_size from {self._root.batch_size} to {batch_size}")
         return self._root.epoch(EvalContext.current() if ctx is None else ctx)
 
-    def _epoch(self, batch_size: int | None, ctx: EvalContext | None) -> Iterator[Outcome]:
+    def _epoch(self, batch_size: int | None, ctx: EvalContext | None) -> Iterator[StepValues]:
         if batch_size is not None and self._run_size not in (None, batch_size):
             raise ValueError(
                 f"The `batch_size` {batch_size} is different than the {self._run_size} that the reader was used with before"
@@ -232,9 +239,9 @@ class Reader:
 
     def get_metadata(self, batch_size: int | None = None) -> ReaderMeta:
         """Return how the samples are shared out."""
-        operator: Given = self._operator().operator
-        meta: ReaderMeta = operator.reader_meta()
-        return meta
+        operator = self._operator().operator
+        assert isinstance(operator, _Sharded)
+        return operator.reader_meta()
 
     @property
     def _op_backend(self) -> _ReadingBackend | None:
@@ -304,7 +311,7 @@ class _ReaderRoot:
         self._left = 0
         self._handed_over = False
 
-    def epoch(self, context: EvalContext) -> Iterator[Outcome]:
+    def epoch(self, context: EvalContext) -> Iterator[StepValues]:
         """Iterate over the data set, or its shard, once."""
         if self._handed_over and self._loop is None:
             raise RuntimeError("This reader belonged to a captured loop that an error has ended: construct another one")
@@ -346,7 +353,7 @@ class _ReaderRoot:
         operators[self._node.name].restore(self._reader._operator().operator.state())
         self._handed_over = True
 
-    def shaped(self, values: Sequence[Batch]) -> Outcome:
+    def shaped(self, values: Sequence[Batch]) -> StepValues:
         return self._reader._named(values)
 
     def released(self) -> None:
@@ -373,14 +380,14 @@ class TFRecord(Reader):
         *,
         features: Mapping[str, Feature],
         enable_checkpointing: bool = False,
-        **arguments: Given,
+        **arguments: object,
     ) -> None:
         """Make the reader; ``features`` names its outputs."""
         self._features = dict(all_unmarked(features))
-        options: dict[str, Given] = {"feature_names": list(self._features), "features": list(self._features.values())}
+        options: dict[str, object] = {"feature_names": list(self._features), "features": list(self._features.values())}
         super().__init__(
             max_batch_size, name, device, num_inputs, enable_checkpointing=enable_checkpointing, **options, **arguments
         )
 
-    def _named(self, outputs: Sequence[Outcome]) -> Outcome:
+    def _named(self, outputs: Sequence[Value]) -> StepValues:
         return dict(zip(self._features, outputs))

@@ -6,7 +6,6 @@ import contextlib
 import threading
 from collections.abc import Iterable, Iterator
 
-from penstock.dynamic._operations import Given
 from penstock.tensors import cuda
 from penstock.tensors.streams import borrowed_streams
 from penstock.tensors.tensor import as_cupy_stream
@@ -23,7 +22,7 @@ class Stream:
 
     create_new: object = type("CreateNew", (), {"__repr__": lambda self: "Stream.create_new"})()
 
-    def __init__(self, *, stream: Given = create_new, device_id: int | None = None) -> None:
+    def __init__(self, *, stream: object = create_new, device_id: int | None = None) -> None:
         cupy = cuda.require_cupy("a CUDA stream")
         # The owner of a user's stream may destroy it, or let others use it.
         self._given = stream

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TypeVar, cast
 
 from penstock.dynamic import _operations
 from penstock.dynamic._calls import Face, call
 from penstock.dynamic._invariants import unmarked
-from penstock.dynamic._operations import Outcome
 from penstock.dynamic._tensor import Tensor
 from penstock.dynamic._value import Value
 from penstock.schema import find_schema
@@ -15,6 +14,7 @@ from penstock.schema.registry import offer_package
 
 offer_package("penstock.operators")
 _faces: dict[str, Face] = {}
+_Value = TypeVar("_Value", bound=Value)
 _WORDS = {bool: "bool", int: "int32", float: "float32"}
 
 
@@ -27,7 +27,7 @@ def face_of(operator: str) -> Face:
     return face
 
 
-def apply(function: str, *operands: object) -> Outcome:
+def apply(function: str, *operands: object) -> Value:
     """Apply a function of arithmetic, by its name in expressions, to tensors, batches, numbers and lists of numbers.
 
     Raises:
@@ -60,7 +60,9 @@ def apply(function: str, *operands: object) -> Outcome:
         "integer_constants": integers or None,
         "real_constants": reals or None,
     }
-    return call(face_of("_ArithmeticGenericOp"), inputs, arguments)
+    result = call(face_of("_ArithmeticGenericOp"), inputs, arguments)
+    assert isinstance(result, Value), "one output"
+    return result
 
 
 def _operand(operand: object, on_gpu: bool) -> Value:
@@ -78,8 +80,10 @@ class _Operations:
     apply = staticmethod(apply)
 
     @staticmethod
-    def call(operator: str, inputs: Sequence[object], arguments: dict[str, object], device: object) -> Outcome:
-        return call(face_of(operator), inputs, arguments, None, device)
+    def call(operator: str, operand: _Value, arguments: dict[str, object], device: object) -> _Value:
+        result = call(face_of(operator), (operand,), arguments, None, device)
+        assert isinstance(result, Value), "one output"
+        return cast(_Value, result)
 
 
 _operations.define(_Operations())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Protocol
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from penstock.dynamic import _dtypes
-from penstock.dynamic._conversion import Array, copied, is_array, of_array, of_numbers, sample_list
+from penstock.dynamic._conversion import TensorStorage, copied, is_array, of_array, of_numbers, sample_list
 from penstock.dynamic._devices import Device, DeviceLike
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._dtypes import DType, DTypeLike
@@ -17,20 +18,22 @@ from penstock.dynamic._dtypes import dtype as as_dtype
 from penstock.dynamic._eval_modes import SYNCHRONOUS, EvalMode
 from penstock.dynamic._indexing import Part
 from penstock.dynamic._invariants import all_unmarked, unmarked
-from penstock.dynamic._operations import Outcome, operations
+from penstock.dynamic._operations import operations
 from penstock.dynamic._pending import Result, Work, deferred, evaluated
 from penstock.dynamic._value import Value
-from penstock.tensors import Tensor as Storage
-from penstock.tensors import TensorCPU, TensorList
+from penstock.tensors import TensorCPU, TensorGPU, TensorList
 from penstock.tensors.formatting import tensor_text
 from penstock.tensors.tensor import check_layout
+
+if TYPE_CHECKING:
+    import torch
 
 
 class _Samples(Protocol):
     """The batch that a tensor is a sample of."""
 
     @property
-    def storage(self) -> Array: ...
+    def storage(self) -> TensorList: ...
 
     @property
     def device(self) -> Device: ...
@@ -57,7 +60,7 @@ class Tensor(Value):
 
     __slots__ = ("_batch", "_index_in_batch", "_storage")
 
-    _storage: Array
+    _storage: TensorStorage | None
     _batch: _Samples | None
 
     def __init__(
@@ -102,7 +105,7 @@ class Tensor(Value):
             self._storage = TensorCPU.of_array(array, "", "", kind)
             copy = False
         if wanted is not None and wanted != self.dtype:
-            self._share(operations().call("Cast", (self._alias(),), {"dtype": wanted.type_id}, None).evaluate())
+            self._share(operations().call("Cast", self._alias(), {"dtype": wanted.type_id}, None).evaluate())
             copy = False
         if device is not None and device != self.device:
             self._share(self._alias().to_device(device).evaluate())
@@ -112,7 +115,7 @@ class Tensor(Value):
             self._storage = of_array(self.storage, check_layout(layout, self.ndim))
 
     @classmethod
-    def of(cls, storage: Storage) -> Tensor:
+    def of(cls, storage: TensorStorage) -> Tensor:
         """Return the tensor with this data."""
         self = cls.__new__(cls)
         self._storage = storage
@@ -144,17 +147,21 @@ class Tensor(Value):
     def evaluate(self) -> Tensor:
         """Run the call that this is the result of, if that was not done before; return the same object."""
         if self._storage is None:
-            if self._batch is not None:
-                self._storage = self._batch.storage[self._index_in_batch]
-            else:
-                assert self._invocation_result is not None
-                self._storage = self._invocation_result.value()[0]
+            self._storage = self._computed()
         return self
 
+    def _computed(self) -> TensorStorage:
+        if self._batch is not None:
+            return self._batch.storage[self._index_in_batch]
+        assert self._invocation_result is not None
+        return self._invocation_result.value()[0]
+
     @property
-    def storage(self) -> Array:
+    def storage(self) -> TensorStorage:
         """The data, as pipelines have it: a ``TensorCPU`` or ``TensorGPU``."""
-        return self._storage if self._storage is not None else self.evaluate()._storage
+        if self._storage is None:
+            self._storage = self._computed()
+        return self._storage
 
     def tensor_list(self, count: int = 1) -> TensorList:
         """Return the data as the batch in which each of ``count`` samples is this tensor."""
@@ -179,7 +186,8 @@ class Tensor(Value):
 
     def _gpu(self) -> Device:
         if self._storage is not None:
-            return Device("gpu", self.storage.device_id())
+            assert isinstance(self._storage, TensorGPU)
+            return Device("gpu", self._storage.device_id())
         if self._batch is not None:
             return self._batch.device
         assert self._invocation_result is not None
@@ -222,7 +230,7 @@ class Tensor(Value):
         """The size of all elements, in bytes."""
         return self.size * self.itemsize
 
-    def item(self) -> Outcome:
+    def item(self) -> int | float | bool:
         """Return the one element as Python's number; raise ValueError if there are more, or none."""
         if self.size != 1:
             raise ValueError(f"Only a tensor of one element can be a number; this one has {self.size}")
@@ -264,20 +272,22 @@ class Tensor(Value):
     def __cuda_array_interface__(self) -> dict[str, object]:
         if self.device.device_type == "cpu":
             raise AttributeError("This tensor is on the CPU: `.gpu()` copies it to a GPU")
-        return self.storage.__cuda_array_interface__
+        storage = self.storage
+        assert isinstance(storage, TensorGPU)
+        return storage.__cuda_array_interface__
 
-    def __dlpack__(self, **options: object) -> object:
+    def __dlpack__(self, **options: Any) -> object:
         return self.storage.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.storage.__dlpack_device__()
 
-    def torch(self, copy: bool = False) -> Outcome:
+    def torch(self, copy: bool = False) -> torch.Tensor:
         """Return the data as a tensor of PyTorch, which shares the memory unless ``copy``."""
         made = require_torch("Tensor.torch()").from_dlpack(self)
         return made.clone() if copy else made
 
-    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> Outcome:
+    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> Value:
         """Apply numpy's operators as those of dynamic mode; numpy's other functions return numpy's arrays."""
         result = super().__array_ufunc__(function, method, *inputs, **options)
         if result is not NotImplemented:
@@ -308,7 +318,7 @@ class Tensor(Value):
         return Tensor.results_of(Part(self, indices), self._external)[0]
 
 
-def require_torch(purpose: str) -> Outcome:
+def require_torch(purpose: str) -> ModuleType:
     """Return the module `torch`; raise RuntimeError if it is not installed."""
     try:
         import torch

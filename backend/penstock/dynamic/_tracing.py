@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._capture import Loop
@@ -11,7 +12,6 @@ from penstock.dynamic._capture_nodes import CapturedBatch, Reference, RunningLoo
 from penstock.dynamic._capture_wiring import wire
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._making import as_batch
-from penstock.dynamic._operations import Given, Outcome
 from penstock.external_source import external_source
 from penstock.graph import DataNode, call_operator
 from penstock.pipeline import Pipeline
@@ -38,7 +38,7 @@ class _Fed:
     def take_over(self, pipeline: Pipeline) -> None:
         """Do nothing: there is no state to take over."""
 
-    def shaped(self, values: Sequence[Batch]) -> Outcome:
+    def shaped(self, values: Sequence[Batch]) -> Batch:
         return values[0]
 
     def released(self) -> None:
@@ -46,12 +46,12 @@ class _Fed:
 
 
 def pipeline(
-    function: Callable[..., Outcome],
+    function: Callable[..., object],
     *examples: object,
     batch_size: int | None = None,
     num_threads: int | None = None,
     device_id: int | None = None,
-    **settings: Given,
+    **settings: Any,
 ) -> Pipeline:
     """Return a pipeline with the operations of a function in dynamic mode. It can be saved and served like any other.
 
@@ -102,14 +102,14 @@ def pipeline(
     return made
 
 
-def _names_of(function: Callable[..., Outcome], count: int) -> list[str]:
+def _names_of(function: Callable[..., object], count: int) -> list[str]:
     """Return the names of the function's first parameters; numbered names for those that are missing."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     names = [parameter.name for parameter in inspect.signature(function).parameters.values() if parameter.kind in kinds]
     return [*names[:count], *(f"input_{index}" for index in range(len(names), count))]
 
 
-def _outputs(returned: Outcome, loop: Loop) -> list[tuple[str | None, Reference]]:
+def _outputs(returned: object, loop: Loop) -> list[tuple[str | None, Reference]]:
     if isinstance(returned, dict):
         pairs: list[tuple[str | None, object]] = list(returned.items())
     else:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
 from penstock.dynamic._devices import Device, DeviceLike
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._invariants import unmarked
-from penstock.dynamic._operations import Outcome, operations
+from penstock.dynamic._operations import operations
 from penstock.dynamic._pending import Result
 from penstock.graph.syntax import UFUNCS
 
@@ -60,115 +60,118 @@ class Value:
         assert target is not None, "a device is given"
         if target == self.device and not force_copy:
             return self
-        copied: _Own = operations().call("Copy", (self,), {}, target)
-        return copied
+        return operations().call("Copy", self, {}, target)
+
+    def _arithmetic(self: _Own, function: str, *operands: object) -> _Own:
+        """Return a batch if one of the operands is one, which annotations do not say, and else a tensor."""
+        return cast(_Own, operations().apply(function, *operands))
 
     def __add__(self: _Own, other: object) -> _Own:
-        return operations().apply("add", self, other)
+        return self._arithmetic("add", self, other)
 
     def __radd__(self: _Own, other: object) -> _Own:
-        return operations().apply("add", other, self)
+        return self._arithmetic("add", other, self)
 
     def __sub__(self: _Own, other: object) -> _Own:
-        return operations().apply("sub", self, other)
+        return self._arithmetic("sub", self, other)
 
     def __rsub__(self: _Own, other: object) -> _Own:
-        return operations().apply("sub", other, self)
+        return self._arithmetic("sub", other, self)
 
     def __mul__(self: _Own, other: object) -> _Own:
-        return operations().apply("mul", self, other)
+        return self._arithmetic("mul", self, other)
 
     def __rmul__(self: _Own, other: object) -> _Own:
-        return operations().apply("mul", other, self)
+        return self._arithmetic("mul", other, self)
 
     def __pow__(self: _Own, other: object) -> _Own:
-        return operations().apply("pow", self, other)
+        return self._arithmetic("pow", self, other)
 
     def __rpow__(self: _Own, other: object) -> _Own:
-        return operations().apply("pow", other, self)
+        return self._arithmetic("pow", other, self)
 
     def __truediv__(self: _Own, other: object) -> _Own:
-        return operations().apply("fdiv", self, other)
+        return self._arithmetic("fdiv", self, other)
 
     def __rtruediv__(self: _Own, other: object) -> _Own:
-        return operations().apply("fdiv", other, self)
+        return self._arithmetic("fdiv", other, self)
 
     def __floordiv__(self: _Own, other: object) -> _Own:
-        return operations().apply("div", self, other)
+        return self._arithmetic("div", self, other)
 
     def __rfloordiv__(self: _Own, other: object) -> _Own:
-        return operations().apply("div", other, self)
+        return self._arithmetic("div", other, self)
 
     def __mod__(self: _Own, other: object) -> _Own:
-        return operations().apply("mod", self, other)
+        return self._arithmetic("mod", self, other)
 
     def __rmod__(self: _Own, other: object) -> _Own:
-        return operations().apply("mod", other, self)
+        return self._arithmetic("mod", other, self)
 
     def __neg__(self: _Own) -> _Own:
-        return operations().apply("minus", self)
+        return self._arithmetic("minus", self)
 
     def __pos__(self: _Own) -> _Own:
         return self
 
     def __abs__(self: _Own) -> _Own:
-        return operations().apply("abs", self)
+        return self._arithmetic("abs", self)
 
     def __invert__(self: _Own) -> _Own:
-        return operations().apply("bitnot", self)
+        return self._arithmetic("bitnot", self)
 
     def __eq__(self: _Own, other: object) -> _Own:  # type: ignore[override]
-        return operations().apply("eq", self, other)
+        return self._arithmetic("eq", self, other)
 
     def __ne__(self: _Own, other: object) -> _Own:  # type: ignore[override]
-        return operations().apply("neq", self, other)
+        return self._arithmetic("neq", self, other)
 
     def __lt__(self: _Own, other: object) -> _Own:
-        return operations().apply("lt", self, other)
+        return self._arithmetic("lt", self, other)
 
     def __le__(self: _Own, other: object) -> _Own:
-        return operations().apply("leq", self, other)
+        return self._arithmetic("leq", self, other)
 
     def __gt__(self: _Own, other: object) -> _Own:
-        return operations().apply("gt", self, other)
+        return self._arithmetic("gt", self, other)
 
     def __ge__(self: _Own, other: object) -> _Own:
-        return operations().apply("geq", self, other)
+        return self._arithmetic("geq", self, other)
 
     def __and__(self: _Own, other: object) -> _Own:
-        return operations().apply("bitand", self, other)
+        return self._arithmetic("bitand", self, other)
 
     def __rand__(self: _Own, other: object) -> _Own:
-        return operations().apply("bitand", other, self)
+        return self._arithmetic("bitand", other, self)
 
     def __or__(self: _Own, other: object) -> _Own:
-        return operations().apply("bitor", self, other)
+        return self._arithmetic("bitor", self, other)
 
     def __ror__(self: _Own, other: object) -> _Own:
-        return operations().apply("bitor", other, self)
+        return self._arithmetic("bitor", other, self)
 
     def __xor__(self: _Own, other: object) -> _Own:
-        return operations().apply("bitxor", self, other)
+        return self._arithmetic("bitxor", self, other)
 
     def __rxor__(self: _Own, other: object) -> _Own:
-        return operations().apply("bitxor", other, self)
+        return self._arithmetic("bitxor", other, self)
 
     def __lshift__(self: _Own, other: object) -> _Own:
-        return operations().apply("lshift", self, other)
+        return self._arithmetic("lshift", self, other)
 
     def __rlshift__(self: _Own, other: object) -> _Own:
-        return operations().apply("lshift", other, self)
+        return self._arithmetic("lshift", other, self)
 
     def __rshift__(self: _Own, other: object) -> _Own:
-        return operations().apply("rshift", self, other)
+        return self._arithmetic("rshift", self, other)
 
     def __rrshift__(self: _Own, other: object) -> _Own:
-        return operations().apply("rshift", other, self)
+        return self._arithmetic("rshift", other, self)
 
     # Unhashable, as comparison returns tensors.
     __hash__ = None  # type: ignore[assignment]
 
-    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> Outcome:
+    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> Value:
         """Apply numpy's operators on arrays and these as those of dynamic mode."""
         if method != "__call__" or options or function not in UFUNCS:
             return NotImplemented

@@ -10,19 +10,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from penstock import math as of_nodes
-from penstock.dynamic._operations import Outcome
 from penstock.dynamic._syntax import apply
+from penstock.dynamic._value import Value
 from penstock.errors import no_such_attribute
 
 __all__ = list(of_nodes.__all__)
 
 
-def _function(name: str) -> Callable[..., Outcome]:
+def _function(name: str) -> Callable[..., Value]:
     node_function = getattr(of_nodes, name)
 
     signature = inspect.signature(node_function)
 
-    def function(*operands: object, **named: object) -> Outcome:
+    def function(*operands: object, **named: object) -> Value:
         return apply(name, *signature.bind(*operands, **named).args)
 
     function.__name__ = function.__qualname__ = name

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from penstock.graph import DataNode
 from penstock.presets.family import Features, PresetError, Values, named
 from penstock.presets.speech import FEATURES, FEATURES_MASK, MASK, PADDING_MASK, VALUES, SoundFamily
 
-Count = Any
+Count = TypeVar("Count", int, DataNode)
 """An integer, or a node that holds one."""
 TOLERANCE = 1e-3
 """The tolerance for features, relative to those of a class in transformers that computes with PyTorch."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from penstock import fn
 from penstock.graph import DataNode
@@ -15,9 +15,8 @@ from penstock.presets.fixed import IMAGENET
 _FILTERS = ("nearest", "bilinear", "bicubic", "lanczos", "box", "hamming")
 _MODES = ("center", "squash", "border")
 _CROP = 0.875
-Setting = Any
-"""A value of a configuration."""
 _CHANNELS = 3
+_Setting = TypeVar("_Setting")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +60,7 @@ class TimmFamily(Family):
             )
         return super().converted({**values, "pretrained_cfg": dict(values["pretrained_cfg"])})
 
-    def _told(self, name: str, default: Setting) -> Setting:
+    def _told(self, name: str, default: _Setting) -> _Setting:
         value = self.pretrained_cfg.get(name)
         return default if value is None else value
 
@@ -95,7 +94,7 @@ class TimmFamily(Family):
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         (high, wide), (rows, columns) = self._size, self._resized
         mode, fill = self._told("crop_mode", "center"), [0.0]
-        filtering = {"reference": "pil", "interpolation": self._told("interpolation", "bicubic")}
+        filtering: Values = {"reference": "pil", "interpolation": self._told("interpolation", "bicubic")}
         if mode == "squash":
             images = fn.resize(data, size=[rows, columns], **filtering)
         elif mode == "center" and rows == columns:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 import torchdata.nodes
 
 from penstock.dynamic import _readers
 from penstock.dynamic._batch import Batch
-from penstock.dynamic._operations import Given
 from penstock.dynamic._streams import stream
 from penstock.dynamic._tensor import Tensor
 
@@ -43,7 +43,7 @@ class Reader(torchdata.nodes.BaseNode):  # type: ignore[misc]  # it has no types
         *,
         batch_size: int | None,
         output_names: Iterable[str] | None = None,
-        **arguments: Given,
+        **arguments: Any,
     ) -> None:
         super().__init__()
         self._reader = reader_type(**arguments)
@@ -81,7 +81,7 @@ class Reader(torchdata.nodes.BaseNode):  # type: ignore[misc]  # it has no types
 class _Following(torchdata.nodes.BaseNode):  # type: ignore[misc]
     """A node after another one."""
 
-    def __init__(self, source: Given) -> None:
+    def __init__(self, source: torchdata.nodes.BaseNode) -> None:
         super().__init__()
         self._source = source
 
@@ -104,7 +104,9 @@ class DictMapper(_Following):
         key: the key of the value.
     """
 
-    def __init__(self, source: Given, map_fn: Callable[[Given], Tensor | Batch], key: str = "data") -> None:
+    def __init__(
+        self, source: torchdata.nodes.BaseNode, map_fn: Callable[[Any], Tensor | Batch], key: str = "data"
+    ) -> None:
         super().__init__(source)
         self._function, self._key = map_fn, key
 
@@ -123,7 +125,7 @@ class ToTorch(_Following):
         output_stream: the CUDA stream on which they will be used; by default the current one.
     """
 
-    def __init__(self, source: Given, output_stream: Given = None) -> None:
+    def __init__(self, source: torchdata.nodes.BaseNode, output_stream: object = None) -> None:
         super().__init__(source)
         self._on_stream: AbstractContextManager[object] = nullcontext()
         if output_stream is None and torch.cuda.is_available():

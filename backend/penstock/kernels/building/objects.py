@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import llvmlite.binding as llvm
 from llvmlite import ir
@@ -28,9 +28,6 @@ from penstock.kernels.cpu.deferred import declare_all
 from penstock.kernels.cpu.signatures import text_of
 from penstock.kernels.recording import Kind, Signature
 
-# numba's, whose attributes have no annotations.
-CompileResult = Any
-
 _dynfunc = importlib.import_module("numba._dynfunc")  # compiled, without annotations
 _INT32, _WORD = ir.IntType(32), ir.IntType(64)
 _ADDRESS = ir.IntType(8).as_pointer()
@@ -40,6 +37,13 @@ _OURS = {
     *("NRT_MemInfo_call_dtor", "NRT_MemInfo_new_varsize_dtor", "NRT_MemInfo_varsize_realloc"),
     *("numba_attempt_nocopy_reshape", "numba_nextafter", "numba_nextafterf"),
 }
+
+
+class CompileResult(Protocol):
+    """The part of numba's result that declares a function."""
+
+    @property
+    def fndesc(self) -> Any: ...
 
 
 class CompiledObject(NamedTuple):
