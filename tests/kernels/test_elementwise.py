@@ -49,6 +49,20 @@ def test_integers_are_divided_toward_zero(kind: type) -> None:
     assert out.tolist() == [-1, 1, -1, 1, 0]
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64])
+def test_shifts_count_as_processors_do(kind: type) -> None:
+    """Narrow types are shifted as if they had 32 bits; of the count, only the bits matter that a register has."""
+    bits = max(np.dtype(kind).itemsize * 8, 32)
+    numbers, counts = np.array([1, 3, 100, 5, 7, 9], kind), np.array([0, 3, 1, bits, bits + 2, bits - 1], np.int64)
+    out = np.empty(6, kind)
+    evaluate("lshift", [numbers, counts], out)
+    mask = (1 << 8 * np.dtype(kind).itemsize) - 1
+    expected = [int(number) << (int(count) % bits) & mask for number, count in zip(numbers, counts)]
+    assert [int(number) & mask for number in out] == expected
+    evaluate("rshift", [numbers, counts], out)
+    assert out.tolist() == [int(number) >> (int(count) % bits) for number, count in zip(numbers, counts)]
+
+
 def test_division_by_zero_is_refused_for_integers_alone() -> None:
     with pytest.raises(ValueError, match="division by zero"):
         evaluate("div", [np.array([1]), np.array([0])], np.empty(1, np.int64))

@@ -11,6 +11,7 @@ import pytest
 
 from penstock.serving import supervisor
 from penstock.serving.control import ModelState, NoAnswer
+from penstock.serving.loaded_models import Restoration
 from penstock.serving.stubs import Stub
 
 
@@ -28,6 +29,7 @@ class OneProcess:
         self.repositories = [Path("/models")]
         self.clients_load = False
         self.running = True
+        self.pid = 1
         self.control: Any = self
         self.asked: list[str] = []
         self.silent = False
@@ -137,3 +139,19 @@ def test_a_death_is_remembered_until_the_server_answers(one_process: OneProcess)
     server.silent = False
     look(server, models, 1)
     assert server.asked == ["unload resize"]
+
+
+def test_a_model_that_is_loaded_again_serves_after_one_attempt(one_process: OneProcess) -> None:
+    server = one_process
+    reports: list[str] = []
+    models = supervisor._Models(server, reports.append)  # type: ignore[arg-type]
+    restoration = Restoration([], {}, {"resize": {"config": "{}"}}, ["lost"])
+    models.restore(restoration)
+    for repair in models._busy.values():
+        repair.join()
+    assert server.asked == ["load resize"]
+    assert reports == [
+        "lost is not loaded again: the files that a client sent for it are gone",
+        "resize is loaded again as a client loaded it",
+        "resize serves again",
+    ]

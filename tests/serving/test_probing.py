@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock import fn, pipeline_def
 from penstock.kernels.cpu.jpeg.files import decode_files_for_chain
-from penstock.serving.probing import probe
+from penstock.serving.probing import multi_run_sources, probe, streams
 from penstock.serving.warming import usual
 from penstock.types import FLOAT
 
@@ -35,3 +35,14 @@ def test_extents_that_depend_on_the_input_are_unknown() -> None:
 def _ranks(signal: np.ndarray) -> np.ndarray:
     """Return one of another rank for the smaller of the two trials."""
     return signal[None] if len(signal) < 20 else signal
+
+
+def test_pipelines_of_video_parts_stream() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define(parts: bool) -> Any:
+        other = fn.external_source(name="other", dtype=FLOAT, ndim=1)
+        return (fn.experimental.inputs.video(name="video", sequence_length=2), other) if parts else other
+
+    assert streams(define(True)) is True
+    assert multi_run_sources(define(True)) == {"video"}
+    assert streams(define(False)) is False
