@@ -83,9 +83,9 @@ plugins: frameworks  ## TensorFlow, Ray, Paddle and torchvision into .venv (2.6 
 test-plugins: plugins stub  ## All tests of the plugins for other frameworks
 	$(BIN)/python -m pytest --exhaustive $(PARALLEL) tests/plugin $(ARGS)
 
-# Tests that pass with a mutant do not hold the function that it changes. A first run traces all tests. Results are in build/mutation.jsonl, and judged in a report.
+# Tests that pass with a mutant do not hold the function that it changes. Results are in build/mutation.jsonl, and judged in a report.
 .PHONY: mutate
-mutate: setup stub  ## Mutation testing of 300 sampled functions with the tests that reach them; hours (make mutate ARGS="--functions 20 --seed 3")
+mutate: setup stub  ## Mutation testing of 300 sampled functions with the tests that reach them; an hour (make mutate ARGS="--functions 20 --seed 3")
 	@$(BIN)/python tests/mutation/mutation.py $(ARGS)
 
 # JPEG kernels run a second time, with bounds checks and with arrays between protected pages.

@@ -1,4 +1,4 @@
-"""Loads modules of the package with a change or with marks, as the environment says; see ``mutation.py`` and ``reach.py``."""
+"""Loads a module of the package with a change, as the environment says; see ``judging.py``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import ast
 import builtins
 import functools
 import json
-import marshal
-import mmap
 import os
 import sys
 from collections.abc import Callable
@@ -17,13 +15,10 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from mutants import MARKS, REACHED, mutate
+from mutants import REACHED, mutate
 
 MUTANT = "PENSTOCK_MUTANT"
 """JSON: the module, the function and the number of a mutant, and the path of a file to create when it is reached."""
-MARKED = "PENSTOCK_MARKED"
-"""A folder with the code of modules whose functions set marks, and with the file of marks, which all processes share."""
-MARKS_FILE = "marks"
 
 
 def install() -> None:
@@ -32,16 +27,6 @@ def install() -> None:
         mutant = json.loads(os.environ[MUTANT])
         setattr(builtins, REACHED, functools.cache(Path(mutant["reached"]).touch))
         sys.meta_path.insert(0, _Finder(functools.partial(_mutated, mutant)))  # type: ignore[arg-type]
-    if MARKED in os.environ:
-        folder = Path(os.environ[MARKED])
-        setattr(builtins, MARKS, map_marks(folder))
-        sys.meta_path.insert(0, _Finder(functools.partial(_marked, folder)))  # type: ignore[arg-type]
-
-
-def map_marks(folder: Path) -> mmap.mmap:
-    """Return the marks of a folder, a byte for each function, as memory that processes share."""
-    with (folder / MARKS_FILE).open("r+b") as file:
-        return mmap.mmap(file.fileno(), 0)
 
 
 def _mutated(mutant: dict[str, Any], name: str, path: str) -> CodeType | None:
@@ -49,12 +34,6 @@ def _mutated(mutant: dict[str, Any], name: str, path: str) -> CodeType | None:
         return None
     tree = mutate(ast.parse(Path(path).read_bytes()), mutant["function"], mutant["number"])
     return compile(tree, path, "exec", dont_inherit=True)
-
-
-def _marked(folder: Path, name: str, path: str) -> CodeType | None:
-    code = folder / "code" / f"{name}.code"
-    loaded: CodeType | None = marshal.loads(code.read_bytes()) if code.exists() else None
-    return loaded
 
 
 class _Loader(SourceFileLoader):

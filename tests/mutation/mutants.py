@@ -9,12 +9,14 @@ import ast
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
 from typing import Any
 
 REACHED = "__mutant_reached__"
 """A built-in that each mutated function calls first."""
 MARKS = "__function_marks__"
-"""A built-in in which each marked function sets its byte first."""
+"""A built-in in which each noted function sets its byte first."""
 
 # Functions with these decorators are compiled ahead, from the unchanged source: another body would not run.
 _COMPILED = {
@@ -89,11 +91,6 @@ def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
     return within(tree.body, "")
 
 
-def has_compiled(tree: ast.Module) -> bool:
-    """Return whether a module has functions that are compiled ahead."""
-    return any(isinstance(node, Function) and _decorators(node) & _COMPILED for node in ast.walk(tree))
-
-
 def count_mutants(function: Function) -> int:
     """Return how many changes of a function there are."""
     return sum(1 for _ in _changes(function))
@@ -114,12 +111,25 @@ def mutate(tree: ast.Module, name: str, number: int) -> ast.Module:
     return ast.fix_missing_locations(tree)
 
 
-def mark(tree: ast.Module, first: int) -> ast.Module:
-    """Make each function of a module set its byte of :data:`MARKS`, by the order of :func:`functions` from ``first``."""
-    for number, (_, function) in enumerate(list(functions(tree)), first):
-        byte = ast.Subscript(ast.Name(MARKS, ast.Load()), ast.Constant(number), ast.Store())
-        _begin_with(function, ast.Assign([byte], ast.Constant(1)))
+def note(tree: ast.Module, name: str, number: int) -> ast.Module:
+    """Make one function of a module set its byte of :data:`MARKS` first."""
+    byte = ast.Subscript(ast.Name(MARKS, ast.Load()), ast.Constant(number), ast.Store())
+    _begin_with(dict(functions(tree))[name], ast.Assign([byte], ast.Constant(1)))
     return ast.fix_missing_locations(tree)
+
+
+def code_of(tree: ast.Module, path: Path, name: str) -> CodeType:
+    """Return the code of one function, compiled in its module."""
+    (*_, code) = _codes(compile(tree, str(path), "exec", dont_inherit=True), name)
+    return code
+
+
+def _codes(code: CodeType, name: str) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            if constant.co_qualname == name:
+                yield constant
+            yield from _codes(constant, name)
 
 
 def _begin_with(function: Function, statement: ast.stmt) -> None:

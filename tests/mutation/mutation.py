@@ -1,22 +1,24 @@
 """Mutation testing: changes functions of the package, one at a time, and runs the nearest tests, which should fail.
 
-Takes a sample of functions, the same for each seed, and one mutant of each. The nearest tests are those that reach the
-function, as a run of all files shows (``reach.py``): first those of files that are named after its module, call or
-import it, then those that reach few other functions. Where no test reaches it, whole files that import it run. The
-first failure ends a mutant's tests. Functions that numba compiles ahead are skipped: a changed source would not be what
-runs.
+Takes a sample of functions, the same for each seed, and one mutant of each. The nearest files of tests are those that name the function,
+are named after its module, or call or import it. Mutants near the same file are judged together (``judging.py``): the file is collected
+once, and its tests run once unchanged, to see which of them reach which function. Mutants that live go on to their next file.
+Functions that numba compiles ahead are skipped: a changed source would not be what runs.
+
+Results are added to those of earlier runs, so that a run that was ended goes on where it was.
 
     make mutate ARGS="--functions 20 --seed 3"
     make mutate ARGS="--only penstock.storage.remote"
-    make mutate ARGS="--again"      # those of the last time that were not killed, and their results in the same file
-    make mutate ARGS="--no-trace"   # with what is known about tests already
+    make mutate ARGS="--again --files 8"   # those that were not killed, with the tests of more files
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import datetime
 import functools
+import hashlib
 import json
 import os
 import random
@@ -24,35 +26,37 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import pytest
 from forks import ROOT, in_processes, load_libraries, run_pytest
-from loading import MUTANT
-from mutants import count_mutants, describe
-from reach import Reach, Test, module_functions, package_modules, test_files, trace
+from judging import Change, Judge
+from mutants import code_of, count_mutants, describe, mutate, note
+from sources import module_functions, package_modules, test_files
 
 RESULTS = ROOT / "build" / "mutation.jsonl"
-MAX_TESTS = 300
-MAX_SECONDS = 30.0
-"""The limit of a mutant's tests, in seconds that they took without it."""
-MAX_FILES = 3
-"""The number of files to run where no test is known to reach the function."""
-MIN_SECONDS = 240.0
-"""A mutant whose tests take longer than this, and than ten times their time without it, counts as killed."""
-CERTAIN_SECONDS = 1.0
-KILLED, SURVIVED, NOT_REACHED, NO_TESTS = "killed", "survived", "not reached", "no tests"
-NOT_JUDGED = "not judged"
-"""The outcome where tests fail or take too long without the mutant, too, so that they show nothing about it."""
+FILES = 3
+"""The number of nearest files whose tests a mutant gets, by default."""
+BASELINE_SECONDS = 240.0
+"""The limit of a file's unchanged tests; those that it does not come to judge nothing."""
+MAX_FILE_SECONDS = 3600.0
+KILLED, SURVIVED, NOT_REACHED = "killed", "survived", "not reached"
 # Not worth a test: representations for people, and examples.
 _NOT_SAMPLED = re.compile(r"penstock\.examples|__repr__|__str__|_repr_html_")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One mutant of one function, and its outcome."""
+    """One mutant of one function, and its outcome.
+
+    Attributes:
+        module, function, number: the mutant.
+        line, before, after: the change.
+        outcome: the outcome so far; empty: not judged.
+        files: the files that have judged it.
+        killer: the test that failed.
+    """
 
     module: str
     function: str
@@ -61,7 +65,13 @@ class Case:
     before: str
     after: str
     outcome: str = ""
-    tests: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    killer: str = ""
+
+    @property
+    def mutant(self) -> tuple[str, str, str, str]:
+        """What names the mutant, wherever its function is in the module."""
+        return self.module, self.function, self.before, self.after
 
     def __str__(self) -> str:
         path = self.module.removeprefix("penstock.").replace(".", "/")
@@ -75,36 +85,30 @@ def main() -> None:
     parser.add_argument("--functions", type=int, default=300, help="how many to sample (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the sample (%(default)s)")
     parser.add_argument("--only", default="", help="modules whose names begin with this; all of their functions")
-    parser.add_argument("--again", action="store_true", help="what survived the last time, in place of a sample")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after this time")
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="(%(default)s)")
     parser.add_argument(
-        "--no-trace", action="store_true", help="do not run files of tests that have changed since they were traced"
+        "--again", action="store_true", help="forget which files have judged those that were not killed"
     )
+    parser.add_argument("--files", type=int, default=FILES, help="how many files judge a mutant (%(default)s)")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no file after this time")
+    parser.add_argument("--baseline", type=float, default=BASELINE_SECONDS, help="seconds of a file (%(default)s)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="(%(default)s)")
     arguments = parser.parse_args()
-    done: list[Case] = []
-    if arguments.again:
-        done = [case for case in _last_results() if case.outcome == KILLED]
-        cases = [case for case in _last_results() if case.outcome != KILLED]
-    else:
-        cases = sample(arguments.functions, arguments.seed, arguments.only)
-    planned = len(done) + len(cases)
+    sampled = sample(arguments.functions, arguments.seed, arguments.only)
+    known = {case.mutant: case for case in _results() if not (arguments.again and case.outcome != KILLED)}
+    cases = {case.mutant: known.get(case.mutant, case) for case in sampled}
     load_libraries()
-    if not arguments.no_trace:
-        trace(test_files(), arguments.processes)
-    _reach()
     until = time.monotonic() + 60 * arguments.minutes
     RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("w") as file:
-        file.writelines(json.dumps(asdict(case)) + "\n" for case in done)
-        for case in in_processes(functools.partial(_judge_before, until), cases, arguments.processes):
-            if case is None:
-                continue
-            done.append(case)
-            print(f"{case.outcome:12} {case}", flush=True)
-            file.write(json.dumps(asdict(case)) + "\n")
-            file.flush()
-    print(summary(done, planned, arguments.seed))
+    for _ in range(arguments.files):
+        groups = by_file((case for case in cases.values() if case.outcome != KILLED), arguments.files)
+        judge = functools.partial(_judge_before, until, arguments.baseline)
+        for judged in in_processes(judge, groups, arguments.processes):
+            for case in judged:
+                print(f"{case.outcome:12} {case}", flush=True)
+            cases |= {case.mutant: case for case in judged}
+            everything = known | {mutant: case for mutant, case in cases.items() if case.outcome}
+            RESULTS.write_text("".join(json.dumps(asdict(case)) + "\n" for case in everything.values()))
+    print(summary([case for case in cases.values() if case.outcome], len(cases), arguments.seed))
 
 
 def sample(count: int, seed: int, only: str = "") -> list[Case]:
@@ -117,7 +121,8 @@ def sample(count: int, seed: int, only: str = "") -> list[Case]:
         if not _NOT_SAMPLED.search(f"{module}.{name}")
     ]
     if not only:
-        random.Random(seed).shuffle(found)
+        # By digests: a sample stays nearly the same when functions are added and removed.
+        found.sort(key=lambda item: hashlib.sha256(f"{seed} {item[0]} {item[1]}".encode()).digest())
     cases = []
     for module, name, function in found:
         if len(cases) == count and not only:
@@ -128,47 +133,50 @@ def sample(count: int, seed: int, only: str = "") -> list[Case]:
     return cases
 
 
-def judge(case: Case) -> Case:
-    """Run the tests nearest to a mutant until one fails."""
-    tests, seconds = nearest(case.module, case.function)
+def by_file(cases: Iterable[Case], files: int) -> list[tuple[str, list[Case]]]:
+    """Return the mutants by the nearest file that has not judged them, of this many; the files of most mutants first."""
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        near = nearest_files(case.module, case.function)[:files]
+        following = next((file for file in near if file not in case.files), None)
+        if following is not None:
+            groups.setdefault(following, []).append(case)
+    return sorted(groups.items(), key=lambda group: -len(group[1]))
+
+
+def judge_with(file: str, cases: Sequence[Case], baseline_seconds: float) -> list[Case]:
+    """Return the mutants with what a file of tests says about them."""
     with tempfile.TemporaryDirectory() as folder:
-        mark = Path(folder, "reached")
-        mutant = {MUTANT: json.dumps({**asdict(case), "reached": str(mark)})}
-        for arguments in filter(None, (tests, _sweeps(case.module))):
-            limit = max(MIN_SECONDS, 10 * seconds)
-            failures = _Failures(Path(folder, "failed"))
-            status = run_pytest(["-q", "-x", *arguments], mutant, limit, [failures])
-            if status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-                continue
-            failed = failures.first() or arguments
-            passes = _is_certain(failed) or run_pytest(["-q", "-x", *failed], {}, limit) == pytest.ExitCode.OK
-            return _with(case, KILLED if passes else NOT_JUDGED, failed)
-        if not tests:
-            return _with(case, NO_TESTS)
-        return _with(case, SURVIVED if mark.exists() else NOT_REACHED, tests)
+        judge = Judge(list(map(change_of, cases, range(len(cases)))), Path(folder), baseline_seconds)
+        run_pytest([file], {}, MAX_FILE_SECONDS, [judge])
+        lines = judge.verdicts.read_text().splitlines() if judge.verdicts.exists() else []
+    judged = []
+    verdicts = {number: (reached, killer) for number, reached, killer in map(json.loads, lines)}
+    for number, case in enumerate(cases):
+        reached, killer = verdicts.get(number, (0, ""))
+        outcome = KILLED if killer else SURVIVED if reached or case.outcome == SURVIVED else NOT_REACHED
+        judged.append(replace(case, outcome=outcome, killer=killer, files=(*case.files, file)))
+    return judged
 
 
-def nearest(module: str, function: str) -> tuple[list[str], float]:
-    """Return the tests, or files of tests, that are nearest to a function, best first, and the seconds that they take.
+def change_of(case: Case, number: int) -> Change:
+    """Return a mutant as a file's judge takes it, with its number there."""
+    path = package_modules()[case.module]
+    source = path.read_bytes()
+    changed = code_of(mutate(ast.parse(source), case.function, case.number), path, case.function)
+    noting = code_of(note(ast.parse(source), case.function, number), path, case.function)
+    return Change(case.module, case.function, case.number, path, changed, noting)
 
-    An empty list if there are none.
-    """
+
+def nearest_files(module: str, function: str) -> list[str]:
+    """Return the files of tests that are near to a function, best first: those that name it before others."""
     near = nearness(module)
-    reaching = _reach().tests(f"{module}:{function}")
-    chosen: list[Test] = []
-    seconds = 0.0
-    for test in sorted(reaching, key=lambda test: (-near.get(test.file, 0), test.breadth + 1000 * test.seconds)):
-        if len(chosen) == MAX_TESTS:
-            break
-        if seconds + test.seconds <= MAX_SECONDS or not chosen:
-            chosen.append(test)
-            seconds += test.seconds
-    if chosen:
-        # A file's tests follow each other, as they share fixtures.
-        files = list(dict.fromkeys(test.file for test in chosen))
-        return [test.name for file in files for test in chosen if test.file == file], seconds
-    importing = _reach().importing(f"{module}:{function}")
-    return sorted(near, key=lambda file: (file not in importing, -near[file]))[:MAX_FILES], 0.0
+    names = [name for name in function.split(".") if not name.startswith("__")]
+
+    def score(file: str) -> int:
+        return near[file] + 30 * sum(name in _words(file) for name in names)
+
+    return sorted(near, key=score, reverse=True)
 
 
 @functools.cache
@@ -181,7 +189,8 @@ def nearness(module: str) -> dict[str, int]:
     for file, (path, text) in _test_files().items():
         parts = path.relative_to(ROOT / "tests").parts[:-1]
         score = 8 * (path.stem == f"test_{stem}") + 4 * (f"_{stem}_" in f"_{path.stem}_")
-        score += 6 * bool(re.search(rf"\b{re.escape(module)}\b", text)) + 3 * _imports_name(text, module)
+        score += 6 * (module in text and bool(re.search(rf"\b{re.escape(module)}\b", text)))
+        score += 3 * _imports_name(text, module)
         score += 4 * (f"fn.{name}(" in text or f".{name}(" in text)
         score += 4 * any(path.stem == f"test_{folder}" for folder in folders)
         if score or parts[:1] == tuple(folders[:1]):
@@ -189,37 +198,6 @@ def nearness(module: str) -> dict[str, int]:
             # Of equally near ones, the fastest: servers last.
             scores[file] = 10 * score - len(text) // 5_000 - 20 * ("LocalServer(" in text)
     return scores
-
-
-def _is_certain(failed: Sequence[str]) -> bool:
-    """Return whether a test certainly passes without a mutant: it passed when traced and is fast, so a busy machine
-    does not fail it.
-    """
-    return len(failed) == 1 and _reach().seconds(failed[0]) < CERTAIN_SECONDS
-
-
-class _Failures:
-    """Plugin of pytest that writes the name of the first test that fails."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and not self._path.exists():
-            self._path.write_text(report.nodeid)
-
-    def first(self) -> list[str]:
-        """Return the name, if a test failed."""
-        return [self._path.read_text()] if self._path.exists() else []
-
-
-def _judge_before(until: float, case: Case) -> Case | None:
-    return judge(case) if time.monotonic() < until else None
-
-
-@functools.cache
-def _reach() -> Reach:
-    return Reach.known()
 
 
 def summary(cases: list[Case], planned: int, seed: int) -> str:
@@ -234,16 +212,16 @@ def summary(cases: list[Case], planned: int, seed: int) -> str:
     return "\n".join(lines + [f"- {case.outcome}: {case}" for case in cases if case.outcome != KILLED])
 
 
-def _sweeps(module: str) -> list[str]:
-    """Return pytest's arguments for the sweeps over a module's operators; none without operators."""
-    source = package_modules()[module].read_text()
-    names = re.findall(r'^    schema = Schema\(\s*name="(?:\w+__)?(\w+)"', source, re.M)
-    return ["tests/sweeps", "-k", " or ".join(names)] if names else []
-
-
 def _imports_name(text: str, module: str) -> bool:
     package, _, name = module.rpartition(".")
-    return bool(re.search(rf"from {re.escape(package)} import [^\n]*\b{re.escape(name)}\b", text))
+    return f"from {package} import" in text and bool(
+        re.search(rf"from {re.escape(package)} import [^\n]*\b{re.escape(name)}\b", text)
+    )
+
+
+@functools.cache
+def _words(file: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", _test_files()[file][1]))
 
 
 @functools.cache
@@ -251,13 +229,14 @@ def _test_files() -> dict[str, tuple[Path, str]]:
     return {file: (ROOT / file, (ROOT / file).read_text()) for file in test_files()}
 
 
-def _with(case: Case, outcome: str, tests: Sequence[str] = ()) -> Case:
-    return Case(**{**asdict(case), "outcome": outcome, "tests": tuple(tests)})
+def _judge_before(until: float, baseline_seconds: float, group: tuple[str, list[Case]]) -> list[Case]:
+    return judge_with(*group, baseline_seconds) if time.monotonic() < until else []
 
 
-def _last_results() -> Iterator[Case]:
-    for line in RESULTS.read_text().splitlines():
-        yield Case(**json.loads(line))
+def _results() -> Iterator[Case]:
+    for line in RESULTS.read_text().splitlines() if RESULTS.exists() else ():
+        found = json.loads(line)
+        yield Case(**{**found, "files": tuple(found["files"])})
 
 
 if __name__ == "__main__":

@@ -7,18 +7,19 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from mutants import MARKS, count_mutants, describe, functions, mark, mutate
-from reach import Reach, package_modules
+from mutants import MARKS, code_of, count_mutants, describe, functions, mutate, note
+from sources import package_modules
 
 import mutation
-from mutation import nearest, nearness, sample
+from mutation import by_file, nearest_files, nearness, sample
+from penstock.storage import remote
 
 HOOK = Path(__file__).parent / "hook"
 
@@ -96,42 +97,91 @@ def test_files_near_a_module() -> None:
         assert max(near, key=near.__getitem__) == f"tests/{file}"
 
 
-def test_marked_functions_set_their_bytes() -> None:
+def test_a_noted_function_sets_its_byte() -> None:
     marks = bytearray(8)
     source = f"{SOURCE}\nclass A:\n    def half(self, x):\n        return x / 2\n"
     names = {MARKS: marks, "note": print, "kernel": lambda function: function}
-    exec(compile(mark(ast.parse(source), 5), "clamp", "exec"), names)
+    exec(compile(note(ast.parse(source), "A.half", 6), "clamp", "exec"), names)
+    names["clamp"](2)
+    assert marks == bytes(8)
     assert names["A"]().half(3) == 1.5
     assert marks == bytes([0, 0, 0, 0, 0, 0, 1, 0])
-    names["clamp"](2)
-    assert marks == bytes([0, 0, 0, 0, 0, 1, 1, 0])
 
 
-def test_tests_that_reach_a_function_are_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
-    function = "penstock.storage.remote:Retries.pause"
-    traces = {
-        file: {"functions": [function, "other:one", "other:two"], "imports": [], "tests": tests}
-        for file, tests in {
-            "tests/pipeline/test_pipeline.py": {
-                "far": [0.1, [0, 1, 2]],
-                "quick": [0.1, [0, 1]],
-                "elsewhere": [0.1, [1]],
-            },
-            "tests/storage/test_remote.py": {"slow": [5.0, [0]], "near": [0.2, [0, 1, 2]], "too long": [60.0, [0]]},
-        }.items()
-    }
-    reach = Reach({file: _with_files(file, trace) for file, trace in traces.items()})
-    monkeypatch.setattr(mutation, "_reach", lambda: reach)
-    found, seconds = nearest(*function.split(":"))
-    assert [name.partition("::")[2] for name in found] == ["near", "slow", "quick", "far"]
-    assert seconds == pytest.approx(5.4)
+def test_the_code_of_a_function_fits_the_function_that_was_imported() -> None:
+    path = package_modules()["penstock.storage.remote"]
+    code = code_of(ast.parse(path.read_bytes()), path, "Retries.pause")
+    loaded = remote.Retries.pause.__code__
+    assert (code.co_firstlineno, code.co_name, code.co_code) == (loaded.co_firstlineno, "pause", loaded.co_code)
 
 
-def test_a_function_that_no_test_reaches_gets_the_nearest_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mutation, "_reach", lambda: Reach({}))
-    files, _ = nearest("penstock.storage.remote", "Retries.pause")
-    assert files[0] == "tests/storage/test_remote.py"
+MODULE = """
+import functools
+
+def smaller(a, b):
+    return min(a, b)
+
+def unused(a):
+    return -a
+
+class Countdown:
+    @property
+    def size(self):
+        return 5
+
+    @functools.cache
+    def left(self):
+        return 2 - 1
+"""
+TESTS = """
+import judged
+
+def test_both_orders():
+    assert judged.smaller(1, 2) == 1 == judged.smaller(2, 1)
+
+def test_countdown():
+    assert judged.Countdown().size > judged.Countdown().left() > 0
+
+def test_that_fails():
+    assert judged.smaller(1, 2) == 2
+"""
+PROGRAM = """
+import ast, pytest, sys
+from pathlib import Path
+from judging import Change, Judge
+from mutants import code_of, mutate, note
+
+folder, source = Path(sys.argv[1]), Path(sys.argv[1], "judged.py")
+def change(function, mutant, number):
+    trees = (mutate(ast.parse(source.read_text()), function, mutant), note(ast.parse(source.read_text()), function, number))
+    return Change("judged", function, mutant, source, *(code_of(tree, source, function) for tree in trees))
+mutants = [("smaller", 1), ("unused", 0), ("Countdown.size", 0), ("Countdown.left", 1)]
+judge = Judge([change(*mutant, number) for number, mutant in enumerate(mutants)], folder, 60)
+pytest.main(["-q", "-p", "no:cacheprovider", str(folder / "test_judged.py")], plugins=[judge])
+print(judge.verdicts.read_text())
+"""
 
 
-def _with_files(file: str, trace: dict[str, Any]) -> dict[str, Any]:
-    return {**trace, "tests": {f"{file}::{name}": found for name, found in trace["tests"].items()}}
+def test_mutants_are_judged_by_the_tests_that_reach_them(tmp_path: Path) -> None:
+    (tmp_path / "judged.py").write_text(MODULE)
+    (tmp_path / "test_judged.py").write_text(TESTS)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(tmp_path)])}
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+    printed = subprocess.run(command, env=environment, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
+    verdicts = [json.loads(line) for line in printed.splitlines() if line.startswith("[")]
+    # `max`; a function that no test reaches; `return None`, and `2 + 1`, which is positive, too.
+    assert verdicts == [
+        [0, 1, "test_judged.py::test_both_orders"],
+        [1, 0, ""],
+        [2, 1, "test_judged.py::test_countdown"],
+        [3, 1, ""],
+    ]
+
+
+def test_mutants_go_from_file_to_file_until_one_kills_them() -> None:
+    (case,) = (one for one in sample(0, 0, only="penstock.storage.remote") if one.function == "Retries.pause")
+    first, second = nearest_files(case.module, case.function)[:2]
+    assert by_file([case], 2) == [(first, [case])]
+    lives = replace(case, outcome="survived", files=(first,))
+    assert by_file([lives], 2) == [(second, [lives])]
+    assert by_file([lives], 1) == []
