@@ -10,6 +10,35 @@ import numpy as np
 
 Define = Callable[[Any], Any]
 
+DALI_TYPES = (
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "UINT64",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "FLOAT16",
+    "FLOAT",
+    "FLOAT64",
+    "BOOL",
+)
+NUMPY_TYPES = (
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "bool",
+)
+
 
 @dataclass(frozen=True)
 class Case:

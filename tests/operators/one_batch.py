@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock import Pipeline, pipeline_def
+from penstock import Pipeline, fn, pipeline_def, types
 from penstock.errors import PenstockError
 from penstock.serving.pipeline_runner import PipelineRunner
 from penstock.tensors import TensorListCPU
@@ -31,6 +31,12 @@ def outputs(define: Define, device_id: int | None = None, **inputs: Sequence[np.
         return [[np.array(sample) for sample in batch.as_cpu()] for batch in pipeline.run(**inputs)]
     finally:
         pipeline.close()
+
+
+def one_sample(make: Callable[[Any], Any], sample: np.ndarray) -> np.ndarray:
+    """Return what a function of a node makes of one sample of float."""
+    ((result,),) = outputs(lambda: make(fn.external_source(name="x", dtype=types.FLOAT, ndim=sample.ndim)), x=[sample])
+    return result
 
 
 def isolated(define: Define, **inputs: Sequence[np.ndarray]) -> tuple[Batches, dict[int, PenstockError]]:

@@ -6,24 +6,10 @@ import operator
 from typing import Any
 
 import numpy as np
-from case import Family
+from case import NUMPY_TYPES, Family
 from case import feed_here as feed
 
 FAMILY = Family("arithmetic")
-TYPES = [
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "float32",
-    "float64",
-    "bool",
-]
 
 
 def values(name: str, second: bool = False) -> list[np.ndarray]:
@@ -80,7 +66,7 @@ UNARY = (
     ),
     *("atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
 )
-PAIRS = [(a, b) for a in TYPES for b in TYPES if {a, b} & {"uint8", "int32", "float32", "bool", "uint64"}]
+PAIRS = [(a, b) for a in NUMPY_TYPES for b in NUMPY_TYPES if {a, b} & {"uint8", "int32", "float32", "bool", "uint64"}]
 for left, right in PAIRS:
     first, second = feed(values(left)), feed(values(right, second=True))
     for symbol, function in BINARY.items():
@@ -92,7 +78,7 @@ for left, right in [(a, b) for a in ("uint8", "int32", "float32", "float64") for
     first, second = feed(values(left)), feed(values(right, second=True))
     for name in FUNCTIONS:
         FAMILY.add(f"{name}({left}, {right})", lambda m, n=name, a=first, b=second: getattr(m.math, n)(a(m), b(m)))
-for kind in TYPES:
+for kind in NUMPY_TYPES:
     node = feed(values(kind))
     FAMILY.add(f"-{kind}", lambda m, a=node: -a(m))
     FAMILY.add(f"+{kind}", lambda m, a=node: +a(m))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from case import Family, feed, feed_here, images
+from case import DALI_TYPES, NUMPY_TYPES, Family, feed, feed_here, images
 
 FAMILY = Family("generic")
 PIXELS = feed(images([(2, 1, 1), (1, 2, 1), (1, 1, 1)]), "HWC")
@@ -135,45 +135,17 @@ FAMILY.each(
     ],
     exact=True,
 )
-ALL_TYPES = [
-    "UINT8",
-    "UINT16",
-    "UINT32",
-    "UINT64",
-    "INT8",
-    "INT16",
-    "INT32",
-    "INT64",
-    "FLOAT16",
-    "FLOAT",
-    "FLOAT64",
-    "BOOL",
-]
 FAMILY.each(
     "one_hot",
     {"scalars": SCALARS},
     [
         {"num_classes": 2, "dtype": f"types.{kind}", "on_value": on, "off_value": off}
-        for kind in ALL_TYPES
+        for kind in DALI_TYPES
         for on, off in ((2.5, -1.5), (1e10, 70000.7), (-1e20, 0.0))
     ],
     exact=True,
 )
-NUMBERS = [
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "float32",
-    "float64",
-    "bool",
-]
-for kind in NUMBERS:
+for kind in NUMPY_TYPES:
     numbers = np.array([0, 1, 3, 100], kind)
     if numbers.dtype.kind == "i":
         numbers = np.append(numbers, -np.array([1], kind))
@@ -190,7 +162,7 @@ FAMILY.each(
     [
         *(
             {"keys": [1, 3, 100], "values": [10.5, -3.5, 1000.0], "default_value": 0.5, "dtype": f"types.{kind}"}
-            for kind in ALL_TYPES
+            for kind in DALI_TYPES
         ),
         {},
         {"default_value": 3.0},

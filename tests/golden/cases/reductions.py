@@ -3,43 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from case import Family, feed, feed_here, images
+from case import DALI_TYPES, NUMPY_TYPES, Family, feed, feed_here, images
 
 FAMILY = Family("reductions", exact_on_cpu=True)
 SHAPES = [(3, 4, 2), (2, 5, 2), (4, 1, 2)]
-TYPES = [
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "float32",
-    "float64",
-    "bool",
-]
-DALI_TYPES = [
-    "UINT8",
-    "UINT16",
-    "UINT32",
-    "UINT64",
-    "INT8",
-    "INT16",
-    "INT32",
-    "INT64",
-    "FLOAT16",
-    "FLOAT",
-    "FLOAT64",
-    "BOOL",
-]
 TYPED = ("sum", "mean", "mean_square", "rms")
 EXTREME = ("min", "max")
 PIXELS = feed(images(SHAPES), "HWC")
 FLOATS = feed([i * 600 - 300 for i in images(SHAPES, np.float32)], "HWC")
-SMALL = {kind: feed([np.array([[2, 3], [2, 4]]).astype(kind)] * 3, "HW") for kind in TYPES}
+SMALL = {kind: feed([np.array([[2, 3], [2, 4]]).astype(kind)] * 3, "HW") for kind in NUMPY_TYPES}
 EDGES = {
     "overflowing": feed([np.uint8([200, 100]), np.uint8([255, 255]), np.uint8([1, 1])]),
     "overflowing signed": feed([np.int8([-100, -100, 3]), np.int8([-100, 100, -3]), np.int8([-1, -1, -3])]),

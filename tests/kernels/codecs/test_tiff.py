@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from test_png import TYPES, Outcome, outcome
+from test_bmp import check_equal
+from test_png import TYPES
 
 from penstock.data_types import DALIImageType
-from penstock.kernels.codecs import image_codec
 from penstock.kernels.codecs.headers.tiff import plain_rows
 from penstock.kernels.windows import Region
 
@@ -39,20 +39,6 @@ def tiff(order: str = "<", gap: int = 0, following: int = 0, **changes: Any) -> 
     start = (b"II" if order == "<" else b"MM") + struct.pack(order + "HI", 42, 8)
     directory = struct.pack(order + "H", len(tags)) + entries + struct.pack(order + "I", following)
     return start + directory + extra.ljust(64, b"\0") + pixels[:15] + bytes(gap) + pixels[15:]
-
-
-def check_equal(file: bytes, *arguments: Any) -> Outcome:
-    """Compare with the other decoders; return the common result."""
-    ours = outcome(file, *arguments)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(image_codec, "_copy_plain", lambda *arguments: False)
-        theirs = outcome(file, *arguments)
-    assert type(ours) is type(theirs), (ours, theirs)
-    if isinstance(ours, np.ndarray):
-        np.testing.assert_array_equal(ours, theirs)
-    else:
-        assert ours == theirs
-    return ours
 
 
 def is_plain(file: bytes) -> bool:

@@ -6,17 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from one_batch import one_sample as run
 
-from penstock import DataNode, fn, pipeline_def, types
-
-
-def run(make: Any, signal: np.ndarray) -> np.ndarray:
-    @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
-    def pipeline() -> DataNode:
-        return make(fn.external_source(name="signal", dtype=types.FLOAT, ndim=signal.ndim))
-
-    (batch,) = pipeline().run(signal=[signal])
-    return np.array(batch[0])
+from penstock import fn
 
 
 def sound(samples: int) -> np.ndarray:
