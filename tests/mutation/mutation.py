@@ -42,6 +42,8 @@ BASELINE_SECONDS = 240.0
 """The limit of a file's unchanged tests; those that it does not come to judge nothing."""
 MAX_FILE_SECONDS = 3600.0
 KILLED, SURVIVED, NOT_REACHED = "killed", "survived", "not reached"
+# These generate the code of kernels, which are compiled before the tests run.
+_GENERATES_CODE = "penstock.kernels.cpu.code_generation import"
 # Not worth a test: representations for people, and examples.
 _NOT_SAMPLED = re.compile(r"penstock\.examples|__repr__|__str__|_repr_html_")
 
@@ -115,8 +117,8 @@ def sample(count: int, seed: int, only: str = "") -> list[Case]:
     """Return a mutant of each of ``count`` functions, or of all in modules whose names begin with ``only``."""
     found = [
         (module, name, function)
-        for module in package_modules()
-        if module.startswith(only)
+        for module, path in package_modules().items()
+        if module.startswith(only) and _GENERATES_CODE not in path.read_text()
         for name, function in dict(module_functions(module)).items()
         if not _NOT_SAMPLED.search(f"{module}.{name}")
     ]
