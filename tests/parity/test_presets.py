@@ -412,6 +412,10 @@ def test_images_that_keep_their_sizes_fit_into_no_tensor() -> None:
         ({"image_processor_type": "ViTImageProcessor", "resample": 5}, "the filter hamming"),
         ({"image_processor_type": "ViTImageProcessor", "size": {"longest_edge": 3}}, "`size` is a number, or has"),
         (
+            {"image_processor_type": "SamImageProcessor", "pad_size": {"height": 1024, "width": 1023}},
+            "pads to at least the longest edge",
+        ),
+        (
             {"image_processor_type": "ViTImageProcessor", "rescale_factor": 0.1234567, "do_normalize": False},
             "only one over a number",
         ),

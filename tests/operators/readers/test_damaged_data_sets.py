@@ -151,7 +151,15 @@ def _annotations(folder: Path, **changes: Any) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"height": 2**40}, {"width": "a"}, {"file_name": 3}, {"bbox": ["a", 0, 1, 1]}, {"segmentation": [[1, 2, 3]]}],
+    [
+        {"id": 2**31},
+        {"id": -(2**31) - 1},
+        {"height": 2**40},
+        {"width": "a"},
+        {"file_name": 3},
+        {"bbox": ["a", 0, 1, 1]},
+        {"segmentation": [[1, 2, 3]]},
+    ],
 )
 def test_annotations(tmp_path: Path, changes: dict[str, Any]) -> None:
     arguments = _annotations(tmp_path, **changes)

@@ -445,6 +445,13 @@ def test_coco(coco: dict[str, str]) -> None:
     assert [number.tolist() for number in numbers] == [[7], [30]]
 
 
+@pytest.mark.parametrize("number", [2**31 - 1, -(2**31)])
+def test_coco_numbers_of_32_bits(coco: dict[str, str], number: int) -> None:
+    path = Path(coco["annotations_file"])
+    path.write_text(path.read_text().replace('"id": 7,', f'"id": {number},'))
+    assert number in [int(found[0]) for found in _run(lambda: fn.readers.coco(image_ids=True, **coco), 2)[-1]]
+
+
 def test_coco_polygons_and_choices(coco: dict[str, str]) -> None:
     _, boxes, labels, polygons, vertices = _run(
         lambda: fn.readers.coco(
