@@ -138,6 +138,8 @@ def test_bad_settings(make: Any, error: type[Exception], told: str) -> None:
         (lambda image: functional.gaussian_noise(image), ValueError, "takes tensors"),
         (lambda image: functional.perspective(image, None, None), ValueError, "Either `coefficients`"),
         (lambda image: v2.RandomCrop(500)(image), ValueError, "does not fit into an image"),
+        (lambda image: v2.RandomCrop((500, 5))(image), ValueError, "does not fit into an image"),
+        (lambda image: v2.RandomCrop((5, 500))(image), ValueError, "does not fit into an image"),
         (lambda image: v2.RandAugment()([image, image]), TypeError, "needs one image or video. The sample holds 2"),
         (lambda image: v2.RandomIoUCrop()(image), TypeError, "needs an image and its bounding boxes"),
         (lambda image: v2.Normalize([0.5], [0.5])(image), TypeError, "takes tensors, and not PIL's images"),
