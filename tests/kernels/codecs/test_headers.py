@@ -13,7 +13,7 @@ import pytest
 import soundfile
 from PIL import Image
 
-from penstock.kernels.codecs.headers import jpeg2000, png
+from penstock.kernels.codecs.headers import avif, jpeg2000, png
 from penstock.kernels.codecs.headers.audio import CorruptRecordingError, check_recording
 from penstock.kernels.codecs.headers.images import image_format
 from penstock.kernels.codecs.headers.video import check_video
@@ -395,3 +395,11 @@ def test_opus_without_channels_is_refused(channels: int) -> None:
     else:
         with pytest.raises(CorruptRecordingError, match="no channels"):
             check_recording(file)
+
+
+@pytest.mark.parametrize(("brand", "kind"), [(b"avif", "avif"), (b"heic", "heic"), (b"heis", "heic"), (b"mp42", "")])
+def test_brands_tell_photographs_from_other_files_of_boxes(brand: bytes, kind: str) -> None:
+    start = memoryview(b"\0\0\0\x18ftyp" + brand + bytes(8))
+    assert (avif.is_avif(start), avif.is_heic(start)) == (kind == "avif", kind == "heic")
+    assert not avif.is_heic(start[:11])
+    assert not avif.is_heic(memoryview(b"\0\0\0\x18meta" + brand))
