@@ -143,7 +143,8 @@ def by_file(cases: Iterable[Case], files: int) -> list[tuple[str, list[Case]]]:
         following = next((file for file in near if file not in case.files), None)
         if following is not None:
             groups.setdefault(following, []).append(case)
-    return sorted(groups.items(), key=lambda group: -len(group[1]))
+    # By the number of mutants; files that start servers take long, and come last.
+    return sorted(groups.items(), key=lambda group: (_starts_servers(group[0]), -len(group[1])))
 
 
 def judge_with(file: str, cases: Sequence[Case], baseline_seconds: float) -> list[Case]:
@@ -170,15 +171,15 @@ def change_of(case: Case, number: int) -> Change:
     return Change(case.module, case.function, case.number, path, changed, noting)
 
 
+@functools.cache
 def nearest_files(module: str, function: str) -> list[str]:
-    """Return the files of tests that are near to a function, best first: those that name it before others."""
-    near = nearness(module)
-    names = [name for name in function.split(".") if not name.startswith("__")]
-
-    def score(file: str) -> int:
-        return near[file] + 30 * sum(name in _words(file) for name in names)
-
-    return sorted(near, key=score, reverse=True)
+    """Return the files of tests that are near to a function, best first: those that name it before others, above all if few do."""
+    scores = Counter(nearness(module))
+    for name in function.split("."):
+        naming = [file for file in _test_files() if name in _words(file)] if not name.startswith("__") else []
+        for file in naming:
+            scores[file] += round(100 / len(naming) ** 0.5)
+    return sorted(scores, key=lambda file: -scores[file])
 
 
 @functools.cache
@@ -219,6 +220,10 @@ def _imports_name(text: str, module: str) -> bool:
     return f"from {package} import" in text and bool(
         re.search(rf"from {re.escape(package)} import [^\n]*\b{re.escape(name)}\b", text)
     )
+
+
+def _starts_servers(file: str) -> bool:
+    return "LocalServer(" in _test_files()[file][1]
 
 
 @functools.cache
