@@ -109,6 +109,10 @@ CHAINS: dict[str, Callable[[Any], Any]] = {
     "resize, crop, rescale_normalize": lambda x: rescaled(
         fn.crop(fn.resize(x, resize_shorter=150, reference="torchvision", interpolation="bicubic"), crop=(144, 112))
     ),
+    "letterbox, transpose, cast, arithmetic": lambda x: (
+        fn.cast(fn.transpose(boxed_with_crop(x), perm=[2, 0, 1]), dtype=types.FLOAT) / 255.0
+    ),
+    "letterbox, arithmetic, transpose": lambda x: fn.transpose(boxed_with_pad(x) / 255, perm=[1, 2, 0]),
     "resize, cast, arithmetic": lambda x: fn.cast(fn.resize(x, size=[320, 300]), dtype=types.FLOAT) * (1 / 255) - 0.5,
 }
 # Other operators, for combinations that nobody listed.

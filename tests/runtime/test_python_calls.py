@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import fn, pipeline_def
+from penstock import fn, pipeline_def, types
 
 NORMALIZE: dict[str, Any] = {"mean": [123.7, 116.3, 103.5], "std": [58.4, 57.1, 57.4], "output_layout": "CHW"}
 MOST_PER_RUN, MOST_PER_OPERATOR = 90, 40
@@ -59,7 +59,17 @@ def flips(images: Any) -> Any:
     return images
 
 
-OPERATORS = {crop: 4, flip: 6, pad: 6, colours: 7, rotate: 4, flips: 25}
+def letterbox(images: Any) -> Any:
+    images = fn.resize(images, size=(40, 40), mode="not_larger")
+    images = fn.crop(images, crop=(40, 40), out_of_bounds_policy="pad", fill_values=114)
+    return fn.cast(fn.transpose(images, perm=[2, 0, 1]), dtype=types.FLOAT) / 255.0
+
+
+def numbers(images: Any) -> Any:
+    return fn.transpose(fn.cast(images, dtype=types.INT16) * 2 - 1, perm=[1, 0, 2])
+
+
+OPERATORS = {crop: 4, flip: 6, pad: 6, colours: 7, rotate: 4, flips: 25, letterbox: 6, numbers: 5}
 """The number of operators in the graph as written, the source included."""
 
 

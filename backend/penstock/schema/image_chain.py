@@ -359,7 +359,7 @@ def plan_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace], i
     """
     source, output = steps[0].inputs[0], steps[-1].outputs[0]
     dtype, rank, _ = kind_of(source)
-    if not source.shapes or rank > MAX_RANK:
+    if not source.shapes or not 0 < rank <= MAX_RANK:
         return None
     stages: list[StageRecords] = []
     for operator, step in zip(operators, steps):

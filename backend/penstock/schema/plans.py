@@ -56,6 +56,27 @@ class PlanColumns(Sequence[Plan]):
         return cls(**columns)
 
 
+@dataclass(eq=False)
+class NoPlans(PlanColumns[None]):
+    """The plans of samples whose work follows from types, shapes and constant arguments.
+
+    Attributes:
+        samples: the number of samples.
+    """
+
+    samples: int
+
+    def __len__(self) -> int:
+        return self.samples
+
+    def row(self, number: int) -> None:
+        return None
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        return cls(sum(map(len, parts)))
+
+
 class OwnPlan(Generic[Plan]):
     """The plan of one sample, or of several equal ones."""
 

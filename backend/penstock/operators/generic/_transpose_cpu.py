@@ -2,87 +2,181 @@
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cpu.options import kernel
+from penstock.core.chains import STORE, StageKind, StageRecords, array_part, compute_part, placements
+from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.parts import IMAGES, address_of, elements_at, record_at
 from penstock.kernels.cpu.simd import copy_joined, copy_split
 
 # Pixels copied at a time.
 _LANES = 16
+# Elements in each direction that are copied at a time where neighbours in the input are not neighbours in the output.
+_TILE = 16
+_NO_VALUES = np.dtype([("unused", np.int64)])
+"""The kernel's record: there is nothing that it needs to know besides the image."""
+MIN_RANK = 3
+"""The least number of dimensions that the kernel's images have."""
 
 
 @kernel
-def _split(source: np.ndarray, outer: int, pixels: int, stride: int, target: np.ndarray) -> None:
-    """Copy source (outer, pixels, 3) to target (outer, 3, pixels), both flat, of at least ``_LANES`` pixels.
+def _transpose(_record: np.ndarray, images: np.ndarray, like: np.generic) -> None:
+    """Copy an image, whose dimensions lie in another order in the output; ``like``: an unsigned integer of its elements' size."""
+    image = record_at(images)
+    size = np.int64(elements_at(0, 0, like).itemsize)
+    # The dimensions along which elements lie side by side in the input and in the output, and the remaining one.
+    inward, outward = 2, 2
+    for axis in range(3):
+        if image.source_strides[axis] == size and image.extents[axis] > 1:
+            inward = axis
+        if image.target_strides[axis] == size and image.extents[axis] > 1:
+            outward = axis
+    if inward == outward:
+        _copy_pixels(image, inward, like)
+        return
+    rest = 3 - inward - outward
+    rows, columns = image.extents[rest], image.extents[outward]
+    source_row, target_row = image.source_strides[rest], image.target_strides[rest]
+    if image.extents[inward] == 3 and image.source_strides[outward] == 3 * size:
+        if source_row == columns * 3 * size and target_row == columns * size:
+            rows, columns = 1, rows * columns
+        if columns >= _LANES:
+            _split(
+                image.source, image.target, rows, columns, source_row, target_row, image.target_strides[inward], like
+            )
+            return
+    rows, columns = image.extents[rest], image.extents[inward]
+    if image.extents[outward] == 3 and image.target_strides[inward] == 3 * size:
+        if source_row == columns * size and target_row == columns * 3 * size:
+            rows, columns = 1, rows * columns
+        if columns >= _LANES:
+            _join(
+                image.source, image.target, rows, columns, source_row, target_row, image.source_strides[outward], like
+            )
+            return
+    _copy_in_tiles(image, inward, outward, rest, like)
 
-    ``stride`` is the distance between planes of the target: ``pixels``, or more if the target is a slice of an image.
-    """
-    for begin in range(0, outer * pixels * 3, pixels * 3):
-        p = 0
-        while p < pixels:
+
+@inner
+def _copy_pixels(image: np.record, axis: int, like: np.generic) -> None:
+    """Copy elements that lie side by side along ``axis`` on both sides, in squares of such pixels."""
+    inner_axis, outer_axis = (axis + 1) % 3, (axis + 2) % 3
+    if image.target_strides[inner_axis] > image.target_strides[outer_axis]:
+        inner_axis, outer_axis = outer_axis, inner_axis
+    rows, columns, channels = image.extents[outer_axis], image.extents[inner_axis], image.extents[axis]
+    source_row, source_column = image.source_strides[outer_axis], image.source_strides[inner_axis]
+    target_row, target_column = image.target_strides[outer_axis], image.target_strides[inner_axis]
+    source_step, target_step = image.source_strides[axis], image.target_strides[axis]
+    size = np.int64(elements_at(0, 0, like).itemsize)
+    is_triple = channels == 3 and source_step == size and target_step == size
+    for top in range(0, rows, _TILE):
+        for left in range(0, columns, _TILE):
+            for y in range(top, min(top + _TILE, rows)):
+                source = image.source + y * source_row + left * source_column
+                target = image.target + y * target_row + left * target_column
+                for _ in range(min(_TILE, columns - left)):
+                    if is_triple:
+                        values, results = elements_at(source, 3, like), elements_at(target, 3, like)
+                        results[0], results[1], results[2] = values[0], values[1], values[2]
+                    else:
+                        for c in range(channels):
+                            value = elements_at(source + c * source_step, 1, like)[0]
+                            elements_at(target + c * target_step, 1, like)[0] = value
+                    source += source_column
+                    target += target_column
+
+
+@inner
+def _split(
+    source: int, target: int, rows: int, columns: int, source_row: int, target_row: int, plane: int, like: np.generic
+) -> None:
+    """Copy pixels of three elements to planes ``plane`` bytes apart; ``columns``: at least ``_LANES``."""
+    size = np.int64(elements_at(0, 0, like).itemsize)
+    stride = plane // size
+    for _ in range(rows):
+        pixels, planes = elements_at(source, 3 * columns, like), elements_at(target, 2 * stride + columns, like)
+        x = 0
+        while x < columns:
             # The last block overlaps the previous one, so that all blocks have the same size.
-            p = min(p, pixels - _LANES)
-            copy_split(source, begin + p * 3, target, begin + p, stride, _LANES)
-            p += _LANES
+            x = min(x, columns - _LANES)
+            copy_split(pixels, x * 3, planes, x, stride, _LANES)
+            x += _LANES
+        source += source_row
+        target += target_row
 
 
-@kernel
-def _join(source: np.ndarray, outer: int, pixels: int, stride: int, target: np.ndarray) -> None:
-    """Copy source (outer, 3, pixels) to target (outer, pixels, 3), both flat, of at least ``_LANES`` pixels.
+@inner
+def _join(
+    source: int, target: int, rows: int, columns: int, source_row: int, target_row: int, plane: int, like: np.generic
+) -> None:
+    """Copy planes ``plane`` bytes apart to pixels of three elements; ``columns``: at least ``_LANES``."""
+    size = np.int64(elements_at(0, 0, like).itemsize)
+    stride = plane // size
+    for _ in range(rows):
+        planes, pixels = elements_at(source, 2 * stride + columns, like), elements_at(target, 3 * columns, like)
+        x = 0
+        while x < columns:
+            x = min(x, columns - _LANES)
+            copy_joined(planes, x, stride, pixels, x * 3, _LANES)
+            x += _LANES
+        source += source_row
+        target += target_row
 
-    ``stride`` is the distance between planes of the source: ``pixels``.
+
+@inner
+def _copy_in_tiles(image: np.record, inward: int, outward: int, rest: int, like: np.generic) -> None:
+    """Copy squares of elements, so that what is read of a line of the cache is used before it is displaced."""
+    rows, columns = image.extents[inward], image.extents[outward]
+    source_row, source_column = image.source_strides[inward], image.source_strides[outward]
+    target_row, target_column = image.target_strides[inward], image.target_strides[outward]
+    for z in range(image.extents[rest]):
+        source, target = image.source + z * image.source_strides[rest], image.target + z * image.target_strides[rest]
+        for top in range(0, rows, _TILE):
+            for left in range(0, columns, _TILE):
+                for y in range(top, min(top + _TILE, rows)):
+                    for x in range(left, min(left + _TILE, columns)):
+                        value = elements_at(source + y * source_row + x * source_column, 1, like)[0]
+                        elements_at(target + y * target_row + x * target_column, 1, like)[0] = value
+
+
+@functools.lru_cache(maxsize=64)
+def _alike(permutation: tuple[int, ...], element_bytes: int) -> tuple[np.ndarray, int]:
+    """Return the record of samples of one type but for their shapes, in an array, and the kernel's address."""
+    record, rank = np.zeros(1, STORE), len(permutation)
+    record["placement"]["channel_axis"], record["placement"]["element_bytes"] = -1, element_bytes
+    record["permutation"][:, :rank] = permutation
+    record["image_axes"] = range(rank - 3, rank)
+    return record, address_of(_transpose, _NO_VALUES, IMAGES, np.dtype(f"u{element_bytes}"))
+
+
+def transposing_stage(shapes: np.ndarray, permutation: Sequence[int], element_bytes: int) -> StageRecords:
+    """Return the stages that transpose a batch.
+
+    Args:
+        shapes: the inputs' shapes, int64 of shape (samples, rank), of at least ``MIN_RANK`` dimensions.
+        permutation: for each output dimension, the input dimension.
+        element_bytes: the bytes of an element: 1, 2, 4 or 8.
     """
-    for begin in range(0, outer * pixels * 3, pixels * 3):
-        p = 0
-        while p < pixels:
-            p = min(p, pixels - _LANES)
-            copy_joined(source, begin + p, stride, target, begin + p * 3, _LANES)
-            p += _LANES
+    axes = tuple(permutation)
+    if axes == tuple(range(len(axes))):
+        return StageRecords(StageKind.PLACEMENT, placements(0, shapes, shapes, element_bytes), shapes, element_bytes)
+    record, compute = _alike(axes, element_bytes)
+    count, rank = shapes.shape
+    records = record.repeat(count)
+    placement = records["placement"]
+    placement["shape"][:, :rank] = placement["shape_in"][:, :rank] = shapes
+    outputs = shapes.take(axes, axis=1)
+    return StageRecords(StageKind.STORE, records, outputs, element_bytes, compute=compute, permutation=axes)
 
 
 def transpose(source: np.ndarray, permutation: Sequence[int], target: np.ndarray) -> None:
     """Set ``target[...] = source.transpose(permutation)``, both of one type; fastest if both are contiguous."""
-    kernel, outer = _kernel_for(source.shape, list(permutation))
-    pixels = source.size // max(3 * outer, 1)
-    flat = target.reshape(-1) if target.flags.c_contiguous else _rows_of_planes(target, kernel, outer)
-    if kernel is None or flat is None or pixels < _LANES or not source.flags.c_contiguous:
-        _copy_transposed(source, list(permutation), target)
-        return
-    # Elements are copied as opaque integers, so types of the same size share a kernel.
-    bits = f"u{source.itemsize}"
-    stride = pixels if target.flags.c_contiguous else target.strides[0] // target.itemsize
-    kernel(source.reshape(-1).view(bits), outer, pixels, stride, flat.view(bits))
-
-
-def _copy_transposed(source: np.ndarray, permutation: list[int], target: np.ndarray) -> None:
-    """Copy with NumPy, without inner loops over a few channels where those stay the last dimension."""
-    last = source.ndim - 1
-    if permutation[last:] != [last] or source.shape[last] > _LANES // 2 or permutation == list(range(source.ndim)):
+    if source.ndim < MIN_RANK or not source.size:
         np.copyto(target, source.transpose(permutation))
         return
-    for channel in range(source.shape[last]):
-        np.copyto(target[..., channel], source[..., channel].transpose(permutation[:-1]))
-
-
-def _rows_of_planes(target: np.ndarray, kernel: object, outer: int) -> np.ndarray | None:
-    """Return rows of the three planes of one image as one flat array, gaps included; None for any other array."""
-    if kernel is not _split or outer != 1 or not target.size or not target[0].flags.c_contiguous:
-        return None
-    size = (2 * target.strides[0] + target[0].nbytes) // target.itemsize
-    return np.lib.stride_tricks.as_strided(target, (size,), (target.itemsize,))
-
-
-def _kernel_for(shape: tuple[int, ...], permutation: list[int]) -> tuple[Any, int]:
-    """Return the three-channel kernel for a permutation, if there is one, and the number of images."""
-    ndim = len(shape)
-    for axis in range(ndim - 1):
-        others = [other for other in range(ndim) if other != axis]
-        if shape[-1] == 3 and permutation == [*range(axis), ndim - 1, *range(axis, ndim - 1)]:
-            return _split, math.prod(shape[:axis])
-        if shape[axis] == 3 and permutation == [*others, axis]:
-            return _join, math.prod(shape[:axis])
-    return None, 0
+    stage = transposing_stage(np.array([source.shape]), permutation, source.itemsize)
+    origin = (0,) * source.ndim
+    compute_part(stage, array_part(source, origin), array_part(target, origin))

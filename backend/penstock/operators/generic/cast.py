@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.data_types import BFLOAT16
+from penstock.core.chains import StageRecords
+from penstock.data_types import BFLOAT16, FLOAT16, numpy_dtype
 from penstock.operators.generic._casting import check_castable
-from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    OutputSpec,
+    Sample,
+    Samples,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.plans import NoPlans
 from penstock.schema.pointwise import PointwiseOperator
 
 
 @register_operator
-class Cast(PointwiseOperator):
+class Cast(PointwiseOperator[None, None, NoPlans]):
     """The same values in another type: integers are rounded half away from zero and saturate.
 
     To BFLOAT16, values are rounded to the nearest, of two equally near ones the even one, after they were rounded to FLOAT. It is a type
@@ -35,6 +47,12 @@ class Cast(PointwiseOperator):
         ),
     )
 
+    described_by_kind = True
+    repeats_plans = True
+
+    def setup(self) -> None:
+        self.launches = self.args["dtype"] not in (BFLOAT16, FLOAT16)
+
     def is_pointwise(self) -> bool:
         return self.args["dtype"] is not BFLOAT16
 
@@ -49,8 +67,16 @@ class Cast(PointwiseOperator):
         check_castable(batch.dtype, self.args["dtype"])
         return [OutputSpec(self.args["dtype"], batch.layout(), batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
-        return sample.shapes[0]
+    def infer_batch(self, samples: Samples[None, None, NoPlans]) -> tuple[np.ndarray, NoPlans]:
+        return samples.shapes(), NoPlans(len(samples))
+
+    def stage_records(self, workspace: Workspace[None, None, NoPlans]) -> StageRecords | None:
+        from penstock.operators.generic._cast_cpu import casting_stage
+
+        batch = workspace.inputs[0]
+        if batch.dtype is FLOAT16 or not self.launches:
+            return None
+        return casting_stage(batch.shape_array(), numpy_dtype(batch.dtype), numpy_dtype(self.args["dtype"]))
 
     def compute(self, sample: Sample) -> None:
         if self.args["dtype"] is BFLOAT16:

@@ -9,9 +9,9 @@ from math import prod
 import numpy as np
 
 from penstock.data_types import numpy_dtype
-from penstock.schema import Operator, Sample, Schema, register_operator
-from penstock.schema.fused import FirstStepFailed, FusedOperator
-from penstock.schema.image_chain import NotFusable
+from penstock.schema import Operator, Sample, Schema, Workspace, register_operator
+from penstock.schema.fused import ComputeSample, FirstStepFailed, FusedOperator
+from penstock.schema.image_chain import ChainOperator, NotFusable, launch_chain
 from penstock.schema.pointwise import PointwiseOperator
 from penstock.tensors import TensorList
 
@@ -42,6 +42,12 @@ class Pointwise(FusedOperator):
     def check_input(self, batch: TensorList) -> None:
         if all(map(_is_small, batch.shapes)):
             raise NotFusable("small samples")
+
+    def compute_together(self, steps: Sequence[Workspace]) -> tuple[Sequence[int], ComputeSample]:
+        chained = [operator for operator in self.operators if isinstance(operator, ChainOperator) and operator.launches]
+        if len(chained) == len(self.operators) and launch_chain(chained, steps):
+            return range(0), self.compute_fused
+        return super().compute_together(steps)
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         output = samples[-1].outputs[0]

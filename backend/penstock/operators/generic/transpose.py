@@ -6,15 +6,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.chains import StageRecords
+from penstock.data_types import numpy_dtype
 from penstock.kernels.windows import Region
-from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    OutputSpec,
+    Sample,
+    Samples,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.example_data import on_photo
 from penstock.schema.image_chain import ChainOperator, Pixels, Store
 from penstock.schema.operator import Shape
+from penstock.schema.plans import NoPlans
 
 
 @register_operator
-class Transpose(ChainOperator):
+class Transpose(ChainOperator[None, None, NoPlans]):
     """Permutes the dimensions of each sample; reverses them by default."""
 
     schema = Schema(
@@ -38,6 +51,10 @@ class Transpose(ChainOperator):
             Equivalent("PIL.Image.Image.transpose", "`Transpose.TRANSPOSE` swaps rows and columns."),
         ),
     )
+
+    described_by_kind = True
+    launches = True
+    repeats_plans = True
 
     def setup(self) -> None:
         perm = self.args["perm"]
@@ -67,9 +84,18 @@ class Transpose(ChainOperator):
             layout = "".join(batch.layout()[axis] for axis in perm) if moved else batch.layout()
         return [OutputSpec(batch.dtype, layout, batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
-        shape = sample.shapes[0]
-        return tuple(shape[axis] for axis in self.permutation(len(shape)))
+    def infer_batch(self, samples: Samples[None, None, NoPlans]) -> tuple[np.ndarray, NoPlans]:
+        shapes = samples.shapes()
+        return shapes.take(self.permutation(shapes.shape[1]), axis=1), NoPlans(len(samples))
+
+    def stage_records(self, workspace: Workspace[None, None, NoPlans]) -> StageRecords | None:
+        from penstock.operators.generic._transpose_cpu import MIN_RANK, transposing_stage
+
+        batch = workspace.inputs[0]
+        if batch.ndim() < MIN_RANK:
+            return None
+        permutation = self.permutation(batch.ndim())
+        return transposing_stage(batch.shape_array(), permutation, numpy_dtype(batch.dtype).itemsize)
 
     def compute(self, sample: Sample) -> None:
         from penstock.operators.generic._transpose_cpu import transpose

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from penstock.core.chains import StageRecords
 from penstock.data_types import DALIDataType, numpy_dtype
 from penstock.kernels.elementwise import evaluate
 from penstock.kernels.expression import ARITHMETIC, BITWISE, COMPARISONS, KEEPING_UNARY, Operand, parse, result_type
 from penstock.operators.math._broadcasting import broadcast
-from penstock.schema import Alias, Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Alias, Argument, Input, OutputSpec, Sample, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example
 from penstock.schema.operator import Shape
+from penstock.schema.plans import NoPlans
 from penstock.schema.pointwise import PointwiseOperator
 from penstock.tensors.batch import stacked, total_volume
 
@@ -21,12 +24,14 @@ from penstock.tensors.batch import stacked, total_volume
 # a time.
 _EXACT = ({*ARITHMETIC, *BITWISE, *KEEPING_UNARY} - {"pow"}) | {"fdiv", "clamp", "fabs", "floor", "ceil", "sqrt"}
 _EXACT_OF_BATCHES = _EXACT.union(COMPARISONS)
+# Functions that the core computes of data and a constant.
+_LAUNCHED = ("add", "sub", "mul", "fdiv")
 # Larger batches are shared by threads.
 _MAX_ELEMENTS_TOGETHER = 1 << 13
 
 
 @register_operator
-class Arithmetic(PointwiseOperator):
+class Arithmetic(PointwiseOperator[Any, None, NoPlans]):
     """An elementwise function of inputs and constants, with numpy's broadcasting."""
 
     schema = Schema(
@@ -63,6 +68,7 @@ class Arithmetic(PointwiseOperator):
     )
 
     described_by_kind = True
+    repeats_plans = True
 
     def setup(self) -> None:
         self.expression = parse(self.args["expression_desc"])
@@ -71,6 +77,8 @@ class Arithmetic(PointwiseOperator):
             for operand in self.expression.operands
             if operand.dtype is not None
         }
+        operands = self.expression.operands
+        self.launches = self.is_pointwise() and len(operands) == 2 and self.expression.function in _LAUNCHED
 
     def _constant(self, operand: Operand) -> float | int:
         values = self.args["real_constants" if operand.is_real else "integer_constants"] or []
@@ -93,9 +101,22 @@ class Arithmetic(PointwiseOperator):
     def _type(operand: Operand, workspace: Workspace) -> DALIDataType:
         return workspace.inputs[operand.index].dtype if operand.dtype is None else operand.dtype
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
-        shapes = [sample.shapes[operand.index] for operand in self.expression.operands if operand.is_input]
-        return shapes[0] if all(shape == shapes[0] for shape in shapes) else broadcast(shapes, sample.index)
+    def infer_batch(self, samples: Samples[Any, None, NoPlans]) -> tuple[np.ndarray, NoPlans]:
+        inputs = [operand.index for operand in self.expression.operands if operand.is_input]
+        shapes, *others = [samples.shapes(number) for number in inputs]
+        if not all(np.array_equal(shapes, other) for other in others):
+            batches = [samples.workspace.inputs[number] for number in inputs]
+            rows = [broadcast([batch.shapes[index] for batch in batches], index) for index in samples.indices]
+            shapes = np.array(rows, np.int64).reshape(len(samples), -1)
+        return shapes, NoPlans(len(samples))
+
+    def stage_records(self, workspace: Workspace[Any, None, NoPlans]) -> StageRecords | None:
+        from penstock.operators.math._arithmetic_cpu import arithmetic_stage
+
+        first, _ = self.expression.operands
+        batch, (constant,) = workspace.inputs[0], self.constants.values()
+        types = numpy_dtype(batch.dtype), numpy_dtype(workspace.outputs[0].dtype)
+        return arithmetic_stage(self.expression.function, constant, first.is_input, batch.shape_array(), *types)
 
     def compute(self, sample: Sample) -> None:
         inputs = sample.inputs
