@@ -150,10 +150,10 @@ PenstockPart read_part(const PenstockStage &stage, const void *record, const Pen
 }
 
 void compute_stage(const PenstockStage &stage, const void *record, const PenstockPart &source, const PenstockPart &target,
-                   int64_t rank, Scratch &scratch) {
+                   int64_t rank, Scratch &scratch, Writes writes = Writes::kCached) {
   switch (stage.kind) {
     case PENSTOCK_PLACEMENT:
-      place(*static_cast<const PenstockPlacement *>(record), source, target, rank);
+      place(*static_cast<const PenstockPlacement *>(record), source, target, rank, writes);
       return;
     case PENSTOCK_POINTWISE: {
       const PenstockPart part = part_of(source, target.region, rank);
@@ -175,8 +175,9 @@ void compute_stage(const PenstockStage &stage, const void *record, const Penstoc
 // One sample on its way through a chain.
 class Run {
  public:
-  Run(const PenstockChain &chain, const PenstockStage *stages, int64_t sample, Scratch &scratch)
-      : chain_(chain), stages_(stages), rank_(chain.rank), sample_(sample), scratch_(scratch) {}
+  // `writes`: to the batch's output.
+  Run(const PenstockChain &chain, const PenstockStage *stages, int64_t sample, Scratch &scratch, Writes writes = Writes::kCached)
+      : chain_(chain), stages_(stages), rank_(chain.rank), sample_(sample), scratch_(scratch), writes_(writes) {}
 
   void compute(const PenstockPart *part) {
     const int64_t count = chain_.stage_count;
@@ -309,7 +310,8 @@ class Run {
         out = contiguous(scratch_.strips[turn].of(volume(window, rank_) * bytes), window, bytes, rank_);
         turn = 1 - turn;
       }
-      compute_stage(stages_[stage], record(stage), pixels, out, rank_, scratch_);
+      const bool to_output = out.data == target.data && end == chain_.stage_count;
+      compute_stage(stages_[stage], record(stage), pixels, out, rank_, scratch_, to_output ? writes_ : Writes::kCached);
       pixels = out;
     }
     if (!same(pixels.region, target.region, rank_)) {
@@ -321,6 +323,7 @@ class Run {
   const PenstockStage *const stages_;
   const int64_t rank_, sample_;
   Scratch &scratch_;
+  const Writes writes_;
   int turn_ = 0;
 };
 
@@ -333,14 +336,17 @@ Scratch &scratch_of_thread() {
 struct Extent {
   bool has_empty = false;  // a sample, or one of its results
   int64_t bytes = 0;
+  int64_t output_bytes = 0;
 
   void add(const int64_t *shapes, int64_t samples, int64_t rank, int64_t element_bytes) {
+    output_bytes = 0;
     for (int64_t sample = 0; sample < samples; ++sample, shapes += rank) {
       int64_t elements = 1;
       for (int64_t axis = 0; axis < rank; ++axis) elements *= shapes[axis];
       has_empty = has_empty || elements == 0;
-      bytes += elements * element_bytes;
+      output_bytes += elements * element_bytes;
     }
+    bytes += output_bytes;
   }
 };
 
@@ -369,12 +375,14 @@ extern "C" int32_t penstock_run_chain(const PenstockChain *chain, const Penstock
   struct Launch {
     const PenstockChain &chain;
     const PenstockStage *stages;
+    const penstock::Writes writes;
     std::atomic<bool> out_of_memory{false};
-  } launch{*chain, stages};
+  } launch{*chain, stages, penstock::writes_for(extent.output_bytes)};
   const auto task = [](void *context, int64_t sample) {
     auto &own = *static_cast<Launch *>(context);
     try {
-      penstock::Run(own.chain, own.stages, sample, penstock::scratch_of_thread()).compute(nullptr);
+      penstock::Run(own.chain, own.stages, sample, penstock::scratch_of_thread(), own.writes).compute(nullptr);
+      if (own.writes == penstock::Writes::kPastCaches) penstock::end_writes_past_caches();
     } catch (const std::bad_alloc &) {
       own.out_of_memory = true;
     }

@@ -189,6 +189,19 @@ typedef struct {
 // are done.
 int32_t penstock_compute_records(const PenstockRecords *records, const PenstockCrew *crew, const int64_t *cores);
 
+// Rows of bytes to copy.
+typedef struct {
+  const uint8_t *source;
+  uint8_t *target;
+  int64_t source_step;  // bytes from a row to the next one; negative: upwards
+  int64_t target_step;
+  int64_t rows;
+  int64_t bytes;  // of a row
+} PenstockBlock;
+
+// Copies blocks one after the other, on the calling thread; `past_caches`: the targets are more than the caches can hold.
+void penstock_copy_blocks(const PenstockBlock *blocks, int64_t count, int64_t past_caches);
+
 // Copies blocks, on the calling thread and at most `threads - 1` others, bound as in `penstock_run_chain`. Returns 0, or what a function
 // of the driver returned, when all blocks have been read, and may change, or, to the host, been written. One transfer at a time may use
 // a staging memory.

@@ -31,49 +31,6 @@ Inside inside_of(const PenstockPlacement &placement, const PenstockRegion &windo
   return inside;
 }
 
-#ifdef __x86_64__
-
-// Copy at least 64 bytes in registers of 32, four of them at a time; the last one overlaps the one before.
-__attribute__((target("avx2"))) void copy_in_wide_blocks(uint8_t *target, const uint8_t *source, int64_t bytes) {
-  constexpr int64_t kBytes = 32, kAbreast = 4;
-  const auto *from = reinterpret_cast<const __m256i *>(source);
-  auto *to = reinterpret_cast<__m256i *>(target);
-  int64_t block = 0;
-  for (; (block + kAbreast) * kBytes <= bytes; block += kAbreast) {
-    const __m256i first = _mm256_loadu_si256(from + block), second = _mm256_loadu_si256(from + block + 1);
-    const __m256i third = _mm256_loadu_si256(from + block + 2), fourth = _mm256_loadu_si256(from + block + 3);
-    _mm256_storeu_si256(to + block, first);
-    _mm256_storeu_si256(to + block + 1, second);
-    _mm256_storeu_si256(to + block + 2, third);
-    _mm256_storeu_si256(to + block + 3, fourth);
-  }
-  for (; (block + 1) * kBytes <= bytes; ++block) _mm256_storeu_si256(to + block, _mm256_loadu_si256(from + block));
-  const auto *last = reinterpret_cast<const __m256i *>(source + bytes - kBytes);
-  _mm256_storeu_si256(reinterpret_cast<__m256i *>(target + bytes - kBytes), _mm256_loadu_si256(last));
-}
-
-#endif
-
-// Copy bytes that lie side by side. Rows of images are too short for a call of `memcpy`, let alone for `rep movsb`, which it chooses
-// from some 2 KiB on.
-void copy_run(uint8_t *target, const uint8_t *source, int64_t bytes) {
-  constexpr int64_t kBlockBytes = 64, kLongRunBytes = 16384;
-  if (bytes < kBlockBytes || bytes >= kLongRunBytes) {
-    std::memcpy(target, source, bytes);
-    return;
-  }
-#ifdef __x86_64__
-  static const bool kCopiesWide = __builtin_cpu_supports("avx2");
-  if (kCopiesWide) {
-    copy_in_wide_blocks(target, source, bytes);
-    return;
-  }
-#endif
-  for (int64_t done = 0; done + kBlockBytes <= bytes; done += kBlockBytes) std::memcpy(target + done, source + done, kBlockBytes);
-  // The last block overlaps the one before.
-  std::memcpy(target + bytes - kBlockBytes, source + bytes - kBlockBytes, kBlockBytes);
-}
-
 // Mirrored elements are read in the order of memory and written from the end of the target: processors fetch ascending addresses ahead
 // of time, but descending rows late.
 template <int64_t kBytes>
@@ -177,12 +134,12 @@ Run innermost_run(const PenstockPlacement &placement, const PenstockPart &source
 class Copy {
  public:
   Copy(const PenstockPlacement &placement, const PenstockPart &source, const PenstockPart &target, const int64_t *extents,
-       Run run)
-      : mirrored_(placement.mirrored), source_(source.strides), target_(target.strides), extents_(extents), run_(run) {}
+       Run run, Writes writes)
+      : mirrored_(placement.mirrored), source_(source.strides), target_(target.strides), extents_(extents), run_(run), writes_(writes) {}
 
   void operator()(uint8_t *target, const uint8_t *source, int64_t axis = 0) const {
     if (axis == run_.axes) {
-      copy_run(target, source, run_.bytes);
+      copy_run(target, source, run_.bytes, writes_);
       return;
     }
     const int64_t count = extents_[axis], step = target_[axis];
@@ -199,6 +156,7 @@ class Copy {
  private:
   const int64_t *mirrored_, *source_, *target_, *extents_;
   Run run_;
+  Writes writes_;
 };
 
 // Elements of a box that lie side by side in the target, and are filled with one pattern.
@@ -222,10 +180,10 @@ FillRun fill_run_of(const PenstockPlacement &placement, const PenstockPart &targ
 }
 
 // Repeats a pattern; what is filled doubles.
-void repeat_pattern(uint8_t *target, const uint8_t *pattern, const FillRun &run) {
+void repeat_pattern(uint8_t *target, const uint8_t *pattern, const FillRun &run, Writes writes) {
   const bool is_uniform = std::all_of(pattern, pattern + run.pattern_bytes, [pattern](uint8_t byte) { return byte == *pattern; });
   if (is_uniform) {
-    std::memset(target, *pattern, run.bytes);
+    fill_run(target, *pattern, run.bytes, writes);
     return;
   }
   std::memcpy(target, pattern, run.pattern_bytes);
@@ -235,7 +193,7 @@ void repeat_pattern(uint8_t *target, const uint8_t *pattern, const FillRun &run)
 }
 
 // Fills a box with its fill value. Elements of the channel axis may each have their own.
-void fill_box(const PenstockPlacement &placement, const PenstockPart &target, const PenstockRegion &box, int64_t rank) {
+void fill_box(const PenstockPlacement &placement, const PenstockPart &target, const PenstockRegion &box, int64_t rank, Writes writes) {
   for (int64_t axis = 0; axis < rank; ++axis) {
     if (box.extents[axis] == 0) return;
   }
@@ -248,10 +206,11 @@ void fill_box(const PenstockPlacement &placement, const PenstockPart &target, co
     uint8_t *place = target.data;
     for (int64_t axis = 0; axis < rank; ++axis) place += (box.anchor[axis] + index[axis]) * target.strides[axis];
     if (filled) {
-      std::memcpy(place, filled, run.bytes);
+      copy_run(place, filled, run.bytes, writes);
     } else {
       const int64_t channel = channels < 0 ? 0 : target.region.anchor[channels] + box.anchor[channels] + index[channels];
-      repeat_pattern(place, fill + channel * placement.element_bytes, run);
+      // The next runs are copied from the first one, which stays in the cache.
+      repeat_pattern(place, fill + channel * placement.element_bytes, run, run.axes ? Writes::kCached : writes);
       if (channels < 0 || channels >= run.axes) filled = place;
     }
     int64_t axis = run.axes - 1;
@@ -261,17 +220,17 @@ void fill_box(const PenstockPlacement &placement, const PenstockPart &target, co
 }
 
 // Fills all of the target that does not lie inside the input: for each axis, what is before and after the part inside.
-void fill_outside(const PenstockPlacement &placement, const PenstockPart &target, const Inside &inside, int64_t rank) {
+void fill_outside(const PenstockPlacement &placement, const PenstockPart &target, const Inside &inside, int64_t rank, Writes writes) {
   PenstockRegion box{};
   std::copy_n(target.region.extents, rank, box.extents);
   for (int64_t axis = 0; axis < rank; ++axis) {
     const int64_t before = std::min(inside.before[axis], box.extents[axis]), own = inside.read.extents[axis];
     const int64_t end = own ? before + own : 0, whole = box.extents[axis], begin = box.anchor[axis];
     box.extents[axis] = own ? before : 0;
-    fill_box(placement, target, box, rank);
+    fill_box(placement, target, box, rank, writes);
     box.anchor[axis] = begin + end;
     box.extents[axis] = whole - end;
-    fill_box(placement, target, box, rank);
+    fill_box(placement, target, box, rank, writes);
     box.anchor[axis] = begin + before;
     box.extents[axis] = own;
   }
@@ -286,7 +245,7 @@ struct FirstInside {
 
 // Fills what lies outside the input, and finds what lies inside.
 FirstInside first_inside(const PenstockPlacement &placement, const Inside &inside, const PenstockPart &source,
-                         const PenstockPart &target, int64_t rank) {
+                         const PenstockPart &target, int64_t rank, Writes writes) {
   FirstInside first{source.data, target.data, false};
   bool complete = true;
   for (int64_t axis = 0; axis < rank; ++axis) {
@@ -295,7 +254,7 @@ FirstInside first_inside(const PenstockPlacement &placement, const Inside &insid
     first.source += (inside.read.anchor[axis] - source.region.anchor[axis]) * source.strides[axis];
     first.target += inside.before[axis] * target.strides[axis];
   }
-  if (!complete) fill_outside(placement, target, inside, rank);
+  if (!complete) fill_outside(placement, target, inside, rank, writes);
   return first;
 }
 
@@ -324,12 +283,12 @@ bool is_view(const PenstockPlacement &placement, int64_t rank) {
   return true;
 }
 
-void place(const PenstockPlacement &placement, const PenstockPart &source, const PenstockPart &target, int64_t rank) {
+void place(const PenstockPlacement &placement, const PenstockPart &source, const PenstockPart &target, int64_t rank, Writes writes) {
   const Inside inside = inside_of(placement, target.region, rank);
-  const auto [from, to, empty] = first_inside(placement, inside, source, target, rank);
+  const auto [from, to, empty] = first_inside(placement, inside, source, target, rank, writes);
   if (empty) return;
   const int64_t *extents = inside.read.extents;
-  Copy(placement, source, target, extents, innermost_run(placement, source, target, rank, extents))(to, from);
+  Copy(placement, source, target, extents, innermost_run(placement, source, target, rank, extents), writes)(to, from);
 }
 
 namespace {
@@ -404,7 +363,7 @@ void place_images(const PenstockStore &store, PenstockComputeImage compute, cons
                   int64_t rank) {
   const PenstockPart ordered = in_order_of_input(store, target, rank);
   const Inside inside = inside_of(store.placement, ordered.region, rank);
-  const auto [from, to, empty] = first_inside(store.placement, inside, source, ordered, rank);
+  const auto [from, to, empty] = first_inside(store.placement, inside, source, ordered, rank, Writes::kCached);
   if (!empty) Images(store, compute, source, ordered, inside.read.extents, rank)(from, to);
 }
 

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "copies.h"
 #include "core.h"
 
 namespace penstock {
@@ -16,7 +17,8 @@ PenstockRegion read_region(const PenstockPlacement &placement, const PenstockReg
 bool is_view(const PenstockPlacement &placement, int64_t rank);
 
 // Computes a part of the output.
-void place(const PenstockPlacement &placement, const PenstockPart &source, const PenstockPart &target, int64_t rank);
+void place(const PenstockPlacement &placement, const PenstockPart &source, const PenstockPart &target, int64_t rank,
+           Writes writes = Writes::kCached);
 
 // The region of a store's input, in the input's dimensions, that a region of its output with all channels is made of.
 PenstockRegion read_region(const PenstockStore &store, const PenstockRegion &window, int64_t rank);

@@ -22,6 +22,7 @@ _FUNCTIONS = {
     "penstock_run_sample": (c_int32, c_void_p, c_void_p, c_int64, c_void_p),
     "penstock_compute_part": (c_int32, c_void_p, c_int64, c_void_p, c_void_p),
     "penstock_compute_records": (c_int32, c_void_p, c_void_p, c_void_p),
+    "penstock_copy_blocks": (None, c_void_p, c_int64, c_int64),
     "penstock_transfer": (c_int32, c_void_p, c_int64, c_void_p, c_int64),
     "penstock_transfer_in_background": (c_int32, c_void_p),
     "penstock_threads_start": (c_void_p, c_char_p, c_int64),

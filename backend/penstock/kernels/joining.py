@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from penstock.data_types import DALIDataType, dtype_name
 from penstock.tensors import TensorList
 
@@ -31,13 +33,24 @@ def common_rank(inputs: Sequence[TensorList]) -> int:
     return ranks.pop()
 
 
-def joined_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[int, ...]:
-    """Return the extents of samples joined along ``axis``; raise RuntimeError if they differ elsewhere."""
-    first = shapes[0]
-    for shape in shapes:
-        if shape[:axis] + shape[axis + 1 :] != first[:axis] + first[axis + 1 :]:
+def joined_shapes(inputs: Sequence[np.ndarray], axis: int) -> np.ndarray:
+    """Return the extents of samples joined along ``axis``, int64, a row for each.
+
+    Args:
+        inputs: the shapes of each input, int64 of shape (samples, rank).
+        axis: the dimension.
+
+    Raises:
+        RuntimeError: the inputs of a sample differ in another dimension.
+    """
+    joined = inputs[0].copy()
+    for shapes in inputs[1:]:
+        joined[:, axis] = shapes[:, axis]
+        if not np.array_equal(joined, shapes):
+            row = np.flatnonzero((joined != shapes).any(axis=1))[0]
             raise RuntimeError(
                 f"Concatenated tensors can differ in size only in the concatenation axis ({axis}). "
-                f"Got: {', '.join(str(list(s)) for s in shapes)}"
+                f"Got: {', '.join(str(own[row].tolist()) for own in inputs)}"
             )
-    return (*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :])
+    joined[:, axis] = sum(shapes[:, axis] for shapes in inputs)
+    return joined

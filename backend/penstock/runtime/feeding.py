@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from math import prod
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.core.arrays import copy_alike
+from penstock.core.arrays import MAX_RANK, copy_alike, described
 from penstock.data_types import from_numpy_dtype, numpy_dtype
 from penstock.tensors import HostPool, Tensor, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.batch import check_samples, kind_of
 from penstock.tensors.dlpack import is_capsule
-from penstock.tensors.places import flat_arrays, places_of_samples
+from penstock.tensors.places import flat_arrays
 from penstock.tensors.tensor import check_dense, check_layout, device_view, host_view
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.blocks import Threads
 
-# Up to this many samples and bytes are copied one by one, without compiled code, which would have to be loaded first.
+# Up to this many samples and bytes are looked at and copied one by one, without compiled code, which would have to be loaded first.
 _MAX_PLAIN_COPIES, _MAX_PLAIN_BYTES = 8, 1 << 20
 _DTYPE, _SHAPE, _STRIDES = attrgetter("dtype"), attrgetter("shape"), attrgetter("strides")
 _IS_DENSE = attrgetter("flags.c_contiguous")
@@ -141,15 +142,20 @@ def _batch_of_arrays(data: Sequence[object]) -> TensorList | None:
     if are_alike:
         # One shared object, which later comparisons recognize by identity.
         shapes = shapes[:1] * count
-        # CuPy creates an object for each array's flags, which takes longer than reading its strides.
-        strides = list(map(_STRIDES, data))
-        are_alike = strides.count(strides[0]) == count
     elif [*map(len, shapes)].count(len(shapes[0])) < count:
         return None
-    if not all(map(_IS_DENSE, data[:1] if are_alike else data)):
+    dtype = from_numpy_dtype(dtypes[0])
+    is_small = count <= _MAX_PLAIN_COPIES and prod(shapes[0]) * dtypes[0].itemsize * count <= _MAX_PLAIN_BYTES
+    if np.ndarray in kinds and len(shapes[0]) <= MAX_RANK and not is_small:
+        table = described([array for array in data if isinstance(array, np.ndarray)])
+        if table["is_contiguous"].all():
+            return TensorListCPU.of_described(data, shapes, dtype, table)
+    # CuPy creates an object for each array's flags, which takes longer than reading its strides.
+    strides = list(map(_STRIDES, data)) if are_alike else []
+    if not all(map(_IS_DENSE, data[:1] if are_alike and strides.count(strides[0]) == count else data)):
         for array in data:
             check_dense(array)
-    return (TensorListCPU if np.ndarray in kinds else TensorListGPU).of_dense(data, shapes, from_numpy_dtype(dtypes[0]))
+    return (TensorListCPU if np.ndarray in kinds else TensorListGPU).of_dense(data, shapes, dtype)
 
 
 def _array_of_cupy() -> type | None:
@@ -184,26 +190,15 @@ def _copied(batch: TensorList, pool: HostPool, threads: Threads) -> TensorList:
 
 
 def _copied_on_cpu(batch: TensorList, pool: HostPool, threads: Threads) -> TensorList:
+    from penstock.kernels.cpu.blocks import copy_samples
+
     dtype, _, layout = kind_of(batch)
     copied = TensorListCPU.allocate(batch.shapes, dtype, layout, pool)
     is_small = len(batch.shapes) <= _MAX_PLAIN_COPIES and copied.elements.nbytes <= _MAX_PLAIN_BYTES
-    if is_small or not _copied_at_once(batch, copied, threads):
+    if is_small or not copy_samples(threads, batch, copied, read_next=True):
         for target, sample in zip(copied.samples, batch.samples):
             np.copyto(target, sample)
     return copied
-
-
-def _copied_at_once(batch: TensorList, target: TensorList, threads: Threads) -> bool:
-    """Copy samples in one call, without the GIL; return False, having copied nothing, if some are not contiguous."""
-    from penstock.kernels.cpu.blocks import Blocks, copy_blocks
-
-    sizes = batch.sample_volumes() * target.elements.itemsize
-    target.know_volumes(batch)
-    sources, targets = places_of_samples(batch), places_of_samples(target)
-    if sources is None or targets is None:
-        return False
-    copy_blocks(threads, Blocks(sources, targets, sizes, sizes, 1, sizes))
-    return True
 
 
 def _copied_on_gpu(batch: TensorListGPU) -> TensorListGPU:

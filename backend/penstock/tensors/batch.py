@@ -165,6 +165,21 @@ class TensorList:
         return self
 
     @classmethod
+    def of_described(
+        cls: type[_List], samples: Sequence[object], shapes: Sequence[Shape], dtype: DALIDataType, table: np.ndarray
+    ) -> _List:
+        """Return a batch of at least one array, as :meth:`of_dense`, of which the core has read where they are.
+
+        Args:
+            table: one ``ARRAY`` (:mod:`penstock.core.arrays`) for each of them.
+        """
+        self = cls.of_dense(samples, shapes, dtype)
+        self.places = np.ascontiguousarray(table["data"])
+        self._shape_rows = shapes, np.ascontiguousarray(table["extents"][:, : self._ndim])
+        self._volumes = shapes, np.ascontiguousarray(table["elements"])
+        return self
+
+    @classmethod
     def of_flat(
         cls: type[_List], samples: Sequence[object], places: np.ndarray, sizes: np.ndarray, dtype: DALIDataType
     ) -> _List:

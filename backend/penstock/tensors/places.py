@@ -40,7 +40,7 @@ def places_of_flat(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray
 
 def places_of_files(batch: TensorListCPU) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the addresses and sizes of a batch of files, as :func:`places_of_flat` does. The batch must stay alive."""
-    if batch.places is not None:
+    if batch.places is not None and batch.ndim() == 1:
         return batch.places, batch.sample_volumes()
     parts = batch.parts
     if parts is None and batch.elements is None:
@@ -65,4 +65,4 @@ def places_of_samples(batch: TensorList) -> np.ndarray | None:
         volumes = batch.sample_volumes()
         places: np.ndarray = first + (volumes.cumsum() - volumes) * elements.itemsize
         return places
-    return addresses(batch.samples)
+    return addresses(batch.samples) if batch.places is None else batch.places

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from penstock.core.arrays import addresses
-from penstock.kernels.cpu.memory import copy_bytes
-from penstock.kernels.cpu.options import kernel
+from penstock.core.arrays import address, addresses
+from penstock.core.loading import core
+from penstock.tensors import TensorList, TensorListCPU
 from penstock.tensors.places import places_of_samples
 
 # Bytes from which waking a thread pays off.
 _MIN_BYTES_PER_THREAD = 1 << 20
+# Bytes from which caches cannot hold what is written, as `kMinBytesPastCaches` in `backend/core/copies.h`.
+_MIN_BYTES_PAST_CACHES = 2 << 20
 
 
 class Blocks(NamedTuple):
@@ -64,25 +66,19 @@ class Batch(Threads, Protocol):
     failures: dict[int, BaseException]
 
 
-@kernel
-def _copy(blocks: np.ndarray, first: int, end: int) -> None:
-    for number in range(first, end):
-        source, target, source_step, target_step, rows, size = blocks[number]
-        if source_step == size and target_step == size:
-            size, rows = size * rows, min(rows, 1)
-        for _ in range(rows):
-            copy_bytes(target, source, size)
-            source += source_step
-            target += target_step
+def _copy(table: np.ndarray, first: int, end: int, past_caches: bool) -> None:
+    """Copy the blocks in some rows of a table, whose columns are the fields of :class:`Blocks`."""
+    core().penstock_copy_blocks(address(table) + first * table.strides[0], end - first, past_caches)
 
 
-def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1) -> None:
+def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1, read_next: bool = False) -> None:
     """Copy blocks, on several threads if they are large.
 
     Args:
         threads: such as those of a workspace.
         blocks: the blocks whose sources do not overlap targets.
         together: how many blocks at a time are copied by one thread, in order: their targets may overlap.
+        read_next: whether the targets are read next, and so should stay in the caches.
     """
     count = len(blocks.sources)
     table = np.empty((count, len(blocks)), np.int64)
@@ -90,13 +86,29 @@ def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1) -> None:
         table[:, column] = values
     groups = count // max(together, 1)
     shares = min(threads.num_threads, groups)
-    if shares > 1:
-        shares = min(shares, int(table[:, 4] @ table[:, 5]) // _MIN_BYTES_PER_THREAD)
+    total_bytes = int(table[:, 4] @ table[:, 5])
+    past_caches = together == 1 and not read_next and total_bytes >= _MIN_BYTES_PAST_CACHES
+    shares = min(shares, total_bytes // _MIN_BYTES_PER_THREAD)
     if shares < 2:
-        _copy(table, 0, count)
+        _copy(table, 0, count, past_caches)
         return
     bounds = [groups * share // shares * together for share in range(shares + 1)]
-    threads.parallel(lambda share: _copy(table, bounds[share], bounds[share + 1]), shares)
+    threads.parallel(lambda share: _copy(table, bounds[share], bounds[share + 1], past_caches), shares)
+
+
+def copy_samples(threads: Threads, source: TensorList, target: TensorListCPU, read_next: bool = False) -> bool:
+    """Copy a batch's samples to those of another one, of the same shapes; return False, having copied nothing, if some are not contiguous.
+
+    Args:
+        threads, read_next: as for :func:`copy_blocks`.
+    """
+    sizes = source.sample_volumes() * target.contiguous_elements().itemsize
+    target.know_volumes(source)
+    sources, targets = places_of_samples(source), places_of_samples(target)
+    if sources is None or targets is None:
+        return False
+    copy_blocks(threads, Blocks(sources, targets, sizes, sizes, 1, sizes), read_next=read_next)
+    return True
 
 
 def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Sequence[int], target: int) -> bool:
@@ -115,7 +127,7 @@ def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Seq
     table[:, 0], table[:, 1], table[:, 5] = sources, offsets, sizes
     table[:, 1] += target
     table[:, 2:4], table[:, 4] = 0, 1
-    _copy(table, 0, len(arrays))
+    _copy(table, 0, len(arrays), False)
     return True
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.kernels.axes import resolve_axis
-from penstock.kernels.joining import common_rank, common_type, joined_shape
+from penstock.kernels.joining import common_rank, common_type, joined_shapes
 from penstock.schema import (
     Argument,
     Equivalent,
@@ -15,16 +15,18 @@ from penstock.schema import (
     Operator,
     OutputSpec,
     Sample,
+    Samples,
     Schema,
     Workspace,
     register_operator,
 )
 from penstock.schema.example_data import Example, pictures
 from penstock.schema.operator import Shape
+from penstock.schema.plans import NoPlans
 
 
 @register_operator
-class Cat(Operator[int]):
+class Cat(Operator[int, None, NoPlans]):
     """Joins the samples of all inputs along a dimension; all other dimensions must agree."""
 
     schema = Schema(
@@ -41,7 +43,7 @@ class Cat(Operator[int]):
         equivalents=(Equivalent("numpy.concatenate"),),
     )
 
-    plans_by_shape = True
+    described_by_kind = True
 
     def setup(self) -> None:
         if self.given("axis") and self.given("axis_name"):
@@ -50,7 +52,7 @@ class Cat(Operator[int]):
         if name is not None and len(name) != 1:
             raise RuntimeError(f"`axis_name` must be a single character, got '{name}'")
 
-    def describe(self, workspace: Workspace[int]) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[int, None, NoPlans]) -> list[OutputSpec]:
         dtype, rank = common_type(workspace.inputs), common_rank(workspace.inputs)
         # Layouts are not compared: the first input's is used.
         layout = workspace.inputs[0].layout()
@@ -65,10 +67,11 @@ class Cat(Operator[int]):
             workspace.state = resolve_axis(self.args["axis"], rank)
         return [OutputSpec(dtype, layout, rank)]
 
-    def infer(self, sample: Sample[int]) -> tuple[int, ...]:
-        return joined_shape(sample.shapes, sample.workspace.state)
+    def infer_batch(self, samples: Samples[int, None, NoPlans]) -> tuple[np.ndarray, NoPlans]:
+        inputs = list(map(samples.shapes, range(len(samples.workspace.inputs))))
+        return joined_shapes(inputs, samples.state), NoPlans(len(samples))
 
-    def compute_samples(self, workspace: Workspace[int], shapes: Sequence[Shape]) -> None:
+    def compute_samples(self, workspace: Workspace[int, None, NoPlans], shapes: Sequence[Shape]) -> None:
         from penstock.kernels.cpu.blocks import join_samples
 
         if not join_samples(workspace, workspace.state):
@@ -77,7 +80,7 @@ class Cat(Operator[int]):
     def compute(self, sample: Sample[int]) -> None:
         np.concatenate(sample.inputs, axis=sample.workspace.state, out=sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace[int]) -> None:
+    def compute_batch(self, workspace: Workspace[int, None, NoPlans]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import join
 

@@ -33,9 +33,10 @@ class Copy(Operator):
         output: TensorList
         if workspace.device == "cpu":
             source = batch.as_cpu()
-            output = workspace.allocate(source.shapes, OutputSpec(source.dtype, source.layout(), source.ndim()), 0)
-            for target, sample in zip(output.samples, source.samples):
-                np.copyto(target, sample)
+            spec = OutputSpec(source.dtype, source.layout(), source.ndim())
+            copied: TensorListCPU = workspace.allocate(source.shapes, spec, 0)
+            _copy_on_cpu(workspace, source, copied)
+            output = copied
         elif isinstance(batch, TensorListCPU):
             output = TensorListGPU.upload(batch)
         else:
@@ -43,6 +44,14 @@ class Copy(Operator):
             _copy_on_gpu(batch.samples, output.samples)
         output.source_infos = batch.source_infos
         workspace.outputs = [output]
+
+
+def _copy_on_cpu(workspace: Workspace, source: TensorList, output: TensorListCPU) -> None:
+    from penstock.kernels.cpu.blocks import copy_samples
+
+    if not copy_samples(workspace, source, output):
+        for target, sample in zip(output.samples, source.samples):
+            np.copyto(target, sample)
 
 
 def _copy_on_gpu(samples: Sequence[DeviceArray], targets: Sequence[DeviceArray]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from penstock.kernels.axes import resolve_axis
 from penstock.kernels.joining import common_rank, common_type
 from penstock.schema import (
@@ -13,16 +15,18 @@ from penstock.schema import (
     Operator,
     OutputSpec,
     Sample,
+    Samples,
     Schema,
     Workspace,
     register_operator,
 )
 from penstock.schema.example_data import Example, pictures
 from penstock.schema.operator import Shape
+from penstock.schema.plans import NoPlans
 
 
 @register_operator
-class Stack(Operator[int]):
+class Stack(Operator[int, None, NoPlans]):
     """Joins the samples of all inputs, which have equal shapes, along a new dimension."""
 
     schema = Schema(
@@ -39,14 +43,14 @@ class Stack(Operator[int]):
         equivalents=(Equivalent("numpy.stack"),),
     )
 
-    plans_by_shape = True
+    described_by_kind = True
 
     def setup(self) -> None:
         name = self.args["axis_name"]
         if name is not None and len(name) != 1:
             raise RuntimeError(f"`axis_name` must be a single character, got '{name}'")
 
-    def describe(self, workspace: Workspace[int]) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[int, None, NoPlans]) -> list[OutputSpec]:
         dtype, rank = common_type(workspace.inputs), common_rank(workspace.inputs)
         # Layouts are not compared: the first input's is used.
         layout = workspace.inputs[0].layout()
@@ -65,17 +69,18 @@ class Stack(Operator[int]):
             )
         return [OutputSpec(dtype, layout[:axis] + name + layout[axis:] if named else "", rank + 1)]
 
-    def infer(self, sample: Sample[int]) -> tuple[int, ...]:
-        first = sample.shapes[0]
-        if any(shape != first for shape in sample.shapes):
-            raise RuntimeError(
-                "Tensor stacking requires that all tensors being stacked are of equal shape. "
-                f"The shapes are {', '.join(str(list(s)) for s in sample.shapes)}"
-            )
-        axis = sample.workspace.state
-        return (*first[:axis], len(sample.shapes), *first[axis:])
+    def infer_batch(self, samples: Samples[int, None, NoPlans]) -> tuple[np.ndarray, NoPlans]:
+        inputs = list(map(samples.shapes, range(len(samples.workspace.inputs))))
+        for shapes in inputs[1:]:
+            if not np.array_equal(shapes, inputs[0]):
+                row = np.flatnonzero((shapes != inputs[0]).any(axis=1))[0]
+                raise RuntimeError(
+                    "Tensor stacking requires that all tensors being stacked are of equal shape. "
+                    f"The shapes are {', '.join(str(own[row].tolist()) for own in inputs)}"
+                )
+        return np.insert(inputs[0], samples.state, len(inputs), axis=1), NoPlans(len(samples))
 
-    def compute_samples(self, workspace: Workspace[int], shapes: Sequence[Shape]) -> None:
+    def compute_samples(self, workspace: Workspace[int, None, NoPlans], shapes: Sequence[Shape]) -> None:
         from penstock.kernels.cpu.blocks import join_samples
 
         if not join_samples(workspace, workspace.state):
@@ -87,7 +92,7 @@ class Stack(Operator[int]):
             place = (*before, number)
             sample.outputs[0][place] = part
 
-    def compute_batch(self, workspace: Workspace[int]) -> None:
+    def compute_batch(self, workspace: Workspace[int, None, NoPlans]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import join
 
