@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -153,7 +154,7 @@ def _axes(arguments: BoxArguments, layout: str, ndim: int) -> np.ndarray:
 
 def _edges_of_inputs(samples: Samples, wanted: int) -> tuple[_Edges, _Edges]:
     inputs = samples.workspace.inputs[1:]
-    counts = [{math.prod(shape) for shape in samples.of(batch.shapes)} for batch in inputs]
+    counts = [set(map(math.prod, set(samples.of(batch.shapes)))) for batch in inputs]
     if counts[0] != counts[1]:
         raise RuntimeError(
             f"Slice anchor and shape should have the same number of arguments. Got: {min(counts[0])} and {min(counts[1])}"
@@ -162,12 +163,18 @@ def _edges_of_inputs(samples: Samples, wanted: int) -> tuple[_Edges, _Edges]:
         raise RuntimeError(f"Expected {wanted} elements for slice arguments (start/shape). Got {min(counts[0])}")
     anchor, shape = (
         (
-            np.array([data.reshape(-1) for data in samples.of(batch.samples)], np.float64),
+            _rows_of(samples.of(batch.samples), wanted),
             bool(samples.constant(name)) and batch.dtype not in (INT32, INT64),
         )
         for batch, name in zip(inputs, ("normalized_anchor", "normalized_shape"))
     )
     return _Edges(*anchor), _Edges(*shape, from_start=True)
+
+
+def _rows_of(arrays: Sequence[np.ndarray], count: int) -> np.ndarray:
+    """Return arrays of ``count`` elements each as rows, float64."""
+    alike = len({array.shape for array in arrays}) == 1
+    return np.array(arrays if alike else [array.reshape(-1) for array in arrays], np.float64).reshape(-1, count)
 
 
 def _edges_of_arguments(arguments: BoxArguments, wanted: int) -> tuple[_Edges, _Edges]:
