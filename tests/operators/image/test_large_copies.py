@@ -23,6 +23,12 @@ def padded(image: np.ndarray, fill: Any) -> np.ndarray:
     return result
 
 
+def erased(image: np.ndarray) -> np.ndarray:
+    result = image.copy()
+    result[10:40, 20:600] = 9
+    return result
+
+
 CALLS: dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], np.ndarray]]] = {
     "whole rows": (lambda x: fn.slice(x, start=[3], end=[590], axes=[0]), lambda image: image[3:590]),
     "parts of rows": (lambda x: fn.slice(x, start=[5], end=[690], axes=[1]), lambda image: image[:, 5:690]),
@@ -37,6 +43,10 @@ CALLS: dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], np.ndarray]]
             x, start=[0, 0], end=[640, 900], axes=[0, 1], out_of_bounds_policy="pad", fill_values=[3.0, 200.0, 77.0]
         ),
         lambda image: padded(image, FILL),
+    ),
+    "erased": (
+        lambda x: fn.erase(x, anchor=[10.0, 20.0], shape=[30.0, 580.0], axis_names="HW", fill_value=9.0),
+        erased,
     ),
     "copied": (lambda x: fn.copy(x), lambda image: image),
     "joined": (lambda x: fn.cat(x, x, axis=1), lambda image: np.concatenate([image, image], axis=1)),

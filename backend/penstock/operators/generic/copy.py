@@ -15,6 +15,8 @@ from penstock.tensors.cuda import require_cupy
 if TYPE_CHECKING:
     from penstock.tensors.cuda import DeviceArray
 
+_MAX_PLAIN_BYTES = 1 << 20
+
 
 @register_operator
 class Copy(Operator):
@@ -49,7 +51,9 @@ class Copy(Operator):
 def _copy_on_cpu(workspace: Workspace, source: TensorList, output: TensorListCPU) -> None:
     from penstock.kernels.cpu.blocks import copy_samples
 
-    if not copy_samples(workspace, source, output):
+    # Describing a few small samples takes longer than copying them.
+    is_small = output.elements.nbytes <= _MAX_PLAIN_BYTES
+    if is_small or not copy_samples(workspace, source, output):
         for target, sample in zip(output.samples, source.samples):
             np.copyto(target, sample)
 

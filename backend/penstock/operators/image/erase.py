@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.core.arrays import address
 from penstock.data_types import BOOL, FLOAT64, dtype_name, numpy_dtype
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import cut_off
@@ -18,20 +17,21 @@ from penstock.schema import (
     Input,
     Operator,
     OutputSpec,
-    PlanColumns,
     Sample,
-    Samples,
     Schema,
     Workspace,
     register_operator,
 )
 from penstock.schema.example_data import Example, on_photo
 from penstock.schema.operator import Shape
-from penstock.tensors.places import places_of_samples
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
     from penstock.kernels.cuda.window import WindowCopy
+
+
+_MIN_BYTES_COPIED_TOGETHER = 1 << 20
+"""Smaller batches are copied sample by sample, which takes less than describing them."""
 
 
 @dataclass(frozen=True)
@@ -49,30 +49,8 @@ class ErasePlan:
     channel_axis: int
 
 
-@dataclass(eq=False)
-class ErasePlans(PlanColumns[ErasePlan]):
-    """The work for many samples.
-
-    Attributes:
-        boxes: for each sample, the first positions of its boxes and those after the last, int64 of shape (boxes, dimensions, 2).
-        fill: the values in the type of the data, of shape (samples, values).
-        channel_axis: the dimension of channels.
-    """
-
-    boxes: list[np.ndarray]
-    fill: np.ndarray
-    channel_axis: int
-
-    def __len__(self) -> int:
-        return len(self.boxes)
-
-    def row(self, number: int) -> ErasePlan:
-        boxes = tuple(tuple(slice(*edges) for edges in box) for box in self.boxes[number].tolist())
-        return ErasePlan(boxes, tuple(self.fill[number]), self.channel_axis)
-
-
 @register_operator
-class Erase(Operator[list[int], ErasePlan, ErasePlans]):
+class Erase(Operator[list[int], ErasePlan]):
     """Fills boxes of each sample with a value.
 
     A box spans ``anchor`` to ``anchor + shape``, both truncated to integers; parts outside the data are ignored.
@@ -129,13 +107,13 @@ class Erase(Operator[list[int], ErasePlan, ErasePlans]):
         ),
     )
 
-    described_by_kind = True
+    plans_by_shape = True
 
     def setup(self) -> None:
         if self.given("normalized") and (self.given("normalized_anchor") or self.given("normalized_shape")):
             raise RuntimeError("`normalized` cannot be given together with `normalized_anchor` or `normalized_shape`")
 
-    def describe(self, workspace: Workspace[list[int], ErasePlan, ErasePlans]) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[list[int], ErasePlan]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype in (FLOAT64, BOOL):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
@@ -153,64 +131,61 @@ class Erase(Operator[list[int], ErasePlan, ErasePlans]):
             raise RuntimeError("There are no dimensions to erase boxes in: give `axes`, or data with a layout")
         return axes
 
-    def infer_batch(self, samples: Samples[list[int], ErasePlan, ErasePlans]) -> tuple[np.ndarray, ErasePlans]:
-        shapes, batch = samples.shapes(), samples.workspace.inputs[0]
-        fill, channel_axis = samples.values("fill_value"), batch.layout().find("C")
-        values = fill.shape[1]
-        if values > 1 and (channel_axis < 0 or (shapes[:, channel_axis] != values).any()):
-            raise RuntimeError(f"`fill_value` has {values} entries, which is not the number of channels")
-        # Truncated to integers, whose lowest bits remain.
-        rows = np.broadcast_to(cut_off(fill, numpy_dtype(batch.dtype)), (len(samples), values))
-        return shapes, ErasePlans(list(self._boxes(samples, shapes)), rows, channel_axis)
+    def infer(self, sample: Sample[list[int], ErasePlan]) -> tuple[int, ...]:
+        shape, axes = sample.shapes[0], sample.workspace.state
+        boxes = tuple(self._box(shape, axes, *box) for box in self._boxes(sample, len(axes)))
+        batch = sample.workspace.inputs[0]
+        fill, channel_axis = sample["fill_value"], batch.layout().find("C")
+        if len(fill) > 1 and (channel_axis < 0 or len(fill) != shape[channel_axis]):
+            raise RuntimeError(f"`fill_value` has {len(fill)} entries, which is not the number of channels")
+        sample.plan = ErasePlan(boxes, _as_type(fill, numpy_dtype(batch.dtype)), channel_axis)
+        return shape
 
-    def _boxes(self, samples: Samples[list[int], ErasePlan, ErasePlans], shapes: np.ndarray) -> np.ndarray:
-        """Return where boxes begin and end, int64 of shape (samples, boxes, dimensions, 2)."""
-        axes, extents = samples.state, samples.values("shape")
-        anchors = samples.values("anchor") if samples.given("anchor") else np.zeros((1, extents.shape[1]))
-        if anchors.shape[1] != extents.shape[1]:
-            raise RuntimeError(f"`anchor` has {anchors.shape[1]} entries, but `shape` has {extents.shape[1]}")
-        if extents.shape[1] % len(axes):
-            raise RuntimeError(
-                f"`shape` has {extents.shape[1]} entries, which is not a multiple of the {len(axes)} axes"
-            )
-        count, ndim = shapes.shape
-        boxes = np.zeros((count, extents.shape[1] // len(axes), ndim, 2), np.int64)
-        boxes[..., 1] = shapes[:, None, :]
-        # If an axis is named twice, the last one counts.
-        for position, axis in enumerate(axes):
-            starts, lengths = (values[:, position :: len(axes)].astype(np.float32) for values in (anchors, extents))
-            boxes[:, :, axis] = self._edges(starts, lengths, shapes[:, axis])
-        return boxes
+    def _boxes(self, sample: Sample[list[int], ErasePlan], count: int) -> list[tuple[Sequence[float], Sequence[float]]]:
+        """Return the anchor and the shape of each box."""
+        extents = sample["shape"]
+        anchors = sample["anchor"] if sample.given("anchor") else [0.0] * len(extents)
+        if len(anchors) != len(extents):
+            raise RuntimeError(f"`anchor` has {len(anchors)} entries, but `shape` has {len(extents)}")
+        if len(extents) % count:
+            raise RuntimeError(f"`shape` has {len(extents)} entries, which is not a multiple of the {count} axes")
+        starts = range(0, len(extents), count)
+        return [(anchors[start : start + count], extents[start : start + count]) for start in starts]
 
-    def _edges(self, start: np.ndarray, extent: np.ndarray, whole: np.ndarray) -> np.ndarray:
-        """Return where boxes begin and end along an axis, within the samples: int64 of shape (samples, boxes, 2).
-
-        Args:
-            start, extent: float32 of shape (samples, boxes), or a row for all samples.
-            whole: the samples' extents.
-        """
+    def _box(
+        self, shape: Sequence[int], axes: Sequence[int], anchor: Sequence[float], extents: Sequence[float]
+    ) -> tuple[slice, ...]:
         relative_anchor = self.args["normalized"] or self.args["normalized_anchor"]
         relative_shape = self.args["normalized"] or self.args["normalized_shape"]
-        limits = whole.astype(np.float32)[:, None]
-        # In single precision, step by step: on which side of an integer an edge is depends on it.
-        with np.errstate(all="ignore"):
-            extent = extent * limits if relative_shape else extent
-            start = start * limits if relative_anchor else start
+        box = [slice(None)] * len(shape)
+        # If an axis is named twice, the last one counts.
+        for axis, start, extent in zip(axes, np.array(anchor, np.float32), np.array(extents, np.float32)):
+            # In single precision, step by step: on which side of an integer an edge is depends on it.
+            whole = np.float32(shape[axis])
+            extent = extent * whole if relative_shape else extent
+            start = start * whole if relative_anchor else start
             start = start - extent / np.float32(2) if self.args["centered_anchor"] else start
-            edges = np.stack(np.broadcast_arrays(start, start + extent, limits)[:2], axis=-1).astype(np.float64)
-        for undefined in edges[~np.isfinite(edges)]:
-            int(undefined)  # raises an error that names it
-        cut: np.ndarray = np.trunc(edges).clip(0, whole[:, None, None]).astype(np.int64)
-        return cut
+            first, last = int(start), int(start + extent)
+            box[axis] = slice(min(max(first, 0), shape[axis]), min(max(last, 0), shape[axis]))
+        return tuple(box)
 
-    def compute_samples(self, workspace: Workspace[list[int], ErasePlan, ErasePlans], shapes: Sequence[Shape]) -> None:
-        if not _erase_together(workspace):
+    def compute_samples(self, workspace: Workspace[list[int], ErasePlan], shapes: Sequence[Shape]) -> None:
+        from penstock.kernels.cpu.blocks import copy_samples
+
+        output = workspace.outputs[0]
+        is_large = not workspace.failures and output.contiguous_elements().nbytes >= _MIN_BYTES_COPIED_TOGETHER
+        if not is_large or not copy_samples(workspace, workspace.inputs[0], output):
             super().compute_samples(workspace, shapes)
+            return
+        for sample in workspace.live:
+            _fill_boxes(sample.plan, sample.outputs[0])
 
     def compute(self, sample: Sample[list[int], ErasePlan]) -> None:
-        _erase(sample.inputs[0], sample.plan, sample.outputs[0])
+        target = sample.outputs[0]
+        target[...] = sample.inputs[0]
+        _fill_boxes(sample.plan, target)
 
-    def compute_batch(self, workspace: Workspace[list[int], ErasePlan, ErasePlans]) -> None:
+    def compute_batch(self, workspace: Workspace[list[int], ErasePlan]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import WindowCopy, copy_grouped, copy_windows
 
@@ -239,44 +214,12 @@ def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
         )
 
 
-def _erase_together(workspace: Workspace[list[int], ErasePlan, ErasePlans]) -> bool:
-    """Copy all samples, and fill their boxes row by row from a filled row, if channels come last and boxes have all of them; return
-    whether they do.
-    """
-    from penstock.kernels.cpu.blocks import Blocks, copy_blocks, copy_samples
-
-    output, plans = workspace.outputs[0], workspace.plans
-    if workspace.failures or not workspace.batch_size or output.ndim() != 3:
-        return False
-    owners = np.repeat(np.arange(len(plans)), [len(boxes) for boxes in plans.boxes])
-    values = plans.fill.shape[1]
-    if not len(owners) or not values:
-        return False
-    edges, shapes = np.concatenate(plans.boxes), output.shape_array()
-    first, extents = edges[..., 0], (edges[..., 1] - edges[..., 0]).clip(0)
-    targets, channels = places_of_samples(output), shapes[owners, 2]
-    if targets is None or (extents[:, 2] != channels).any() or (values > 1 and plans.channel_axis != 2):
-        return False
-    if not copy_samples(workspace, workspace.inputs[0], output):
-        return False
-    itemsize = plans.fill.itemsize
-    pixel, longest = channels * itemsize, int((extents[:, 1] * channels).max())
-    filled = np.tile(plans.fill, (1, -(-longest // values)))
-    blocks = Blocks(
-        address(filled) + owners * filled.strides[0],
-        targets[owners] + (first[:, 0] * shapes[owners, 1] + first[:, 1]) * pixel,
-        0,
-        shapes[owners, 1] * pixel,
-        extents[:, 0],
-        extents[:, 1] * pixel,
-    )
-    # Overlapping boxes of a sample get the same values: their order does not matter.
-    copy_blocks(workspace, blocks, read_next=True)
-    return True
+def _as_type(fill: Sequence[float], dtype: np.dtype) -> tuple[object, ...]:
+    """Convert values to a type: truncated to integers, whose lowest bits remain."""
+    return tuple(cut_off(fill, dtype))
 
 
-def _erase(source: np.ndarray, plan: ErasePlan, target: np.ndarray) -> None:
-    target[...] = source
+def _fill_boxes(plan: ErasePlan, target: np.ndarray) -> None:
     for box in plan.boxes:
         if len(plan.fill) == 1:
             target[box] = plan.fill[0]
