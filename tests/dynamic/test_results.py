@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 def functions() -> dict[str, Any]:
     """Return dynamic mode's operators, by the names of their schemas."""
-    return {function._op_class._face.schema.name: function for function in dynamic.ops.all_functions()}
+    return {function._op_class._interface.schema.name: function for function in dynamic.ops.all_functions()}
 
 
 def calls() -> list[Any]:

@@ -262,10 +262,10 @@ class Batch(Value):
         """Return the data; ``count`` has an effect on tensors only, which are repeated that many times."""
         return self._storage if self._storage is not None else self.storage
 
-    def sketch(self) -> TensorList:
+    def placeholder(self) -> TensorList:
         """Return a batch, maybe without samples, of this type, rank and layout."""
         if self._storage is None and self._invocation_result is not None:
-            return self._invocation_result.sketch()
+            return self._invocation_result.placeholder()
         return self.storage
 
     def sample(self, index: int) -> Tensor:
@@ -316,13 +316,15 @@ class Batch(Value):
         """The type of the elements."""
         if self._storage is None and self._invocation_result is None:
             return self.sample(0).dtype
-        return DType.from_type_id(self.sketch().dtype)
+        return DType.from_type_id(self.placeholder().dtype)
 
     @property
     def ndim(self) -> int:
         """The number of dimensions of a sample."""
         return (
-            self.sample(0).ndim if self._storage is None and self._invocation_result is None else self.sketch().ndim()
+            self.sample(0).ndim
+            if self._storage is None and self._invocation_result is None
+            else self.placeholder().ndim()
         )
 
     @property
@@ -330,7 +332,7 @@ class Batch(Value):
         """The names of a sample's dimensions, or None."""
         if self._storage is None and self._invocation_result is None:
             return self.sample(0).layout
-        return self.sketch().layout() or None
+        return self.placeholder().layout() or None
 
     @property
     def shape(self) -> list[tuple[int, ...]]:
@@ -429,7 +431,7 @@ class _Dense:
     def devices(self) -> list[str]:
         return [self._batch.device.device_type]
 
-    def sketch(self, context: EvalContext) -> None:
+    def placeholder(self, context: EvalContext) -> None:
         """Return None, as no property is known before it runs."""
 
     def run(self, context: EvalContext) -> list[TensorList]:

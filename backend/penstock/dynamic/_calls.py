@@ -27,7 +27,7 @@ from penstock.tensors import TensorCPU, TensorList
 _PLAIN = frozenset({int, float, bool, str})
 
 
-class Face:
+class CallInterface:
     """The properties shared by all calls of an operator.
 
     Args:
@@ -110,11 +110,11 @@ class OperatorWork:
         gpus = {number for value in self._inputs if (number := value.device.device_id) is not None}
         return context.engine.run(self._bound, data, size, gpus)
 
-    def sketch(self, context: EvalContext) -> list[TensorList] | None:
+    def placeholder(self, context: EvalContext) -> list[TensorList] | None:
         values = [*self._inputs, *self._arguments]
         if not values or self._bound.step.node.device != "cpu":
             return None
-        empty = [_without_samples(value.sketch()) for value in values]
+        empty = [_without_samples(value.placeholder()) for value in values]
         return context.engine.run(self._bound, list(empty), 0)
 
 
@@ -127,7 +127,7 @@ class Interceptor(Protocol):
 
     def call(
         self,
-        face: Face,
+        interface: CallInterface,
         inputs: Sequence[object],
         arguments: Mapping[str, object],
         batch_size: int | None,
@@ -146,7 +146,7 @@ watched = _Observers()
 
 
 def call(
-    face: Face,
+    interface: CallInterface,
     inputs: Sequence[object],
     arguments: Mapping[str, object],
     batch_size: int | None = None,
@@ -155,7 +155,7 @@ def call(
     """Call an operator.
 
     Args:
-        face: the operator's function in ``dynamic``.
+        interface: the operator's function in ``dynamic``.
         inputs: tensors and batches, or values that can be converted to one; None counts as absent.
         arguments: the arguments by name; None counts as absent. ``rng``: the generator for a random operator.
         batch_size: the results' batch size; by default that of the batches among inputs and arguments. None: tensors.
@@ -166,12 +166,12 @@ def call(
     """
     interceptor = watched.interceptor
     if interceptor is not None:
-        return interceptor.call(face, inputs, arguments, batch_size, device)
-    return perform(face, inputs, arguments, batch_size, device)
+        return interceptor.call(interface, inputs, arguments, batch_size, device)
+    return perform(interface, inputs, arguments, batch_size, device)
 
 
 def perform(
-    face: Face,
+    interface: CallInterface,
     inputs: Sequence[object],
     arguments: Mapping[str, object],
     batch_size: int | None = None,
@@ -183,33 +183,33 @@ def perform(
     items = [item for item in items if item is not None]
     wanted = as_device(all_unmarked(device))
     number = _gpu_of(wanted, items)
-    _check_gpus(items, face.display)
+    _check_gpus(items, interface.display)
     if number not in (None, EvalContext.current().device_id):
         with EvalContext.default_on(number):
-            return perform(face, inputs, arguments, batch_size, device, state)
-    tensors, constants, key = _sorted_out(face, arguments)
+            return perform(interface, inputs, arguments, batch_size, device, state)
+    tensors, constants, key = _sorted_out(interface, arguments)
     batch_size = _batch_size(all_unmarked(batch_size), [*items, *tensors.values()])
-    if face.schema.random:
+    if interface.schema.random:
         words = chosen_rng(arguments.get("rng")).draw(STATE_WORDS) if state is None else state
         tensors["_random_state"] = Tensor.of(TensorCPU.of_array(np.array(words, np.uint32)))
-    backend = face.backend(wanted, items)
-    values = [_as_input(item, face.input_device(index, backend), batch_size) for index, item in enumerate(items)]
+    backend = interface.backend(wanted, items)
+    values = [_as_input(item, interface.input_device(index, backend), batch_size) for index, item in enumerate(items)]
     context = EvalContext.current()
 
     def make() -> BoundOperator:
         try:
-            return bind(face.schema, backend, len(values), tuple(tensors), constants, face.display)
+            return bind(interface.schema, backend, len(values), tuple(tensors), constants, interface.display)
         except OperatorError:
             # The arguments are wrong, but an input's rank may be wrong, too, and DALI reports that first.
             for index, value in enumerate(values):
                 if value.is_external() and not value.layout:
-                    face.schema.fitting_layout(index, "", value.ndim)
+                    interface.schema.fitting_layout(index, "", value.ndim)
             raise
 
     if key is None:
         bound = make()
     else:
-        bound = context.engine.bound((face.schema.name, backend, len(values), tuple(tensors), key), make)
+        bound = context.engine.bound((interface.schema.name, backend, len(values), tuple(tensors), key), make)
     work = OperatorWork(bound, values, list(tensors.values()), 1 if batch_size is None else batch_size)
     external = any(value.is_external() for value in values) or any(value.is_external() for value in tensors.values())
     results: Sequence[Value] = (
@@ -236,7 +236,7 @@ def _check_gpus(inputs: Sequence[object], display: str) -> None:
 
 
 def _sorted_out(
-    face: Face, arguments: Mapping[str, object]
+    interface: CallInterface, arguments: Mapping[str, object]
 ) -> tuple[dict[str, Tensor | Batch], dict[str, object], Hashable | None]:
     """Split arguments into tensors and others; also return a key that is equal for equal arguments, or None if they
     have none.
@@ -255,9 +255,9 @@ def _sorted_out(
             constants[name] = value.copy()
             key.append((name, kinds, tuple(value)))
             continue
-        if value is None or (name == "rng" and face.schema.random):
+        if value is None or (name == "rng" and interface.schema.random):
             continue
-        value = settled(face, name, value)
+        value = settled(interface, name, value)
         if value is None:
             continue
         if isinstance(value, (Tensor, Batch)):
@@ -271,38 +271,40 @@ def _sorted_out(
     return tensors, constants, tuple(key) if known else None
 
 
-def settled(face: Face, name: str, value: object) -> object:
+def settled(interface: CallInterface, name: str, value: object) -> object:
     """Return an argument as the operator gets it: a tensor or batch on the CPU, or a constant as in pipelines."""
     value = all_unmarked(value)
     if (
         value is not None
-        and name in face.dtypes
-        and (isinstance(value, (Value, TensorList)) or _is_data(value, face, name))
+        and name in interface.dtypes
+        and (isinstance(value, (Value, TensorList)) or _is_data(value, interface, name))
     ):
-        return _as_argument(value, face, name)
-    return _plain(value, face, name)
+        return _as_argument(value, interface, name)
+    return _plain(value, interface, name)
 
 
-def _is_data(value: object, face: Face, name: str) -> bool:
+def _is_data(value: object, interface: CallInterface, name: str) -> bool:
     """Return whether an argument is an array rather than a number or a list of them."""
     if isinstance(value, (list, tuple)):
         return any(isinstance(item, Value) for item in value)
-    return name not in face.values and is_array(value) and not isinstance(value, np.generic)
+    return name not in interface.values and is_array(value) and not isinstance(value, np.generic)
 
 
-def _plain(value: object, face: Face, name: str) -> object:
+def _plain(value: object, interface: CallInterface, name: str) -> object:
     """Return a constant argument, as pipelines take it."""
     if isinstance(value, DType):
         return value.type_id
     if isinstance(value, Device):
         return value.device_type
     if isinstance(value, Batch):
-        raise TypeError(f"The argument `{name}` of `{face.display}` is the same for all samples: it cannot be a batch")
+        raise TypeError(
+            f"The argument `{name}` of `{interface.display}` is the same for all samples: it cannot be a batch"
+        )
     if isinstance(value, Tensor):
         return value.item() if value.ndim == 0 else np.asarray(value.cpu()).tolist()
-    if isinstance(value, (list, tuple)) and name not in face.values:
-        return [_plain(item, face, name) for item in value]
-    if isinstance(value, (np.ndarray, np.generic)) and name not in face.values:
+    if isinstance(value, (list, tuple)) and name not in interface.values:
+        return [_plain(item, interface, name) for item in value]
+    if isinstance(value, (np.ndarray, np.generic)) and name not in interface.values:
         return value.tolist()
     return value
 
@@ -321,7 +323,7 @@ def frozen(value: object) -> Hashable:
     return kind, value
 
 
-def _as_argument(value: object, face: Face, name: str) -> Tensor | Batch:
+def _as_argument(value: object, interface: CallInterface, name: str) -> Tensor | Batch:
     """Return an argument as a tensor or batch on the CPU, of the type that the operator takes."""
     if isinstance(value, (Tensor, Batch)):
         tensor: Tensor | Batch = value
@@ -329,7 +331,7 @@ def _as_argument(value: object, face: Face, name: str) -> Tensor | Batch:
         tensor = Batch(value) if isinstance(value, TensorList) else Tensor(value)
     if tensor.device_type() != "cpu":
         tensor = tensor.cpu()
-    wanted = face.dtypes[name]
+    wanted = interface.dtypes[name]
     if wanted is None or tensor.dtype.type_id == wanted:
         return tensor
     return Batch(tensor, dtype=wanted) if isinstance(tensor, Batch) else Tensor(tensor, dtype=wanted)

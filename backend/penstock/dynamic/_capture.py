@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from penstock.dynamic._batch import Batch
-from penstock.dynamic._calls import Face, perform, watched
+from penstock.dynamic._calls import CallInterface, perform, watched
 from penstock.dynamic._capture_keys import key_of
 from penstock.dynamic._capture_nodes import CallNode, CapturedBatch, Reference, Root, SourceNode, StepValues
 from penstock.dynamic._capture_schedules import Schedule
@@ -109,7 +109,7 @@ class Loop:
 
     def call(
         self,
-        face: Face,
+        interface: CallInterface,
         inputs: Sequence[object],
         arguments: Mapping[str, object],
         batch_size: int | None,
@@ -117,14 +117,14 @@ class Loop:
     ) -> Results:
         """Return the results of a call in the body."""
         self.check_batch_size(batch_size)
-        schedule = self.schedule_of(chosen_rng(arguments.get("rng"))) if face.schema.random else None
-        key = key_of(self, face, inputs, arguments, batch_size, device, schedule)
+        schedule = self.schedule_of(chosen_rng(arguments.get("rng"))) if interface.schema.random else None
+        key = key_of(self, interface, inputs, arguments, batch_size, device, schedule)
         node = None if key is None else self._calls.get(key)
         if node is not None:
             return self._resume(node, inputs, arguments, schedule)
         if key is None or not self.is_traced:
-            return self._separately(face, inputs, arguments, batch_size, device)
-        return self._first(key, face, inputs, arguments, batch_size, device, schedule)
+            return self._separately(interface, inputs, arguments, batch_size, device)
+        return self._first(key, interface, inputs, arguments, batch_size, device, schedule)
 
     @property
     def calls(self) -> Iterable[CallNode]:
@@ -166,13 +166,13 @@ class Loop:
         self._inside += 1
         try:
             with self.context.entered(), EvalMode.sync_cpu:
-                return perform(node.face, inputs, arguments, self.batch_size, node.device, state)
+                return perform(node.interface, inputs, arguments, self.batch_size, node.device, state)
         finally:
             self._inside -= 1
 
     def _separately(
         self,
-        face: Face,
+        interface: CallInterface,
         inputs: Sequence[object],
         arguments: Mapping[str, object],
         batch_size: int | None,
@@ -180,7 +180,7 @@ class Loop:
     ) -> Results:
         """Return the results of a call that is not captured."""
         for node in self.calls:
-            if node.face is face and not self.is_traced:
+            if node.interface is interface and not self.is_traced:
                 node_marks = {name for name, value in node.arguments.items() if is_invariant(value)}
                 unmarked_now = {
                     name for name in node_marks if arguments.get(name) is not None and not is_invariant(arguments[name])
@@ -188,15 +188,15 @@ class Loop:
                 if unmarked_now:
                     self.end()
                     raise RuntimeError(
-                        f"Arguments of `{face.display}` that were marked with ndd.capture.invariant (`capture.invariant`) in the "
+                        f"Arguments of `{interface.display}` that were marked with ndd.capture.invariant (`capture.invariant`) in the "
                         f"first step must remain marked: {', '.join(sorted(unmarked_now))}"
                     )
-        return perform(face, inputs, arguments, batch_size, device)
+        return perform(interface, inputs, arguments, batch_size, device)
 
     def _first(
         self,
         key: Hashable,
-        face: Face,
+        interface: CallInterface,
         inputs: Sequence[object],
         arguments: Mapping[str, object],
         batch_size: int | None,
@@ -204,7 +204,7 @@ class Loop:
         schedule: Schedule | None,
     ) -> Results:
         """Return the results of a call that is traced now."""
-        node = CallNode(face, as_device(all_unmarked(device)), [], {})
+        node = CallNode(interface, as_device(all_unmarked(device)), [], {})
         state: list[int] | None = None
         if schedule is not None:
             node.state = Reference(schedule, len(schedule.offsets))

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 
 from penstock.dynamic._batch import Batch
-from penstock.dynamic._calls import Face, frozen
+from penstock.dynamic._calls import CallInterface, frozen
 from penstock.dynamic._capture_nodes import CapturedBatch, Reference, RunningLoop
 from penstock.dynamic._capture_schedules import Schedule
 from penstock.dynamic._devices import device as as_device
@@ -21,7 +21,7 @@ _MAX_COMPARED_ELEMENTS = 1 << 16
 
 def key_of(
     loop: RunningLoop,
-    face: Face,
+    interface: CallInterface,
     inputs: Sequence[object],
     arguments: Mapping[str, object],
     batch_size: int | None,
@@ -32,12 +32,12 @@ def key_of(
 
     Args:
         loop: the loop whose body contains the call.
-        face: the operator's function in ``dynamic``.
+        interface: the operator's function in ``dynamic``.
         inputs, arguments, batch_size, device: as the caller passed them.
         schedule: the schedule of the generator that a random operator draws from.
     """
     captured = schedule is not None and batch_size is not None
-    parts: list[Hashable] = [face.schema.name]
+    parts: list[Hashable] = [interface.schema.name]
     try:
         for item in inputs:
             part = _part(loop, item)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from penstock.dynamic._batch import Batch
-from penstock.dynamic._calls import Face
+from penstock.dynamic._calls import CallInterface
 from penstock.dynamic._capture_schedules import Schedule
 from penstock.dynamic._devices import Device
 from penstock.dynamic._operations import Results
@@ -68,7 +68,7 @@ class CallNode:
     """A call of the traced step.
 
     Attributes:
-        face: the operator's function in ``dynamic``.
+        interface: the operator's function in ``dynamic``.
         device: the device on which it runs, as the caller passed it.
         inputs: results of other nodes, or constants.
         arguments: the arguments by name, as the caller passed them.
@@ -77,7 +77,7 @@ class CallNode:
         wanted: the results that the program looks at, and not only other calls.
     """
 
-    face: Face
+    interface: CallInterface
     device: Device | None
     inputs: list[object]
     arguments: dict[str, object]
@@ -146,7 +146,7 @@ class CapturedBatch(Batch):
         """Return the data."""
         return self.storage
 
-    def sketch(self) -> TensorList:
+    def placeholder(self) -> TensorList:
         """Return a batch of this type, rank and layout."""
         return self.storage
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from penstock.dynamic._calls import Face, settled
+from penstock.dynamic._calls import CallInterface, settled
 from penstock.dynamic._capture_nodes import CallNode, Reference
 from penstock.dynamic._invariants import unmarked
 from penstock.dynamic._tensor import Tensor
@@ -34,36 +34,41 @@ def _wired(
     node: CallNode, nodes: Mapping[Reference, DataNode], used: set[Reference], name: str | None
 ) -> list[DataNode]:
     """Add a call to the pipeline that is being defined; note which results it uses."""
-    face = node.face
-    backend = face.backend(node.device, [nodes[item] for item in node.inputs if isinstance(item, Reference)])
-    inputs = [_wired_input(face, index, backend, item, nodes, used) for index, item in enumerate(node.inputs)]
-    arguments = {name: _wired_argument(face, name, value, nodes, used) for name, value in node.arguments.items()}
+    interface = node.interface
+    backend = interface.backend(node.device, [nodes[item] for item in node.inputs if isinstance(item, Reference)])
+    inputs = [_wired_input(interface, index, backend, item, nodes, used) for index, item in enumerate(node.inputs)]
+    arguments = {name: _wired_argument(interface, name, value, nodes, used) for name, value in node.arguments.items()}
     if node.state is not None and node.state in nodes:
         arguments["_random_state"] = nodes[node.state]
-    made = call_operator(face.schema, inputs, arguments, backend, name, face.display)
+    made = call_operator(interface.schema, inputs, arguments, backend, name, interface.display)
     return made if isinstance(made, list) else [made]
 
 
 def _wired_input(
-    face: Face, index: int, backend: str, item: object, nodes: Mapping[Reference, DataNode], used: set[Reference]
+    interface: CallInterface,
+    index: int,
+    backend: str,
+    item: object,
+    nodes: Mapping[Reference, DataNode],
+    used: set[Reference],
 ) -> DataNode:
     if isinstance(item, Reference):
         used.add(item)
         made = nodes[item]
     else:
         made = _constant(Tensor(unmarked(item)))
-    required = face.input_device(index, backend)
+    required = interface.input_device(index, backend)
     return made if required is None else made.on_device(required)
 
 
 def _wired_argument(
-    face: Face, name: str, value: object, nodes: Mapping[Reference, DataNode], used: set[Reference]
+    interface: CallInterface, name: str, value: object, nodes: Mapping[Reference, DataNode], used: set[Reference]
 ) -> object:
     if isinstance(value, Reference):
         used.add(value)
-        node, wanted = nodes[value].cpu(), face.dtypes.get(name)
+        node, wanted = nodes[value].cpu(), interface.dtypes.get(name)
         return node if wanted is None else call_operator("Cast", (node,), {"dtype": wanted})
-    constant = settled(face, name, value)
+    constant = settled(interface, name, value)
     return _constant(constant) if isinstance(constant, Tensor) else constant
 
 

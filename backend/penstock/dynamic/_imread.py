@@ -11,7 +11,7 @@ from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import call
 from penstock.dynamic._devices import DeviceLike
 from penstock.dynamic._signatures import imread_signature
-from penstock.dynamic._syntax import face_of
+from penstock.dynamic._syntax import interface_of
 from penstock.dynamic._tensor import Tensor
 from penstock.schema import find_schema
 
@@ -39,8 +39,8 @@ def imread(
         names = Batch([_characters(path) for path in filepaths])
     else:
         names = _characters(filepaths)
-    encoded = call(face_of("io__file__Read"), (names,), {})
-    decoded = call(face_of("decoders__Image"), (encoded,), arguments, None, device)
+    encoded = call(interface_of("io__file__Read"), (names,), {})
+    decoded = call(interface_of("decoders__Image"), (encoded,), arguments, None, device)
     assert isinstance(decoded, (Tensor, Batch)), "one output"
     return decoded
 

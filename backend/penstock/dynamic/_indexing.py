@@ -37,7 +37,7 @@ class Part:
     def devices(self) -> list[str]:
         return [self._whole.device.device_type]
 
-    def sketch(self, context: EvalContext) -> None:
+    def placeholder(self, context: EvalContext) -> None:
         """Return None, as no property is known before it runs."""
 
     def run(self, context: EvalContext) -> list[TensorList]:

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-from penstock.dynamic._calls import Face, call
+from penstock.dynamic._calls import CallInterface, call
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._invariants import unmarked
 from penstock.dynamic._operations import Results
 from penstock.dynamic._readers import Reader, ReaderMeta, ReaderState, TFRecord
 from penstock.dynamic._signatures import accepted, input_counts, miscalled, reader_signature, signature_of
-from penstock.dynamic._syntax import face_of
+from penstock.dynamic._syntax import interface_of
 from penstock.schema import Operator as RunningOperator
 from penstock.schema import Schema, find_schema, operator_class
 from penstock.schema.documentation import docstring
@@ -42,7 +42,7 @@ class Operator:
         arguments: the operator's arguments; the call can add more.
     """
 
-    _face: ClassVar[Face]
+    _interface: ClassVar[CallInterface]
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Operator:
         """Create the operator; the class documents its arguments."""
         self._max_batch_size, self._name, self._arguments = max_batch_size, name, arguments
         self._device = as_device(unmarked(device))
-        self._face.backend(self._device, ())
+        self._interface.backend(self._device, ())
 
     def __call__(self, *inputs: object, batch_size: int | None = None, **arguments: object) -> Any:
         """Return the operator's result for these inputs, or a tuple of several.
@@ -66,7 +66,7 @@ class Operator:
             arguments: the operator's arguments, and ``rng``, the generator of a random one.
         """
         merged = self._arguments | {name: value for name, value in arguments.items() if value is not None}
-        return call(self._face, inputs, merged, batch_size, self._device)
+        return call(self._interface, inputs, merged, batch_size, self._device)
 
 
 # -- making them from schemas ----------------------------------------------------------------------------------------
@@ -94,11 +94,11 @@ def _publish(schema: Schema) -> None:
     if _is_reader(schema):
         _publish_reader(schema)
         return
-    face = face_of(schema.name)
-    made = _make_class(schema, Operator, f"{_ROOT}._ops", face)
+    interface = interface_of(schema.name)
+    made = _make_class(schema, Operator, f"{_ROOT}._ops", interface)
     _all_ops.append(made)
     setattr(submodule(f"{_ROOT}._ops", ".".join(schema.module)), schema.class_name, made)
-    function = _make_function(face, made)
+    function = _make_function(interface, made)
     _all_functions.append(function)
     path, _, name = schema.fn_path.rpartition(".")
     setattr(submodule(_ROOT, path), name, function)
@@ -108,34 +108,38 @@ def _publish_reader(schema: Schema) -> None:
     base: type[Reader] = Reader
     if schema.name == "readers__TFRecord":
         schema, base = find_schema("readers___TFRecord"), TFRecord
-    made = _make_class(schema, base, _ROOT, Face(schema, schema.fn_path), "TFRecord" if base is TFRecord else None)
+    made = _make_class(
+        schema, base, _ROOT, CallInterface(schema, schema.fn_path), "TFRecord" if base is TFRecord else None
+    )
     made.__signature__ = reader_signature(base, schema)  # type: ignore[attr-defined]
     _all_ops.append(made)
     setattr(submodule(_ROOT, ".".join(schema.module)), made.__name__, made)
 
 
-def _make_class(schema: Schema, base: type[_Made], root: str, face: Face, name: str | None = None) -> type[_Made]:
+def _make_class(
+    schema: Schema, base: type[_Made], root: str, interface: CallInterface, name: str | None = None
+) -> type[_Made]:
     name = name or schema.class_name
-    made = type(name, (base,), {"_face": face, "__doc__": documentation(schema), "__qualname__": name})
+    made = type(name, (base,), {"_interface": interface, "__doc__": documentation(schema), "__qualname__": name})
     made.__module__ = ".".join((root, *schema.module))
     return made
 
 
-def _make_function(face: Face, made: object) -> Callable[..., Results]:
-    path, _, name = face.schema.fn_path.rpartition(".")
-    min_inputs, max_inputs = input_counts(face.schema)
-    known = accepted(face.schema)
+def _make_function(interface: CallInterface, made: object) -> Callable[..., Results]:
+    path, _, name = interface.schema.fn_path.rpartition(".")
+    min_inputs, max_inputs = input_counts(interface.schema)
+    known = accepted(interface.schema)
 
     def function(*inputs: object, batch_size: int | None = None, device: object = None, **arguments: object) -> Results:
         if not min_inputs <= len(inputs) <= max_inputs or not known.issuperset(arguments):
-            raise miscalled(face.schema, name, len(inputs), [key for key in arguments if key not in known])
-        return call(face, inputs, arguments, batch_size, device)
+            raise miscalled(interface.schema, name, len(inputs), [key for key in arguments if key not in known])
+        return call(interface, inputs, arguments, batch_size, device)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = f"{_ROOT}.{path}" if path else _ROOT
-    function.__doc__ = documentation(face.schema)
+    function.__doc__ = documentation(interface.schema)
     for attribute, value in {
-        "__signature__": signature_of(face.schema),
+        "__signature__": signature_of(interface.schema),
         "_op_class": made,
     }.items():
         setattr(function, attribute, value)
@@ -144,7 +148,7 @@ def _make_function(face: Face, made: object) -> Callable[..., Results]:
 
 def schema_of(made: type[Operator] | type[Reader]) -> Schema:
     """Return the declaration of an operator's class here."""
-    return made._face.schema
+    return made._interface.schema
 
 
 def documentation(schema: Schema) -> str:

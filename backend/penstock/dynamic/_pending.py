@@ -78,7 +78,7 @@ class Work(Protocol):
     def run(self, context: EvalContext) -> list[TensorList]:
         """Return the results."""
 
-    def sketch(self, context: EvalContext) -> list[TensorList] | None:
+    def placeholder(self, context: EvalContext) -> list[TensorList] | None:
         """Return batches without samples, with the results' types, ranks and layouts; None if these are not known in
         advance.
         """
@@ -137,13 +137,13 @@ class Invocation:
         except Exception as error:
             self._error = error
 
-    def sketch(self) -> list[TensorList]:
+    def placeholder(self) -> list[TensorList]:
         """Return the results, or batches without samples of the same types, ranks and layouts."""
         if self._results is not None:
             return self._results
         if self._sketch is None and self._work is not None:
             try:
-                self._sketch = self._work.sketch(self._context)
+                self._sketch = self._work.placeholder(self._context)
             except Exception:
                 # The error recurs, with the sample's number, when the call runs.
                 self._sketch = None
@@ -177,11 +177,11 @@ class Result:
     @property
     def layout(self) -> str | None:
         """The layout; None without one."""
-        return self.sketch().layout() or None
+        return self.placeholder().layout() or None
 
-    def sketch(self) -> TensorList:
+    def placeholder(self) -> TensorList:
         """Return the result, or a batch without samples of the same type, rank and layout."""
-        return self._invocation.sketch()[self.index]
+        return self._invocation.placeholder()[self.index]
 
     def value(self) -> TensorList:
         """Return the result."""

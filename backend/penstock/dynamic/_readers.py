@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypedDict, runtime_checkable
 
 from penstock.dynamic._batch import Batch
-from penstock.dynamic._calls import Face
+from penstock.dynamic._calls import CallInterface
 from penstock.dynamic._capture import Loop
 from penstock.dynamic._capture_epochs import epoch_of
 from penstock.dynamic._capture_nodes import RunningLoop, SourceNode, StepValues
@@ -80,7 +80,7 @@ class Reader:
         arguments: the reader's arguments.
     """
 
-    _face: ClassVar[Face]
+    _interface: ClassVar[CallInterface]
 
     def __init__(
         self,
@@ -93,13 +93,13 @@ class Reader:
         **arguments: object,
     ) -> None:
         """Create the reader; the class documents its arguments."""
-        schema = self._face.schema
+        schema = self._interface.schema
         for key in arguments:
             if key not in schema.all_arguments or key in PIPELINE_ONLY:
                 raise unexpected(schema, f"{type(self).__name__}.__init__", key)
         self._batch_size, self._name = unmarked(max_batch_size), name
         self._device: Device | None = as_device(unmarked(device))
-        self._backend = self._face.backend(self._device, ())
+        self._backend = self._interface.backend(self._device, ())
         self._tensors: dict[str, Tensor] = {}
         self._constants: dict[str, object] = {}
         for key, value in arguments.items():
@@ -119,8 +119,8 @@ class Reader:
     def _take(self, name: str, value: object) -> None:
         if isinstance(value, Batch):
             raise ValueError(f"A reader has the same arguments for all samples: `{name}` cannot be a batch")
-        if name in self._face.dtypes and not isinstance(value, (str, int, float, bool, list, tuple, type(None))):
-            single = Tensor(value, dtype=self._face.dtypes[name])
+        if name in self._interface.dtypes and not isinstance(value, (str, int, float, bool, list, tuple, type(None))):
+            single = Tensor(value, dtype=self._interface.dtypes[name])
             if single.ndim:
                 self._tensors[name] = single
                 return
@@ -138,12 +138,12 @@ class Reader:
         """Return the bound reader, constructed when it is first needed."""
         if self._bound is None:
             self._bound = bind(
-                self._face.schema,
+                self._interface.schema,
                 self._backend,
                 0,
                 tuple(self._tensors),
                 self._constants,
-                f"{__package__}.{self._face.schema.fn_path}",
+                f"{__package__}.{self._interface.schema.fn_path}",
             )
             if self._checkpointed and hasattr(self._bound.operator, "keep_checkpoints"):
                 self._bound.operator.keep_checkpoints()
@@ -254,7 +254,7 @@ class Reader:
             return
         if self._bound is not None:
             raise RuntimeError(
-                f"The reader `{self._face.display}` was used without checkpoints: construct it with `enable_checkpointing=True`"
+                f"The reader `{self._interface.display}` was used without checkpoints: construct it with `enable_checkpointing=True`"
             )
         self._checkpointed = True
 
@@ -268,7 +268,7 @@ class Reader:
             raise RuntimeError("A reader has no state before its first iteration: begin an epoch first")
         if not self._checkpointed:
             raise RuntimeError(
-                f"The reader `{self._face.display}` keeps no checkpoints: construct it with `enable_checkpointing=True`"
+                f"The reader `{self._interface.display}` keeps no checkpoints: construct it with `enable_checkpointing=True`"
             )
         return ReaderState(json.dumps({"shard": self._shard, "operator": self._bound.operator.state()}))
 
@@ -340,9 +340,11 @@ class _ReaderRoot:
         arguments = reader._constants | {
             name: constant_node(value.storage.array, value.storage.dtype) for name, value in reader._tensors.items()
         }
-        if reader._face.schema.random:
+        if reader._interface.schema.random:
             arguments["seed"] = reader._operator().operator.seed
-        made = call_operator(reader._face.schema, (), arguments, reader._backend, reader._name, reader._face.display)
+        made = call_operator(
+            reader._interface.schema, (), arguments, reader._backend, reader._name, reader._interface.display
+        )
         nodes: list[DataNode] = made if isinstance(made, list) else [made]
         self._node = nodes[0].source
         return nodes

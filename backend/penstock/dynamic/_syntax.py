@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar, cast
 
 from penstock.dynamic import _operations
-from penstock.dynamic._calls import Face, call
+from penstock.dynamic._calls import CallInterface, call
 from penstock.dynamic._invariants import unmarked
 from penstock.dynamic._tensor import Tensor
 from penstock.dynamic._value import Value
@@ -13,18 +13,18 @@ from penstock.schema import find_schema
 from penstock.schema.registry import offer_package
 
 offer_package("penstock.operators")
-_faces: dict[str, Face] = {}
+_interfaces: dict[str, CallInterface] = {}
 _Value = TypeVar("_Value", bound=Value)
 _WORDS = {bool: "bool", int: "int32", float: "float32"}
 
 
-def face_of(operator: str) -> Face:
+def interface_of(operator: str) -> CallInterface:
     """Return the call interface of the operator with this schema."""
-    face = _faces.get(operator)
-    if face is None:
+    interface = _interfaces.get(operator)
+    if interface is None:
         schema = find_schema(operator)
-        face = _faces[operator] = Face(schema, schema.fn_path)
-    return face
+        interface = _interfaces[operator] = CallInterface(schema, schema.fn_path)
+    return interface
 
 
 def apply(function: str, *operands: object) -> Value:
@@ -60,7 +60,7 @@ def apply(function: str, *operands: object) -> Value:
         "integer_constants": integers or None,
         "real_constants": reals or None,
     }
-    result = call(face_of("_ArithmeticGenericOp"), inputs, arguments)
+    result = call(interface_of("_ArithmeticGenericOp"), inputs, arguments)
     assert isinstance(result, Value), "one output"
     return result
 
@@ -81,7 +81,7 @@ class _Operations:
 
     @staticmethod
     def call(operator: str, operand: _Value, arguments: dict[str, object], device: object) -> _Value:
-        result = call(face_of(operator), (operand,), arguments, None, device)
+        result = call(interface_of(operator), (operand,), arguments, None, device)
         assert isinstance(result, Value), "one output"
         return cast(_Value, result)
 

@@ -170,10 +170,10 @@ class Tensor(Value):
             return result.value()
         return sample_list(self.storage, count)
 
-    def sketch(self) -> TensorList:
+    def placeholder(self) -> TensorList:
         """Return a batch, maybe without samples, of this type, rank and layout."""
         if self._storage is None and self._invocation_result is not None:
-            return self._invocation_result.sketch()
+            return self._invocation_result.placeholder()
         return sample_list(self.storage)
 
     def device_type(self) -> str:
@@ -198,17 +198,17 @@ class Tensor(Value):
     @property
     def dtype(self) -> DType:
         """The type of the elements."""
-        return DType.from_type_id(self.sketch().dtype if self._storage is None else self._storage.dtype)
+        return DType.from_type_id(self.placeholder().dtype if self._storage is None else self._storage.dtype)
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return self.sketch().ndim() if self._storage is None else self._storage.array.ndim
+        return self.placeholder().ndim() if self._storage is None else self._storage.array.ndim
 
     @property
     def layout(self) -> str | None:
         """The names of the dimensions, or None."""
-        return (self.sketch() if self._storage is None else self._storage).layout() or None
+        return (self.placeholder() if self._storage is None else self._storage).layout() or None
 
     @property
     def shape(self) -> tuple[int, ...]:
