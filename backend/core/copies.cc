@@ -13,14 +13,14 @@ namespace penstock {
 
 namespace {
 
-// Shorter runs, such as rows of small images, have too few whole lines.
+// Shorter runs, such as rows of small images, have too few whole cache lines.
 constexpr int64_t kMinRunBytesPastCaches = 1024;
 
 #ifdef __x86_64__
 
 constexpr int64_t kLineBytes = 64;
 
-// Copy at least 64 bytes in registers of 32, four of them at a time; the last one overlaps the one before.
+// Copies at least 64 bytes through registers of 32 bytes, four at a time; the last 32 bytes may overlap those before them.
 __attribute__((target("avx2"))) void copy_in_wide_blocks(uint8_t *target, const uint8_t *source, int64_t bytes) {
   constexpr int64_t kBytes = 32, kAbreast = 4;
   const auto *from = reinterpret_cast<const __m256i *>(source);

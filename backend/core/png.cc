@@ -1,8 +1,8 @@
 // Decoding of ordinary PNGs: libdeflate inflates them, and rows are unfiltered and converted here.
 //
 // Source: W3C, Portable Network Graphics (Third Edition): 5 (chunks), 7.2 (scanlines), 9 (filtering), 10 (compression), 11.2 (critical
-// chunks). Files that are unusual, damaged or beyond other decoders' limits are left to these, so that a file has the same pixels and errors
-// with and without this one.
+// chunks). Files that are unusual, damaged or beyond other decoders' limits are left to those decoders, so that a file has the same pixels
+// and errors with and without this one.
 
 #include <algorithm>
 #include <array>
@@ -92,7 +92,7 @@ bool find_parts(const PenstockLibdeflate &library, Bytes file, Parts &parts) {
   static constexpr uint32_t kIgnored[] = {chunk_name("tRNS"), chunk_name("bKGD"), chunk_name("sBIT"), chunk_name("hIST"),
                                           chunk_name("pHYs"), chunk_name("tIME"), chunk_name("tEXt"), chunk_name("zTXt"),
                                           chunk_name("iTXt"), chunk_name("eXIf")};
-  // libpng refuses larger ones; they are not worth their own limit.
+  // libpng refuses chunks beyond a limit of its own: files with large ones are left to it.
   constexpr size_t kMaxIgnoredBytes = 1 << 20;
   parts = {};
   if (file.size() < kSignatureBytes || !std::equal(kSignature.begin(), kSignature.end(), file.begin())) return false;
@@ -132,7 +132,7 @@ bool find_parts(const PenstockLibdeflate &library, Bytes file, Parts &parts) {
   return false;
 }
 
-// Inflates the data to exactly the rows of the image; `joined`: room for those of several chunks.
+// Inflates the data, which must give exactly the rows of the image; `joined`: room to join the data of several chunks.
 bool inflate(const PenstockLibdeflate &library, const Parts &parts, uint8_t *joined, uint8_t *rows) {
   const uint8_t *data = parts.data.data();
   if (parts.data_chunks > 1) {
@@ -181,7 +181,8 @@ struct Pixel {
     const auto bytes = __builtin_convertvector(values, HalfBytes);
     std::memcpy(to, &bytes, kBytes);
   }
-  // Also overwrites the next pixel, unless rows are unfiltered in place and it has not been read yet.
+  // May also write the first byte of the next pixel of the result. If rows are unfiltered in place, the filtered values lie one byte
+  // further on, so that none is overwritten before it is read.
   static void store_before_next(Lanes values, uint8_t *to) {
     const auto bytes = __builtin_convertvector(values, HalfBytes);
     std::memcpy(to, &bytes, kBytes == 3 ? 4 : kBytes);
@@ -304,12 +305,6 @@ const Unfilters &unfilters_for(size_t pixel_bytes) {
 
 // -- pixels ------------------------------------------------------------------------------------------------------------
 
-// The colours of a palette, and whether an index beyond them was used.
-struct Palette {
-  std::array<uint8_t, kColours * kColourBytes> colours;
-  size_t count;
-};
-
 // libpng's weights of red, green and blue for OpenCV's 0.299 and 0.587.
 template <class Value>
 Value grey_of(const Value *colour) {
@@ -352,14 +347,14 @@ class RowConverter {
   RowConverter(const Parts &parts, int64_t left, int64_t width, int64_t space)
       : parts_(parts), left_(left), width_(width), space_(space) {
     if (parts.colour_type == kPalette) {
-      // Grey values of colours, or colours.
+      // The palette in the space of the output: colours, or their grey values.
       const size_t count = parts.palette.size() / kColourBytes;
       convert_pixels<uint8_t>(parts.palette.data(), kColourBytes, count, space, colours_.data());
       colour_count_ = count;
     }
   }
 
-  // Bytes that a row needs for values in between.
+  // The size in bytes of the buffer for intermediate values of a row.
   static size_t scratch_bytes(const Parts &parts) {
     return parts.bits == 8 && parts.colour_type != kPalette ? 0 : parts.width * channels_of(parts.colour_type) * sizeof(uint16_t);
   }
@@ -434,7 +429,7 @@ bool write_pixels(const Parts &parts, const PenstockPng &png, uint8_t *filtered,
   for (size_t y = 0; y < parts.height; ++y) {
     if (filter_of(y) > kPaeth) return false;
   }
-  // Where it is not the output, a row takes the place of its filter's number and the bytes after that.
+  // An unfiltered row that is not the output is written over the filtered one, from its filter's number on: one byte earlier.
   const auto result_of = [&](size_t y) { return in_output ? png.output + y * row_bytes : filtered + y * pitch; };
   const auto row_at = [&](size_t y) {
     return FilteredRow{filtered + y * pitch + 1, y == 0 ? zeros : result_of(y - 1), result_of(y)};
@@ -474,16 +469,16 @@ bool decode_png(const PenstockLibdeflate &library, const PenstockPng &png) {
   if ((parts.bits == 16 ? 2 : 1) != png.value_bytes || png.top < 0 || png.left < 0 || png.height < 1 || png.width < 1) return false;
   if (png.top + png.height > static_cast<int64_t>(parts.height)) return false;
   if (png.left + png.width > static_cast<int64_t>(parts.width)) return false;
-  // A header that is not this file's announced another number of channels.
+  // The caller may have read another file's header, with another number of channels.
   if (png.output_pitch != png.width * png.value_bytes * static_cast<int64_t>(output_channels(parts, png.space))) return false;
   const bool is_colour = parts.colour_type != kGrey && parts.colour_type != kGreyAlpha;
-  // Other decoders make grey by linear light where they know how.
+  // Where a file declares its colour space, other decoders compute grey values in linear light.
   if (is_colour && png.space == PENSTOCK_PIXELS_GREY && parts.has_colour_space) return false;
   // A header may announce more than a file of its size can hold: no memory is taken for that.
   if (parts.filtered_bytes() / kMaxExpansion > parts.data_bytes) return false;
   const size_t filtered = parts.filtered_bytes() + kPadding, zeros = parts.row_bytes() + kPadding;
   const size_t joined = parts.data_chunks > 1 ? parts.data_bytes : 0, values = RowConverter::scratch_bytes(parts);
-  // Values of 16 bits come first, as they are aligned.
+  // Values of 16 bits come first, as they need alignment.
   const std::unique_ptr<uint8_t[]> memory(new (std::nothrow) uint8_t[values + filtered + zeros + joined]);
   if (memory == nullptr) return false;
   uint8_t *rows = memory.get() + values, *zero_row = rows + filtered;

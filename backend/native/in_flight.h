@@ -9,7 +9,8 @@
 
 namespace penstock {
 
-// The batches of an instance that are begun and not completed, in order. Without Python's interpreter.
+// The batches of an instance that are begun and not completed, in order. The class needs no Python: what
+// completes a batch takes the interpreter's lock itself.
 class BatchesInFlight {
  public:
   BatchesInFlight() = default;

@@ -109,7 +109,7 @@ class MainThread {
   static std::string initialize(const std::string& executable) {
     // The library may be loaded twice, under two names of the backend, but there is one interpreter.
     if (!Py_IsInitialized()) {
-      // Python keeps the name, so it stays.
+      // Python keeps a pointer to the name, which is therefore never freed.
       Py_SetProgramName(Py_DecodeLocale(executable.c_str(), nullptr));
       *utf8_mode = 1;
       Py_InitializeEx(0);  // 0: signals are the server's

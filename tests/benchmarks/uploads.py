@@ -3,8 +3,9 @@
     python tests/benchmarks/uploads.py [--only Penstock] [--filter REGEX] [--json FILE]
 
 Needs a GPU, and DALI in the same environment (`make bench-engine ARGS=--gpu` makes one). No batch is like another: its samples are
-drawn from a store of pictures that all differ in size. Where DALI has several ways to do the same, it is measured in each, and the
-ratio is that of its best. A figure is time for each sample, while two batches are in flight; the median of the rounds.
+drawn at random from a store, in which files of images differ in size. Where DALI has several ways to do the same, each is measured, and
+the ratio is that of the best. While two batches are in flight, the time of a batch is taken, of which the table shows the median of the
+rounds; the JSON file has it divided by the number of samples.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class Row:
         work: a function from ``(module, input)`` to the outputs.
         store: makes the samples that batches are drawn from.
         layout: the layout of the samples.
-        after: the program's work with a batch.
-        moved_bytes: the bytes of a sample that go to the GPU, where their copy takes the time.
+        after: what the program does with the outputs of a batch.
+        moved_bytes: the bytes of a sample that are copied to the GPU, to show GB/s; 0: not shown.
         batch: the samples of a batch.
         dali: DALI's other ways to do this work, by name.
         on_gpu: the samples lie on the GPU.
@@ -133,7 +134,7 @@ def frame(number: int) -> np.ndarray:
 
 
 def seconds(number: int, varied: bool) -> int:
-    """Return the samples of a sound."""
+    """Return the length of a sound, in samples."""
     return int(SAMPLE_RATE * (np.random.default_rng(number).uniform(2, 8) if varied else 5))
 
 

@@ -24,7 +24,7 @@ from loading import MUTANT
 from mutants import MARKS, REACHED
 
 MAX_SECONDS = 30.0
-"""The limit of a mutant's tests, in seconds that they took without it."""
+"""The tests chosen for a mutant are those that together took at most so many seconds without it, and at least one."""
 MIN_SECONDS = 30.0
 """A mutant whose tests take longer than this, and than ten times their time without it, counts as killed."""
 _POLL_SECONDS = 0.005
@@ -38,7 +38,7 @@ class Change:
         module, function, number: the mutant, as `mutants.mutate` takes it.
         path: the module's source.
         code: the changed function's code, as it is compiled in its module.
-        noting: the unchanged function's code, which sets its byte of the marks first.
+        noting: the unchanged function's code, preceded by a statement that marks it as reached; see `mutants.note`.
     """
 
     module: str
@@ -55,7 +55,7 @@ class Verdict:
 
     Attributes:
         reached: how many tests reach its function.
-        killer: the test that failed, or that took too long; empty: none.
+        killer: the test that failed; after a crash or a timeout, the first of the tests; empty: none.
     """
 
     reached: int
@@ -86,7 +86,7 @@ class Judge:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        # `conftest.py` has frozen what was imported; functions are found among all objects.
+        # `conftest.py` calls `gc.freeze`, and `gc.get_objects`, which finds the functions, leaves out frozen objects.
         gc.unfreeze()
         found = [_loaded(change) for change in self._changes]
         items = {item.nodeid: item for item in session.items}

@@ -16,7 +16,7 @@ from typing import Any
 REACHED = "__mutant_reached__"
 """A built-in that each mutated function calls first."""
 MARKS = "__function_marks__"
-"""A built-in in which each noted function sets its byte first."""
+"""The name of a built-in, an array of bytes, in which a function changed by :func:`note` first sets its own byte."""
 
 # Functions with these decorators are compiled ahead, from the unchanged source: another body would not run.
 _COMPILED = {
@@ -177,7 +177,7 @@ def _setter(node: ast.AST, field: str, value: Any) -> Callable[[], ast.AST]:
 
 
 def _of_body(node: ast.AST) -> Iterator[ast.AST]:
-    """Return the nodes of a function's body, without annotations and the texts of errors."""
+    """Yield the nodes of a function's body, without annotations, defaults, decorators, `raise`, `assert` and f-strings."""
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list", "args") and not isinstance(node, ast.Call):
             continue

@@ -2,10 +2,10 @@
 
 Takes a sample of functions, the same for each seed, and one mutant of each. The nearest files of tests are those that name the function,
 are named after its module, or call or import it. Mutants near the same file are judged together (``judging.py``): the file is collected
-once, and its tests run once unchanged, to see which of them reach which function. Mutants that live go on to their next file.
-Functions that numba compiles ahead are skipped: a changed source would not be what runs.
+once, and its tests run once unchanged, to see which of them reach which function. Mutants that survive go on to their next file.
+Functions that numba compiles ahead of time are skipped: what runs would not be the changed source.
 
-Results are added to those of earlier runs, so that a run that was ended goes on where it was.
+Results are added to those of earlier runs, so that a run that was interrupted can be continued.
 
     make mutate ARGS="--functions 20 --seed 3"
     make mutate ARGS="--only penstock.storage.remote"
@@ -39,10 +39,10 @@ RESULTS = ROOT / "build" / "mutation.jsonl"
 FILES = 3
 """The number of nearest files whose tests a mutant gets, by default."""
 BASELINE_SECONDS = 240.0
-"""The limit of a file's unchanged tests; those that it does not come to judge nothing."""
+"""The time limit of the run of a file's unchanged tests; tests that do not run within it judge no mutants."""
 MAX_FILE_SECONDS = 3600.0
 KILLED, SURVIVED, NOT_REACHED = "killed", "survived", "not reached"
-# These generate the code of kernels, which are compiled before the tests run.
+# Modules with this import generate the code of kernels, which are compiled before the tests run.
 _GENERATES_CODE = "penstock.kernels.cpu.code_generation import"
 # Not worth a test: representations for people, and examples.
 _NOT_SAMPLED = re.compile(r"penstock\.examples|__repr__|__str__|_repr_html_")
@@ -92,7 +92,9 @@ def main() -> None:
     )
     parser.add_argument("--files", type=int, default=FILES, help="how many files judge a mutant (%(default)s)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no file after this time")
-    parser.add_argument("--baseline", type=float, default=BASELINE_SECONDS, help="seconds of a file (%(default)s)")
+    parser.add_argument(
+        "--baseline", type=float, default=BASELINE_SECONDS, help="limit of a file's unchanged tests (%(default)s s)"
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="(%(default)s)")
     arguments = parser.parse_args()
     sampled = sample(arguments.functions, arguments.seed, arguments.only)
@@ -136,7 +138,7 @@ def sample(count: int, seed: int, only: str = "") -> list[Case]:
 
 
 def by_file(cases: Iterable[Case], files: int) -> list[tuple[str, list[Case]]]:
-    """Return the mutants by the nearest file that has not judged them, of this many; the files of most mutants first."""
+    """Group mutants by the nearest file that has not judged them, among their ``files`` nearest; in the order in which to judge."""
     groups: dict[str, list[Case]] = {}
     for case in cases:
         near = nearest_files(case.module, case.function)[:files]
@@ -163,7 +165,7 @@ def judge_with(file: str, cases: Sequence[Case], baseline_seconds: float) -> lis
 
 
 def change_of(case: Case, number: int) -> Change:
-    """Return a mutant as a file's judge takes it, with its number there."""
+    """Return a mutant as :class:`Judge` takes it; ``number``: its position among the changes of that judge."""
     path = package_modules()[case.module]
     source = path.read_bytes()
     changed = code_of(mutate(ast.parse(source), case.function, case.number), path, case.function)
@@ -173,7 +175,7 @@ def change_of(case: Case, number: int) -> Change:
 
 @functools.cache
 def nearest_files(module: str, function: str) -> list[str]:
-    """Return the files of tests that are near to a function, best first: those that name it before others, above all if few do."""
+    """Return the files of tests near a function, nearest first. A file that names the function is nearer, the more so if few do."""
     scores = Counter(nearness(module))
     for name in function.split("."):
         naming = [file for file in _test_files() if name in _words(file)] if not name.startswith("__") else []

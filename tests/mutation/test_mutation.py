@@ -1,4 +1,4 @@
-"""Mutants are made as they are named, and reach the process whose tests are to fail."""
+"""How mutants are made, sampled and judged, and that processes which tests start load them, too."""
 
 from __future__ import annotations
 

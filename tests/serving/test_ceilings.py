@@ -243,5 +243,5 @@ def test_those_that_wait_too_long_are_told_to_come_later(tmp_path: Path) -> None
         assert 0 < len(refused) < len(answers)
         for answer in refused:
             assert answer.startswith("503")
-            assert "Send it again later" in answer
+            assert "Send the request again later" in answer
         assert_good_requests_are_answered(server)

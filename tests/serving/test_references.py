@@ -162,7 +162,7 @@ def test_encrypted_files(encrypted: tuple[str, ssl.SSLContext]) -> None:
     assert own.fetch(f"https://{authority}/file") == FILE
     with pytest.raises(FetchError, match="did not answer within"):
         own.fetch(f"https://{authority}/drip")
-    # A certificate is valid for a name, and signed by a known authority.
+    # Refused: a certificate for another name, and one signed by an unknown authority.
     other = authority.replace("files", "other")
     settings = {"hosts": [other], "resolve": lambda host, port: ["127.0.0.1"]}
     for changes in ({"tls": tls} | settings, {}):

@@ -93,7 +93,7 @@ def test_an_object_is_asked_about_once_in_a_while(server: FlakyServer, folder: P
     for start in range(10):
         ANYWHERE.read_range(server.url("0.bin"), start * 100, 100)
     assert server.asked["/0.bin"] == 1
-    # A fetch after the check is valid after the next check.
+    # The pieces were fetched after the store was asked about the object, so it is asked once more before they are used.
     for start in range(10):
         ANYWHERE.read_range(server.url("0.bin"), start * 100, 100)
     assert server.asked["/0.bin"] == 2

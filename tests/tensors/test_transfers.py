@@ -48,7 +48,7 @@ def numbers(*shape: int) -> np.ndarray:
 
 
 def staged() -> int:
-    """Return the slots of staging memory that have been used."""
+    """Return the slot of staging memory that the next copy takes; -1 if there is no staging memory."""
     staging = transfers.transfers()._staging
     return -1 if staging is None else staging._next
 

@@ -101,7 +101,7 @@ def adjust_hue(image: np.ndarray, factor: float) -> np.ndarray:
         ValueError: the factor is not in [-0.5, 0.5].
     """
     if not -0.5 <= factor <= 0.5:
-        raise ValueError(f"The factor of the hue is in [-0.5, 0.5]. Got: {factor:g}")
+        raise ValueError(f"The hue factor must be in [-0.5, 0.5]. Got: {factor:g}")
     result = np.full(image.shape, 255, np.uint8)
     if image.shape[2] < 3:
         result[..., 0] = image[..., 0]
@@ -368,7 +368,7 @@ def convolve(image: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     if image.shape[2] < 2:
         raise ValueError("Filters are for images of several channels. Got mode L")
     if any(size // 2 >= extent for size, extent in zip(kernel.shape, image.shape)):
-        raise ValueError(f"A filter of {kernel.shape} reaches over an image of {image.shape[:2]}")
+        raise ValueError(f"A filter of shape {kernel.shape} is too large for an image of shape {image.shape[:2]}")
     result = np.empty(image.shape, np.uint8)
     kernels.convolve(image, np.ascontiguousarray(kernel, np.float32), result)
     return result

@@ -175,7 +175,7 @@ class Executor:
     # -- batches -----------------------------------------------------------------------------------------------------
 
     def release(self) -> None:
-        """Release the resources for running, once nothing runs."""
+        """Release what runs need: threads, decoders, pinned and staging memory. No batch may be running."""
         self.workers.close()
         self.plan.decoding.close()
         if self._stream is not None:

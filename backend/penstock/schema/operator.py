@@ -65,8 +65,8 @@ class Operator(Generic[State, Plan, Plans]):
     # are never modified: then equal samples share one plan.
     plans_by_shape: bool = False
     # Whether the results of `describe`, and the state that it stores, depend only on the inputs' and arguments' types,
-    # ranks and layouts, unless one of them is empty, and are never modified: then they hold for all batches of the same
-    # kind.
+    # ranks and layouts, and are never modified: then they hold for all batches of the same kind. Batches with an empty
+    # input or argument may be exceptions.
     described_by_kind: bool = False
     # Whether the launches of `compute_batch` depend only on the batch's types, layouts and shapes and on the values of
     # arguments and CPU inputs: then they are recorded and repeated for later batches of the same kind.

@@ -140,7 +140,7 @@ class Accounts:
         if self._level is not None:
             logger.log(self._level, "%s", failed_request(self.model, self.version, request.id, refusal))
         if refusal.traceback:
-            logger.error("a request failed for an error that is not its own: %s", refusal.traceback)
+            logger.error("a request failed because of an error that it did not cause: %s", refusal.traceback)
 
     def _log_slowness(self, requests: Sequence[Named], execution: ExecutionAccount, seconds: float) -> None:
         ids = [request.id for request in requests]

@@ -96,7 +96,7 @@ class RequestMemory:
         if not reservation.wait(size, self._seconds):
             raise MemoryShortageError(
                 f"The request takes {size} bytes of memory, which did not become free within {self._seconds:g} s: other requests use "
-                "them. Send it again later"
+                "them. Send the request again later"
             )
 
     def _check_possible(self, wanted: int, requests: int, reservation: Reservation) -> None:

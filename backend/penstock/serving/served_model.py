@@ -55,7 +55,7 @@ from penstock.tensors.transfers import array_to_host
 logger = logging.getLogger(__name__)
 
 _NEVER_PREFETCHED: dict[str, object] = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
-# Batches that are not begun ahead after one that needed more memory than it could take.
+# How many batches are not begun ahead, after one that was and needed more memory than it could take.
 _BATCHES_ALONE_AFTER_A_LARGE_ONE = 64
 
 ParameterValue = str | int | float
@@ -69,7 +69,7 @@ class Outputs:
     Attributes:
         tensors: arrays by output name, on the CPU or GPU.
         bfloat16: the names of those that hold the bits of bfloat16, as uint16.
-        parameters: of the response, from outputs that are no tensors of it.
+        parameters: the response's parameters, made of outputs that are not sent as tensors.
     """
 
     tensors: dict[str, Any]
@@ -125,7 +125,7 @@ class _BegunBatch:
         allowance: the memory limit of the batch.
         fed: the requests, as the pipeline takes them.
         batch: the batch in flight.
-        error: the error with which it could not be begun.
+        error: why the batch could not be begun.
     """
 
     allowance: BatchMemory
@@ -192,7 +192,7 @@ class ServedModel:
         config: the model's complete configuration.
         settings: the model's settings.
         accounts: records executions.
-        self_check: learns of them.
+        self_check: is told of their answers.
 
     Attributes:
         accounts, self_check: as above.
@@ -268,12 +268,12 @@ class ServedModel:
 
     @property
     def overlaps(self) -> bool:
-        """Whether to :meth:`begin` a batch while the previous one is computed, above all by a GPU."""
+        """Whether to :meth:`begin` a batch while a GPU, or operators that start early, still work on the previous one."""
         return self._may_overlap and self._pipeline.executor.leaves_work
 
     def begin(self, requests: Sequence[Request]) -> Execution:
-        """Begin to answer requests of a model that :attr:`overlaps`. Executions are finished in the order in which they were begun,
-        while this thread or another one begins the next.
+        """Begin to answer requests; only if :attr:`overlaps`. Finish executions in the order in which they were begun; meanwhile,
+        the same thread or another one may begin the next.
         """
         execution = self._received(requests)
         if self._batches_to_run_alone:
@@ -409,7 +409,7 @@ class ServedModel:
         return self._runner.begin(fed.inputs, watch.count, watch, fed.reserved, allowance)
 
     def _begin_batch(self, accepted: Sequence[_Accepted], account: ExecutionAccount) -> _BegunBatch:
-        """Begin a batch without taking anything from the memory budgets, for which it might wait for the batch in flight."""
+        """Begin a batch without taking anything from the memory budgets: it might have to wait until the batch in flight frees some."""
         begun = _BegunBatch(self._memory.small_allowance([one.count for one in accepted]))
         try:
             begun.fed = self._fed(accepted)
@@ -422,7 +422,7 @@ class ServedModel:
     def _complete_batch(
         self, begun: _BegunBatch, accepted: Sequence[_Accepted], account: ExecutionAccount
     ) -> tuple[Result, Mapping[int, ReservedOutput]]:
-        """Complete a batch that was begun; run it again if it needs more memory than it could take, or another pipeline."""
+        """Complete a batch that was begun; run it again if it needs more memory than it could take, or if the pipeline was rebuilt."""
         fed = begun.fed
         if fed is not None and begun.batch is not None:
             try:
@@ -495,7 +495,7 @@ class ServedModel:
             for result in results:
                 if allowances[0].wanted:
                     raise MemoryShortageError(
-                        f"{allowances[0].wanted} bytes of memory are needed, but other requests use them. Send it again later"
+                        f"{allowances[0].wanted} bytes of memory are needed, but other requests use them. Send the request again later"
                     )
                 yield result
 
@@ -563,7 +563,7 @@ def joined(answers: Sequence[Answer]) -> Answer:
 
 
 def _parameter_names(settings: Settings, outputs: Sequence[str]) -> tuple[str, ...]:
-    """Return the outputs that become parameters; raise ConfigurationError for one that there is not."""
+    """Return the outputs that become parameters; raise ConfigurationError if one does not exist."""
     for name in settings.response_parameters:
         if name not in outputs:
             raise ConfigurationError(
@@ -579,7 +579,7 @@ def _parameter(tensor: Any) -> ParameterValue:
     if len(values) != 1:
         return json.dumps(values)
     (value,) = values
-    # JSON, in which HTTP sends parameters, has no other numbers.
+    # HTTP sends parameters as JSON, which has no infinities and no NaN.
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -608,7 +608,7 @@ def _uniform_runs(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int,
 
 
 def _sample_count(result: Result) -> int:
-    """Return how many samples were fed for a result: its outputs may be of their parts."""
+    """Return how many samples were fed for a result: outputs may have several parts of each."""
     counts = [
         len(batch) if batch.positions is None else max(batch.positions, default=0) + 1 for batch in result.outputs
     ]

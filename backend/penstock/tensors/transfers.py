@@ -44,7 +44,7 @@ between.
 _MIN_DIRECT_BLOCK_BYTES = 1 << 18
 """The smallest average size of directly copied blocks, in bytes: smaller blocks are gathered in a staging buffer."""
 _MAX_THREADS = 8
-"""The largest number of threads that fill staging buffers: more are not faster than the bus."""
+"""The largest number of threads that fill staging buffers: with more, the bus is the limit."""
 _MAX_LANES = 4
 _FREE_RESULT_BYTES, _MAX_RESULT_BYTES = 256 << 20, 1 << 30
 """Pinned memory for results: bytes retained for later ones, and the limit, as programs may keep results."""
@@ -124,8 +124,8 @@ def _all_cores() -> Threads:
 class _Lane:
     """A stream for copying batches to the GPU, in whose order their memory is allocated and released.
 
-    Released memory may be in use by work on another stream, for which copies to it then have to wait: those of the next
-    batch are made in another lane, which need not wait for that.
+    Memory may be released while work on another stream still uses it; later copies in the lane then wait for that work.
+    The next batch is therefore copied in another lane, which need not wait.
     """
 
     def __init__(self, device_id: int) -> None:
@@ -168,7 +168,7 @@ class _LaneMemory:
 
 
 class _Staging:
-    """Pinned memory of a device, in slots, through which other memory is copied.
+    """Pinned host memory, in slots, through which other host memory is copied to and from a device.
 
     Attributes:
         block: all of its memory.
@@ -216,7 +216,7 @@ class Arrival:
         self._job, self._record, self._lane, self._user, self._memory = job, record, lane, user, memory
 
     def __del__(self) -> None:
-        # Threads would go on to copy to memory that is another's by then.
+        # Otherwise, threads might go on copying to memory that is given to someone else.
         if not sys.is_finalizing():
             self._job.wait()
 
@@ -248,7 +248,7 @@ class DeviceTransfers:
     def upload(self, blocks: HostBlocks, threads: Threads | None = None) -> Any:
         """Copy blocks to new memory on the current GPU, one after the other.
 
-        Blocks are read when this returns, unless they are page-locked: those must stay as they are until the copy is done.
+        When this returns, blocks have been read, except page-locked ones, which must not change until the copy is done.
 
         Args:
             blocks: the blocks.
@@ -274,8 +274,8 @@ class DeviceTransfers:
         """Copy blocks like :meth:`upload`, but let threads fill staging memory while the caller does other work.
 
         Returns:
-            CuPy's pointer to the memory, and the copy under way; None: it is what :meth:`upload` returns. Before work on the memory is
-            queued, :meth:`Arrival.wait` is to be called, and until then the blocks are to stay as they are.
+            CuPy's pointer to the memory, and the copy under way; None if the copy was made as by :meth:`upload`. Call
+            :meth:`Arrival.wait` before queuing work on the memory; until then, the blocks must not change.
         """
         size = int(blocks.sizes.sum())
         staged = size >= _MIN_BACKGROUND_BYTES and not self._is_direct(blocks, size)
@@ -298,7 +298,7 @@ class DeviceTransfers:
 
     @functools.cached_property
     def _background(self) -> BackgroundThreads | None:
-        """The thread that has copies made one after the other; None if the system gives none."""
+        """The thread that makes copies in the background, one after the other; None if the system grants no thread."""
         try:
             return BackgroundThreads("penstock-upload")
         except MemoryError:
@@ -361,7 +361,7 @@ class DeviceTransfers:
             raise driver_error(status)
 
     def _stage(self, blocks: HostBlocks, address: int, stream: Stream, threads: Threads | None, to_host: bool) -> bool:
-        """Copy blocks through staging memory; return whether there is any."""
+        """Copy blocks through staging memory; return False, without copying, if there is no staging memory."""
         with self._staging_lock:
             transfer = self._transfer(blocks, address, stream, threads or _all_cores(), to_host)
             if transfer is None:
@@ -460,7 +460,7 @@ def _background_transfer() -> int:
 
 
 def _piece_bytes(size: int, num_threads: int) -> int:
-    """Return the size of pieces of a copy through a staging buffer: as large as possible, with as many for each thread."""
+    """Return the size of pieces of a copy through a staging buffer: as large as possible, but the same number for each thread."""
     rounds = max(-(-size // (num_threads * _SLOT_BYTES)), 1)
     pages = -(-size // (rounds * num_threads * _PAGE_BYTES))
     return min(max(pages * _PAGE_BYTES, _MIN_PIECE_BYTES), _SLOT_BYTES)

@@ -1,10 +1,10 @@
-"""Steps around networks on a GPU, beside CV-CUDA's and torchvision's, or CuPy's where they have none.
+"""Steps around networks on a GPU, compared with CV-CUDA and torchvision, or with CuPy where they lack a step.
 
     PYTHONPATH=backend python tests/benchmarks/gpu/answers.py [--filter nms]
 
-Both take turns in rounds, on the same data, which is on the GPU; no batch is computed twice by the same program. A round ends when the
-GPU is done. Boxes for CV-CUDA's drawings and crops are on the host already, where its Python functions want them. "times" is theirs
-divided by ours, of the medians of the rounds.
+Penstock and the other library take turns in rounds, on the same data, which is on the GPU; neither computes a batch twice. A round ends
+when the GPU is done. CV-CUDA's Python functions take boxes to draw or cut out from the host, so they are there already. "times" is the
+other library's median of the rounds divided by Penstock's.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ RNG = np.random.default_rng(17)
 
 @dataclass
 class Row:
-    """What both compute.
+    """One row of the table: what Penstock and the other library compute.
 
     Attributes:
         name: the row's name.
         peer: the other library.
-        batches: of each batch, the inputs by name, on the GPU; those of names that end with ``_peer`` are for the peer.
-        layouts: of the inputs that are images.
-        define: from the inputs' nodes to the outputs.
+        batches: the inputs of each batch, by name: GPU arrays, or NumPy arrays; those whose names end with ``_peer`` are the peer's only.
+        layouts: the layouts of the inputs that are images, by name.
+        define: makes the nodes of the outputs from those of the inputs.
         theirs: computes a batch with the peer.
         differs: says from both results, as lists of arrays, by how much they differ; None: results are not compared.
     """
@@ -86,7 +86,7 @@ def corners(count: int, height: int = 1000, width: int = 1800, low: int = 24, hi
 
 
 def decoded_offsets(ragged: bool = False) -> Row:
-    """Return 32 images of 8400 boxes, or of 4200 to 8400, decoded from offsets to anchors."""
+    """Return the row of decoding offsets from anchors, for 32 images with 8400 boxes each, or 4200 to 8400."""
     counts = [RNG.integers(4200, 8401, 32) if ragged else np.full(32, 8400) for _ in range(BATCH_COUNT)]
     batches = []
     for own in counts:
@@ -115,7 +115,7 @@ def decoded_offsets(ragged: bool = False) -> Row:
 
 
 def suppressed(boxes: int = 1000) -> Row:
-    """Return 32 images with as many boxes each, of one class; CV-CUDA takes int16 and returns a mask."""
+    """Return the row of NMS for 32 images with ``boxes`` boxes each, of one class; CV-CUDA takes int16 and returns a mask."""
     import cvcuda
 
     batches = []
@@ -148,7 +148,7 @@ def suppressed(boxes: int = 1000) -> Row:
 
 
 def suppressed_as_torchvision(boxes: int = 1000) -> Row:
-    """Return 32 images with as many boxes each, of five classes; torchvision gets those of all images, as if they were one's."""
+    """Return the row of NMS for 32 images with ``boxes`` boxes each, of five classes; torchvision gets all of them as one image's."""
     import torch
     import torchvision
 
@@ -179,7 +179,7 @@ def suppressed_as_torchvision(boxes: int = 1000) -> Row:
 
 
 def pasted() -> Row:
-    """Return 8 images of 720p with 20 masks of 28 x 28 pixels each, as probabilities."""
+    """Return the row of pasting 20 masks of 28 x 28 pixels into each of 8 images of 720p, as probabilities."""
     import torch
     from torchvision.models.detection.roi_heads import paste_masks_in_image
 
@@ -204,7 +204,7 @@ def pasted() -> Row:
 
 
 def drawn() -> Row:
-    """Return 16 images of 1080p with the outlines of 20 boxes on each."""
+    """Return the row of drawing the outlines of 20 boxes on each of 16 images of 1080p."""
     import cvcuda
 
     batches = []
@@ -237,7 +237,7 @@ def drawn() -> Row:
 
 
 def cut_boxes() -> Row:
-    """Return the 20 boxes of 16 images, each resized to 256 x 128, by linear interpolation."""
+    """Return the row of cutting 20 boxes out of each of 16 images and resizing them to 256 x 128, by linear interpolation."""
     import cvcuda
 
     batches = []
@@ -264,7 +264,7 @@ def cut_boxes() -> Row:
 
 
 def cut_quadrilaterals() -> Row:
-    """Return the 20 quadrilaterals of 16 images, as 32 x 100 pixels."""
+    """Return the row of cutting 20 quadrilaterals out of each of 16 images, as 32 x 100 pixels."""
     import cv2
     import cvcuda
 
@@ -299,7 +299,7 @@ def cut_quadrilaterals() -> Row:
 
 
 def resized() -> Row:
-    """Return 32 images of different sizes, resized to 224 pixels by linear interpolation."""
+    """Return the row of resizing 32 images of different sizes to 224 x 224 pixels, by linear interpolation."""
     import cvcuda
 
     batches = [{"images": photographs(32, 1080, 1920)} for _ in range(BATCH_COUNT)]
@@ -387,7 +387,7 @@ def measured(row: Row) -> str:
 def main() -> int:
     """Run the benchmark, print the table, and return 1 if a row failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--filter", default="", help="only rows whose function's result has this in its name")
+    parser.add_argument("--filter", default="", help="only rows whose names contain this")
     options = parser.parse_args()
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     print(f"{name}; medians of {ROUNDS} rounds of {BATCHES} batches, each of them new; ms for a batch\n")

@@ -35,12 +35,12 @@ def write_jpeg(
     quantizers: np.ndarray,
     interval: int = 0,
 ) -> np.ndarray:
-    """Return a file.
+    """Return a baseline JPEG file, uint8.
 
     Args:
-        coefficients: int16 of shape (units, blocks of a unit, 64), in rows.
+        coefficients: quantized, int16 of shape (units, blocks of a unit, 64); those of a block row by row, not in zigzag order.
         size: height and width.
-        factors: horizontal and vertical, of each component.
+        factors: the horizontal and vertical sampling factor of each component.
         quantizers: each component's quantizers, in rows of 64; up to 255.
         interval: units between restarts; 0: there are none.
     """

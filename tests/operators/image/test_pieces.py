@@ -335,7 +335,7 @@ def test_wholes_that_are_no_tiles_are_refused() -> None:
     for whole in (lambda x: fn.cast(x, dtype=types.FLOAT), lambda x: fn.transpose(x, perm=[2, 0, 1])):
         with pytest.raises(OperatorError, match="of uint8 and HWC, or of float and CHW"):
             run(lambda x, make=whole: fn.image_tiles(x, make(x), tile=[4, 12]), image)
-    with pytest.raises(OperatorError, match=r"The whole has the shape \(3, 4, 12\), and a tile \(3, 4, 4\)"):
+    with pytest.raises(OperatorError, match=r"must have the shape of a tile, \(3, 4, 4\)\. Got: \(3, 4, 12\)"):
         run(lambda x: fn.image_tiles(x, fn.rescale_normalize(x), tile=[4, 4]), image)
 
 
@@ -387,7 +387,7 @@ def test_tiles_that_are_refused(arguments: dict[str, Any], told: str) -> None:
 
 
 def test_a_whole_of_another_size_is_refused() -> None:
-    with pytest.raises(OperatorError, match=r"The whole has the shape \(8, 12, 3\), and a tile \(4, 4, 3\)"):
+    with pytest.raises(OperatorError, match=r"must have the shape of a tile, \(4, 4, 3\)\. Got: \(8, 12, 3\)"):
         run(lambda x: fn.image_tiles(x, x, tile=[4, 4]), np.zeros((8, 12, 3), np.uint8))
 
 

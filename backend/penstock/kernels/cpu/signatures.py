@@ -238,7 +238,7 @@ def parsed(text: str) -> tuple[Type, ...]:
 
 
 def _parsed_items(tokens: Iterator[str]) -> tuple[Type, ...]:
-    """Return types up to a closing parenthesis, separated by commas."""
+    """Parse types that are separated by commas, up to a closing parenthesis; return them."""
     items: list[Type] = []
     read_only, kind, is_pointer = False, "", False
     for token in tokens:

@@ -295,7 +295,7 @@ def tree_sums(
     terms = _DEVIATIONS if centre is not None else _SQUARES if square else _SUM
     values = np.ascontiguousarray(data)
     if terms == _SQUARES and values.dtype.kind != "f":
-        # Squares of up to 16 bits are rounded alike as products of floats.
+        # The square of a value of up to 16 bits is rounded to the same float as a product of floats and as an integer.
         values = values.astype(np.float32 if _is_narrow(values) else np.int64)
     volume = 1
     while any(run.is_summed for run in runs):

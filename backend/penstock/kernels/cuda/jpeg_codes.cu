@@ -316,8 +316,8 @@ __device__ inline bool is_safe(const Pack<int16, 8> *rows, const uint16 *factors
     return true;
 }
 
-// Writes the blocks that begin in a subsequence; `before` is what is added up until there, `origin` the position of the words
-// in shared memory. Returns what is wrong with the blocks, or -1 if the restart interval ends well here.
+// Writes the blocks that begin in a subsequence; `before` holds the sums of all subsequences before it, `origin` is the position
+// in the scan of the first word in shared memory. Returns what is wrong with the blocks, or -1 if the restart interval ends well here.
 __device__ inline int write(const Shared &shared, const JpegScan &p, const Subsequence &own, const State &start,
                             Sums before, int origin, Pack<int16, 8> *rows) {
     const uint16 *quantizers = reinterpret_cast<const uint16 *>(p.quantizers);

@@ -68,7 +68,7 @@ __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ mat
 
 // A block makes ROWS rows of a tile.
 const int MARKED = 4;           // pixels from mark to mark
-const int MARKS = TILE / MARKED + 1;    // of a row; odd, so that the same marks of all rows can be written at once
+const int MARKS = TILE / MARKED + 1;    // marks of a row; odd, so that threads that write the same mark of all rows use different banks
 
 // The position of the first pixel of a tile, in the order of additions that the CPU has.
 __device__ inline float beginning(const float *m, int x, float cy, float cz, bool volumetric) {

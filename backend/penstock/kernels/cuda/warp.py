@@ -110,7 +110,8 @@ def prepared_matrices(matrices: Sequence[OnGpu], rank: int, inverted: bool) -> l
     Args:
         matrices: [M|t], with ``rank`` rows.
         rank: 2 or 3.
-        inverted: whether they map input to output coordinates, and are inverted. Singular ones give infinities and NaN.
+        inverted: whether they map input to output coordinates; if so, their inverses are prepared, and those of singular ones
+            are infinities and NaN.
     """
     given = [locate(matrix) for matrix in matrices]
     prepared = scratch([(3, 4)] * len(given), np.float32)

@@ -12,7 +12,7 @@ from penstock.schema import Sample, Samples
 
 
 class FileEncoder(RowsOperator):
-    """Base class: files differ in length, so that samples are encoded during shape inference, on the pool's threads."""
+    """Base class: files differ in length, so samples are encoded during shape inference, on the pool's threads."""
 
     def encode(self, sample: Sample) -> np.ndarray:
         """Return the file of a sample, uint8 of shape (bytes,)."""

@@ -17,7 +17,7 @@ IMAGES = Input("images", ("HWC",), doc="Images of uint8: RGB, gray (1 channel) o
 
 
 class ImageEncoder(FileEncoder):
-    """The base: encodes each image by OpenCV.
+    """Base class: encodes each image with OpenCV.
 
     Attributes:
         suffix: the suffix of files in this format.

@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
 
-# The highest numbers of float32 below 2 ** 31.
+# The highest float32 below 2 ** 31.
 _HIGHEST = np.float32(2**31 - 128)
 
 
@@ -52,7 +52,7 @@ def fill_24_bits(sound: np.ndarray, target: np.ndarray) -> bool:
 
 @kernel
 def round_to_levels(sound: np.ndarray, bits: int, shift: int, target: np.ndarray) -> bool:
-    """Fill ``target`` with FLAC's integers of 16 or 24 ``bits``: the nearest, of two equally near ones the even one.
+    """Fill ``target`` with FLAC's integers of 16 or 24 ``bits``: rounded to the nearest, ties to even.
 
     Args:
         sound: float32 of shape (n,).

@@ -30,7 +30,7 @@ class FlacEncoder(FileEncoder):
     """Encodes sounds as FLAC files; lossless except for rounding to integers.
 
     Returns UINT8 of shape (bytes,), as `decoders.audio` takes it. libsndfile encodes, on the CPU; on a GPU, sounds are copied to the host
-    and files back. A sound with values beyond -1 and 1 fails, and an empty one.
+    and files back. A sound fails if it is empty or has values outside of -1 to 1.
 
     >>> files = fn.encoders.flac(speech, sample_rate=16000)
     """
@@ -74,7 +74,7 @@ class FlacEncoder(FileEncoder):
 
 
 def _quantized(sound: np.ndarray, bits: int, stored_bits: int) -> np.ndarray:
-    """Return a sound's integers, in memory that this thread's next sound overwrites: libsndfile takes three times as long to make them.
+    """Return a sound's integers, in a third of the time that libsndfile takes. This thread's next sound overwrites them.
 
     Raises:
         ValueError: values are not from -1 to 1.

@@ -36,9 +36,9 @@ _MAX_BYTES = (1 << 32) - 1
 class WavEncoder(Operator):
     """Encodes sounds as WAV files.
 
-    Returns UINT8 of shape (bytes,), as `decoders.audio` takes it: libsndfile's files, but floats have no chunk of peaks, which has the
-    time of writing in it. On a GPU, sounds are copied to the host and files back. A sound with values beyond -1 and 1 fails, unless the
-    encoding is `float`.
+    Returns UINT8 of shape (bytes,), as `decoders.audio` takes it: the same files as libsndfile's, except that `float` has no PEAK
+    chunk, which would contain the time of writing. On a GPU, sounds are copied to the host and files back. A sound with values outside
+    of -1 to 1 fails, unless the encoding is `float`.
 
     >>> files = fn.encoders.wav(speech, sample_rate=16000)
     """

@@ -131,7 +131,7 @@ class TensorSubscript(Operator):
                 index.append(slice(*(self._bound(sample, f"{bound}_{axis}") for bound in ("lo", "hi", "step"))))
             else:
                 index.append(slice(None))
-        # The ellipsis keeps a slice without dimensions an array.
+        # With the ellipsis, numpy returns an array even if no dimensions are left, not a scalar.
         return *index, Ellipsis
 
     @staticmethod

@@ -172,7 +172,9 @@ class ImageTiles(ChainOperator[None, _Layout]):
         computed = whole and sample.workspace.inputs[1].dtype == FLOAT
         shape = (channels, high, wide) if computed else (high, wide, channels)
         if whole and sample.shapes[1] != shape:
-            raise ValueError(f"The whole has the shape {sample.shapes[1]}, and a tile {shape}")
+            raise ValueError(
+                f"The second input, the whole image, must have the shape of a tile, {shape}. Got: {sample.shapes[1]}"
+            )
         sample.plan = _Layout((canvas[0], canvas[1]), corner, columns, tiles, whole)
         length = self.args["length"]
         if length and tiles + whole > length:

@@ -114,8 +114,8 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
         shape, extents = statistic.shapes[0], batch.shapes[0]
         if len(shape) != len(extents) or any(one not in (1, extent) for one, extent in zip(shape, extents)):
             raise RuntimeError(
-                "Normalization parameters' shape must have extent of 1 or one that matches the input: "
-                f"they are of shape {list(shape)}, the input of {list(extents)}"
+                "Each extent of the normalization parameters must be 1 or equal to the input's. "
+                f"Got: parameters of shape {list(shape)}, input of shape {list(extents)}"
             )
         return [axis for axis, extent in enumerate(shape) if extent == 1]
 

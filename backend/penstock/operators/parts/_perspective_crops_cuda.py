@@ -1,4 +1,4 @@
-"""Rectangles made of quadrilaterals on the GPU."""
+"""Quadrilaterals cut out of images and warped to rectangles, on the GPU."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class _Crop(NamedTuple):
     """One crop.
 
     Attributes:
-        matrix: maps the centres of pixels of the upright crop to coordinates relative to the first centre of its image.
-        pixels: of the crop.
+        matrix: maps the centres of the upright crop's pixels to coordinates relative to the centre of its image's first pixel.
+        pixels: number of pixels of the crop.
         height, width: of the image.
         out_width: of the crop.
         upright_width: of the crop before it is turned.

@@ -19,7 +19,7 @@ class _Predictions(NamedTuple):
     """One sample.
 
     Attributes:
-        anchors: 0: those that all samples share.
+        anchors: the address of the sample's anchors; 0: all samples share those that the kernel gets.
         rows: number of boxes.
         height, width: the extents of the network's input, for grids.
         geometry: as on the CPU: the offset to subtract from x and y, the factor to multiply them by, and their least and greatest values.
@@ -38,7 +38,7 @@ SOURCE = KernelSource(__file__, _Predictions, MAX_POWER=np.float64(MAX_POWER), *
 
 
 class Placement(NamedTuple):
-    """Where a sample's boxes lie; see :class:`PlacementColumns`."""
+    """How a sample's boxes are moved, scaled and limited; see :class:`PlacementColumns`."""
 
     geometry: np.ndarray
     extents: np.ndarray
@@ -46,7 +46,7 @@ class Placement(NamedTuple):
 
 @dataclass(eq=False)
 class PlacementColumns(PlanColumns[Placement]):
-    """Where the boxes of many samples lie.
+    """How the boxes of many samples are moved, scaled and limited.
 
     Attributes:
         geometry: float32 of shape (samples, 8); see :func:`~penstock.operators.postprocessing._decode_boxes_cpu.decode_centres`.
@@ -70,7 +70,7 @@ class Boxes:
     Attributes:
         sources, targets: addresses, uint64; targets are float32.
         counts: number of boxes of each sample.
-        placements: where they lie.
+        placements: how they are moved, scaled and limited.
         dtype: the predictions' type.
     """
 

@@ -20,9 +20,9 @@ class _Picture(NamedTuple):
     """One image, and the shapes to draw on it.
 
     Attributes:
-        bytes: of the image.
-        boxes, labels: of outlines; no labels: 0.
-        first_shape: of texts, the number of the image's first one.
+        boxes, labels: addresses, for outlines; labels 0: there are none.
+        bytes: the size of the image.
+        first_shape: for texts, the position of the image's first one among all.
         shapes: number of shapes.
     """
 
@@ -43,7 +43,7 @@ class _Text(NamedTuple):
     Attributes:
         left, top, right, bottom: in pixels.
         first_glyph: among the glyphs of all texts.
-        ink, paper: the first value of the text's colour, and of its background's, -1: none.
+        ink, paper: where the colours of the text and of its background begin in the list of values; paper -1: no background.
     """
 
     left: Int64
@@ -95,14 +95,14 @@ class Pictures:
         return made
 
     def blocks(self) -> np.ndarray:
-        """Return the number of blocks of each image: at least one, which reads its shapes."""
+        """Return the number of blocks of each image: at least one, as the first one also checks the coordinates of boxes."""
         return np.maximum(-(-self.shapes.prod(axis=1) // (THREADS * _BYTES)), 1)
 
 
 def pictures_of(
     images: TensorListGPU, targets: TensorListGPU, indices: Sequence[int], counts: np.ndarray
 ) -> Iterator[tuple[int, Pictures]]:
-    """Yield the images at these indices by their number of channels, which mostly is one for all, and that number.
+    """Yield each number of channels that images at these indices have, with those images; mostly, it is one for all.
 
     Args:
         images, targets: uint8, HWC.

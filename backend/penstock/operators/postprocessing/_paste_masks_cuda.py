@@ -18,7 +18,7 @@ class _Masks(NamedTuple):
     """One sample.
 
     Attributes:
-        elements: of the target.
+        elements: number of values of the target.
         height, width: of the image.
         factor_x, factor_y: by what a box grows if its mask gets a border.
     """
@@ -68,7 +68,7 @@ def paste_masks(masks: Masks, threshold: float | None) -> np.ndarray:
         threshold: targets are uint8: 1 above it; None: targets are float32, the values themselves.
 
     Returns:
-        Each image's first box with a coordinate that is not a number or far beyond any image, int64; -1 if there is none.
+        Each image's first box with a coordinate that is NaN, or lies far outside of any image, int64; -1 if there is none.
     """
     out = FLOAT if threshold is None else UINT8
     made = blank_records(_Masks, len(masks.masks))

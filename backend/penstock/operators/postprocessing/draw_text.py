@@ -65,8 +65,8 @@ class DrawText(Operator):
     If the texts are labels, the label selects the colour, cyclically; otherwise the first colour is used.
 
     The font is X11's 9x18, a bitmap of 9 by 18 pixels for each of 4,766 characters: Latin, Greek, Cyrillic, Hebrew, Georgian and
-    others, no Chinese, Japanese or Korean ones; for these it has a replacement character. A sample fails if a text is not UTF-8, a
-    label has no name, or a coordinate or score is NaN.
+    others, but not Chinese, Japanese or Korean ones, which are drawn as a replacement character. A sample fails if a text is not
+    UTF-8, a label has no name, a coordinate is NaN, or a score is not finite.
 
     >>> shown = fn.draw_text(fn.draw_boxes(images, boxes, labels), boxes, labels, scores, names=["cat", "dog"])
     >>> shown = fn.draw_text(pages, corners[:, 0], texts, colors=[255, 0, 0])
@@ -78,13 +78,13 @@ class DrawText(Operator):
             Input("images", ("HWC",), doc="Images of uint8."),
             Input(
                 "positions",
-                doc="Numbers of shape (texts, 4), boxes: left, top, right, bottom; or (texts, 2), points: x, y; in pixels.",
+                doc="Boxes (left, top, right, bottom) of shape (texts, 4), or points (x, y) of shape (texts, 2); numbers, in pixels.",
                 example=_boxes,
             ),
             Input(
                 "texts",
-                doc="Strings: UINT8 of shape (texts, length), rows that are padded with zeros, or (length,), one; or, with `names`, "
-                "labels: INT32 of shape (texts,).",
+                doc="Strings: UINT8 of shape (texts, length), each row padded with zeros, or a single one of shape (length,). With "
+                "`names`, labels: INT32 of shape (texts,).",
                 example=_texts,
             ),
             Input("scores", doc="FLOAT of shape (texts,), shown after the texts as percentages.", example=_scores),
@@ -112,7 +112,7 @@ class DrawText(Operator):
                 "The text of each label.",
                 exempt="the example's texts are strings",
             ),
-            Argument("scale", "int32", 1, "By what a character of 9 by 18 pixels is enlarged.", example=2),
+            Argument("scale", "int32", 1, "The factor by which characters of 9 by 18 pixels are enlarged.", example=2),
         ),
         examples=(Example(), Example({"background": [0, 0, 255]})),
         shown=(
@@ -127,7 +127,7 @@ class DrawText(Operator):
             ),
         ),
         equivalents=(
-            Equivalent("cv2.putText", "Has another font, with Latin letters only before OpenCV 5."),
+            Equivalent("cv2.putText", "Draws another font, which has only Latin letters before OpenCV 5."),
             Equivalent("torchvision.utils.draw_bounding_boxes", "Draws boxes and labels, with a font of the system."),
         ),
     )
@@ -271,7 +271,7 @@ def glyphs_of(text: str) -> np.ndarray:
 
 
 def _indexed(colours: Sequence[int], channels: int, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the colours, uint8 of shape (colours, channels), and the number of each label's."""
+    """Return the colours, uint8 of shape (colours, channels), and the number of each label's colour."""
     table = np.array(colours, np.uint8).reshape(-1, channels)
     return table, labels.astype(np.int64) % len(table)
 

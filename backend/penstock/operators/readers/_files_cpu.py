@@ -16,10 +16,10 @@ _MAX_GAP_BYTES = 4096
 def lay_out(files: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np.ndarray) -> int:
     """Set where ranges of files go in a block of memory; return its size in bytes.
 
-    Ranges that follow each other in a file keep their distance, so that they can be read at once.
+    Ranges of one file with a small gap between them, or none, keep that distance in the block, so that one read gets both.
 
     Args:
-        files: each range's files, as numbers: int64.
+        files: the number of each range's file: int64.
         starts, sizes: the starts and sizes of the ranges, in bytes: int64.
         places: receives the positions in the block: int64.
     """

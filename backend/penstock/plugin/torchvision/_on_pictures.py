@@ -202,7 +202,7 @@ def _grey(image: PilImage, num_output_channels: int = 1) -> PilImage:
 @function_for("adjust_hue", "picture")
 def _hue(image: PilImage, hue_factor: float) -> PilImage:
     if not -0.5 <= hue_factor <= 0.5:
-        raise ValueError(f"The factor of the hue is in [-0.5, 0.5]. Got: {hue_factor:g}")
+        raise ValueError(f"The hue factor must be in [-0.5, 0.5]. Got: {hue_factor:g}")
     if image.mode in _WITHOUT_HUE:
         return image
     from PIL import Image

@@ -67,7 +67,7 @@ class LinearTransformation(BuiltinTransform):
             raise ValueError(f"`transformation_matrix` must be square. Got: {shape}")
         if mean_vector.shape[0] != shape[0]:
             raise ValueError(
-                f"`mean_vector` has {shape[0]} values, as the matrix has rows. Got: {mean_vector.shape[0]}"
+                f"`mean_vector` must have as many values as the matrix has rows, {shape[0]}. Got: {mean_vector.shape[0]}"
             )
         if transformation_matrix.device != mean_vector.device or transformation_matrix.dtype != mean_vector.dtype:
             raise ValueError("`transformation_matrix` and `mean_vector` are on one device and of one type")
