@@ -18,10 +18,9 @@ from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._eval_modes import SYNCHRONOUS, EvalMode
 from penstock.dynamic._indexing import subscript_arguments
 from penstock.dynamic._invariants import unmarked
-from penstock.dynamic._operations import operations
 from penstock.dynamic._pending import Result, Work, deferred, evaluated
 from penstock.dynamic._tensor import Tensor, require_torch
-from penstock.dynamic._value import Value
+from penstock.dynamic._value import Value, operations
 from penstock.errors import BatchError
 from penstock.tensors import TensorCPU, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.formatting import batch_text

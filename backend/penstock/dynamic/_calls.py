@@ -16,10 +16,9 @@ from penstock.dynamic._dtypes import DType
 from penstock.dynamic._engine import BoundOperator, bind, display_name
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._invariants import all_unmarked
-from penstock.dynamic._operations import Results
 from penstock.dynamic._rngs import STATE_WORDS, chosen_rng
 from penstock.dynamic._tensor import Tensor
-from penstock.dynamic._value import Value
+from penstock.dynamic._value import Results, Value
 from penstock.errors import BatchError, OperatorError
 from penstock.schema import Schema
 from penstock.tensors import TensorCPU, TensorList

@@ -22,8 +22,8 @@ from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._eval_modes import EvalMode
 from penstock.dynamic._invariants import all_unmarked, is_invariant
-from penstock.dynamic._operations import Results
 from penstock.dynamic._rngs import RNG, STATE_WORDS, chosen_rng
+from penstock.dynamic._value import Results
 from penstock.external_source import external_source
 from penstock.graph import DataNode
 from penstock.pipeline import Pipeline

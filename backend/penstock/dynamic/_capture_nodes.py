@@ -10,8 +10,7 @@ from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import CallInterface
 from penstock.dynamic._capture_schedules import Schedule
 from penstock.dynamic._devices import Device
-from penstock.dynamic._operations import Results
-from penstock.dynamic._value import Value
+from penstock.dynamic._value import Results, Value
 from penstock.graph import DataNode
 from penstock.pipeline import Pipeline
 from penstock.tensors import TensorList

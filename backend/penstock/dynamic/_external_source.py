@@ -16,8 +16,8 @@ from penstock.dynamic._dtypes import DTypeLike
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._invariants import unmarked
 from penstock.dynamic._making import as_batch, as_tensor
-from penstock.dynamic._operations import Results
 from penstock.dynamic._tensor import Tensor
+from penstock.dynamic._value import Results
 from penstock.external_source import external_source
 from penstock.graph import DataNode
 from penstock.pipeline import Pipeline

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, TypeVar
 from penstock.dynamic._calls import CallInterface, call
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._invariants import unmarked
-from penstock.dynamic._operations import Results
 from penstock.dynamic._readers import Reader, ReaderMeta, ReaderState, TFRecord
 from penstock.dynamic._signatures import accepted, input_counts, miscalled, reader_signature, signature_of
 from penstock.dynamic._syntax import interface_of
+from penstock.dynamic._value import Results
 from penstock.schema import Operator as RunningOperator
 from penstock.schema import Schema, find_schema, operator_class
 from penstock.schema.documentation import docstring

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TypeVar, cast
 
-from penstock.dynamic import _operations
 from penstock.dynamic._calls import CallInterface, call
 from penstock.dynamic._invariants import unmarked
 from penstock.dynamic._tensor import Tensor
-from penstock.dynamic._value import Value
+from penstock.dynamic._value import Value, define
 from penstock.schema import find_schema
 from penstock.schema.registry import offer_package
 
@@ -86,4 +85,4 @@ class _Operations:
         return cast(_Value, result)
 
 
-_operations.define(_Operations())
+define(_Operations())

@@ -18,9 +18,8 @@ from penstock.dynamic._dtypes import dtype as as_dtype
 from penstock.dynamic._eval_modes import SYNCHRONOUS, EvalMode
 from penstock.dynamic._indexing import Part
 from penstock.dynamic._invariants import all_unmarked, unmarked
-from penstock.dynamic._operations import operations
 from penstock.dynamic._pending import Result, Work, deferred, evaluated
-from penstock.dynamic._value import Value
+from penstock.dynamic._value import Value, operations
 from penstock.tensors import TensorCPU, TensorGPU, TensorList
 from penstock.tensors.formatting import tensor_text
 from penstock.tensors.tensor import check_layout

@@ -1,19 +1,47 @@
-"""The base class of tensors and batches."""
+"""The base class of tensors and batches, and the operations on them that operators carry out, such as arithmetic, casts and copies.
+
+:mod:`penstock.dynamic._syntax` implements the operations. It imports tensors and batches, so these cannot import it.
+"""
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from typing import Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from penstock.dynamic._devices import Device, DeviceLike
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._invariants import unmarked
-from penstock.dynamic._operations import operations
 from penstock.dynamic._pending import Result
 from penstock.graph.syntax import UFUNCS
 
+Results: TypeAlias = "Value | tuple[Value, ...]"
+"""The result of a call: a tensor or a batch, or a tuple of several."""
+
 _Own = TypeVar("_Own", bound="Value")
+
+
+class Operations(Protocol):
+    """Calls operators on tensors and batches."""
+
+    def apply(self, function: str, *operands: object) -> Value:
+        """Apply ``function``, a name in the expressions of arithmetic."""
+
+    def call(self, operator: str, operand: _Own, arguments: dict[str, object], device: object) -> _Own:
+        """Return the output of the operator with this schema: a tensor for a tensor, a batch for a batch."""
+
+
+_defined: list[Operations] = []
+
+
+def define(implementation: Operations) -> None:
+    """Set the implementation of the operations."""
+    _defined[:] = [implementation]
+
+
+def operations() -> Operations:
+    """Return the implementation of the operations."""
+    return _defined[0]
 
 
 class Value:
