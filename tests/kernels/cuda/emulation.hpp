@@ -128,6 +128,17 @@ static void __syncthreads() {
     threadIdx = {self, 0, 0};
 }
 
+// Bits of what a warp's threads say; all threads of a block must take part.
+static unsigned __ballot_sync(unsigned, bool said) {
+    static bool all[emulation::MOST_THREADS];
+    all[threadIdx.x] = said;
+    __syncthreads();
+    unsigned bits = 0, first = threadIdx.x / 32 * 32;
+    for (unsigned i = 0; i < 32; i++) bits |= unsigned(all[first + i]) << i;
+    __syncthreads();
+    return bits;
+}
+
 template <typename T>
 static T atomicAdd(T *place, T value) {
     T before = *place;

@@ -271,6 +271,22 @@ def test_devices_agree_on_scores_of_each_class(dtype: Any) -> None:
 
 
 @pytest.mark.usefixtures("with_gpu")
+@pytest.mark.parametrize("arguments", [{}, {"max_boxes": 2100}, {"max_candidates": 290, "iou_threshold": 0.1}])
+def test_devices_agree_on_several_chunks(arguments: dict[str, Any]) -> None:
+    check_same([detections(4500), detections(2048), detections(2049)], **arguments)
+
+
+@pytest.mark.usefixtures("with_gpu")
+def test_devices_agree_where_candidates_are_counted_first() -> None:
+    boxes, _, _ = detections(5700)
+    samples = [(boxes, RNG.random((5700, 3), np.float32)), (boxes[:9], np.full((9, 3), 0.9, np.float32))]
+    check_same(samples, labelled=False, score_threshold=0.85)
+    samples[1][1][4, 1] = np.nan
+    with pytest.raises(OperatorError, match="Score 13 is NaN"):
+        on_device("gpu", samples, labelled=False, score_threshold=0.85)
+
+
+@pytest.mark.usefixtures("with_gpu")
 def test_no_boxes_at_all_on_a_gpu() -> None:
     check_same([NOTHING, NOTHING])
     check_same([NOTHING], names=["cat"])

@@ -1,9 +1,16 @@
 // Non-maximum suppression. Candidates are the scores above a sample's threshold. Each has a key: the smaller, the better; its lower half
 // is the position among the sample's scores, so that equal scores stay in order and no two keys are equal.
+//
+// Sorted candidates are decided on in chunks, the best first. Of each chunk all pairs are compared at once, and bits say which overlap
+// too much; one block for each sample sweeps over the bits; and those that it keeps are compared with all candidates behind the chunk.
 
 const int TILE = THREADS;
-// Boxes that a thread compares at a time.
-const int ABREAST = 8;
+const int WORD = 64;  // candidates whose bits are in one word
+const int WORDS = CHUNK / WORD;
+const int WARP = 32, WARPS = THREADS / WARP;
+// Rows of a word's bits that each thread of a sweep reads.
+const int ROWS = WORD / WARPS;
+static_assert(WORDS == WARP, "a thread of a warp holds one word");
 
 __device__ inline bool is_finite(float value) { return value - value == 0.0f; }
 
@@ -31,164 +38,279 @@ __device__ inline uint64 key_of(float score, int64 position) {
     return uint64(~ascending) << 32 | uint64(position);
 }
 
-// Counts candidates. `scores` and `boxes` of the findings get the first score that is NaN, and the first box that is not finite.
+// Counts candidates, and collects their keys where there is room for them. `unordered` and `infinite` of the results get the first score
+// that is NaN, and the first box that is not finite.
 template <typename BoxType, typename Score>
-__global__ void count_candidates(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
-                                 Finding *__restrict__ findings) {
-    __shared__ uint32 found;
+__global__ void collect_candidates(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
+                                   Result *__restrict__ results) {
+    __shared__ uint32 found, begin;
     if (threadIdx.x == 0) found = 0;
     __syncthreads();
     int sample = sample_of(first_blocks, count, blockIdx.x);
     const Detections d = samples[sample];
     const Score *scores = reinterpret_cast<const Score *>(d.scores);
     int64 first = (blockIdx.x - first_blocks[sample]) * THREADS * ROUNDS + threadIdx.x;
+    uint32 own = 0;
     for (int round = 0; round < ROUNDS; round++) {
         int64 position = first + round * THREADS;
         if (position >= d.num_scores) break;
         float score = to_float(scores[position]);
-        if (score != score) atomicMin(&findings[sample].unordered, uint64(position));
+        if (score != score) atomicMin(&results[sample].unordered, uint64(position));
         if (!(score > d.score_threshold)) continue;
-        atomicAdd(&found, 1u);
+        own++;
         int64 number = position / d.classes;
         Box box = box_of<BoxType>(d, number);
         if (!(is_finite(box.left) && is_finite(box.top) && is_finite(box.right) && is_finite(box.bottom)))
-            atomicMin(&findings[sample].infinite, uint64(number));
+            atomicMin(&results[sample].infinite, uint64(number));
     }
+    uint32 place = own ? atomicAdd(&found, own) : 0;
     __syncthreads();
-    if (threadIdx.x == 0 && found) atomicAdd(&findings[sample].candidates, found);
-}
-
-template <typename Score>
-__global__ void collect_candidates(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
-                                   uint32 *__restrict__ ends) {
-    int sample = sample_of(first_blocks, count, blockIdx.x);
-    const Detections d = samples[sample];
-    const Score *scores = reinterpret_cast<const Score *>(d.scores);
-    uint64 *keys = reinterpret_cast<uint64 *>(d.keys);
-    int64 first = (blockIdx.x - first_blocks[sample]) * THREADS * ROUNDS + threadIdx.x;
+    if (threadIdx.x == 0 && found) begin = atomicAdd(&results[sample].candidates, found);
+    __syncthreads();
+    if (!d.keys || !own) return;
+    uint64 *keys = reinterpret_cast<uint64 *>(d.keys) + begin + place;
     for (int round = 0; round < ROUNDS; round++) {
         int64 position = first + round * THREADS;
         if (position >= d.num_scores) break;
         float score = to_float(scores[position]);
-        if (score > d.score_threshold) keys[atomicAdd(ends + sample, 1u)] = key_of(score, position);
+        if (score > d.score_threshold) *keys++ = key_of(score, position);
     }
 }
 
-// A key that is behind all others: of a candidate that is not considered.
-const uint64 DROPPED = ~uint64(0);
-
-// The group of a candidate, in which the best are considered.
-__device__ inline int group_of(const Detections &d, uint64 key) {
-    if (!d.class_wise) return 0;
-    uint32 position = uint32(key);
-    return d.labels ? reinterpret_cast<const int *>(d.labels)[position / d.classes] : int(position % d.classes);
-}
-
-// Sorts: the place of a key is the number of smaller ones. `LIMITED`: of each group, no more than `max_candidates` are considered.
-template <bool LIMITED>
-__global__ void rank_candidates(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count) {
-    __shared__ uint64 others[TILE];
-    __shared__ int groups[LIMITED ? TILE : 1];
+// Sorts each tile of the keys; what is behind the last key is larger than all.
+__global__ void sort_tiles(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
+                           const Result *__restrict__ results) {
+    __shared__ uint64 tile[TILE];
     int sample = sample_of(first_blocks, count, blockIdx.x);
-    const Detections d = samples[sample];
-    const uint64 *keys = reinterpret_cast<const uint64 *>(d.keys);
-    int64 number = (blockIdx.x - first_blocks[sample]) * TILE + threadIdx.x;
-    uint64 key = number < d.candidates ? keys[number] : 0;
-    int group = LIMITED && number < d.candidates ? group_of(d, key) : 0;
-    int64 rank = 0, better = 0;
-    for (int64 begin = 0; begin < d.candidates; begin += TILE) {
-        int64 left = d.candidates - begin;
-        if (threadIdx.x < left) {
-            others[threadIdx.x] = keys[begin + threadIdx.x];
-            if (LIMITED) groups[threadIdx.x] = group_of(d, others[threadIdx.x]);
-        }
-        __syncthreads();
-        int size = left < TILE ? int(left) : TILE;
-        for (int i = 0; i < size; i++) {
-            rank += others[i] < key;
-            if (LIMITED) better += others[i] < key && groups[i] == group;
-        }
-        __syncthreads();
+    int64 candidates = results[sample].candidates, begin = (blockIdx.x - first_blocks[sample]) * TILE;
+    if (begin >= candidates) return;
+    uint64 *keys = reinterpret_cast<uint64 *>(samples[sample].keys) + begin;
+    int size = candidates - begin < TILE ? int(candidates - begin) : TILE, self = threadIdx.x;
+    uint64 key = tile[self] = self < size ? keys[self] : ~uint64(0);
+    __syncthreads();
+    int rank = self;
+    if (self < size) {
+        rank = 0;
+        for (int i = 0; i < size; i++) rank += tile[i] < key;
     }
-    if (number < d.candidates)
-        reinterpret_cast<uint64 *>(d.sorted)[rank] = LIMITED && better >= d.max_candidates ? DROPPED : key;
+    keys[rank] = key;
 }
 
-// A box, its area and its class.
-struct Candidate {
+// The number of smaller keys in a sorted tile.
+__device__ inline int rank_in(const uint64 *tile, uint64 key) {
+    int rank = 0;
+#pragma unroll
+    for (int step = TILE / 2; step; step /= 2) rank += tile[rank + step - 1] < key ? step : 0;
+    return rank + (tile[rank] < key);
+}
+
+// A box, its area and class, the position of its score, and whether it is out of consideration.
+struct alignas(16) Candidate {
     Box box;
     float area;
     int label;
+    uint32 position;
+    int is_out;
 };
+
+// Puts candidates in order: the place of each is the number of smaller keys.
+template <typename BoxType>
+__global__ void rank_candidates(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
+                                const Result *__restrict__ results) {
+    int sample = sample_of(first_blocks, count, blockIdx.x);
+    const Detections d = samples[sample];
+    int64 candidates = results[sample].candidates, self = (blockIdx.x - first_blocks[sample]) * TILE + threadIdx.x;
+    if (self >= candidates) return;
+    const uint64 *__restrict__ keys = reinterpret_cast<const uint64 *>(d.keys);
+    uint64 key = keys[self];
+    int64 rank = 0;
+#pragma unroll 4
+    for (int64 begin = 0; begin < candidates; begin += TILE) rank += rank_in(keys + begin, key);
+    Candidate own;
+    own.position = uint32(key);
+    int64 number = own.position / d.classes;
+    own.box = box_of<BoxType>(d, number);
+    own.area = (own.box.right - own.box.left) * (own.box.bottom - own.box.top);
+    own.label = d.labels ? reinterpret_cast<const int *>(d.labels)[number] : int(own.position % d.classes);
+    own.is_out = 0;
+    reinterpret_cast<Candidate *>(d.candidates)[rank] = own;
+}
+
+// Of each group, takes all but the best `max_candidates` out of consideration.
+__global__ void limit_candidates(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
+                                 const Result *__restrict__ results) {
+    __shared__ int labels[TILE];
+    int sample = sample_of(first_blocks, count, blockIdx.x);
+    const Detections d = samples[sample];
+    Candidate *candidates = reinterpret_cast<Candidate *>(d.candidates);
+    int64 size = results[sample].candidates, first = (blockIdx.x - first_blocks[sample]) * TILE, self = first + threadIdx.x;
+    if (first >= size) return;
+    int label = self < size ? candidates[self].label : 0;
+    int64 better = d.class_wise ? 0 : self;
+    for (int64 begin = 0; d.class_wise && begin <= first; begin += TILE) {
+        if (begin + threadIdx.x < size) labels[threadIdx.x] = candidates[begin + threadIdx.x].label;
+        __syncthreads();
+        int end = self - begin < TILE ? int(self - begin) : TILE;
+        for (int i = 0; i < end; i++) better += labels[i] == label;
+        __syncthreads();
+    }
+    if (self < size && better >= d.max_candidates) candidates[self].is_out = 1;
+}
 
 __device__ inline float larger(float a, float b) { return a > b ? a : b; }
 __device__ inline float smaller(float a, float b) { return a < b ? a : b; }
 
-// Whether a better candidate suppresses another one.
-__device__ inline bool suppresses(const Candidate &better, const Candidate &other, const Detections &d) {
-    if (d.class_wise && better.label != other.label) return false;
-    float wide = larger(0.0f, smaller(other.box.right, better.box.right) - larger(other.box.left, better.box.left));
-    float high = larger(0.0f, smaller(other.box.bottom, better.box.bottom) - larger(other.box.top, better.box.top));
-    float shared = wide * high;
-    return shared > 0.0f && shared / (better.area + other.area - shared) > d.iou_threshold;
+// Whether the better of two candidates suppresses the other one.
+__device__ inline bool suppresses(const Candidate &one, const Candidate &other, const Detections &d) {
+    float wide = larger(0.0f, smaller(other.box.right, one.box.right) - larger(other.box.left, one.box.left));
+    float high = larger(0.0f, smaller(other.box.bottom, one.box.bottom) - larger(other.box.top, one.box.top));
+    float shared = wide * high, whole = one.area + other.area - shared;
+    // Most pairs are far from the threshold: a product is enough for them, and much faster than the quotient that decides.
+    bool is_apart = !(shared > 0.0f) || shared <= whole * (0.999f * d.iou_threshold);
+    if (is_apart || (d.class_wise && one.label != other.label)) return false;
+    return shared / whole > d.iou_threshold;
 }
 
-// One block for each sample takes the candidates in tiles, the best first: those that no retained box suppresses are compared with each
-// other, one after the other.
-template <typename BoxType>
-__global__ void suppress(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
-                         Result *__restrict__ results) {
-    __shared__ Candidate tile[TILE];
-    __shared__ bool alive[TILE];
-    const Detections d = samples[blockIdx.x];
-    const uint64 *sorted = reinterpret_cast<const uint64 *>(d.sorted);
-    const int *labels = reinterpret_cast<const int *>(d.labels);
-    Candidate *known = reinterpret_cast<Candidate *>(d.known);
-    uint32 *kept = reinterpret_cast<uint32 *>(d.kept);
-    int64 done = 0;
-    int self = threadIdx.x;
-    for (int64 begin = 0; begin < d.candidates && done < d.limit; begin += TILE) {
-        int64 left = d.candidates - begin;
-        int size = left < TILE ? int(left) : TILE;
-        uint32 position = 0;
-        Candidate own = {};
-        bool is_left = self < size && sorted[begin + self] != DROPPED;
-        if (is_left) {
-            position = uint32(sorted[begin + self]);
-            int64 number = position / d.classes;
-            own.box = box_of<BoxType>(d, number);
-            own.area = (own.box.right - own.box.left) * (own.box.bottom - own.box.top);
-            own.label = labels ? labels[number] : int(position % d.classes);
-            // Several at a time: reading one takes longer than comparing it.
-            for (int64 i = 0; i < done && is_left; i += ABREAST) {
-                bool is_suppressed = false;
+// Compares the candidates of a chunk. A block computes some squares of WORD times WORD bits on and above the diagonal, a thread for each
+// row. Above the diagonal, bits of a row are of the worse candidates; on it, of the better ones.
+__global__ void compare_candidates(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
+                                   const Result *__restrict__ results, int64 begin) {
+    __shared__ Candidate columns[THREADS];
+    int sample = sample_of(first_blocks, count, blockIdx.x);
+    const Detections d = samples[sample];
+    int64 size = results[sample].candidates;
+    if (begin >= size || results[sample].kept >= d.limit) return;
+    int group = threadIdx.x / WORD * WORD, self = threadIdx.x % WORD;
+    int square = int(blockIdx.x - first_blocks[sample]) * (THREADS / WORD) + group / WORD, column = 0;
+    while (square > column) square -= ++column;
+    const Candidate *candidates = reinterpret_cast<const Candidate *>(d.candidates);
+    int64 row = begin + square * WORD + self, first = begin + column * WORD;
+    bool is_within = column < WORDS && first < size;
+    if (is_within && first + self < size) columns[threadIdx.x] = candidates[first + self];
+    __syncthreads();
+    if (!is_within || row >= size) return;
+    Candidate own = candidates[row];
+    int end = square == column ? self : size - first < WORD ? int(size - first) : WORD;
+    uint64 bits = 0;
+    if (!own.is_out)
+        for (int i = 0; i < end; i++) bits |= uint64(suppresses(own, columns[group + i], d)) << i;
+    reinterpret_cast<uint64 *>(d.overlaps)[(row - begin) * WORDS + column] = bits;
+}
+
+__device__ inline int count_bits(uint64 bits) { return __popc(uint32(bits)) + __popc(uint32(bits >> 32)); }
+
+// Which of a word's candidates are kept, `gone` being those that earlier ones suppress: of each, a bit of `better` says which others of
+// the word overlap it. A warp decides for two candidates a thread; the first that is open always can be decided.
+__device__ inline uint64 kept_of(uint64 gone, uint64 better_low, uint64 better_high) {
+    int lane = threadIdx.x % WARP;
+    uint64 kept = 0;
+    while (~(kept | gone)) {
+        uint64 open = ~(kept | gone);
+        bool low = open >> lane & 1, high = open >> (lane + WARP) & 1;
+        uint32 gone_low = __ballot_sync(~0u, low && (better_low & kept)), gone_high = __ballot_sync(~0u, high && (better_high & kept));
+        uint32 kept_low = __ballot_sync(~0u, low && !(better_low & ~gone)), kept_high = __ballot_sync(~0u, high && !(better_high & ~gone));
+        gone |= gone_low | uint64(gone_high) << WARP;
+        kept |= kept_low | uint64(kept_high) << WARP;
+    }
+    return kept;
+}
+
+// What a thread of a sweep reads of a word's candidates before they are decided on: bits in its lane's word of some rows, the bits that
+// decide on two candidates, and a candidate.
+struct Step {
+    uint64 rows[ROWS], better_low, better_high;
+    Candidate candidate;
+};
+
+__device__ inline Step step_of(const Detections &d, int64 begin, int64 size, int word) {
+    Step step = {};
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    int64 first = int64(word) * WORD, left = size - begin - first;
+    const uint64 *bits = reinterpret_cast<const uint64 *>(d.overlaps) + first * WORDS;
 #pragma unroll
-                for (int k = 0; k < ABREAST; k++)
-                    is_suppressed |= i + k < done && suppresses(known[i + k], own, d);
-                is_left = !is_suppressed;
-            }
+    for (int i = 0; i < ROWS; i++) {
+        int row = warp + i * WARPS;
+        if (row < left && lane > word && begin + lane * WORD < size) step.rows[i] = bits[row * WORDS + lane];
+    }
+    if (lane < left) step.better_low = bits[lane * WORDS + word];
+    if (lane + WARP < left) step.better_high = bits[(lane + WARP) * WORDS + word];
+    if (threadIdx.x < WORD && threadIdx.x < left)
+        step.candidate = reinterpret_cast<const Candidate *>(d.candidates)[begin + first + threadIdx.x];
+    return step;
+}
+
+// Decides on a chunk of each sample, word by word; a block for each. The kept candidates move to the front of all: no others are needed
+// there any more. A thread gathers in its lane's word which candidates its rows suppress.
+__global__ void sweep(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
+                      Result *__restrict__ results, int64 begin) {
+    __shared__ uint32 out[2 * WORDS];
+    __shared__ uint64 parts[2][WARPS];
+    const Detections d = samples[blockIdx.x];
+    Candidate *candidates = reinterpret_cast<Candidate *>(d.candidates);
+    int64 size = results[blockIdx.x].candidates, done = results[blockIdx.x].kept;
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    if (threadIdx.x < 2 * WORDS) out[threadIdx.x] = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) results[blockIdx.x].before = uint32(done);
+    for (int i = threadIdx.x; i < CHUNK; i += THREADS)
+        if (begin + i >= size || candidates[begin + i].is_out) atomicOr(&out[i / WARP], 1u << i % WARP);
+    uint64 suppressed = 0;
+    if (lane == 0) parts[0][warp] = 0;
+    Step next = step_of(d, begin, size, 0);
+    __syncthreads();
+    for (int word = 0; word < WORDS && begin + word * WORD < size && done < d.limit; word++) {
+        Step step = next;
+        if (word + 1 < WORDS) next = step_of(d, begin, size, word + 1);
+        uint64 gone = out[2 * word] | uint64(out[2 * word + 1]) << WARP;
+        for (int i = 0; i < WARPS; i++) gone |= parts[word % 2][i];
+        uint64 kept = kept_of(gone, step.better_low, step.better_high);
+        int number = count_bits(kept);
+        for (; done + number > d.limit; number--) {
+            uint64 fewer = kept;
+            for (int i = 1; i < number; i++) fewer &= fewer - 1;
+            kept ^= fewer;
         }
-        tile[self] = own;
-        alive[self] = is_left;
+#pragma unroll
+        for (int i = 0; i < ROWS; i++)
+            if (kept >> (warp + i * WARPS) & 1) suppressed |= step.rows[i];
+        if (lane == word + 1) parts[(word + 1) % 2][warp] = suppressed;
+        if (threadIdx.x < WORD && (kept >> threadIdx.x & 1)) {
+            int64 place = done + count_bits(kept & ((uint64(1) << threadIdx.x) - 1));
+            candidates[place] = step.candidate;
+            int label = step.candidate.label;
+            if (d.names && (label < 0 || label >= d.names))
+                atomicMin(&results[blockIdx.x].unnamed, uint64(place) << 32 | uint32(label));
+        }
+        done += number;
         __syncthreads();
-        for (int i = 0; i < size && done < d.limit; i++) {
-            if (!alive[i]) continue;
-            if (self == i) {
-                known[done] = own;
-                kept[done] = position;
-                if (d.names && (own.label < 0 || own.label >= d.names) && !results[blockIdx.x].is_unnamed) {
-                    results[blockIdx.x].is_unnamed = 1;
-                    results[blockIdx.x].unnamed = own.label;
-                }
-            } else if (self > i && is_left && suppresses(tile[i], own, d)) {
-                is_left = alive[self] = false;
-            }
-            done++;
-            __syncthreads();
+    }
+    if (threadIdx.x == 0) results[blockIdx.x].kept = uint32(done);
+}
+
+// Compares the kept candidates of a chunk with those behind it.
+__global__ void suppress_others(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
+                                const Result *__restrict__ results, int64 end) {
+    __shared__ Candidate better[TILE];
+    int sample = sample_of(first_blocks, count, blockIdx.x);
+    const Detections d = samples[sample];
+    const Result result = results[sample];
+    Candidate *candidates = reinterpret_cast<Candidate *>(d.candidates);
+    int64 first = end + (blockIdx.x - first_blocks[sample]) * THREADS, self = first + threadIdx.x;
+    if (first >= result.candidates || result.kept >= d.limit) return;
+    Candidate own = {};
+    if (self < result.candidates) own = candidates[self];
+    bool is_left = self < result.candidates && !own.is_out, is_hit = false;
+    for (int64 begin = result.before; begin < result.kept; begin += TILE) {
+        int left = result.kept - begin < TILE ? int(result.kept - begin) : TILE;
+        if (threadIdx.x < left) better[threadIdx.x] = candidates[begin + threadIdx.x];
+        __syncthreads();
+        for (int i = 0; i < left && is_left; i++) {
+            is_hit = suppresses(better[i], own, d);
+            is_left = !is_hit;
         }
         __syncthreads();
     }
-    if (self == 0) results[blockIdx.x].kept = uint32(done);
+    if (is_hit) candidates[self].is_out = 1;
 }
 
 // Boxes, scores, labels and indices of those that are left.
@@ -198,7 +320,7 @@ __global__ void gather(const int64 *__restrict__ first_blocks, const Gathered *_
     const Gathered g = samples[sample];
     int64 row = (blockIdx.x - first_blocks[sample]) * THREADS + threadIdx.x;
     if (row >= g.rows) return;
-    uint32 position = reinterpret_cast<const uint32 *>(g.kept)[row];
+    uint32 position = reinterpret_cast<const Candidate *>(g.kept)[row].position;
     int64 number = position / g.classes;
     for (int i = 0; i < 4; i++)
         reinterpret_cast<float *>(g.to_boxes)[4 * row + i] = to_float(reinterpret_cast<const BoxType *>(g.boxes)[4 * number + i]);

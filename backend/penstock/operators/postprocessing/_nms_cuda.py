@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import Located, addresses_of, launch, scratch, upload
+from penstock.kernels.cuda.launch import KernelLaunch, Located, addresses_of, launch, launch_all, scratch, upload
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import (
     Float,
     Int32,
     Int64,
     Pointer,
+    Records,
     UInt64,
     blank_records,
     cuda_type,
@@ -23,15 +24,17 @@ from penstock.kernels.cuda.structs import (
 )
 from penstock.schema import PlanColumns
 
+UInt32 = Annotated[int, np.uint32]
+
 
 class _Detections(NamedTuple):
     """One sample.
 
     Attributes:
         labels: int32 for each box; 0: the class is that of the score.
-        keys, sorted: uint64 for each candidate.
-        known: a struct for each candidate.
-        kept: uint32 for each candidate.
+        keys: uint64 for each candidate, in whole tiles; 0: candidates are only counted.
+        candidates: a struct for each candidate, the best first; those that are kept move to the front.
+        overlaps: bits for each pair of candidates of a chunk, in a row of words for each.
         classes: number of scores of a box.
         limit: the largest number of boxes to keep.
         max_candidates: the largest number of candidates of a class.
@@ -42,12 +45,10 @@ class _Detections(NamedTuple):
     scores: Pointer
     labels: Pointer
     keys: Pointer
-    sorted: Pointer
-    known: Pointer
-    kept: Pointer
+    candidates: Pointer
+    overlaps: Pointer
     num_scores: Int64
     classes: Int64
-    candidates: Int64
     limit: Int64
     max_candidates: Int64
     score_threshold: Float
@@ -57,35 +58,28 @@ class _Detections(NamedTuple):
     names: Int32
 
 
-class _Finding(NamedTuple):
-    """What was found in a sample's scores.
-
-    Attributes:
-        unordered: position of the first score that is NaN.
-        infinite: number of the first box of a candidate that is not finite.
-    """
-
-    unordered: UInt64
-    infinite: UInt64
-    candidates: Annotated[int, np.uint32]
-
-
 class _Result(NamedTuple):
     """The result of a sample.
 
     Attributes:
-        kept: number of remaining boxes.
-        is_unnamed: whether one of them has a class without a name.
-        unnamed: that class.
+        unordered: position of the first score that is NaN.
+        infinite: number of the first box of a candidate that is not finite.
+        unnamed: the first of the remaining boxes whose class has no name, and in the lower half that class.
+        candidates: number of candidates.
+        kept: number of remaining boxes so far.
+        before: that number before the last chunk.
     """
 
-    kept: Annotated[int, np.uint32]
-    is_unnamed: Int32
-    unnamed: Int32
+    unordered: UInt64
+    infinite: UInt64
+    unnamed: UInt64
+    candidates: UInt32
+    kept: UInt32
+    before: UInt32
 
 
 class _Gathered(NamedTuple):
-    """The rows of one sample to gather; see :class:`_Detections`."""
+    """The rows of one sample to gather; see :class:`_Detections`. ``kept``: the remaining candidates."""
 
     boxes: Pointer
     scores: Pointer
@@ -101,9 +95,15 @@ class _Gathered(NamedTuple):
 
 # Scores that each thread reads.
 _ROUNDS = 8
-_CANDIDATE_BYTES = 24
+# Candidates whose pairs are all compared at once; a warp holds a bit for each.
+_CHUNK = 2048
+_WORD_BITS = 64
+_OVERLAPS_BYTES = _CHUNK // 8
+_CANDIDATE_BYTES = 32
+# Up to so many scores of a sample may all be candidates, as far as memory goes; of more, candidates are counted first.
+_MAX_SCORES_UNCOUNTED = 8 * _CHUNK
 _NONE = np.iinfo(np.uint64).max
-SOURCE = KernelSource(__file__, _Detections, _Finding, _Result, _Gathered, ROUNDS=_ROUNDS)
+SOURCE = KernelSource(__file__, _Detections, _Result, _Gathered, ROUNDS=_ROUNDS, CHUNK=_CHUNK)
 
 
 @dataclass(frozen=True)
@@ -133,12 +133,12 @@ class Kept:
     """The remaining boxes of a sample.
 
     Attributes:
-        positions: among its scores, uint32, the best first.
+        candidates: structs, the best first.
         count: number of boxes.
         classes: number of scores of a box.
     """
 
-    positions: Located
+    candidates: Located
     count: int
     classes: int
 
@@ -163,7 +163,9 @@ def suppress_boxes(
     classes: np.ndarray,
     settings: Settings,
 ) -> KeptColumns:
-    """Find the boxes of each sample that no better one suppresses. Waits for the GPU twice.
+    """Find the boxes of each sample that no better one suppresses.
+
+    Waits for the GPU; twice if samples have so many scores that candidates are counted before memory is allocated.
 
     Args:
         boxes: of shape (boxes, 4).
@@ -176,7 +178,6 @@ def suppress_boxes(
     """
     kinds = [cuda_type(own[0].dtype) for own in (boxes, scores)]
     sizes = np.array([own.size for own in scores], np.int64)
-    blocks = -(-sizes // (THREADS * _ROUNDS))
     descriptors = blank_records(_Detections, len(boxes))
     descriptors["boxes"], descriptors["scores"] = addresses_of(boxes), addresses_of(scores)
     descriptors["labels"] = addresses_of(labels) if labels else 0
@@ -186,31 +187,69 @@ def suppress_boxes(
     descriptors["iou_threshold"] = settings.iou_thresholds
     descriptors["class_wise"], descriptors["with_sizes"] = settings.class_wise, settings.with_sizes
     descriptors["names"] = settings.names
-    findings = _structs(_Finding, [(_NONE, _NONE, 0)] * len(boxes))
-    launch(SOURCE.kernel(f"count_candidates<{', '.join(kinds)}>"), descriptors, blocks, findings)
-    found = _host(_Finding, findings, len(boxes))
-    _check(found["unordered"], "Score {} is NaN")
-    _check(found["infinite"], "Box {} has a coordinate that is not finite")
-    # Of each candidate: two keys, a struct, and a position.
-    candidates = found["candidates"].astype(np.int64)
-    firsts, total = candidates.cumsum() - candidates, int(candidates.sum())
-    keys, ordered = scratch([(total,), (total,)], np.uint64)
-    known, kept = scratch([(total * _CANDIDATE_BYTES,)], np.uint8)[0], scratch([(total,)], np.uint32)[0]
-    descriptors["candidates"] = candidates
-    descriptors["keys"], descriptors["sorted"] = keys.address + 8 * firsts, ordered.address + 8 * firsts
-    descriptors["known"], descriptors["kept"] = known.address + _CANDIDATE_BYTES * firsts, kept.address + 4 * firsts
-    ends = upload([np.zeros(len(boxes), np.uint32)])[0]
-    launch(SOURCE.kernel(f"collect_candidates<{kinds[1]}>"), descriptors, blocks, ends)
-    ranking = f"rank_candidates<{'true' if settings.max_candidates else 'false'}>"
-    launch(SOURCE.kernel(ranking), descriptors, -(-candidates // THREADS))
-    results = _structs(_Result, [(0, 0, 0)] * len(boxes))
-    launch(SOURCE.kernel(f"suppress<{kinds[0]}>"), descriptors, [1] * len(boxes), results)
-    found = _host(_Result, results, len(boxes))
-    if found["is_unnamed"].any():
-        first = int(found["unnamed"][found["is_unnamed"] != 0][0])
+    results = _no_results(len(boxes))
+    collect, blocks = SOURCE.kernel(f"collect_candidates<{', '.join(kinds)}>"), -(-sizes // (THREADS * _ROUNDS))
+    most = sizes
+    if sizes.max(initial=0) > _MAX_SCORES_UNCOUNTED:
+        launch(collect, descriptors, blocks, results)
+        most = _checked(results, len(boxes))["candidates"].astype(np.int64)
+        results = _no_results(len(boxes))
+    memory = _allocate(descriptors, most)
+    tiles = -(-most // THREADS)
+    launches = [
+        KernelLaunch(collect, descriptors, blocks, (results,)),
+        KernelLaunch(SOURCE.kernel("sort_tiles"), descriptors, tiles, (results,)),
+        KernelLaunch(SOURCE.kernel(f"rank_candidates<{kinds[0]}>"), descriptors, tiles, (results,)),
+    ]
+    if settings.max_candidates:
+        launches.append(KernelLaunch(SOURCE.kernel("limit_candidates"), descriptors, tiles, (results,)))
+    launch_all([*launches, *_decisions(descriptors, most, results)])
+    found = _checked(results, len(boxes))
+    unnamed = found["unnamed"][found["unnamed"] != _NONE]
+    if len(unnamed):
+        first = int(unnamed.astype(np.uint32).view(np.int32)[0])
         raise ValueError(f"There is a box of class {first}, and `names` has {settings.names}")
-    positions = [kept.part(first, count) for first, count in zip(firsts.tolist(), found["kept"].tolist())]
-    return KeptColumns([Kept(*own) for own in zip(positions, found["kept"].tolist(), classes.tolist())])
+    candidates = memory["candidates"]
+    rows = zip((descriptors["candidates"] - candidates.address).tolist(), found["kept"].tolist(), classes.tolist())
+    return KeptColumns(
+        [Kept(candidates.part(first, _CANDIDATE_BYTES * count), count, own) for first, count, own in rows]
+    )
+
+
+def _allocate(descriptors: Records, most: np.ndarray) -> dict[str, Located]:
+    """Allocate memory for the keys, the candidates, and the overlaps of a chunk of each sample, as bytes.
+
+    Args:
+        most: the largest number of candidates of each sample.
+    """
+    rows = {
+        "keys": (-(-most // THREADS) * THREADS, 8),
+        "candidates": (most, _CANDIDATE_BYTES),
+        "overlaps": (np.minimum(most, _CHUNK), _OVERLAPS_BYTES),
+    }
+    made = {}
+    for name, (counts, size) in rows.items():
+        ends = counts.cumsum() * size
+        made[name] = scratch([(int(ends[-1]) if len(ends) else 0,)], np.uint8)[0]
+        descriptors[name] = made[name].address + ends - counts * size
+    return made
+
+
+def _decisions(descriptors: Records, most: np.ndarray, results: Located) -> Iterator[KernelLaunch]:
+    """Yield the launches that decide on all candidates, chunk by chunk.
+
+    Args:
+        most: the largest number of candidates of each sample.
+    """
+    for begin in range(0, int(most.max(initial=0)), _CHUNK):
+        left = np.maximum(most - begin, 0)
+        words = -(-np.minimum(left, _CHUNK) // _WORD_BITS)
+        squares = -(-(words * (words + 1) // 2) // (THREADS // _WORD_BITS))
+        others = -(-np.maximum(left - _CHUNK, 0) // THREADS)
+        yield KernelLaunch(SOURCE.kernel("compare_candidates"), descriptors, squares, (results, np.int64(begin)))
+        yield KernelLaunch(SOURCE.kernel("sweep"), descriptors, [1] * len(most), (results, np.int64(begin)))
+        end = np.int64(begin + _CHUNK)
+        yield KernelLaunch(SOURCE.kernel("suppress_others"), descriptors, others, (results, end))
 
 
 def gather_kept(
@@ -230,7 +269,7 @@ def gather_kept(
     made = blank_records(_Gathered, len(kept))
     made["boxes"], made["scores"] = addresses_of(boxes), addresses_of(scores)
     made["labels"] = addresses_of(labels) if labels else 0
-    made["kept"] = [own.positions.address for own in kept]
+    made["kept"] = [own.candidates.address for own in kept]
     made["rows"] = rows = np.array([own.count for own in kept], np.int64)
     made["classes"] = [own.classes for own in kept]
     for name, own in zip(("to_boxes", "to_scores", "to_labels", "to_indices"), targets):
@@ -239,18 +278,20 @@ def gather_kept(
     launch(SOURCE.kernel(f"gather<{kinds}>"), made, -(-rows // THREADS))
 
 
-def _structs(struct: type[tuple[object, ...]], rows: Sequence[tuple[int, ...]]) -> Located:
-    """Return structs on the GPU, as bytes."""
-    return upload([records(struct, rows).rows.view(np.uint8)])[0]
+def _no_results(count: int) -> Located:
+    """Return initial results of the samples on the GPU, as bytes."""
+    return upload([records(_Result, [(_NONE, _NONE, _NONE, 0, 0, 0)] * count).rows.view(np.uint8)])[0]
 
 
-def _host(struct: type[tuple[object, ...]], data: Located, count: int) -> np.ndarray:
-    """Wait for the GPU, and return structs copied from it."""
-    found: np.ndarray = data.array().get().view(layout_of(struct).dtype)
-    return found[:count]
+def _checked(results: Located, count: int) -> np.ndarray:
+    """Wait for the GPU, and return the results of the samples.
 
-
-def _check(faults: np.ndarray, told: str) -> None:
-    found = faults[faults != _NONE]
-    if len(found):
-        raise ValueError(told.format(found[0]))
+    Raises:
+        ValueError: a score is NaN, or a box with a sufficient score is not finite.
+    """
+    found: np.ndarray = results.array().get().view(layout_of(_Result).dtype)[:count]
+    for name, told in (("unordered", "Score {} is NaN"), ("infinite", "Box {} has a coordinate that is not finite")):
+        faults = found[name][found[name] != _NONE]
+        if len(faults):
+            raise ValueError(told.format(faults[0]))
+    return found
