@@ -1,80 +1,80 @@
-// Shapes on images: outlines of boxes, and texts. A thread copies BYTES neighbouring bytes of an image, but for those of pixels that shapes
-// cover: the last shape counts. A block compares its run of bytes with many shapes at a time, and its threads look at those only that reach
-// it.
+// Shapes on images: outlines of boxes, and texts. Images are copied whole, as fast as memory is. Then blocks draw the parts of the shapes,
+// in any order: a pixel gets its colour from the last shape that covers it, which a thread knows by looking at the later ones. Those that
+// do not reach the part are left out beforehand.
 
-const int RUN_BYTES = THREADS * BYTES;
+typedef Pack<uint64, BYTES / 8> Bytes;
+const int RUN_BYTES = THREADS * BYTES * ROUNDS;
 
-// The rows and columns that a run of bytes touches, without the ends.
+__global__ void copy_pictures(const int64 *__restrict__ first_blocks, const Picture *__restrict__ pictures, int count) {
+    int sample = sample_of(first_blocks, count, blockIdx.x);
+    const Picture p = pictures[sample];
+    int64 begin = (blockIdx.x - first_blocks[sample]) * RUN_BYTES;
+    int size = p.bytes - begin < RUN_BYTES ? int(p.bytes - begin) : RUN_BYTES, copied = 0;
+    const uint8 *source = reinterpret_cast<const uint8 *>(p.source) + begin;
+    uint8 *target = reinterpret_cast<uint8 *>(p.target) + begin;
+    if ((uint64(source) | uint64(target)) % BYTES == 0) {
+        int packs = size / BYTES;
+        copied = packs * BYTES;
+        Bytes bytes[ROUNDS];
+#pragma unroll
+        for (int i = 0; i < ROUNDS; i++)
+            if (threadIdx.x + i * THREADS < packs) bytes[i] = reinterpret_cast<const Bytes *>(source)[threadIdx.x + i * THREADS];
+#pragma unroll
+        for (int i = 0; i < ROUNDS; i++)
+            if (threadIdx.x + i * THREADS < packs) reinterpret_cast<Bytes *>(target)[threadIdx.x + i * THREADS] = bytes[i];
+    }
+    for (int place = copied + threadIdx.x; place < size; place += THREADS) target[place] = source[place];
+}
+
+// Rows and columns, without the ends.
 struct Area {
     int64 top, bottom, left, right;
 };
 
-__device__ inline Area area_of(const Picture &p, int64 begin, int64 end) {
-    if (begin >= end) return {0, 0, 0, 0};
-    Place first = place_of(begin / p.channels, p.width), last = place_of((end - 1) / p.channels, p.width);
-    bool is_one_row = first.row == last.row;
-    return {first.row, last.row + 1, is_one_row ? first.column : 0, is_one_row ? last.column + 1 : int64(p.width)};
+// Lists the shapes from `begin` on, up to one for each thread, that reach an area; returns how many.
+template <typename Shapes>
+__device__ inline int list_near(const Shapes &shapes, int64 begin, int64 end, const Area &area, typename Shapes::Shape *near) {
+    __shared__ int found;
+    // Others may still read the last list.
+    __syncthreads();
+    if (threadIdx.x == 0) found = 0;
+    __syncthreads();
+    int64 number = begin + threadIdx.x;
+    typename Shapes::Shape own;
+    if (number < end && shapes.read(number, own) && shapes.reaches(own, area)) near[atomicAdd(&found, 1)] = own;
+    __syncthreads();
+    return found;
 }
 
-// Copies a run of a picture, with shapes. A set of shapes is told by `Shapes`: `read` fills one, and returns false where there is none;
-// `reaches` says whether one may cover a pixel of an area, and `colour_at` where the colour of a pixel begins among the values, -1: nowhere.
+// Draws a part of a shape, of PARTS that each has. A set of shapes is told by `Shapes`: `read` fills one, and returns false where there is
+// none; `part` is the area of a part, `reaches` says whether a shape may cover a pixel of an area, and `colour_at` where the colour of a
+// pixel begins among the values, -1: nowhere.
 template <typename Shapes>
-__device__ inline void draw(const Picture &p, int64 run, const Shapes &shapes, const uint8 *values) {
+__device__ inline void draw(const Picture &p, int64 block, const Shapes &shapes, const uint8 *values) {
     __shared__ typename Shapes::Shape near[THREADS];
-    __shared__ uint32 reaching[THREADS / 32];
-    int self = threadIdx.x, word = self / 32, lane = self % 32;
-    int64 begin = run * RUN_BYTES, end = begin + RUN_BYTES < p.bytes ? begin + RUN_BYTES : p.bytes;
-    Area area = area_of(p, begin, end);
-    int64 first = begin + int64(self) * BYTES;
-    int size = first >= end ? 0 : end - first < BYTES ? int(end - first) : BYTES;
-    const uint8 *source = reinterpret_cast<const uint8 *>(p.source) + first;
-    Pack<uint8, BYTES> bytes;
-    if (size == BYTES) bytes = read_pack<BYTES>(source);
-    for (int i = 0; i < size && size < BYTES; i++) bytes.values[i] = source[i];
-    Area own_area = area_of(p, first, first + size);
-    Place pixel = place_of(size ? first / p.channels : 0, p.width);
-    int channel = size ? int(first % p.channels) : 0;
-    uint32 open = (1u << size) - 1u;  // the bytes that no shape has covered
-    for (int64 left = p.shapes; left > 0; left -= THREADS) {
-        if (lane == 0) reaching[word] = 0;
-        __syncthreads();
-        typename Shapes::Shape own;
-        int64 number = left - 1 - self;
-        bool reaches = number >= 0 && shapes.read(number, own) && shapes.reaches(own, area);
-        if (reaches) atomicOr(&reaching[word], 1u << lane);
-        __syncthreads();
-        int place = __popc(reaching[word] & ((1u << lane) - 1u)), count = 0;
-        for (int i = 0; i < THREADS / 32; i++) {
-            int found = __popc(reaching[i]);
-            if (i < word) place += found;
-            count += found;
+    int64 number = block / PARTS;
+    typename Shapes::Shape own;
+    if (!shapes.read(number, own)) return;
+    Area part = shapes.part(own, int(block % PARTS));
+    part = {part.top < 0 ? 0 : part.top, part.bottom > p.height ? p.height : part.bottom, part.left < 0 ? 0 : part.left,
+            part.right > p.width ? p.width : part.right};
+    if (part.top >= part.bottom || part.left >= part.right) return;
+    int64 width = part.right - part.left, pixels = (part.bottom - part.top) * width, later = p.shapes - number - 1;
+    int listed = 0;
+    for (int64 first = 0; first < pixels; first += THREADS) {
+        Place place = place_of(first + threadIdx.x, width);
+        int64 x = part.left + place.column, y = part.top + place.row;
+        int colour = first + threadIdx.x < pixels ? shapes.colour_at(own, x, y) : -1;
+        for (int64 begin = number + 1; begin < p.shapes; begin += THREADS) {
+            // One list is the same for all pixels.
+            if (first == 0 || later > THREADS) listed = list_near(shapes, begin, p.shapes, part, near);
+            for (int i = 0; i < listed && colour >= 0; i++)
+                if (shapes.colour_at(near[i], x, y) >= 0) colour = -1;
         }
-        if (reaches) near[place] = own;
-        __syncthreads();
-        for (int number = 0; number < count && open; number++) {
-            if (!shapes.reaches(near[number], own_area)) continue;
-            int64 x = pixel.column, y = pixel.row;
-            int c = channel, colour = shapes.colour_at(near[number], x, y);
-#pragma unroll
-            for (int i = 0; i < BYTES; i++) {
-                if (colour >= 0 && (open >> i & 1u)) {
-                    bytes.values[i] = values[colour + c];
-                    open &= ~(1u << i);
-                }
-                if (++c < p.channels) continue;
-                c = 0;
-                if (++x == p.width) {
-                    x = 0;
-                    y++;
-                }
-                colour = shapes.colour_at(near[number], x, y);
-            }
-        }
-        __syncthreads();
+        if (colour < 0) continue;
+        uint8 *target = reinterpret_cast<uint8 *>(p.target) + (y * p.width + x) * p.channels;
+        for (int c = 0; c < p.channels; c++) target[c] = values[colour + c];
     }
-    uint8 *target = reinterpret_cast<uint8 *>(p.target) + first;
-    if (size == BYTES) write_pack<BYTES>(target, bytes);
-    for (int i = 0; i < size && size < BYTES; i++) target[i] = bytes.values[i];
 }
 
 // -- outlines ----------------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ __device__ inline double to_double(Number value) { return double(value); }
 template <>
 __device__ inline double to_double<float16>(float16 value) { return double(to_float(value)); }
 
-// `faults` gets the first box with a coordinate that is NaN; null: that is not asked for.
+// `faults` gets the first box with a coordinate that is NaN.
 template <typename Number>
 struct Outlines {
     typedef Outline Shape;
@@ -111,13 +111,22 @@ struct Outlines {
             is_good = is_good && edges[i] == edges[i];
         }
         if (!is_good) {
-            if (faults) atomicMin(faults, uint64(number));
+            atomicMin(faults, uint64(number));
             return false;
         }
         int label = labels ? labels[number] % colours : 0;
         int colour = (label < 0 ? label + colours : label) * channels;
         outline = {edge_of(edges[0]), edge_of(edges[1]), edge_of(edges[2]), edge_of(edges[3]), colour};
         return true;
+    }
+
+    // The lines above and below, and between them those on the left and on the right.
+    __device__ Area part(const Outline &o, int number) const {
+        int64 top = o.top + thickness, bottom = o.bottom - thickness, left = o.left + thickness, right = o.right - thickness;
+        if (number == 0) return {o.top, top < o.bottom ? top : o.bottom, o.left, o.right};
+        if (number == 1) return {bottom > top ? bottom : top, o.bottom, o.left, o.right};
+        if (number == 2) return {top, bottom, o.left, left < o.right ? left : o.right};
+        return {top, bottom, right > left ? right : left, o.right};
     }
 
     __device__ bool reaches(const Outline &o, const Area &a) const {
@@ -137,10 +146,9 @@ __global__ void draw_outlines(const int64 *__restrict__ first_blocks, const Pict
                               const uint8 *__restrict__ values, int colours, int thickness, uint64 *__restrict__ faults) {
     int sample = sample_of(first_blocks, count, blockIdx.x);
     const Picture p = pictures[sample];
-    int64 run = blockIdx.x - first_blocks[sample];
     Outlines<Number> outlines = {reinterpret_cast<const Number *>(p.boxes), reinterpret_cast<const int *>(p.labels), thickness,
-                                 colours, p.channels, run == 0 ? faults + sample : nullptr};
-    draw(p, run, outlines, values);
+                                 colours, p.channels, faults + sample};
+    draw(p, blockIdx.x - first_blocks[sample], outlines, values);
 }
 
 // -- texts -------------------------------------------------------------------------------------------------------------
@@ -154,6 +162,11 @@ struct Texts {
     __device__ bool read(int64 number, Text &text) const {
         text = texts[number];
         return true;
+    }
+
+    __device__ Area part(const Text &t, int number) const {
+        int64 height = t.bottom - t.top;
+        return {t.top + height * number / PARTS, t.top + height * (number + 1) / PARTS, t.left, t.right};
     }
 
     __device__ bool reaches(const Text &t, const Area &a) const {

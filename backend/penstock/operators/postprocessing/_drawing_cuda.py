@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.data_types import DALIDataType
-from penstock.kernels.cuda.launch import launch, places_of, upload
+from penstock.kernels.cuda.launch import Extra, KernelLaunch, launch_all, places_of, upload
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Records, blank_records, cuda_type
 from penstock.operators.postprocessing._drawing import GLYPH_HEIGHT, GLYPH_WIDTH, MAX_COORDINATE
@@ -33,6 +33,7 @@ class _Picture(NamedTuple):
     bytes: Int64
     first_shape: Int64
     shapes: Int64
+    height: Int32
     width: Int32
     channels: Int32
 
@@ -55,13 +56,17 @@ class _Text(NamedTuple):
     paper: Int32
 
 
-# Bytes that each thread copies.
-_BYTES = 16
+# How many bytes each thread copies at once, and how often.
+_BYTES, _ROUNDS = 16, 4
+# Blocks that draw a shape.
+_PARTS = 4
 SOURCE = KernelSource(
     __file__,
     _Picture,
     _Text,
     BYTES=_BYTES,
+    ROUNDS=_ROUNDS,
+    PARTS=_PARTS,
     GLYPH_WIDTH=GLYPH_WIDTH,
     GLYPH_HEIGHT=GLYPH_HEIGHT,
     MAX_COORDINATE=np.float64(MAX_COORDINATE),
@@ -91,12 +96,18 @@ class Pictures:
         made = blank_records(_Picture, len(self.sources))
         made["source"], made["target"] = self.sources, self.targets
         made["bytes"], made["shapes"] = self.shapes.prod(axis=1), self.counts
-        made["width"], made["channels"] = self.shapes[:, 1], self.shapes[:, 2]
+        made["height"], made["width"], made["channels"] = self.shapes.T
         return made
 
-    def blocks(self) -> np.ndarray:
-        """Return the number of blocks of each image: at least one, as the first one also checks the coordinates of boxes."""
-        return np.maximum(-(-self.shapes.prod(axis=1) // (THREADS * _BYTES)), 1)
+    def draw(self, kernel: str, descriptors: Records, *extra: Extra) -> None:
+        """Copy the images, and launch a kernel that draws the shapes on the copies."""
+        copied = -(-self.shapes.prod(axis=1) // (THREADS * _BYTES * _ROUNDS))
+        launch_all(
+            [
+                KernelLaunch(SOURCE.kernel("copy_pictures"), descriptors, copied),
+                KernelLaunch(SOURCE.kernel(kernel), descriptors, self.counts * _PARTS, extra),
+            ]
+        )
 
 
 def pictures_of(
@@ -140,15 +151,8 @@ def draw_outlines(
     if labels is not None:
         descriptors["labels"] = labels
     faults = upload([np.full(len(boxes), _NONE, np.uint64)])[0]
-    launch(
-        SOURCE.kernel(f"draw_outlines<{cuda_type(dtype)}>"),
-        descriptors,
-        pictures.blocks(),
-        colours,
-        np.int32(len(colours)),
-        np.int32(thickness),
-        faults,
-    )
+    extra = colours, np.int32(len(colours)), np.int32(thickness), faults
+    pictures.draw(f"draw_outlines<{cuda_type(dtype)}>", descriptors, *extra)
     found: np.ndarray = faults.array().get()
     return found.view(np.int64)
 
@@ -190,5 +194,4 @@ def draw_texts(pictures: Pictures, texts: Texts) -> None:
     """Copy images and draw the texts of each."""
     descriptors = pictures.descriptors()
     descriptors["first_shape"] = pictures.counts.cumsum() - pictures.counts
-    extra = texts.colours, texts.records(), texts.glyphs, np.int32(texts.scale)
-    launch(SOURCE.kernel("draw_texts"), descriptors, pictures.blocks(), *extra)
+    pictures.draw("draw_texts", descriptors, texts.colours, texts.records(), texts.glyphs, np.int32(texts.scale))
