@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import KernelLaunch, Located, addresses_of, launch, launch_all, scratch, upload
+from penstock.kernels.cuda.launch import Columns, KernelLaunch, Located, columns_of, launch, launch_all, scratch, upload
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import (
     Float,
@@ -23,6 +23,7 @@ from penstock.kernels.cuda.structs import (
     records,
 )
 from penstock.schema import PlanColumns
+from penstock.tensors import TensorListGPU
 
 UInt32 = Annotated[int, np.uint32]
 
@@ -129,91 +130,113 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The remaining boxes of a sample.
+class Detected:
+    """Boxes on the GPU with their scores and classes.
 
     Attributes:
-        candidates: structs, the best first.
-        count: number of boxes.
-        classes: number of scores of a box.
+        boxes: of shape (boxes, 4).
+        scores: one score for each box and class.
+        labels: int32 for each box; None: the class is that of the score.
+        kinds: the types of boxes and of scores, as in kernel sources.
     """
 
-    candidates: Located
+    boxes: Columns
+    scores: Columns
+    labels: Columns | None
+    kinds: tuple[str, str]
+
+    @classmethod
+    def of(cls, batches: Sequence[TensorListGPU], indices: Sequence[int]) -> Detected:
+        """Return those of the samples at these positions of the batches."""
+        boxes, scores, *labels = (columns_of(batch, indices) for batch in batches)
+        kinds = cuda_type(batches[0].dtype), cuda_type(batches[1].dtype)
+        return cls(boxes, scores, labels[0] if labels else None, kinds)
+
+    def describe(self, descriptors: Records) -> None:
+        """Fill in the addresses."""
+        descriptors["boxes"], descriptors["scores"] = self.boxes.addresses, self.scores.addresses
+        descriptors["labels"] = self.labels.addresses if self.labels else 0
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The remaining boxes of a sample; see :class:`KeptColumns`."""
+
+    address: int
     count: int
     classes: int
 
 
 @dataclass(eq=False)
 class KeptColumns(PlanColumns[Kept]):
-    """The remaining boxes of many samples."""
+    """The remaining boxes of many samples.
 
-    rows: list[Kept]
+    Attributes:
+        addresses: of the candidates that are left, the best first, uint64.
+        counts: number of boxes, int64.
+        classes: number of scores of a box, int64.
+        owners: objects that keep the memory alive.
+    """
+
+    addresses: np.ndarray
+    counts: np.ndarray
+    classes: np.ndarray
+    owners: list[Located]
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.counts)
 
     def row(self, number: int) -> Kept:
-        return self.rows[number]
+        return Kept(int(self.addresses[number]), int(self.counts[number]), int(self.classes[number]))
 
 
-def suppress_boxes(
-    boxes: Sequence[Located],
-    scores: Sequence[Located],
-    labels: Sequence[Located] | None,
-    classes: np.ndarray,
-    settings: Settings,
-) -> KeptColumns:
+def suppress_boxes(detected: Detected, classes: np.ndarray, settings: Settings) -> KeptColumns:
     """Find the boxes of each sample that no better one suppresses.
 
     Waits for the GPU; twice if samples have so many scores that candidates are counted before memory is allocated.
 
     Args:
-        boxes: of shape (boxes, 4).
-        scores: one score for each box and class.
-        labels: int32 for each box; None: the class is that of the score.
         classes: number of scores of a box, for each sample.
 
     Raises:
         ValueError: a score is NaN, a box with a sufficient score is not finite, or a class has no name.
     """
-    kinds = [cuda_type(own[0].dtype) for own in (boxes, scores)]
-    sizes = np.array([own.size for own in scores], np.int64)
-    descriptors = blank_records(_Detections, len(boxes))
-    descriptors["boxes"], descriptors["scores"] = addresses_of(boxes), addresses_of(scores)
-    descriptors["labels"] = addresses_of(labels) if labels else 0
+    count, sizes = len(classes), detected.scores.sizes
+    descriptors = blank_records(_Detections, count)
+    detected.describe(descriptors)
     descriptors["num_scores"], descriptors["classes"] = sizes, classes
     descriptors["limit"], descriptors["max_candidates"] = settings.limits, settings.max_candidates
     descriptors["score_threshold"] = settings.score_thresholds
     descriptors["iou_threshold"] = settings.iou_thresholds
     descriptors["class_wise"], descriptors["with_sizes"] = settings.class_wise, settings.with_sizes
     descriptors["names"] = settings.names
-    results = _no_results(len(boxes))
-    collect, blocks = SOURCE.kernel(f"collect_candidates<{', '.join(kinds)}>"), -(-sizes // (THREADS * _ROUNDS))
+    results = _no_results(count)
+    collect, blocks = (
+        SOURCE.kernel(f"collect_candidates<{', '.join(detected.kinds)}>"),
+        -(-sizes // (THREADS * _ROUNDS)),
+    )
     most = sizes
     if sizes.max(initial=0) > _MAX_SCORES_UNCOUNTED:
         launch(collect, descriptors, blocks, results)
-        most = _checked(results, len(boxes))["candidates"].astype(np.int64)
-        results = _no_results(len(boxes))
+        most = _checked(results, count)["candidates"].astype(np.int64)
+        results = _no_results(count)
     memory = _allocate(descriptors, most)
     tiles = -(-most // THREADS)
     launches = [
         KernelLaunch(collect, descriptors, blocks, (results,)),
         KernelLaunch(SOURCE.kernel("sort_tiles"), descriptors, tiles, (results,)),
-        KernelLaunch(SOURCE.kernel(f"rank_candidates<{kinds[0]}>"), descriptors, tiles, (results,)),
+        KernelLaunch(SOURCE.kernel(f"rank_candidates<{detected.kinds[0]}>"), descriptors, tiles, (results,)),
     ]
     if settings.max_candidates:
         launches.append(KernelLaunch(SOURCE.kernel("limit_candidates"), descriptors, tiles, (results,)))
     launch_all([*launches, *_decisions(descriptors, most, results)])
-    found = _checked(results, len(boxes))
+    found = _checked(results, count)
     unnamed = found["unnamed"][found["unnamed"] != _NONE]
     if len(unnamed):
         first = int(unnamed.astype(np.uint32).view(np.int32)[0])
         raise ValueError(f"There is a box of class {first}, and `names` has {settings.names}")
-    candidates = memory["candidates"]
-    rows = zip((descriptors["candidates"] - candidates.address).tolist(), found["kept"].tolist(), classes.tolist())
-    return KeptColumns(
-        [Kept(candidates.part(first, _CANDIDATE_BYTES * count), count, own) for first, count, own in rows]
-    )
+    kept, memory_of_each = found["kept"].astype(np.int64), [memory["candidates"]] * count
+    return KeptColumns(descriptors["candidates"], kept, classes, memory_of_each)
 
 
 def _allocate(descriptors: Records, most: np.ndarray) -> dict[str, Located]:
@@ -252,30 +275,19 @@ def _decisions(descriptors: Records, most: np.ndarray, results: Located) -> Iter
         yield KernelLaunch(SOURCE.kernel("suppress_others"), descriptors, others, (results, end))
 
 
-def gather_kept(
-    boxes: Sequence[Located],
-    scores: Sequence[Located],
-    labels: Sequence[Located] | None,
-    kept: Sequence[Kept],
-    targets: Sequence[Sequence[Located]],
-) -> None:
+def gather_kept(detected: Detected, kept: KeptColumns, targets: Sequence[Columns]) -> None:
     """Fill the targets with the boxes, scores, labels and indices of the remaining detections.
 
     Args:
-        boxes, scores, labels: as in :func:`suppress_boxes`.
         kept: each sample's remaining boxes.
-        targets: for each of the four outputs, the targets of all samples.
+        targets: those of the four outputs.
     """
     made = blank_records(_Gathered, len(kept))
-    made["boxes"], made["scores"] = addresses_of(boxes), addresses_of(scores)
-    made["labels"] = addresses_of(labels) if labels else 0
-    made["kept"] = [own.candidates.address for own in kept]
-    made["rows"] = rows = np.array([own.count for own in kept], np.int64)
-    made["classes"] = [own.classes for own in kept]
+    detected.describe(made)
+    made["kept"], made["rows"], made["classes"] = kept.addresses, kept.counts, kept.classes
     for name, own in zip(("to_boxes", "to_scores", "to_labels", "to_indices"), targets):
-        made[name] = addresses_of(own)
-    kinds = ", ".join(cuda_type(own[0].dtype) for own in (boxes, scores))
-    launch(SOURCE.kernel(f"gather<{kinds}>"), made, -(-rows // THREADS))
+        made[name] = own.addresses
+    launch(SOURCE.kernel(f"gather<{', '.join(detected.kinds)}>"), made, -(-kept.counts // THREADS))
 
 
 def _no_results(count: int) -> Located:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +33,6 @@ from penstock.schema import (
 from penstock.schema.example_data import Example, ExampleSamples
 
 if TYPE_CHECKING:
-    from penstock.kernels.cuda.launch import Indexed, Located
     from penstock.operators.postprocessing._nms_cuda import KeptColumns
 
 _FORMS = ("xyXY", "xyWH")
@@ -237,7 +235,7 @@ class NMS(RowsOperator):
         return plans.shapes(), plans
 
     def _infer_on_gpu(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], KeptColumns]:
-        from penstock.operators.postprocessing._nms_cuda import Settings, suppress_boxes
+        from penstock.operators.postprocessing._nms_cuda import Detected, Settings, suppress_boxes
 
         _, classes = self._shapes(samples)
         settings = Settings(
@@ -247,24 +245,24 @@ class NMS(RowsOperator):
             self.args["box_form"] == "xyWH",
             0 if self._names is None else len(self._names),
         )
-        boxes, scores, labels = _located(samples.workspace, [_Position(index) for index in samples.indices])
-        kept = suppress_boxes(boxes, scores, labels, classes, settings)
-        counts = np.array([[own.count] for own in kept.rows], np.int64)
+        kept = suppress_boxes(Detected.of(samples.workspace.inputs, samples.indices), classes, settings)
+        counts = kept.counts[:, None]
         shapes = [np.column_stack([counts, np.full(len(kept), 4)]), counts, counts, counts]
         if self._names is not None:
             shapes.append(np.column_stack([counts, np.full(len(kept), self._names.shape[1])]))
         return shapes, kept
 
     def compute_batch(self, workspace: Workspace[None, Any, Any]) -> None:
-        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.launch import columns_of, locate_all
         from penstock.operators.postprocessing._axis_cuda import write_names
-        from penstock.operators.postprocessing._nms_cuda import gather_kept
+        from penstock.operators.postprocessing._nms_cuda import Detected, gather_kept
 
-        samples = workspace.live
-        targets = [locate_all(batch, samples) for batch in workspace.outputs]
-        gather_kept(*_located(workspace, samples), [sample.plan for sample in samples], targets[:4])
+        indices, outputs = workspace.live_indices, workspace.outputs
+        targets = [columns_of(batch, indices) for batch in outputs[:4]]
+        gather_kept(Detected.of(workspace.inputs, indices), workspace.plans, targets)
         if self._names is not None:
-            write_names(targets[2], targets[4], self._names)
+            labels, names = (locate_all(batch, workspace.live) for batch in (outputs[2], outputs[4]))
+            write_names(labels, names, self._names)
 
     def _shapes(self, samples: Samples[None, Tables, Rows]) -> tuple[np.ndarray, np.ndarray]:
         """Return the number of boxes of each sample, and of scores of each box.
@@ -307,23 +305,6 @@ class NMS(RowsOperator):
             raise ValueError(f"`max_boxes` must be 0 or more. Got: {limits[0]}")
         limits[limits == 0] = np.iinfo(np.int64).max
         return scores, overlaps, limits
-
-
-@dataclass(frozen=True)
-class _Position:
-    """The position of a sample in its batch."""
-
-    index: int
-
-
-def _located(
-    workspace: Workspace, samples: Sequence[Indexed]
-) -> tuple[list[Located], list[Located], list[Located] | None]:
-    """Return where the boxes, scores and labels of some samples are on the GPU."""
-    from penstock.kernels.cuda.launch import locate_all
-
-    boxes, scores, *labels = (locate_all(batch, samples) for batch in workspace.inputs)
-    return boxes, scores, labels[0] if labels else None
 
 
 def _check(faults: np.ndarray, told: str) -> None:
