@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.kernels.cpu.image_plans import Sizes, image_rules, plan_images
 from penstock.kernels.cpu.resampling_plans import PlannedStacks
+from penstock.kernels.cuda.launch import is_recorded
 from penstock.kernels.cuda.resample import (
     ImageStacks,
     Normalized,
@@ -19,6 +20,7 @@ from penstock.kernels.cuda.resample import (
     plan_by_tables,
     stack_rules,
 )
+from penstock.kernels.cuda.resample_launches import launch_resampling
 from penstock.kernels.cuda.structs import Records
 from penstock.kernels.cuda.taps import FilterTables, blank_tables, known_filters
 from penstock.kernels.filters import MAX_SUPPORT
@@ -111,6 +113,14 @@ class AlikeImages(NamedTuple):
         # A plan for all images is valid for some of them, too.
         assert planned is not None
         return planned
+
+    def launch(self, after: Normalized, targets: np.ndarray, sources: ImageStacks) -> None:
+        """Resample the images, which are in memory whole; the arguments are those of :meth:`resampling`."""
+        if is_recorded() or (sources.addresses % _ALIGNMENT).any():
+            self.resampling(after, targets, sources=sources).launch()
+            return
+        way = chosen(self.stacked, self.rules.source, after, self.rules.target)
+        launch_resampling(self.tables, after, way, self.descriptors.rows, self.blocks, sources.addresses, targets)
 
     def resampling(
         self, after: Normalized, targets: np.ndarray, owner: object = None, sources: ImageStacks | None = None

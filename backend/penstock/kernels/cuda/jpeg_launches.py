@@ -24,14 +24,24 @@ from penstock.kernels.cuda.jpeg_codes import SCAN, describe_scans
 from penstock.kernels.cuda.jpeg_pixels import IMAGE, describe_images
 from penstock.kernels.cuda.launch import allow_shared
 from penstock.kernels.cuda.launch_list import LaunchList
-from penstock.kernels.cuda.resample import (
-    NO_RESAMPLING,
-    OTHERS,
-    RESAMPLING,
-    PlannedResampling,
+from penstock.kernels.cuda.resample import NO_RESAMPLING, PlannedResampling
+from penstock.kernels.cuda.resample_launches import (
+    COUNT_BYTES,
+    FLAG_BYTES,
+    PAGE_ALIGNMENT,
+    RESAMPLING_ARGUMENTS,
+    RESAMPLING_BYTES_PER_IMAGE,
+    RESAMPLING_PAGE,
+    after_bytes,
+    counts,
+    fill_kernel,
+    fill_resampling,
+    lay_out_stacks,
+    lay_out_tables,
+    page_bytes,
+    write_stacks,
+    write_tables,
 )
-from penstock.kernels.cuda.sources import THREADS
-from penstock.kernels.cuda.taps import TAPS
 
 
 def _record(*names: str) -> np.dtype:
@@ -42,20 +52,13 @@ def _arguments(*names: str) -> np.dtype:
     return np.dtype([(name, GPU_ARGUMENT) for name in names])
 
 
-_PAGE = _record(
-    *("table_blocks", "tables", "filters", "copied"),
-    *("scan_blocks", "scans", "natural_order"),
-    *("transform_blocks", "convert_blocks", "images"),
-    *("resampling_blocks", "resampling", "mirrored"),
-)
-"""Where in the uploaded memory each array begins: of each kernel, the numbers of its samples' blocks, and its descriptors,
-of which the two kernels that make pixels have the same; for tables, the values of filters, and what is copied."""
-_ALIGNMENT = 16
-_COUNT_BYTES, _FLAG_BYTES = np.dtype(np.int64).itemsize, np.dtype(np.int32).itemsize
-_TABLE_BYTES, _SCAN_BYTES, _IMAGE_BYTES, _RESAMPLING_BYTES = (kind.itemsize for kind in (TAPS, SCAN, IMAGE, RESAMPLING))
-# Bytes of descriptors for each image, and the further ones if images are resampled.
-_BYTES_PER_IMAGE = 3 * _COUNT_BYTES + _SCAN_BYTES + _IMAGE_BYTES
-_RESAMPLING_BYTES_PER_IMAGE = _COUNT_BYTES + _RESAMPLING_BYTES + _FLAG_BYTES
+_OWN_ARRAYS = "scan_blocks", "scans", "natural_order", "transform_blocks", "convert_blocks", "images"
+_PAGE = np.dtype([("resampling", RESAMPLING_PAGE), *((name, np.int64) for name in _OWN_ARRAYS)])
+"""Where in the uploaded memory each array begins: those of the resampling first and last, and of each kernel that decodes, the numbers of its
+samples' blocks, and its descriptors, of which the two kernels that make pixels have the same."""
+_SCAN_BYTES, _IMAGE_BYTES = SCAN.itemsize, IMAGE.itemsize
+# Bytes of descriptors for each image that is decoded.
+_BYTES_PER_IMAGE = 3 * COUNT_BYTES + _SCAN_BYTES + _IMAGE_BYTES
 
 # The kernels in launch order; without those that resample, where no step follows.
 _FILL_TABLES, _READ_CODES, _TRANSFORM, _CONVERT, _RESAMPLE, _KERNELS = range(6)
@@ -63,13 +66,9 @@ _OF_GROUPS = _CONVERT - _READ_CODES
 
 _ARGUMENTS = np.dtype(
     [
-        ("fill", _arguments("filters", "copied", "copied_count", "starts", "weights")),
+        ("resampling", RESAMPLING_ARGUMENTS),
         ("read", _arguments("natural_order", "states", "turns")),
         ("convert", _arguments("reverse")),
-        (
-            "resample",
-            np.dtype([*_arguments("starts", "weights", "mirrored").descr, ("others", GPU_ARGUMENT, (OTHERS,))]),
-        ),
     ]
 )
 """The arguments of the kernels after their descriptors; ``transform`` has none."""
@@ -83,8 +82,7 @@ def _position(name: str) -> tuple[int, int]:
     return offset, kind.itemsize // GPU_ARGUMENT.itemsize
 
 
-(_FILL_OFFSET, _FILL_COUNT), (_READ_OFFSET, _READ_COUNT) = _position("fill"), _position("read")
-(_CONVERT_OFFSET, _CONVERT_COUNT), (_RESAMPLE_OFFSET, _RESAMPLE_COUNT) = _position("convert"), _position("resample")
+(_READ_OFFSET, _READ_COUNT), (_CONVERT_OFFSET, _CONVERT_COUNT) = _position("read"), _position("convert")
 _DECODING_KERNELS = _record("read_codes", "transform", "convert", "shared_bytes", "reverse")
 """The handles of what reads codes, transforms blocks and converts pixels; the shared memory of the first; whether pixels are in BGR order."""
 
@@ -129,9 +127,9 @@ class Page:
     def __init__(self, begin: int, count: int, following: PlannedResampling | None) -> None:
         own = self.resampling = NO_RESAMPLING if following is None else following.columns()
         self.begin = begin
-        once = own.values.nbytes + own.copied.nbytes + NATURAL_ORDER.nbytes + len(_PAGE.fields or ()) * _ALIGNMENT
-        of_image = _BYTES_PER_IMAGE if following is None else _BYTES_PER_IMAGE + _RESAMPLING_BYTES_PER_IMAGE
-        self.end = begin + once + count * of_image + len(own.tables) * (_COUNT_BYTES + _TABLE_BYTES)
+        once = page_bytes(own.tables, own.values, own.copied) + NATURAL_ORDER.nbytes + len(_OWN_ARRAYS) * PAGE_ALIGNMENT
+        of_image = _BYTES_PER_IMAGE if following is None else _BYTES_PER_IMAGE + RESAMPLING_BYTES_PER_IMAGE
+        self.end = begin + once + count * of_image
 
 
 def launch_decoding(
@@ -228,32 +226,25 @@ def _describe(
     at_sources, at_planes = sources + scratch, planes + scratch
     pinned[at.natural_order : at.natural_order + len(NATURAL_ORDER)] = NATURAL_ORDER
     scan_rows = pinned[at.scans : at.scans + _SCAN_BYTES * count].view(SCAN)
-    describe_scans(scans, data, at_sources, scan_rows, _counts(pinned, at.scan_blocks, count))
+    describe_scans(scans, data, at_sources, scan_rows, counts(pinned, at.scan_blocks, count))
     pinned[at.images : at.images + _IMAGE_BYTES * count] = 0
     images = pinned[at.images : at.images + _IMAGE_BYTES * count].view(IMAGE)
-    transformed, converted = _counts(pinned, at.transform_blocks, count), _counts(pinned, at.convert_blocks, count)
+    transformed, converted = counts(pinned, at.transform_blocks, count), counts(pinned, at.convert_blocks, count)
     pixels = at_sources if is_followed else targets
     describe_images(
         scans, data, at_sources, at_planes, pixels, windows, channels, smooth, images, transformed, converted
     )
     if is_followed:
-        _write_tables(pinned, at, tables, values, copied)
-        _write_stacks(pinned, at, at_sources, rows, stacks, blocks, mirrored)
-        _fill_resampling(kernels, arguments, pinned, device, at, resampling[0], tables, copied, mirrored)
+        page_part = at.resampling
+        write_tables(pinned, page_part, tables, values, copied)
+        write_stacks(pinned, page_part, at_sources, rows, stacks, blocks, mirrored)
+        given, first = arguments[0].resampling, arguments.ctypes.data
+        fill, resample = kernels[_FILL_TABLES], kernels[_RESAMPLE]
+        fill_resampling(
+            fill, resample, given, first, pinned, device, page_part, resampling[0], tables, copied, mirrored
+        )
     _fill_decoding(kernels, arguments, pinned, device, at, handles[0], count)
     fill_steps(parts, groups, len(tables), _OF_GROUPS, int(is_followed), steps)
-
-
-@inner
-def _counts(pinned: np.ndarray, begin: int, count: int) -> np.ndarray:
-    """Return the numbers of samples' blocks at a position in memory, int64."""
-    return pinned[begin : begin + _COUNT_BYTES * count].view(np.int64)
-
-
-@inner
-def _after(position: int, size: int) -> int:
-    """Return the next aligned offset after ``size`` bytes at ``position``."""
-    return position + -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 @inner
@@ -267,111 +258,13 @@ def _lay_out(
     followed: int,
 ) -> None:
     """Fill in a :data:`_PAGE`: the offsets of the uploaded data."""
-    at.table_blocks = begin
-    at.tables = _after(at.table_blocks, _COUNT_BYTES * len(tables))
-    at.filters = _after(at.tables, tables.nbytes)
-    at.copied = _after(at.filters, values.nbytes)
-    at.scan_blocks = _after(at.copied, copied.nbytes)
-    at.scans = _after(at.scan_blocks, _COUNT_BYTES * count)
-    at.natural_order = _after(at.scans, _SCAN_BYTES * count)
-    at.transform_blocks = _after(at.natural_order, NATURAL_ORDER.nbytes)
-    at.convert_blocks = _after(at.transform_blocks, _COUNT_BYTES * count)
-    at.images = _after(at.convert_blocks, _COUNT_BYTES * count)
-    at.resampling_blocks = _after(at.images, _IMAGE_BYTES * count)
-    at.resampling = _after(at.resampling_blocks, _COUNT_BYTES * followed)
-    at.mirrored = _after(at.resampling, _RESAMPLING_BYTES * followed)
-
-
-@inner
-def _write_tables(
-    pinned: np.ndarray, at: np.record, tables: np.ndarray, values: np.ndarray, copied: np.ndarray
-) -> None:
-    """Write the descriptors of tables, the filters' values, and the data that kernels copy."""
-    filled, rows = (
-        _counts(pinned, at.table_blocks, len(tables)),
-        pinned[at.tables : at.tables + tables.nbytes].view(TAPS),
-    )
-    for index in range(len(tables)):
-        filled[index] = -(-np.int64(tables[index].outputs) // THREADS)
-        rows[index] = tables[index]
-    pinned[at.filters : at.filters + values.nbytes].view(np.float64)[:] = values
-    pinned[at.copied : at.copied + copied.nbytes].view(np.float32)[:] = copied
-
-
-@inner
-def _write_stacks(
-    pinned: np.ndarray,
-    at: np.record,
-    sources: np.ndarray,
-    rows: np.ndarray,
-    stacks: np.ndarray,
-    blocks: np.ndarray,
-    mirrored: np.ndarray,
-) -> None:
-    """Write the descriptors of the resampling kernels."""
-    count, has_flags = len(rows), len(mirrored) > 0
-    resampled = _counts(pinned, at.resampling_blocks, count)
-    written = pinned[at.resampling : at.resampling + _RESAMPLING_BYTES * count].view(RESAMPLING)
-    flags = pinned[at.mirrored : at.mirrored + _FLAG_BYTES * (count if has_flags else 0)].view(np.int32)
-    for index in range(count):
-        row = rows[index]
-        resampled[index] = blocks[row]
-        written[index] = stacks[row]
-        written[index].source += np.uint64(sources[index])
-        if has_flags:
-            flags[index] = mirrored[row]
-
-
-@inner
-def _fill_kernel(
-    kernel: np.record, function: int, shared: int, host: int, device: int, blocks: int, descriptors: int, step: int
-) -> None:
-    """Fill in a :data:`GPU_KERNEL`, but for its arguments.
-
-    Args:
-        function: the driver's handle.
-        shared: bytes of shared memory.
-        host, device: the addresses of the pinned memory, and of the GPU's to which it is copied.
-        blocks, descriptors: where the samples' numbers of blocks, and their descriptors, begin in both.
-        step: bytes of a descriptor.
-    """
-    kernel.function, kernel.shared_bytes = function, shared
-    kernel.blocks, kernel.device_blocks = host + blocks, device + blocks
-    kernel.descriptors, kernel.descriptor_bytes = device + descriptors, step
-
-
-@inner
-def _fill_resampling(
-    kernels: np.ndarray,
-    arguments: np.ndarray,
-    pinned: np.ndarray,
-    device: int,
-    at: np.record,
-    resampling: np.record,
-    tables: np.ndarray,
-    copied: np.ndarray,
-    mirrored: np.ndarray,
-) -> None:
-    """Fill in the kernels that fill tables and resample, and their arguments."""
-    host, first = pinned.ctypes.data, arguments.ctypes.data
-    fill = arguments[0].fill
-    fill.filters.value, fill.copied_count.value = device + at.filters, len(copied)
-    fill.copied.value = device + at.copied if len(copied) > 0 else 0
-    fill.starts.value, fill.weights.value = resampling.starts, resampling.weights
-    kernel = kernels[_FILL_TABLES]
-    _fill_kernel(kernel, resampling.fill_tables, 0, host, device, at.table_blocks, at.tables, _TABLE_BYTES)
-    kernel.arguments, kernel.argument_count = first + _FILL_OFFSET, _FILL_COUNT
-    resample = arguments[0].resample
-    resample.starts.value, resample.weights.value = resampling.starts, resampling.weights
-    if len(mirrored) > 0:
-        resample.mirrored.value, resample.mirrored.sample_bytes = device + at.mirrored, _FLAG_BYTES
-    for other in range(OTHERS):
-        resample.others[other].value = resampling.others[other]
-    kernel, shared = kernels[_RESAMPLE], resampling.shared_bytes
-    _fill_kernel(
-        kernel, resampling.resample, shared, host, device, at.resampling_blocks, at.resampling, _RESAMPLING_BYTES
-    )
-    kernel.arguments, kernel.argument_count = first + _RESAMPLE_OFFSET, _RESAMPLE_COUNT
+    at.scan_blocks = lay_out_tables(at.resampling, begin, tables, values, copied)
+    at.scans = after_bytes(at.scan_blocks, COUNT_BYTES * count)
+    at.natural_order = after_bytes(at.scans, _SCAN_BYTES * count)
+    at.transform_blocks = after_bytes(at.natural_order, NATURAL_ORDER.nbytes)
+    at.convert_blocks = after_bytes(at.transform_blocks, COUNT_BYTES * count)
+    at.images = after_bytes(at.convert_blocks, COUNT_BYTES * count)
+    lay_out_stacks(at.resampling, after_bytes(at.images, _IMAGE_BYTES * count), followed)
 
 
 @inner
@@ -388,14 +281,14 @@ def _fill_decoding(
     host, first = pinned.ctypes.data, arguments.ctypes.data
     read = arguments[0].read
     read.natural_order.value = device + at.natural_order
-    read.states.value, read.states.sample_bytes = device, _FLAG_BYTES
-    read.turns.value, read.turns.sample_bytes = device + _FLAG_BYTES * count, _FLAG_BYTES
+    read.states.value, read.states.sample_bytes = device, FLAG_BYTES
+    read.turns.value, read.turns.sample_bytes = device + FLAG_BYTES * count, FLAG_BYTES
     kernel, shared = kernels[_READ_CODES], handles.shared_bytes
-    _fill_kernel(kernel, handles.read_codes, shared, host, device, at.scan_blocks, at.scans, _SCAN_BYTES)
+    fill_kernel(kernel, handles.read_codes, shared, host, device, at.scan_blocks, at.scans, _SCAN_BYTES)
     kernel.arguments, kernel.argument_count = first + _READ_OFFSET, _READ_COUNT
     kernel = kernels[_TRANSFORM]
-    _fill_kernel(kernel, handles.transform, 0, host, device, at.transform_blocks, at.images, _IMAGE_BYTES)
+    fill_kernel(kernel, handles.transform, 0, host, device, at.transform_blocks, at.images, _IMAGE_BYTES)
     kernel = kernels[_CONVERT]
-    _fill_kernel(kernel, handles.convert, 0, host, device, at.convert_blocks, at.images, _IMAGE_BYTES)
+    fill_kernel(kernel, handles.convert, 0, host, device, at.convert_blocks, at.images, _IMAGE_BYTES)
     arguments[0].convert.reverse.value = handles.reverse
     kernel.arguments, kernel.argument_count = first + _CONVERT_OFFSET, _CONVERT_COUNT

@@ -428,6 +428,11 @@ def _recording() -> Recorder | None:
     return getattr(_active, "recorder", None)
 
 
+def is_recorded() -> bool:
+    """Return whether this thread's launches are recorded, not made."""
+    return _recording() is not None
+
+
 @contextlib.contextmanager
 def recording(recorder: Recorder) -> Iterator[None]:
     """Redirect this thread's uploads, allocations and launches to ``recorder``."""

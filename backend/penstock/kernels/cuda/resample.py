@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -407,16 +408,22 @@ class PlannedResampling:
         others = self.others + (0,) * (OTHERS - len(self.others))
         kernels = self.tables.kernel().kernel.ptr, self.kernel.kernel.ptr, self.shared
         memory = self.starts.address, self.weights.address
-        copied, mirrored = self.after.normalization, self.after.mirrored
+        copied, mirrored = columns_after(self.after)
         return ResamplingColumns(
             np.array([(*kernels, *memory, others)], RESAMPLING_KERNELS),
             self.tables.rows,
             self.tables.values(),
-            _NO_WEIGHTS if copied is None else copied,
+            copied,
             self.descriptors.rows,
             self.blocks,
-            _NO_FLAGS if mirrored is None else np.asarray(mirrored.value),
+            mirrored,
         )
+
+
+def columns_after(after: Normalized) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``copied`` and ``mirrored`` of :class:`ResamplingColumns`."""
+    copied, mirrored = after.normalization, after.mirrored
+    return _NO_WEIGHTS if copied is None else copied, _NO_FLAGS if mirrored is None else np.asarray(mirrored.value)
 
 
 def plan_by_tables(
@@ -458,16 +465,23 @@ def chosen(
 ) -> tuple[Kernel, int, tuple[int, ...]]:
     """Return the kernel, the shared memory and the arguments of a plan of :func:`plan_stacks`."""
     shared, kept, rows, taps, channels = planned
-    types = f"{_between(after)}, {cuda_type(target)}"
-    if kept:
-        return SOURCE.kernel(f"resample_strips<{types}, {channels}>"), shared, (kept, rows, taps)
+    name = _name(bool(kept), source, after.between, target, channels)
+    return SOURCE.kernel(name), shared, (kept, rows, taps) if kept else (rows,)
+
+
+@functools.cache
+def _name(in_strips: bool, source: np.dtype, between: np.dtype | None, target: np.dtype, channels: int) -> str:
+    """Return the name of the kernel that resamples images of these types."""
+    types = f"{_rounded(between)}, {cuda_type(target)}"
+    if in_strips:
+        return f"resample_strips<{types}, {channels}>"
     own = channels if channels in _KNOWN_CHANNELS else 0
-    return SOURCE.kernel(f"resample<{cuda_type(source)}, {types}, {own}>"), shared, (rows,)
+    return f"resample<{cuda_type(source)}, {types}, {own}>"
 
 
-def _between(after: Normalized) -> str:
+def _rounded(between: np.dtype | None) -> str:
     """Return the type to which resampled values are rounded."""
-    return "float" if after.between is None else cuda_type(after.between)
+    return "float" if between is None else cuda_type(between)
 
 
 def _most_together(dtype: np.dtype) -> int:

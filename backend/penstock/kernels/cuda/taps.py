@@ -16,6 +16,7 @@ from penstock.kernels.cuda.structs import Double, Float, Int32, Records, layout_
 from penstock.kernels.filters import MAX_SUPPORT, SUPPORT, TABULATED, tabulated
 from penstock.kernels.resize_shapes import AxisPlans
 
+# Starts have as many bytes.
 _WEIGHT = np.dtype(np.float32)
 # The alignment in numbers: more than one read loads.
 _ALIGNMENT = 64
@@ -121,12 +122,21 @@ class FilterTables(NamedTuple):
         """The descriptors of the widths' tables."""
         return self.rows[self.heights :]
 
+    @property
+    def starts_bytes(self) -> int:
+        """The size of the starts, after which weights begin where they would in separate memory."""
+        return -(-self.starts // _ALIGNMENT) * _ALIGNMENT * _WEIGHT.itemsize
+
+    @property
+    def weights_bytes(self) -> int:
+        """The size of the weights."""
+        return self.weights * _WEIGHT.itemsize
+
     def memory(self) -> tuple[Located, Located]:
         """Return memory for the starts, and for the weights, which are stored row by row for the height, and column by
         column for the width.
         """
-        # Starts and weights have four bytes each; weights begin where they would in separate memory.
-        whole = -(-self.starts // _ALIGNMENT) * _ALIGNMENT
+        whole = self.starts_bytes // _WEIGHT.itemsize
         starts, weights = scratch([(whole,), (self.weights,)], np.int32, kept=True)
         weights.dtype = _WEIGHT
         return starts, weights

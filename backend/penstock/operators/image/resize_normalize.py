@@ -85,7 +85,7 @@ class ResizedInParts(NamedTuple):
         if after.mirrored is not None:
             after = after._replace(mirrored=RunValue(after.mirrored.name, np.asarray(after.mirrored.value)[rows]))
         sources = ImageStacks(addresses, images.stacks, images.rules.source)
-        images.resampling(after, self.outputs.pointers()[rows], sources=sources).launch()
+        images.launch(after, self.outputs.pointers()[rows], sources)
 
 
 _First = Workspace[Spatial, ResamplePlan, ResamplePlans]
@@ -132,7 +132,7 @@ class ResizeNormalize(FusedOperator):
 
         def compute_batch(whole: Workspace) -> None:
             sources = stacks_of(whole.inputs[0], planned.stacks)
-            planned.resampling(after, whole.outputs[0].pointers(), sources=sources).launch()
+            planned.launch(after, whole.outputs[0].pointers(), sources)
 
         self.gpu_launches.record(self, workspace, compute_batch)
         return True
