@@ -31,8 +31,10 @@ _MAX_PROGRAMS = 16
 # Recording takes longer than launching, so only kinds of batches that recur while their program would still be cached
 # qualify.
 _MAX_SEEN = _MAX_PROGRAMS
-# After `_MAX_MISSES` batches of unknown kinds, only every `_RETRY_INTERVAL`-th batch is looked up.
-_MAX_MISSES, _RETRY_INTERVAL = 64, 8
+# After `_MAX_MISSES` more batches of unknown kinds than known ones make up for, only every `_RETRY_INTERVAL`-th batch is
+# looked up. A known kind makes up for `_MISSES_PER_HIT` unknown ones, as their keys cost less than it saves; where kinds recur
+# more rarely, recording them costs more.
+_MAX_MISSES, _MISSES_PER_HIT, _RETRY_INTERVAL = 64, 8, 8
 _MAX_VALUE_BYTES = 1 << 16
 _WORD = 8
 
@@ -217,7 +219,7 @@ class Programs:
         self._last: Program | None = None
         self._seen: OrderedDict[int, None] = OrderedDict()
         self._recordable = True
-        self._misses = 0
+        self._misses = self._skipped = 0
 
     def run(self, workspace: Batch, values: RunValues, varying: Collection[str] = ()) -> bool:
         """Repeat the launches recorded for this kind of batch, and set the outputs; return whether there were any.
@@ -227,16 +229,16 @@ class Programs:
             values: the values that differ between batches of one kind.
             varying: names of the arguments whose values only affect these.
         """
-        seldom = self._misses >= _MAX_MISSES and self._misses % _RETRY_INTERVAL
+        self._skipped = (self._skipped + 1) % _RETRY_INTERVAL if self._misses >= _MAX_MISSES else 0
         program, bases, workspace.kind = None, [], None
-        if self._recordable and not seldom:
+        if self._recordable and not self._skipped:
             bases = _input_bases(workspace)
             workspace.kind = _kind(workspace, bases, varying)
             program = self._known.get(workspace.kind)
         if program is None:
-            self._misses += 1
+            self._misses = min(self._misses + 1, _MAX_MISSES)
             return False
-        self._misses = 0
+        self._misses = max(self._misses - _MISSES_PER_HIT, 0)
         if program is not self._last:
             self._known.move_to_end(workspace.kind)
             self._last = program
@@ -256,7 +258,6 @@ class Programs:
         # A kind of batch with failures is not cached, as later batches must fail as well.
         if not workspace.failures:
             self._known[workspace.kind] = self._last = program
-            self._misses = 0
         if len(self._known) > _MAX_PROGRAMS:
             self._known.popitem(last=False)
         program.run(_input_bases(workspace), workspace.outputs, values)
