@@ -95,6 +95,26 @@ def test_kinds_that_never_come_again_are_not_recorded() -> None:
     assert len(programs._seen) < 99
 
 
+def test_kinds_that_rarely_come_again_are_looked_up_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recording takes longer than all that it saves if its kind comes again only once."""
+    programs, work, looked_up, kind = Programs(), Doubling(), list[object](), program._kind
+
+    def counted(*given: Any) -> object:
+        looked_up.append(kind(*given))
+        return looked_up[-1]
+
+    monkeypatch.setattr(program, "_kind", counted)
+    sizes = [size - (size % 20 == 0) for size in range(1, 401)]
+    for size in sizes:
+        run(programs, work, *batches(1, (size,)))
+    assert len(looked_up) < len(sizes) / 2
+    # Kinds that do come again are recorded soon.
+    before = work.times
+    for _ in range(64):
+        run(programs, work, *batches(1, (500,)))
+    assert work.times - before < 32
+
+
 def test_what_lies_apart_is_another_kind_than_what_lies_together() -> None:
     programs, work = Programs(), Doubling()
     for arrays, contiguous in zip(batches(6, (3, 5), (2, 2)), (True, False, False, True, True, False)):
