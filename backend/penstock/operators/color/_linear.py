@@ -46,7 +46,7 @@ class LinearMaps(PlanColumns[LinearMap]):
 
 
 class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
-    """The base of operators whose output pixels are linear in the input pixels."""
+    """Base class of operators whose output pixels are linear in the input pixels."""
 
     described_by_kind = True
     launches = True
@@ -70,7 +70,7 @@ class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
         with np.errstate(over="ignore", invalid="ignore"):
             matrices, offsets = self.linear_maps(samples)
         count = len(samples)
-        # All samples share one row.
+        # A single row applies to all samples.
         maps = LinearMaps(
             matrices if len(matrices) == count else matrices.repeat(count, axis=0),
             offsets if len(offsets) == count else offsets.repeat(count, axis=0),
@@ -123,7 +123,7 @@ class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
 
 
 class ColourMatrixOperator(LinearColourOperator):
-    """The base of operators that mix the three channels."""
+    """Base class of operators that mix the three channels."""
 
     input_types = output_types = _MATRIX_TYPES
     group = 3

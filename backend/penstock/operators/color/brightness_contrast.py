@@ -32,7 +32,7 @@ _CENTER = Argument(
 
 
 class _BrightnessContrast(LinearColourOperator):
-    """``shift * range + brightness * (center + contrast * (x - center))``, in the output's range."""
+    """Base class: computes ``shift * range + brightness * (center + contrast * (x - center))``; ``range`` is the output type's."""
 
     def linear_maps(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
         dtype_in = samples.workspace.inputs[0].dtype
