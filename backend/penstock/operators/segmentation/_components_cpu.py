@@ -9,7 +9,7 @@ from penstock.kernels.cpu.options import njit
 
 @njit(nogil=True)
 def _boxes(labels: np.ndarray, left: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    """Return bounding boxes of the components of the elements in ``left``, which is cleared in the process."""
+    """Return the bounding boxes of the components among the elements marked in ``left``, which is cleared in the process."""
     # Copied by loops: a slice assignment, with its error message, takes longer to compile than everything else.
     ndim = shape.size
     strides = np.ones(ndim, np.int64)
@@ -64,7 +64,7 @@ def component_boxes(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
     Args:
         labels: integers of any shape.
-        wanted: for each image of this shape, where to look for components.
+        wanted: a mask of the same shape: the elements among which to look for components.
     """
     flat = np.ascontiguousarray(labels).reshape(-1)
     return _boxes(flat, wanted.reshape(-1).copy(), np.array(labels.shape, np.int64))

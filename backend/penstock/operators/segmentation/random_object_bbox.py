@@ -186,7 +186,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
     def _drawn(
         self, sample: Sample[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]]
     ) -> tuple[int, np.ndarray]:
-        """Draw a class and a box of it."""
+        """Return the class and the box of a random object; if none is drawn, the background and the box of the whole map."""
         labels, draws = sample.inputs[0], philox(self.stream(sample))
         (background, classes, weights), threshold = sample.plan
         whole = background, np.array([0] * labels.ndim + list(labels.shape))
@@ -207,7 +207,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
         return whole
 
     def _objects(self, labels: np.ndarray, wanted: np.ndarray, threshold: np.ndarray) -> np.ndarray:
-        """Return the boxes to draw from."""
+        """Return the boxes of the wanted elements' objects that reach ``threshold``: all, or the ``k_largest`` largest."""
         from penstock.operators.segmentation._components_cpu import component_boxes
 
         boxes = component_boxes(labels, wanted)
@@ -243,7 +243,7 @@ def _weighted(weights: Sequence[float], draws: Iterator[int]) -> int | None:
 
 
 def _below(classes: list[int]) -> int:
-    """Return the number before the lowest class as a wrapping int32, or the next lower one that is not a class."""
+    """Return the lowest class minus 1, wrapped to int32, or the next lower number that is not a class."""
     label = min(classes) - 1
     if label < -(2**31):
         label += 2**32
