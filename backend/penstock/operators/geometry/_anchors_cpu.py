@@ -15,13 +15,13 @@ _HALF: Final = np.float32(0.5)
 
 @kernel
 def match_boxes(boxes: np.ndarray, anchors: np.ndarray, criteria: np.float32, owners: np.ndarray) -> None:
-    """Return the index of each anchor's box; -1: none. Of equal overlaps, the last is used.
+    """Match anchors to boxes. Of equal overlaps, the last counts.
 
     Args:
         boxes: float32 of shape (n, 4).
         anchors: float32 of shape (4, anchors), a row for each coordinate.
         criteria: the overlap above which an anchor is matched.
-        owners: int32; output.
+        owners: int32, one for each anchor; output: the index of its box, -1: none.
     """
     lefts, tops, rights, bottoms = anchors[0], anchors[1], anchors[2], anchors[3]
     count = anchors.shape[1]
@@ -58,7 +58,7 @@ def encode_boxes(
     encoded: np.ndarray,
     classes: np.ndarray,
 ) -> None:
-    """Return the target box (x and y of the centre, width, height) and the label of each anchor.
+    """Write the target box (x and y of the centre, width, height) and the label of each anchor.
 
     Args:
         boxes: float32 of shape (n, 4).
@@ -88,7 +88,7 @@ def subtract_anchors(
     stds: np.ndarray,
     encoded: np.ndarray,
 ) -> None:
-    """Replace the boxes of :func:`encode_boxes` by their differences from the anchors; zeros for unmatched anchors."""
+    """Replace the boxes of :func:`encode_boxes` with their differences from the anchors; zeros for unmatched anchors."""
     for j, i in enumerate(owners):
         if i < 0:
             encoded[j] = 0

@@ -1,4 +1,4 @@
-"""The base of operators that displace pixels."""
+"""Base class of operators that displace pixels."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ ARGUMENTS = (
     ),
 )
 
-# Maps are relative to the corner of the first pixel.
+# Added to coordinates relative to the first pixel's corner, to make them relative to its centre.
 TO_CENTRES = -0.5
 
 
 class DisplacementOperator(Operator[None, bool]):
-    """Base class of operators that take each pixel from a position in two maps.
+    """Base class of operators that take each output pixel from a displaced position of the input.
 
     Attributes:
-        kind: kind of displacement on the GPU: ``Ball`` or ``Waves``.
+        kind: the GPU kernel's type of displacement: ``Ball`` or ``Waves``.
     """
 
     kind: str
@@ -48,12 +48,12 @@ class DisplacementOperator(Operator[None, bool]):
 
     def infer(self, sample: Sample[None, bool]) -> tuple[int, ...]:
         mask = sample.tensor_argument("mask")
-        # The argument that says whether a sample is displaced.
+        # Whether the sample is displaced: only a computed mask can prevent it.
         sample.plan = mask is None or bool(sample["mask"])
         return sample.shapes[0]
 
     def displace(self, source: np.ndarray, linear: bool, target: np.ndarray, fill: float) -> None:
-        """Fill the displaced image, on the CPU."""
+        """Write the displaced image to ``target``, on the CPU."""
         raise NotImplementedError
 
     def waves(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray] | None:

@@ -45,7 +45,7 @@ def _between(
 
 @njit(inline="always", **OPTIONS)
 def _cubic_weights(f: float, weights: np.ndarray) -> None:
-    """Return the weights of Keys' cubic convolution, a = -0.75, at the fraction ``f``."""
+    """Write the weights of Keys' cubic convolution, a = -0.75, at the fraction ``f``."""
     a = -0.75
     for i in range(4):
         d = abs(f + 1 - i)
@@ -57,7 +57,7 @@ def _cubic_weights(f: float, weights: np.ndarray) -> None:
 
 @njit(inline="always", **OPTIONS)
 def _input_position(sx: float, sy: float, w: float, i: int, xs: np.ndarray, ys: np.ndarray) -> None:
-    """Return the input coordinates of output pixel ``i`` from homogeneous ones; far outside where there are none."""
+    """Write the input coordinates of output pixel ``i``, from homogeneous ones; far outside if ``w`` is 0."""
     # Selections instead of `min` and `max`, whose treatment of NaN prevents vectorization.
     far, zero = xs.dtype.type(1e9), xs.dtype.type(0)
     sx, sy = sx / w, sy / w
@@ -71,7 +71,7 @@ def _input_position(sx: float, sy: float, w: float, i: int, xs: np.ndarray, ys: 
 
 @njit(inline="always", **OPTIONS)
 def _positions(m: np.ndarray, y: int, coarse: bool, xs: np.ndarray, ys: np.ndarray) -> None:
-    """Return input coordinates of the output pixels of row ``y``; far outside where the homography is undefined."""
+    """Write the input coordinates of the output pixels of row ``y``; far outside where the homography is undefined."""
     if coarse:
         for i in range(xs.size):
             w = m[2, 0] * i + m[2, 1] * y + m[2, 2]
@@ -97,7 +97,7 @@ def _positions(m: np.ndarray, y: int, coarse: bool, xs: np.ndarray, ys: np.ndarr
 
 @njit(inline="always", **OPTIONS)
 def _places(start: int, taps: int, size: int, border: int, places: np.ndarray) -> None:
-    """Return the positions of a pixel's taps along an axis; -1 for the constant beyond the border."""
+    """Write the positions of a pixel's taps along an axis; -1 for the constant beyond the border."""
     for i in range(taps):
         places[i] = _inside(start + i, size, border)
 
@@ -151,7 +151,7 @@ def _linear(
     pixels, out = source.reshape(-1), target.reshape(-1)
     stride, row = np.uint64(channels), np.uint64(channels * width)
     place, spill = np.uint64(0), row + stride + np.uint64(4)
-    # Other positions are rounded when values are weighted.
+    # Only a fill of 0 can be written without weighting: weighted sums of other values are rounded.
     is_plain, blank = not fill.any(), converted(np.float32(0), like)
     for y in range(target.shape[0]):
         _positions(m, y, coarse, xs, ys)
@@ -242,7 +242,7 @@ def warp_perspective(
 
     Args:
         source: contiguous.
-        matrix: 3x3, maps the centres of output pixels to input coordinates, relative to the first centre.
+        matrix: 3x3, maps the centres of output pixels to input coordinates relative to the first pixel's centre.
         taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
         coarse: round subpixel positions to multiples of 1/32.
         border: one of ``BORDERS``.

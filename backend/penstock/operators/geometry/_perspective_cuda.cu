@@ -1,8 +1,8 @@
-// Images under a homography, as on the CPU (kernels/cpu/perspective.py), operation for operation.
+// Warps images by a homography, as on the CPU (_perspective_cpu.py), operation for operation.
 
 #include "homography.cuh"
 
-// What becomes of the matrices that users gave.
+// Prepares users' matrices: makes them relative to the first pixel's centre, inverts them, if necessary.
 __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ matrices, int samples) {
     int sample = blockIdx.x * blockDim.x + threadIdx.x;
     if (sample >= samples) return;
@@ -23,7 +23,7 @@ __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ mat
         }
     }
     for (int j = 0; j < 3; j++) determinant += m[3 * j] * minors[j];
-    // Nothing is seen through a map that cannot be inverted.
+    // A matrix that cannot be inverted becomes 0, which puts all pixels outside the image.
     for (int i = 0; i < 9; i++) target[i] = !p.inverted ? m[i] : determinant != 0.0 ? minors[i] / determinant : 0.0;
 }
 
@@ -36,7 +36,7 @@ __device__ inline void cubic_weights(float f, float *weights) {
     }
 }
 
-// Fills the weights of the taps along one axis; returns where the first is.
+// Fills the weights of the taps along one axis; returns the position of the first.
 template <typename Real>
 __device__ inline int weights_at(int taps, Real at, float *weights) {
     if (taps == 1) {
@@ -62,7 +62,7 @@ struct Taps {
 
 __device__ inline Taps taps_of(const Perspective &p, const double *m, int x, int y) {
     Taps taps;
-    // The precision decides which pixel is nearest at ties; this is the reference's.
+    // The precision decides which pixel is nearest in a tie; this is OpenCV's.
     if (p.coarse) {
         double sx, sy;
         position<double>(m, x, y, 0, sx, sy);
@@ -77,7 +77,7 @@ __device__ inline Taps taps_of(const Perspective &p, const double *m, int x, int
     return taps;
 }
 
-// One channel of a pixel; all taps are in the source where it is `inside`.
+// Returns one channel of a pixel; `inside`: all taps are in the source.
 template <typename T>
 __device__ inline float interpolated(const Perspective &p, const Taps &taps, bool inside, const T *source, int channel) {
     int64 row = int64(p.width) * p.inner;

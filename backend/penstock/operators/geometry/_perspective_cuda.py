@@ -25,7 +25,7 @@ class _Perspective(NamedTuple):
 
     Attributes:
         matrix_at: address of the prepared matrix; 0: use ``matrix``.
-        matrix: maps the centres of output pixels to input coordinates relative to the first centre.
+        matrix: maps the centres of output pixels to input coordinates relative to the first pixel's centre.
         pixels: the target's pixels.
         fill: the value of each element of a pixel.
     """
@@ -122,7 +122,7 @@ def prepared_matrices(matrices: Sequence[OnGpu], to_centres: bool, inverted: boo
     Args:
         matrices: 3x3.
         to_centres: whether matrices are relative to the corner of the first pixel, rather than its centre.
-        inverted: whether matrices map input to output coordinates, and are to be inverted.
+        inverted: whether matrices map input to output coordinates, and so have to be inverted.
     """
     located = [locate(matrix) for matrix in matrices]
     prepared = scratch([(3, 3)] * len(located), np.float64)

@@ -32,13 +32,13 @@ def rotate_boxes(
 
     Args:
         boxes: the boxes of all samples, of shape (n, 4).
-        firsts: the row of each sample's first box, and at last n.
+        firsts: the row of each sample's first box, followed by n.
         extents, canvases: width and height of each image, and of the rotated one.
         radians: the angle of each sample.
         normalized: coordinates are fractions of the image's extents, and of the canvas.
         with_sizes: a box is a corner and its extents, rather than two corners.
         expansion: the fraction retained of the difference between the enclosing box and the original size.
-        threshold: the least fraction of a box that has to be on the canvas.
+        threshold: the minimum fraction of a box that must be on the canvas.
         rotated: like the boxes; output.
         indices: int32, n of them; output: the indices of the remaining boxes, among those of their sample.
         counts: output: the number of remaining boxes of each sample.
@@ -65,7 +65,7 @@ def rotate_boxes(
             whole = (right - left) * (bottom - top)
             left, right = _clipped(left, wide), _clipped(right, wide)
             top, bottom = _clipped(top, high), _clipped(bottom, high)
-            # A box of no extent has no fraction that could be on the canvas.
+            # The fraction of a box without area is NaN: it is dropped, too.
             if not (right - left) * (bottom - top) / whole >= threshold:
                 continue
             if with_sizes:
@@ -82,7 +82,7 @@ def rotate_boxes(
 
 @inner
 def _centred(value: np.float32, extent: np.float32, normalized: bool) -> np.float32:
-    """Return a coordinate from the middle of the image on, in pixels."""
+    """Return a coordinate relative to the middle of the image, in pixels."""
     return (value - _HALF) * extent if normalized else value - extent * _HALF
 
 

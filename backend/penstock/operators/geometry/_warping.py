@@ -1,4 +1,4 @@
-"""Base of the operators that warp images: types, layouts, sizes, and running the kernel."""
+"""Base class of the operators that warp images: types, layouts, sizes, and running the kernel."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class WarpPlan:
     """How to warp one image.
 
     Attributes:
-        matrix: output to input coordinates, 2x3 or 3x4 in x, y(, z) order; None if it is on the GPU. With OpenCV, as OpenCV takes it.
+        matrix: output to input coordinates, 2x3 or 3x4 in x, y(, z) order; None if it is on the GPU. With
+            ``reference='opencv'``: as passed to OpenCV.
         extents: the output's extents: (height, width) or (depth, height, width).
     """
 
@@ -90,7 +91,7 @@ class WarpPlans(PlanColumns[WarpPlan]):
 
 
 class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
-    """The base of operators that map output to input coordinates by a matrix."""
+    """Base class of operators that map output to input coordinates by a matrix."""
 
     step_by_step = ("volumes",)
     # Whether the matrices of plans map output to input coordinates.
@@ -169,7 +170,7 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
         return [sample.plan.matrix for sample in workspace.live]
 
     def _fill(self, workspace: Workspace) -> float | None:
-        """Return the fill value, clamped to the range of the output's type, and, where pixels are blended with it, of the input's."""
+        """Return the fill value, clamped to the range of the output's type, and of the input's if pixels are blended with it."""
         fill, given = self.args["fill_value"], self.args["dtype"]
         if fill is None:
             return None

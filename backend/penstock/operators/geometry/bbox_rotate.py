@@ -224,7 +224,7 @@ class BBoxRotate(Operator[None, BoxPlan, BoxPlans]):
 
 
 def _given(samples: Samples, name: str, types: Sequence[str]) -> np.ndarray:
-    """Return an argument, which may have several types if it is computed: a row for each sample, or one for all."""
+    """Return an argument: a row for each sample, or one for all. If computed, it must have one of these types."""
     computed = samples.tensors(name)
     if computed is None:
         return samples.values(name)

@@ -75,7 +75,7 @@ class CoordFlip(Operator[None, tuple[np.ndarray, np.ndarray]]):
         if first is None or workspace.failures or workspace.arguments:
             super().compute_samples(workspace, shapes)
             return
-        # Points with as many coordinates are flipped alike.
+        # All points have the same number of coordinates, and the arguments are constant: one sign and offset applies to all.
         (sign, offset), points = first.plan, np.concatenate(workspace.inputs[0].samples)
         np.add(points * sign, offset, out=workspace.outputs[0].contiguous_elements().reshape(points.shape))
 

@@ -26,7 +26,7 @@ from penstock.schema.references import follows_opencv, opencv_reference
 
 _TAPS = {INTERP_NN: 1, INTERP_LINEAR: 2, INTERP_CUBIC: 4}
 _TYPES = (UINT8, INT16, UINT16, FLOAT)
-# OpenCV reflects a position once for each image extent of its distance.
+# OpenCV reflects a far position once for each image extent between it and the image, which takes time.
 _MAX_REFLECTIONS = 100
 
 
@@ -36,7 +36,7 @@ class PerspectivePlan:
 
     Attributes:
         matrix: 3x3, from the centres of output pixels to input coordinates relative to the first pixel's centre; None
-            if it is on the GPU. With OpenCV, as OpenCV takes it.
+            if it is on the GPU. With ``reference='opencv'``: as passed to OpenCV.
         taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
         coarse: round subpixel positions to multiples of 1/32.
         fill: the value of each channel outside the image.
@@ -138,7 +138,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         self._follows_opencv = follows_opencv(self)
         if self._follows_opencv and self.given("pixel_origin") and self._from_corner():
             raise ValueError("`pixel_origin`: with `reference='opencv'`, it is `center`")
-        # Matrices that are inputs are part of the plans, too.
+        # Plans also depend on matrices that are inputs, not only on shapes.
         self.plans_by_shape = self.given("matrix")
 
     def describe(self, workspace: Workspace[str, PerspectivePlan]) -> list[OutputSpec]:
@@ -164,7 +164,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         if 0 in shape:
             raise RuntimeError(f"Cannot warp an empty image of shape {shape}")
         taps = _TAPS[self.args["interp_type"]]
-        # OpenCV, whose results these are, rounds positions in these cases; in all others it interpolates exactly.
+        # OpenCV, whose results are reproduced here, rounds positions in these cases; in all others it interpolates exactly.
         coarse = taps == 2 and (sample.workspace.inputs[0].dtype == INT16 or (layout.endswith("C") and channels == 2))
         sample.plan = PerspectivePlan(self._matrix(sample), taps, coarse, self._fill(layout, channels))
         self._set_size(sample, layout, shape)
@@ -186,7 +186,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
                 shape[layout.index(letter)] = max(round_half_away(extent), 1)
 
     def _check_reflections(self, matrix: np.ndarray, size_in: list[int], size_out: list[int]) -> None:
-        """Check how far the output reaches beyond the border: its corners do so farthest, unless the horizon crosses it."""
+        """Raise ValueError if a corner of the output lies too far beyond the border, or the horizon crosses the output."""
         if not self.args["inverse_map"]:
             matrix = np.linalg.inv(matrix) if np.linalg.det(matrix) else np.zeros((3, 3))
         corners = np.array([(x, y, 1) for x in (0, size_out[0] - 1) for y in (0, size_out[1] - 1)]) @ matrix.T

@@ -1,4 +1,4 @@
-"""The base of operators that make affine matrices."""
+"""Base classes of operators that make affine matrices."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_matrices(workspace: Workspace) -> None:
 
 
 class MatrixOperator(Operator[None, np.ndarray]):
-    """The base of operators that return affine matrices; sequences of them if an argument has a value per frame."""
+    """Base class of operators that return affine matrices; sequences of them if an argument has a value per frame."""
 
     def _has_frames(self, workspace: Workspace) -> bool:
         batches = (*workspace.inputs, *workspace.arguments.values())
@@ -58,7 +58,7 @@ class MatrixOperator(Operator[None, np.ndarray]):
 
 
 class TransformOperator(MatrixOperator):
-    """The base of operators that make an affine matrix from their arguments, and apply it to the input's."""
+    """Base class of operators that make an affine matrix from their arguments, and combine it with the input's."""
 
     def matrix(self, sample: Sample[None, np.ndarray]) -> np.ndarray:
         """Return the operator's matrix [M|t], float32."""
