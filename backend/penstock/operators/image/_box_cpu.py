@@ -47,7 +47,7 @@ def filter_box(
     Args:
         source: (H, W) or (H, W, C) of uint8, contiguous.
         extents: the window's extents, in rows and columns.
-        anchor: the window's element that is aligned with the target's.
+        anchor: the window's element that is aligned with the target's pixel.
         border: one of :data:`penstock.kernels.borders.BORDERS`; "constant": zeros.
         weight: each element's weight, for which :func:`sums_first` holds.
         target: uint8, with at most as many rows and columns.
@@ -70,7 +70,7 @@ def filter_box(
 
 
 def _places(extent: int, count: int, before: int, border: str) -> np.ndarray:
-    """Return the elements at ``count`` positions from ``-before`` on; -1: none."""
+    """Return the index of the element at each of ``count`` positions from ``-before`` on; -1: no element."""
     positions = np.arange(-before, count - before)
     if border == "constant":
         return np.where((positions >= 0) & (positions < extent), positions, -1)
@@ -128,7 +128,7 @@ def _filter_box(
     weight: np.float32,
     target: np.ndarray,
 ) -> None:
-    """Filter with sums of the windows' columns that are updated from row to row.
+    """Filter with column sums that are updated from row to row.
 
     Args:
         rows, columns: the image's row or column at each position of the window; -1: zeros.

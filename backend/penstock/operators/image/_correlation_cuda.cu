@@ -1,7 +1,7 @@
 // Correlation of images with any window.
 #include "tiles.cuh"
 
-// What lies beyond a constant border.
+// The value beyond a constant border.
 template <typename In>
 __device__ inline float outside_of(const Correlation &p) {
     return p.fill ? to_float(*reinterpret_cast<const In *>(p.fill)) : p.outside;
@@ -18,7 +18,7 @@ struct Rounded<uint8> {
     static __device__ uint8 of(float sum) { return uint8(int(rintf(fminf(fmaxf(sum, 0.0f), 255.0f)))); }
 };
 
-// A tile a block, a stretch of a row a thread.
+// Each block computes a tile, each thread stretches of its rows.
 template <typename In, typename Out>
 __global__ void __launch_bounds__(256, 3)
     correlate_tiles(const int64 *__restrict__ first_blocks, const Correlation *__restrict__ correlations, int samples,
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(256, 3)
     write_tile<Out, Rounded<Out>>(tiles, tile, sums);
 }
 
-// For windows that do not fit into shared memory: one thread an element.
+// For windows that do not fit into shared memory: one thread per element.
 template <typename In, typename Out>
 __global__ void correlate(const int64 *__restrict__ first_blocks, const Correlation *__restrict__ correlations,
                           int samples, const float *__restrict__ table) {

@@ -1,5 +1,5 @@
-// Colours from a sensor's mosaic: those that a pixel does not have are the mean of those beside it. The outermost pixels
-// are like those next to them.
+// Colours from a Bayer mosaic: those that a pixel lacks are the mean of its neighbours'. The outermost pixels get the colours
+// of those next to them.
 
 template <typename T>
 __global__ void debayer(const int64 *__restrict__ first_blocks, const Mosaic *__restrict__ mosaics, int samples) {

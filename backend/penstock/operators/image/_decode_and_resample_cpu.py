@@ -31,8 +31,8 @@ RESIZING = np.dtype(
         )
     ]
 )
-"""A resizing: for each axis where the starts and the weights of its filters begin, how many starts there are, the weights of each, and
-their bits; where the factors of values begin, and how many there are for a channel."""
+"""How to resize one image. For each axis: the address of the filters' starts, their number, the address of the weights, their number per
+filter, and their bits; then the address of the factors of values, and their number per channel."""
 _CHANNELS = 3
 _BYTE = np.dtype(np.uint8)
 _ROWS = 128
@@ -47,7 +47,7 @@ def columns_of(
     horizontal: tuple[np.ndarray, np.ndarray, int],
     factors: np.ndarray,
 ) -> np.ndarray | None:
-    """Return one :data:`RESIZING`, of arrays that the caller keeps alive; None if unsupported.
+    """Return one :data:`RESIZING` with the addresses of these arrays, which the caller keeps alive; None if unsupported.
 
     Args:
         vertical, horizontal: starts, weights and bits of the filters.
@@ -66,12 +66,12 @@ def columns_of(
 def decode_and_resample(
     files: Files, most_scans: int, resizings: np.ndarray, taken: np.ndarray, decoded: np.ndarray, bench: Bench
 ) -> None:
-    """Decode files that no other thread has taken, resize and store them, until there are none.
+    """Decode files that no other thread has taken, resize and store them, until none are left.
 
     Args:
-        files, most_scans, taken, decoded, bench: as for ``decode_files`` of ``kernels/cpu/jpeg/files.py``; targets are those
-            of the values, float32.
-        resizings: a :data:`RESIZING` for each.
+        files, most_scans, taken, decoded, bench: as for ``decode_files`` of ``kernels/cpu/jpeg/files.py``; targets are
+            the addresses of the results, float32.
+        resizings: a :data:`RESIZING` for each file.
     """
     rows, columns = files.regions[:, ROWS], files.regions[:, COLUMNS]
     pixels = _pixels.array((_CHANNELS * _MAX_ROWS * int(columns.max()),), _BYTE)
@@ -110,7 +110,7 @@ def _decode_and_resample_columns(
     """Decode a region in strips of rows, and resize each strip's columns before the next one overwrites it.
 
     Args:
-        pixels: memory for the pixels of these rows, which is overwritten.
+        pixels: memory for the pixels of a strip, overwritten by each.
         lines: receives the region with its columns resized.
     """
     width, rows, columns = resizing.width, region[ROWS], region[COLUMNS]
@@ -146,5 +146,5 @@ def _resample_rows(lines: np.ndarray, region: np.ndarray, resizing: np.record, t
 
 @inner
 def _numbers(address: np.int64, rows: int, columns: int) -> np.ndarray:
-    """Return the int32 of shape (rows, columns) at an address."""
+    """Return the int32 array of shape (rows, columns) at an address."""
     return elements_at(address, rows * columns, np.int32(0)).reshape((rows, columns))

@@ -1,4 +1,4 @@
-"""Resizing as PyTorch resizes floats, as a stage of a chain, with the preceding computation of pixel values."""
+"""Stages of a chain that resize as PyTorch resizes floats, fused with the preceding computation of pixel values if possible."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FloatResampling(Sampling):
         plan: the spatial axes' plan.
         first: the first spatial dimension.
         shape_in: the input's shape.
-        neighbours: the filter, `bilinear` or `bicubic`, if each pixel of three channels is made of neighbours.
+        neighbours: the filter, `bilinear` or `bicubic`, if it allows fusing: see :attr:`FloatPlan.neighbours`; else None.
     """
 
     plan: ResamplePlan

@@ -1,6 +1,6 @@
 // Squares on a rotated grid become 0.
 
-// As on the CPU, each operation rounded.
+// Each operation is rounded, as on the CPU.
 __device__ inline bool in_square(float along, float ratio) { return !(along - floorf(along) >= ratio); }
 
 template <typename T>

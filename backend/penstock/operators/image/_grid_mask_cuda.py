@@ -13,7 +13,7 @@ from penstock.operators.image._grids import Grid
 
 
 class _Grid(NamedTuple):
-    """The descriptor of one image and its grid, in units of tiles: sine and cosine of the angle, and the shifts."""
+    """The descriptor of one image and its grid; see :class:`Grid`."""
 
     source: Pointer
     target: Pointer

@@ -1,16 +1,16 @@
-// What encoding as JPEG and decoding does to RGB images: all that is lossy of it, in the integer arithmetic that baseline
-// codecs have, so that both give the same. Chroma is halved in both directions.
+// Changes RGB images as encoding to JPEG and decoding would: only the lossy steps, in the integer arithmetic of baseline
+// codecs, so that the results are the same. Chroma has half the resolution in both directions.
 //
 // The transform is that of Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications",
-// 1989, in 13 bits.
+// 1989, with constants of 13 bits.
 
-const int PITCH = SIDE + 1;         // from row to row in shared memory: no two threads of a block meet in a bank
-const int BITS = 13, MORE = 2;      // of constants, and kept between rows and columns
+const int PITCH = SIDE + 1;         // distance between rows in shared memory, chosen to avoid bank conflicts
+const int BITS = 13, MORE = 2;      // fractional bits of constants; additional ones of values between the two passes
 
 __device__ inline int descaled(int value, int bits) { return (value + (1 << (bits - 1))) >> bits; }
 __device__ inline int byte_of(int value) { return min(max(value, 0), 255); }
 
-// The part that both directions share: odd values, rotated.
+// The rotations of odd values, which both directions share.
 __device__ inline void rotate(int &a, int &b, int &c, int &d) {
     int z1 = (a + d) * -7373, z2 = (b + c) * -20995, z3 = (a + c) * -16069, z4 = (b + d) * -3196;
     int z5 = (a + c + b + d) * 9633;
@@ -22,7 +22,7 @@ __device__ inline void rotate(int &a, int &b, int &c, int &d) {
     d = d * 12299 + z1 + z4;
 }
 
-// Values to coefficients; `first`: of the two passes, which leaves some bits more.
+// Values to coefficients; `first`: whether this is the first of two passes, whose results have MORE additional bits.
 __device__ inline void transform(int *v, bool first) {
     int s0 = v[0] + v[7], s1 = v[1] + v[6], s2 = v[2] + v[5], s3 = v[3] + v[4];
     int d0 = v[0] - v[7], d1 = v[1] - v[6], d2 = v[2] - v[5], d3 = v[3] - v[4];
@@ -64,7 +64,7 @@ __device__ inline int component(int which, int r, int g, int b) {
     return (32768 * r - 27439 * g - 5329 * b + middle) >> 16;
 }
 
-// That of a pixel.
+// Y, Cb or Cr of a pixel; outside the image, of the nearest pixel.
 __device__ inline int component(const Image &p, int which, int y, int x) {
     y = min(y, p.height - 1);
     x = min(x, p.width - 1);
@@ -72,7 +72,7 @@ __device__ inline int component(const Image &p, int which, int y, int x) {
     return component(which, rgb[0], rgb[1], rgb[2]);
 }
 
-// Those of eight pixels of a row, all of which are there.
+// Y, Cb or Cr of eight pixels of a row, none of which is right of the image.
 __device__ inline void components(const Image &p, int which, int y, int x, int *found) {
     const uint8 *source = reinterpret_cast<const uint8 *>(p.source) + (int64(min(y, p.height - 1)) * p.width + x) * 3;
     Pack<uint8, SIDE> parts[3];
@@ -84,7 +84,7 @@ __device__ inline void components(const Image &p, int which, int y, int x, int *
     }
 }
 
-// The value that is encoded.
+// The value to encode: Y of a pixel, or Cb or Cr of 2x2 pixels.
 __device__ inline int sampled(const Image &p, int which, int y, int x) {
     if (which == 0) return component(p, 0, y, x);
     // Below the last row, chroma is repeated; right of the last column, it is that of repeated pixels.
@@ -95,7 +95,7 @@ __device__ inline int sampled(const Image &p, int which, int y, int x) {
     return (sum + 1 + (x >> 1 & 1)) >> 2;
 }
 
-// The values of a block's line.
+// The values to encode in a row of a block.
 __device__ inline void sample_line(const Image &p, int which, int y, int x, int *v) {
     if (which == 0 && x + SIDE <= p.width) {
         components(p, 0, y, x, v);
@@ -121,7 +121,7 @@ __global__ void quantize(const int64 *__restrict__ first_blocks, const Image *__
     const Image &p = images[sample];
     int64 luma = int64(p.blocks_y) * p.blocks_x, chroma = int64(p.chroma_y) * p.chroma_x;
     int64 number = (blockIdx.x - first_blocks[sample]) * TOGETHER + threadIdx.x / SIDE;
-    // All threads stay to the end, where others wait for them.
+    // No thread returns early, as all must reach __syncthreads.
     bool used = number < luma + 2 * chroma;
     int which = number < luma ? 0 : number < luma + chroma ? 1 : 2, line = threadIdx.x % SIDE;
     int *block = values[threadIdx.x / SIDE], v[SIDE];
@@ -140,7 +140,7 @@ __global__ void quantize(const int64 *__restrict__ first_blocks, const Image *__
         for (int i = 0; i < SIDE; i++) v[i] = block[i * PITCH + line];
         transform(v, false);
         for (int i = 0; i < SIDE; i++) {
-            // Coefficients come eight times as large.
+            // The transform leaves coefficients eight times as large.
             int step = p.steps[((which > 0) * SIDE + i) * SIDE + line];
             int level = int(uint32(abs(v[i]) + 4 * step) / uint32(8 * step));
             v[i] = (v[i] < 0 ? -level : level) * step;
@@ -160,7 +160,7 @@ __global__ void quantize(const int64 *__restrict__ first_blocks, const Image *__
     }
 }
 
-// Chroma at four pixels of a row, from an even one on: three quarters of the nearest value and a quarter of the next, in
+// Chroma at four pixels of a row, from an even column on: three quarters of the nearest value and a quarter of the next, in
 // both directions.
 __device__ inline void enlarge(const Image &p, const uint8 *plane, int y, int x, int *chroma) {
     int height = (p.height + 1) / 2, width = (p.width + 1) / 2, pitch = p.chroma_x * SIDE;
@@ -192,7 +192,7 @@ __global__ void to_rgb(const int64 *__restrict__ first_blocks, const Image *__re
     const uint8 *luma = reinterpret_cast<const uint8 *>(p.planes);
     const uint8 *blue = luma + int64(p.blocks_y) * p.blocks_x * SIDE * SIDE;
     const uint8 *red = blue + int64(p.chroma_y) * p.chroma_x * SIDE * SIDE;
-    // Rows of planes are whole blocks.
+    // Rows of planes are padded to whole blocks, so that all these values can be read.
     Pack<uint8, ROW> lights = read_pack<ROW>(luma + int64(y) * p.blocks_x * SIDE + x);
     enlarge(p, blue, y, x, blues);
     enlarge(p, red, y, x, reds);

@@ -22,7 +22,7 @@ class _Image(NamedTuple):
 
     Attributes:
         planes: Y, Cb and Cr, padded to whole blocks.
-        rows: groups of ``_ROW`` pixels.
+        rows: number of groups of ``_ROW`` pixels.
         blocks_y, blocks_x: 8x8 blocks of Y.
         chroma_y, chroma_x: 8x8 blocks of Cb, and of Cr.
         steps: quantization steps of luma and of chroma.

@@ -3,7 +3,7 @@
 __device__ inline int descaled(int value, int bits) { return (value + (1 << (bits - 1))) >> bits; }
 __device__ inline uint8 to_byte(int value) { return uint8(min(max(value, 0), 255)); }
 
-// Four pixels at a time.
+// Four pixels, read and written together.
 struct Four {
     Pack<uint8, 4> parts[3];
 

@@ -30,7 +30,7 @@ def to_lab(jobs: Sequence[tuple[OnGpu, OnGpu]]) -> None:
 
 
 def from_lab(jobs: Sequence[tuple[OnGpu, OnGpu]]) -> None:
-    """Return the inverse of :func:`to_lab`."""
+    """Convert ``(source, target)`` for each image, in one launch: the inverse of :func:`to_lab`."""
     _convert("from_lab", jobs, tables_from_lab())
 
 

@@ -1,4 +1,4 @@
-"""The Laplacian of bytes with windows of three, in integers: all sums are exact, and so are those in single precision."""
+"""The Laplacian of bytes with windows of three, in integers, as exact as sums in single precision would be."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def laplacian_of_bytes(source: np.ndarray, inner: int, scale: np.float32, target
 
     Args:
         source: uint8 of shape (images, rows, columns * inner).
-        inner: number of elements of a pixel that lie side by side.
-        scale: of the sum, a power of two.
+        inner: number of adjacent elements that belong to a pixel.
+        scale: the factor of the sum, a power of two.
         target: of the same shape.
-        like: of the type of the target.
+        like: a scalar of the target's type.
     """
     images, rows, size = source.shape
-    # Across three rows, each column smoothed, and its second derivative; with one more pixel at each end.
+    # For each column, the smoothed value and the second derivative over three rows; with one more pixel at each end.
     smooth, curved = np.empty(size + 2 * inner, np.int16), np.empty(size + 2 * inner, np.int16)
     # Borders are mirrored without repeating the edge; an image of one row or column repeats it.
     beyond = inner if size > inner else 0

@@ -22,7 +22,7 @@ class LookupStore(Store):
 
     Attributes:
         table: float32 of shape (C, 256).
-        factors: the factors that compute the same values, if there are any.
+        factors: the factors that compute the same values; empty if there are none.
         permutation: the order of the output's dimensions, as indices into HWC.
         shape: the output's shape.
     """

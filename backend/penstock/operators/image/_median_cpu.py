@@ -63,8 +63,8 @@ def _median(source: np.ndarray, width: int, height: int, target: np.ndarray) -> 
 def _median_of_bytes(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
     """Filter bytes in constant time for each element, however large the window is.
 
-    The window's histogram moves along a row by a column's, which moves down by one element (Perreault and Hébert, "Median Filtering in
-    Constant Time", 2007).
+    Each column has a histogram, which moves down by one element per row. The window's histogram moves along a row by adding the
+    histogram of one column and subtracting that of another (Perreault and Hébert, "Median Filtering in Constant Time", 2007).
     """
     outer, rows, columns, channels = source.shape
     reach_x, reach_y, middle = width // 2, height // 2, width * height // 2
@@ -140,7 +140,7 @@ def _median_of_ranks(ranks: np.ndarray, width: int, height: int, places: np.ndar
                 counts[rank] += 1
                 groups[rank >> _SHIFT] += 1
                 wide[rank >> _WIDE_SHIFT] += 1
-        # Number of elements below a wide group. The search for the median starts there, since it is near the previous element's.
+        # The wide group where the search for the median starts, and the number of elements below it: medians of neighbours are close.
         start, below = 0, 0
         for x in range(columns):
             if x > 0:
@@ -173,7 +173,7 @@ def _median_of_ranks(ranks: np.ndarray, width: int, height: int, places: np.ndar
 
 
 def median_filter(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
-    """Return the median under a window around each element of ``source`` (outer, H, W, C); the border repeats the edge.
+    """Write the median under a window around each element of ``source`` (outer, H, W, C); the border repeats the edge.
 
     Args:
         source: contiguous.

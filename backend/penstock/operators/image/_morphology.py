@@ -1,4 +1,4 @@
-"""Base of dilation and erosion."""
+"""Base class of dilation and erosion."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class MaskPlan:
 
 
 class MorphologyOperator(Operator[str, MaskPlan]):
-    """Base of the operators that take the extreme value under a mask.
+    """Base class of operators that take the extreme value under a mask.
 
     Attributes:
         function: name of OpenCV's function, for the CPU.

@@ -8,7 +8,7 @@ struct Least {
     template <typename T> static __device__ T of(T a, T b) { return b < a ? b : a; }
 };
 
-// Extremes of N lines of values, as `slide` gives them.
+// The extremes of N lines of values, which `slide` passes to `take`.
 template <int N, typename Extreme>
 struct Extremes {
     float best[N];
@@ -22,7 +22,7 @@ struct Exact {
     static __device__ T of(float value) { return T(value); }
 };
 
-// A tile a block: first columns, then rows of what that gives. All types fit into floats.
+// Each block computes a tile: extremes along columns, then those of them along rows. Floats hold the values of all types.
 template <typename T, typename Extreme>
 __global__ void __launch_bounds__(256, 4) extreme_tiles(const int64 *__restrict__ first_blocks,
                                                         const Rectangle *__restrict__ rectangles, int samples) {
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(256, 4) extreme_tiles(const int64 *__restrict_
     });
     __syncthreads();
 
-    // What was read is not needed any more: the results go there.
+    // The input is not needed any more: the results overwrite it.
     each_place(tile.rows, (tile.columns + STRETCH - 1) / STRETCH * inner, [&](int row, int lane) {
         const int element = lane % inner + lane / inner * STRETCH * inner;
         const float *line = columns + row * pitch + element;

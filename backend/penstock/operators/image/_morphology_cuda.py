@@ -97,7 +97,7 @@ def _take_by_tiles(extreme: str, jobs: Sequence[tuple[Morphology, Tiling]], bord
 
 
 def _take_by_lines(extreme: str, jobs: Sequence[Morphology], border: str) -> None:
-    """Return one launch for each axis along which some rectangle is longer than one element."""
+    """Launch once for each axis along which some rectangle is longer than one element, and at least once."""
     passes = [number for number in (0, 1) if any(job.lengths[number] > 1 for job in jobs)] or [0]
     sources = [job.source for job in jobs]
     for number in passes:

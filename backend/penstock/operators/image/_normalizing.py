@@ -1,4 +1,4 @@
-"""How models' image processors rescale and normalize: tables of the 256 values, with the arithmetic of their library."""
+"""Tables of 256 values that rescale and normalize as models' image processors do, with the arithmetic of their library."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _as_it_is(values: np.ndarray) -> np.ndarray:
 
 
 def _short(values: np.ndarray) -> np.ndarray:
-    """Round to bfloat16 as ``compute_row`` does: like :func:`_as_bfloat16`, except perhaps for halves."""
+    """Round to bfloat16 as ``compute_row`` does: like :func:`_as_bfloat16`, except perhaps for ties."""
     more = values * SPLIT
     return more - (more - values)
 
@@ -114,7 +114,7 @@ def _rescaled(reference: str, values: np.ndarray, divisor: float) -> np.ndarray:
 
 
 def _as_bfloat16(values: np.ndarray) -> np.ndarray:
-    """Return float32 rounded to 8 bits of precision, halves to even."""
+    """Return float32 rounded to 8 bits of precision, ties to even."""
     bits = values.astype(np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
     return rounded.view(np.float32)

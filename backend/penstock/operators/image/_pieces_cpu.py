@@ -1,4 +1,4 @@
-"""Images of uint8 as the patches or tiles of a model, their values looked up in tables, on CPU."""
+"""Images of uint8 cut into the patches or tiles of a model, with values looked up in tables or computed, on the CPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.operators.image._rescale_normalize_cpu import compute_row
 
 # Number of pixels of a patch computed at once; narrower patches use the lookup table.
 _LANES = 8
-# The number of values of these pixels.
+# The number of their values.
 _RUN = 3 * _LANES
 
 
@@ -50,7 +50,7 @@ def fill_patches(
         merge: patches are ordered in squares of this size.
         temporal: frames in a patch; where they do not suffice, the last one is repeated.
         channels_last: a patch has the order (H, W, C), not (C, T, H, W).
-        past_cache: whether it is written past the cache: see :func:`is_beyond_cache`.
+        past_cache: whether ``out`` is written past the cache: see :func:`is_beyond_cache`.
         out: float32, 1-D.
     """
     count, _, _, channels = frames.shape
@@ -63,7 +63,7 @@ def fill_patches(
     # Step from one channel's values in the table to the next.
     step = 256 if len(table) > 1 else 0
     size = patch * patch * (channels if channels_last else 1)
-    # Buffer of a patch, or of one of its channels, preceded by unwritten values: less than a cache line.
+    # Buffer for a patch, or one of its channels, after values that are not written yet, less than a cache line.
     held, left, done = np.empty(size + 2 * LANES, np.float32), 0, 0
     values_held, values_out, address = pointer(held), pointer(out), np.int64(out.ctypes.data) // 4
     for time in range((count + temporal - 1) // temporal):
@@ -114,7 +114,7 @@ def fill_rows(
         image: uint8 of shape (H, W, C), contiguous.
         top, begin, height, width: the region.
         table, factors, past_cache: as for :func:`fill_patches`.
-        column: the first one of the result.
+        column: the first column of ``out`` to write.
         out: float32 of shape (C, patch, columns), contiguous.
     """
     channels, patch, columns = out.shape
@@ -163,7 +163,7 @@ def _write_rows(
         left: their number for each channel.
         done: the next write position of each channel.
         past_cache: whether lines are written past the cache.
-        address: the offset in ``out``, in values.
+        address: the address of ``out``, in units of values.
     """
     for c in range(channels):
         rest, place = at(left, c), at(done, c)
@@ -196,7 +196,7 @@ def _write_lines(
     Args:
         held: ``count`` values of float32, followed by room for a line.
         out: receives them from ``done`` on.
-        offset: the distance in values from the start of a cache line.
+        offset: the distance in values of the position ``done`` from the start of a cache line.
 
     Returns:
         How many it wrote.
@@ -219,7 +219,7 @@ def _write_lines(
 def _compute_pixels(
     pixels: np.ndarray, source: int, stride: int, patch: int, spread: np.ndarray, out: np.ndarray, place: int
 ) -> None:
-    """Return the values of a patch, pixel by pixel, by factors."""
+    """Compute the values of a patch, pixel by pixel, by factors."""
     for _ in range(patch):
         x = 0
         while x < patch:
@@ -244,7 +244,7 @@ def _compute_channel(
     out: np.ndarray,
     place: int,
 ) -> None:
-    """Return the values of one of a patch's three channels, by factors."""
+    """Compute the values of one of a patch's three channels, by factors."""
     a, b, c = factors[channel, 0], factors[channel, 1], factors[channel, 2]
     for _ in range(patch):
         x = 0
@@ -268,7 +268,7 @@ def _look_up_pixels(
     out: np.ndarray,
     place: int,
 ) -> None:
-    """Return the values of a patch, pixel by pixel, from the channels' tables, which begin ``step`` apart."""
+    """Look up the values of a patch, pixel by pixel, in the channels' tables, which begin ``step`` apart."""
     for _ in range(patch):
         for k in range(patch * channels):
             out[place + k] = values[k % channels * step + pixels[source + k]]
@@ -287,7 +287,7 @@ def _look_up_channel(
     out: np.ndarray,
     place: int,
 ) -> None:
-    """Return the values of one channel of a patch, by its table."""
+    """Look up the values of one channel of a patch in its table."""
     for _ in range(patch):
         for x in range(patch):
             out[place + x] = values[pixels[source + x * channels]]

@@ -1,6 +1,6 @@
-// Images as the patches or tiles of a model, their values looked up in tables: as _pieces_cpu.py does.
+// Cuts images into the patches or tiles of a model, with values looked up in tables, as _pieces_cpu.py does.
 
-// One thread makes one value of the target, so that neighbours are written together.
+// Each thread computes one value of the target, so that writes are coalesced.
 template <int PATCH, int MERGE, int TEMPORAL, bool CHANNELS_LAST, bool BESIDE>
 __global__ void fill_patches(const int64 *__restrict__ first_blocks, const Patching *__restrict__ images, int samples,
                              const float *__restrict__ table) {
@@ -40,14 +40,14 @@ __global__ void fill_patches(const int64 *__restrict__ first_blocks, const Patch
     // Squares of patches follow each other row by row.
     uint32 square = place / (MERGE * MERGE), inside = place % (MERGE * MERGE), squares = columns / MERGE;
     uint32 row = square / squares * MERGE + inside / MERGE, column = square % squares * MERGE + inside % MERGE;
-    // The last frame stands for those missing.
+    // The last frame is repeated for missing ones.
     frame = min(number / area * TEMPORAL + frame, uint32(p.frames - 1));
     int64 pixel = frame * p.frame + int64(row * PATCH + y) * p.width + column * PATCH + x;
     uint8 value = reinterpret_cast<const uint8 *>(p.source)[pixel * channels + channel];
     *target = table[(p.several ? channel * 256 : 0) + value];
 }
 
-// One thread makes four neighbouring values.
+// Each thread computes four neighbouring values.
 __global__ void fill_tiles(const int64 *__restrict__ first_blocks, const Tiling *__restrict__ images, int samples,
                            const float *__restrict__ table, const float *__restrict__ blank) {
     const int COUNT = 4;

@@ -1,4 +1,4 @@
-"""Images of uint8 as the patches or tiles of a model, their values looked up in tables, on GPU."""
+"""Images of uint8 cut into the patches or tiles of a model, with values looked up in tables, on the GPU."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def fill_tiles(jobs: Sequence[Tiles], table: np.ndarray, blank: np.ndarray) -> N
 
     Args:
         table: float32 of shape (C, 256), or (1, 256) for all channels.
-        blank: float32 of shape (C,): the value beside an image.
+        blank: float32 of shape (C,): the value outside an image.
     """
     entries = []
     for job in jobs:

@@ -119,7 +119,7 @@ class ReferencePlan(ResamplePlan):
 
     @property
     def columns_first(self) -> bool:
-        """Whether lines are resampled before the height."""
+        """Whether the width is resampled before the height."""
         if self.reference.library != "pil":
             return True
         # As Pillow 13 does: for images that lose more than twice as many rows as columns, rows go first.
@@ -129,7 +129,7 @@ class ReferencePlan(ResamplePlan):
 
     @functools.cached_property
     def tables(self) -> tuple[ReferenceTaps, ...]:
-        """The filters of both axes, for the positions in the windows; empty if the library chooses them."""
+        """The filters of both axes, for the positions in the windows; empty if images are resampled without tables."""
         return tuple(self._table(axis) for axis in range(len(self.axes)))
 
     @functools.cached_property
@@ -148,7 +148,7 @@ class ReferencePlan(ResamplePlan):
 
     @property
     def part_kept(self) -> Region | None:
-        """The part of the image, along its two axes, that is the result if nothing is resampled."""
+        """The part of the image, along its two axes, that equals the result; None if anything is resampled."""
         from penstock.kernels.cpu.fixed_point import kept_positions
 
         if not self.tables or self.has_alpha(self.channels):
@@ -212,8 +212,8 @@ class ReferencePlan(ResamplePlan):
 
 @dataclass(frozen=True)
 class ReducingPlan(ReferencePlan):
-    """How to resample one sample like Pillow with a ``reducing_gap``: first reduced by integer factors, then
-    resampled."""
+    """How to resample one sample like Pillow with a ``reducing_gap``: first reduce by integer factors, then
+    resample."""
 
     @functools.cached_property
     def tables(self) -> tuple[ReferenceTaps, ...]:
@@ -240,7 +240,7 @@ class ReducingPlan(ReferencePlan):
 
 @dataclass(frozen=True)
 class FloatPlan(ReferencePlan):
-    """How one sample of float32 is resampled as a contiguous tensor is by PyTorch, on a machine with FMA."""
+    """How to resample one sample of float32 as PyTorch resamples a contiguous tensor on a machine with FMA."""
 
     @functools.cached_property
     def tables(self) -> tuple[ReferenceTaps, ...]:
@@ -254,7 +254,7 @@ class FloatPlan(ReferencePlan):
 
     @property
     def neighbours(self) -> str | None:
-        """The filter, if pixels come from single neighbours in a whole three-channel image at least one vector wide."""
+        """The filter, if a whole three-channel image, at least one vector wide, is resized without antialiasing; else None."""
         from penstock.kernels.cpu.torch_pixels import LEAST
 
         whole = all(
@@ -290,7 +290,7 @@ class FloatPlan(ReferencePlan):
 
 @dataclass(frozen=True)
 class RoundedPlan(FloatPlan):
-    """How one sample of uint8 is resampled as float32, and then rounded, halves to even."""
+    """How to resample one sample of uint8 as float32 and round the result, ties to even."""
 
     @property
     def has_kernel(self) -> bool:

@@ -1,6 +1,4 @@
-"""Resizing with another library's arithmetic as a stage of a chain, with the stages before it, and with the store after
-it.
-"""
+"""Stages of a chain that resize with another library's arithmetic, combined with the store after them if possible."""
 
 from __future__ import annotations
 
@@ -71,8 +69,7 @@ class ReferenceResampling(Resized):
 
 
 def rows_at(source: Pixels, read: Region, first: int) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Return the rows that are read as a contiguous array, and the origin of its dimensions H and W, which begin at dimension
-    ``first``."""
+    """Return the rows of ``read`` as a contiguous array, and its origin along H and W, which begin at dimension ``first``."""
     behind = first + 2
     if not first and source.array.flags.c_contiguous and source.array.shape[behind:] == read.extents[behind:]:
         return source.array, source.origin[:2]

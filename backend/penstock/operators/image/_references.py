@@ -33,7 +33,7 @@ from penstock.schema.image_chain import Stage
 from penstock.schema.operator import Operator
 
 _DALI = "dali"
-# The types that each library's arithmetic supports; libraries not listed support those that they accept.
+# The types that each library's arithmetic supports; libraries that are not listed support all.
 _TYPES = {"pil": (UINT8,), "torchvision": (UINT8, FLOAT)}
 # Libraries without an option for antialiasing.
 _ANTIALIASES = {"pil": True, "opencv": False}
@@ -75,7 +75,7 @@ REFERENCE_ARGUMENTS = (
 
 
 class ReferenceResizing(ResizingOperator):
-    """Base of the operators that can resize exactly like other libraries (:data:`REFERENCE_ARGUMENTS`)."""
+    """Base class of operators that can resize exactly like other libraries (:data:`REFERENCE_ARGUMENTS`)."""
 
     def setup(self) -> None:
         super().setup()

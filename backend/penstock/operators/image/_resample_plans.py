@@ -38,7 +38,7 @@ class Window:
     mirrored: bool = False
 
     def part(self, inner: Window) -> Window:
-        """Return a window of this window, as a window of the axis."""
+        """Return a window within this window as a window of the axis."""
         if self.mirrored:
             return Window(self.stop - inner.stop, self.stop - inner.start, not inner.mirrored)
         return Window(self.start + inner.start, self.start + inner.stop, inner.mirrored)
@@ -85,7 +85,7 @@ class ResamplePlan:
         return self.antialias and INTERP_NN not in self.filters
 
     def of_reduced(self, scale: int) -> Self:
-        """Return the plan for the image at one out of ``scale`` rows and columns, whose last ones may cover fewer pixels."""
+        """Return the plan for the image reduced by ``scale``, whose last row and column may cover fewer pixels."""
         axes = [
             AxisPlan(-(-axis.size_in // scale), axis.size_out, axis.start / scale, axis.end / scale)
             for axis in self.axes
@@ -247,7 +247,7 @@ class ImagePlans:
 
 
 class Spatial(NamedTuple):
-    """The dimensions to resize: a number of ``axes``, from ``first`` on."""
+    """The dimensions to resize: ``axes`` of them, from ``first`` on."""
 
     first: int
     axes: int

@@ -1,4 +1,4 @@
-"""Values of pixels by tables of their channels, on CPU."""
+"""Pixel values looked up in the tables of their channels, or computed, on the CPU."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def compute_row(
     """Compute the values of a row of at least ``LANES`` pixels of three channels by factors, one channel after the other.
 
     Args:
-        pixels: a pointer to uint8, after which the row begins at ``start``.
+        pixels: a pointer to uint8; the row begins ``start`` elements after it.
         factors: a pointer to float32: of each channel, a, b and c of ``(value * a - b) / c``, and whether each step is rounded to bfloat16.
         target: a pointer to float32; the channels' rows begin at ``place``, ``place + stride`` and so on.
         past_cache: see :func:`is_written_past_cache`; the caller ends with :func:`fence`.
@@ -127,7 +127,7 @@ def sum_rows_to_planes(
     factors: np.ndarray,
     target: np.ndarray,
 ) -> None:
-    """Return the second pass of :func:`resample_to_planes`: by the vertical filter, from rows (H, 3 * w) on."""
+    """Run the second pass of :func:`resample_to_planes`: apply the vertical filter to rows (H, 3 * w), and normalize."""
     _, height, width = target.shape
     lines = np.empty((_ROWS, 3 * width), np.uint8)
     pixels, numbers, values = pointer(lines.ravel()), pointer(factors.ravel()), pointer(target.ravel())

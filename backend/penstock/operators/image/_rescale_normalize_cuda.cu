@@ -1,4 +1,4 @@
-// Values of pixels by tables of their channels: as _rescale_normalize_cpu.py does.
+// Looks up pixel values in the tables of their channels, as _rescale_normalize_cpu.py does.
 
 __global__ void look_up(const int64 *__restrict__ first_blocks, const Lookup *__restrict__ images, int samples,
                         const float *__restrict__ table) {
@@ -6,7 +6,7 @@ __global__ void look_up(const int64 *__restrict__ first_blocks, const Lookup *__
     const Lookup p = images[sample];
     int64 element = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
     if (element >= p.frames * p.pixels * p.channels) return;
-    // In the order of the target, so that neighbours are written together.
+    // In the order of the target, so that writes are coalesced.
     int64 frame = element / (p.pixels * p.channels), within = element % (p.pixels * p.channels);
     int64 pixel = p.planar ? within % p.pixels : within / p.channels;
     int channel = int(p.planar ? within / p.pixels : within % p.channels);

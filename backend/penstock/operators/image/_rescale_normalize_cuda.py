@@ -1,4 +1,4 @@
-"""Values of pixels by tables of their channels, on the GPU."""
+"""Pixel values looked up in the tables of their channels, on the GPU."""
 
 from __future__ import annotations
 

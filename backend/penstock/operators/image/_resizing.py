@@ -1,4 +1,4 @@
-"""Base of the operators that resize: from arguments to plans."""
+"""Base class of operators that resize: from arguments to plans."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _MODES_OF_SIZES = {"resize_shorter": "not_smaller", "resize_longer": "not_larger
 
 
 class SizeRules(NamedTuple):
-    """The rules that resize all images of all batches, in the form of compiled code.
+    """The rules for resizing all images of all batches, as compiled code takes them.
 
     Attributes:
         requested, mode, most, region, relative, subpixel, alignment: as for :func:`kernels.resize_shapes.plan_axes`.
-        filters: those of axes that shrink, and of axes that grow, as numbers.
+        filters: the filters of axes that shrink, and of axes that grow, as numbers.
         antialias: whether filters widen when an axis shrinks.
     """
 
@@ -43,7 +43,7 @@ class SizeRules(NamedTuple):
 
 
 class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
-    """The base of operators that resize the D, H and W dimensions of images."""
+    """Base class of operators that resize the D, H and W dimensions of images."""
 
     def setup(self) -> None:
         if self.args.get("mode", "default") not in MODES:
@@ -109,9 +109,7 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         return plan_axes(extents, requested, mode, max_size, region, relative, subpixel, keeps_empty=True)
 
     def constant_rules(self, samples: Samples) -> SizeRules | None:
-        """Return the arguments, if they are constant and alone determine how images are resized; ``samples``: any, to
-        read them.
-        """
+        """Return the rules for resizing if all arguments are constant, else None; ``samples``: any, to read arguments from."""
         if self.tensor_arguments:
             return None
         requested, mode = self._requested(samples, 2)

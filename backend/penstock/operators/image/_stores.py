@@ -132,7 +132,7 @@ class NormalizingStore(Store):
 
     Attributes:
         plan: the work.
-        kept: the state that the operator stored with the batch: the order of dimensions.
+        kept: the order of dimensions, the workspace's state.
         shape_in: the input's shape.
         shape: the output's shape.
     """
@@ -225,9 +225,9 @@ def store_part(
 
     Args:
         plans: one sample's plans.
-        kept: the state that the operator stored with the batch: the order of dimensions.
-        shapes_in: the inputs' shapes, in one row.
-        source: the part of the input that it depends on, at least.
+        kept: the order of dimensions, the workspace's state.
+        shapes_in: the input's shape, int64 of shape (1, rank).
+        source: the part of the input that the output depends on, or more.
         anchor: the part's anchor, in the output.
         target: the array to fill; any strides.
     """
@@ -249,7 +249,7 @@ class StoredValues(NamedTuple):
         values: the kernel's argument ``CHANNEL_VALUES``.
         fills: the fill of each channel, in the output's type.
         places: addresses of ``values``, int64.
-        places_of_fills: the positions of the fills.
+        places_of_fills: addresses of ``fills``, int64.
         channels: the output's channels, int64.
     """
 
@@ -261,7 +261,7 @@ class StoredValues(NamedTuple):
 
 
 def stored_values(values: Sequence[ChannelValues], target: np.dtype) -> StoredValues:
-    """Return values in memory; ``target``: the type of the output's elements."""
+    """Return per-channel values in memory; ``target``: the type of the output's elements."""
     from penstock.kernels.cpu.normalize import CHANNEL_VALUES, converted_fill
 
     fills = [converted_fill(own.fill, target) for own in values]
@@ -281,11 +281,11 @@ def store_records(
     target: np.dtype,
     stored: StoredValues,
 ) -> StageRecords:
-    """Return the stages of a batch.
+    """Return the core's descriptors for storing a batch.
 
     Args:
         plans: the plans of the samples.
-        kept: the state that the operator stored with the batch: the order of dimensions.
+        kept: the order of dimensions, the workspace's state.
         shapes_in: the inputs' shapes, int64 of shape (samples, rank).
         source, target: types of elements; not float16.
         stored: the plans' values.

@@ -1,4 +1,4 @@
-"""Base of the operators that take a window: from arguments to regions, and from regions to pixels."""
+"""Base class of operators that take a window: from arguments to regions, and from regions to pixels."""
 
 from __future__ import annotations
 
@@ -161,10 +161,10 @@ def crop_regions(samples: Samples, shapes: np.ndarray, layout: str, policy: str 
 
 
 class CropRules(NamedTuple):
-    """The windows of all images of all batches, in the form of compiled code.
+    """The windows of all images of all batches, as compiled code takes them.
 
     Attributes:
-        wanted, positions: extents and relative positions in the dimensions of a layout, a row for all.
+        wanted, positions: extents and relative positions in the dimensions of a layout, one row for all images.
         rounding: how anchors are rounded: an index of :data:`penstock.kernels.windows.ROUNDINGS`.
     """
 
@@ -221,7 +221,7 @@ def _in_columns(layout: str, columns: dict[str, np.ndarray]) -> np.ndarray:
 
 
 class WindowOperator(ChainOperator[State, Region, Regions]):
-    """Base of the operators that copy a window."""
+    """Base class of operators that copy a window."""
 
     launches = True
     shares_plans_in_chains = True
@@ -258,7 +258,7 @@ class WindowOperator(ChainOperator[State, Region, Regions]):
 
     def compute_batch(self, workspace: Workspace[State]) -> None:
         if self.policy in EXTENSIONS:
-            # Without a kernel for the operation, the host does it.
+            # There is no kernel for these policies: the host copies the windows.
             super().compute_batch(workspace)
         else:
             copy_regions(workspace, self.args["fill_values"], self.channel_axis(workspace))
@@ -407,7 +407,7 @@ def _converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def wrapped(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> list[float]:
-    """Fill values converted to an integer type: truncated, and wrapped around if out of range."""
+    """Return fill values; for integer types truncated, and wrapped around if out of range."""
     return list(values) if dtype.kind == "f" else cut_off(values, dtype).tolist()
 
 
@@ -433,7 +433,7 @@ def _fill_around(
     target: np.ndarray, place: tuple[slice, ...], values: Sequence[float], channel_axis: int | None
 ) -> None:
     """Fill ``target`` around a part, which may be empty."""
-    # An empty part may lie anywhere, and each channel has a fill value.
+    # Fill everything if the part is empty, and so may lie anywhere, or if it cuts channels, each of which has a fill value.
     cuts_channels = channel_axis is not None and place[channel_axis] != slice(0, target.shape[channel_axis])
     if cuts_channels or any(part.start >= part.stop for part in place):
         _fill(target, values, channel_axis)

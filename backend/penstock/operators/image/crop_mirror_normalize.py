@@ -140,7 +140,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         return extents[:, state.permutation], plans
 
     def constant_rules(self, samples: Samples, layout: str, channels: int) -> CmnRules | None:
-        """Return the arguments, if all but ``mirror`` are constant; ``samples``: any, to read them.
+        """Return the shared operations if all arguments but ``mirror`` are constant, else None; ``samples``: any, to read arguments from.
 
         Raises:
             RuntimeError: the numbers of values do not match the number of channels.

@@ -134,6 +134,6 @@ class Debayer(Operator[None, tuple[int, int]]):
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        # The kernel's mosaic begins at row 1 and column 1 of the tile whose blue pixel the argument names.
+        # The argument is relative to the image's second row and column, the kernel's position to the first ones.
         blues = [(row + 1, column + 1) for row, column in (sample.plan for sample in samples)]
         debayer_images(list(zip(sources, blues, targets)))

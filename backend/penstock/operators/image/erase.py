@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _MIN_BYTES_COPIED_TOGETHER = 1 << 20
-"""Smaller batches are copied sample by sample, which takes less than describing them."""
+"""Smaller batches are copied sample by sample, which takes less time than preparing a copy of the whole batch."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Erase(Operator[list[int], ErasePlan]):
         box = [slice(None)] * len(shape)
         # If an axis is named twice, the last one counts.
         for axis, start, extent in zip(axes, np.array(anchor, np.float32), np.array(extents, np.float32)):
-            # In single precision, step by step: on which side of an integer an edge is depends on it.
+            # In single precision, step by step: the rounding decides on which side of an integer an edge lies.
             whole = np.float32(shape[axis])
             extent = extent * whole if relative_shape else extent
             start = start * whole if relative_anchor else start
@@ -196,7 +196,7 @@ class Erase(Operator[list[int], ErasePlan]):
 
 
 def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
-    """Fill the boxes of one sample on the GPU. Overlapping boxes get the same values, so their order doesn't matter."""
+    """Yield copies that fill the boxes of one sample on the GPU. Overlapping boxes get the same values, so their order doesn't matter."""
     from penstock.kernels.cuda.window import blank
 
     if target.dtype.kind == "u":
@@ -215,7 +215,7 @@ def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
 
 
 def _as_type(fill: Sequence[float], dtype: np.dtype) -> tuple[object, ...]:
-    """Convert values to a type: truncated to integers, whose lowest bits remain."""
+    """Convert values to a type; for integers, truncate them and keep the lowest bits."""
     return tuple(cut_off(fill, dtype))
 
 

@@ -26,7 +26,7 @@ from penstock.schema.example_data import Example, fixed_arrays, photos, random_a
 from penstock.schema.libraries import OPENCV
 from penstock.schema.references import follows_opencv, opencv_reference
 
-# Other libraries' names of the border modes.
+# For each border mode, its name in :data:`penstock.kernels.borders.BORDERS`.
 _BORDERS = {
     "reflect_101": "reflect_101",
     "reflect_1001": "reflect",

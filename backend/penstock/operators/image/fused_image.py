@@ -139,7 +139,7 @@ class FusedImage(FusedOperator):
         first = self.operators[0]
         self._source = first if isinstance(first, PixelSource) else None
         self._chained = [operator for operator in self.operators if isinstance(operator, ChainOperator)]
-        # Decoders write windows directly where nothing else is done.
+        # A chain that only copies windows launches nothing: decoders write them directly.
         computes = self._source is None or not all(operator.is_placement for operator in self._chained)
         chooses_scale = self._source is not None and self._source.chooses_scale
         self._launches = computes and not chooses_scale and all(operator.launches for operator in self._chained)
@@ -205,7 +205,7 @@ class FusedImage(FusedOperator):
         chain.run_sample(index, array_part(pixels.array, pixels.origin))
 
     def _decode_together(self, steps: Sequence[Workspace]) -> Sequence[int]:
-        """Decode and compute samples in compiled code; return the positions of the others."""
+        """Decode and compute samples in compiled code; return the positions of the remaining ones."""
         everything, source = range(steps[-1].batch_size), self._source
         if source is None or not everything or any(step.failures for step in steps):
             return everything
@@ -266,7 +266,7 @@ class FusedImage(FusedOperator):
         return self._source.decode_part_into(sample, Region(part.anchor[:2], part.extents[:2]), output)
 
     def _made(self, samples: Sequence[Sample], part: Region, scale: int = 1) -> Pixels:
-        """Return the region of an image that the chain needs."""
+        """Decode the region of an image that the chain needs, or the whole image."""
         assert self._source is not None
         pixels = self._source.decode_part(samples[0], Region(part.anchor[:2], part.extents[:2]), scale)
         if pixels is not None:
@@ -364,7 +364,7 @@ def _links(operators: Sequence[ChainOperator], steps: Sequence[Sample], reductio
 
 
 def _reduced(stage: Sampling, reductions: Sequence[int]) -> tuple[int, Sampling]:
-    """Return the largest scale at which the image still has enough pixels for a sampling, and the sampling of the image at it."""
+    """Return the largest reduction that leaves enough pixels for a sampling, and the sampling of the image reduced by it."""
     for scale in reductions:
         reduced = stage.of_reduced(scale) if stage.reduction >= _MIN_REDUCTION_LEFT * scale else None
         if reduced is not None:
@@ -446,7 +446,7 @@ def _part_at_a_time(links: Sequence[_Link], windows: Sequence[Region]) -> float:
 
 
 def _pieces(window: Region, axes: Sequence[int], part: float) -> Iterator[Region]:
-    """Return the window in strips of about this fraction, cut along the first axis, then the next, but never the last two."""
+    """Return the window in strips of about this fraction, cut along the first axis, then the next, but never along the last two."""
     if part >= 1 or len(axes) < 3:
         yield window
         return

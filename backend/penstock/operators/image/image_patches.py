@@ -221,7 +221,7 @@ class ImagePatches(Operator[None, _Pictures]):
         return [(top, left, high, wide) for top, left in corners]
 
     def _numbered(self, shown: Sequence[tuple[int, _Region]], frames: int) -> _Pictures:
-        """Return pictures of these regions of inputs, whose patches follow one another."""
+        """Return pictures of these regions of inputs, with their patches numbered consecutively."""
         patch, side = self.args["patch"], self.args["patch"] * self.args["merge"]
         times, first = math.ceil(frames / self.args["temporal"]), 0
         planned: list[_Picture] = []
@@ -304,7 +304,7 @@ class ImagePatches(Operator[None, _Pictures]):
             copy_windows([WindowCopy(own, target) for own, target in copies])
 
     def _jobs(self, plan: _Pictures, images: Sequence[Located], target: Located) -> Iterator[Patches]:
-        """Return the work of the GPU for one sample."""
+        """Yield the GPU's work for one sample."""
         from penstock.operators.image._pieces_cuda import Patches
 
         total = sum(picture.count for picture in plan)

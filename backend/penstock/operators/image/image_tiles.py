@@ -40,7 +40,7 @@ class _Layout:
 
 @dataclass(frozen=True)
 class _Tiling(Stage):
-    """Cuts an image that an earlier stage has just computed, and that is still in the cache.
+    """Cuts an image into tiles while it is still in the cache, after an earlier stage has computed it.
 
     Attributes:
         operator: the operator that makes the tiles.
@@ -190,7 +190,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
         self.fill(sample, np.ascontiguousarray(sample.inputs[0]), sample.outputs[0])
 
     def fill(self, sample: Sample[None, _Layout], image: np.ndarray, out: np.ndarray) -> None:
-        """Fill ``out`` with the tiles of ``image`` (contiguous), used in place of the sample's data."""
+        """Fill ``out`` with the tiles of ``image`` (contiguous), which replaces the sample's first input."""
         from penstock.operators.image._pieces_cpu import fill_tiles
 
         plan, table, factors = sample.plan, self._table, self._factors

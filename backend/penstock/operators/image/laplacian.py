@@ -163,7 +163,7 @@ class Laplacian(Operator[list[int], list[Derivative]]):
 
     @staticmethod
     def _compute_exactly(sample: Sample[list[int], list[Derivative]], source: np.ndarray) -> bool:
-        """Compute bytes with windows of three in integers; return whether the sample is of them."""
+        """Compute a sample of bytes with windows of three in integers; return False, computing nothing, for any other."""
         from penstock.operators.image._laplacian_cpu import laplacian_of_bytes
 
         axes, derivatives = sample.workspace.state, sample.plan

@@ -58,7 +58,7 @@ class PastedRegion:
         )
 
 
-# From this many regions on, a sample is searched for overlaps.
+# Samples with more regions are not searched for overlaps: all pairs would be compared.
 _MAX_REGIONS_WITHOUT_SEARCH = 16
 
 
@@ -68,7 +68,7 @@ class PastedRegions(PlanColumns[list[PastedRegion]]):
 
     Attributes:
         counts: the number of each sample's regions.
-        inputs, indices, anchors, extents, places: of the regions of all samples in order, as in :class:`PastedRegion`.
+        inputs, indices, anchors, extents, places: as in :class:`PastedRegion`, for the regions of all samples in order.
         widths: the widths of the regions' sources.
     """
 
@@ -90,7 +90,7 @@ class PastedRegions(PlanColumns[list[PastedRegion]]):
         return list(map(PastedRegion, self.inputs[own].tolist(), self.indices[own].tolist(), *pairs))
 
     def cover(self, shapes: np.ndarray) -> bool:
-        """Return whether regions certainly fill all outputs, which are of these shapes."""
+        """Return whether the regions are known to fill all outputs; ``shapes``: those of the outputs."""
         regions, count = int(self.counts[0]), len(self)
         if regions > _MAX_REGIONS_WITHOUT_SEARCH or (self.counts != regions).any() or not (self.extents > 0).all():
             return False
@@ -252,7 +252,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
         counts, inputs, indices = self._sources(samples)
         owners = np.repeat(np.arange(len(counts)), counts)
         shapes = np.stack([batch.shape_array() for batch in samples.workspace.inputs])[inputs, indices]
-        # Without regions, a sample equals its input.
+        # A sample without regions has the shape of its input.
         firsts, some = samples.shapes(), counts > 0
         firsts[some] = shapes[(counts.cumsum() - counts)[some]]
         if (shapes[:, 2] != firsts[owners, 2]).any():
@@ -402,7 +402,7 @@ def _layers(regions: Sequence[PastedRegion]) -> list[int]:
 
 
 def _check_alike(shapes: Iterable[tuple[int, ...]]) -> None:
-    """Raise RuntimeError unless heights and widths, which give the output's, are the same."""
+    """Raise RuntimeError unless all heights and widths, which determine the output's, are the same."""
     different = sorted(set(shapes))
     if len(different) > 1:
         raise RuntimeError(

@@ -44,7 +44,7 @@ class _Function:
     """A function of images.
 
     Attributes:
-        names: the names of its `arguments`; the last one takes any number if it ends with dots.
+        names: the names of its `arguments`; the last one stands for any number of values if it ends with dots.
         compute: the function.
         shape: its result's shape, computed from the image's; the same by default.
     """
@@ -66,7 +66,7 @@ def _kernel(numbers: Sequence[float]) -> np.ndarray:
     """Return the weights, of shape (rows, columns).
 
     Raises:
-        ValueError: their number differs from the stated size, or is even.
+        ValueError: their number does not match the size, or a side is even.
     """
     columns, rows, *weights = numbers
     if len(weights) != columns * rows or not columns % 2 or not rows % 2:

@@ -67,7 +67,7 @@ class RandomResizedCrop(RandomOperator[Spatial, ResamplePlan, ResamplePlans], Re
             super().run_batch(workspace)
 
     def _run_planned(self, workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> bool:
-        """Compute a batch of images of integers on the GPU, planned in one call; return whether it could."""
+        """Compute a batch of images of integers on the GPU, planned in one call; return False if the batch is not supported."""
         images = workspace.inputs[0]
         if workspace.failures or workspace.owners is not None or not len(images):
             return False

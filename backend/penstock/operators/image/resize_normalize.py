@@ -31,7 +31,7 @@ class _Resize(Protocol):
     """The part of the first step that is used here."""
 
     def constant_rules(self, samples: Samples) -> SizeRules | None:
-        """Return the rules by which all images are resized, if they are constant."""
+        """Return the rules by which all images are resized, if they are constant, else None."""
 
 
 class _Normalize(Protocol):
@@ -41,7 +41,7 @@ class _Normalize(Protocol):
         """Return the work for one sample."""
 
     def constant_rules(self, samples: Samples, layout: str, channels: int) -> CmnRules | None:
-        """Return the rules by which all images are normalized, if they are constant."""
+        """Return the rules by which all images are normalized, if they are constant, else None."""
 
 
 class _Rules(NamedTuple):
@@ -180,7 +180,7 @@ class ResizeNormalize(FusedOperator):
 
     @staticmethod
     def _outputs(workspace: Workspace, rules: _Rules, planned: AlikeImages) -> TensorListGPU:
-        """Return memory for the results."""
+        """Allocate the output."""
         sizes: list[list[int]] = planned.cropped.tolist()
         are_alike = sizes.count(sizes[0]) == len(sizes)
         channels, planar = rules.channels, rules.images.after.planar

@@ -210,7 +210,7 @@ class TensorResize(ResizingOperator):
         """Return the first dimension that changes in any sample of the batch, and the number of dimensions up to the last such
         one.
 
-        As in DALI, a region that covers the dimension is no change, if the size is the same: one that is rounded up to it.
+        As in DALI, a dimension whose size stays the same is unchanged even if its region is larger, as after rounding the size up.
         """
         live = [index for index in range(workspace.batch_size) if index not in workspace.failures]
         changed: list[int] = []
