@@ -14,7 +14,7 @@ from penstock.schema.operator import Shape
 
 @register_operator
 class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
-    """Keeps the polygons of the listed masks, in the order of the list; of several polygons of a mask, the last.
+    """Keeps the polygons of the listed masks, in the order of the list; if a mask has several polygons, the last one.
 
     >>> polygons, vertices = fn.segmentation.select_masks(mask_ids, polygons, vertices)
     """
@@ -85,7 +85,7 @@ class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
             kept[first:stop] = vertices[start:end]
 
     def _polygons(self, ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-        """Return the rows that locate a sample's masks among the selected vertices."""
+        """Return each selected mask and its range of the selected vertices: the first, and the one past the last."""
         rows, filled = [], 0
         for index, (mask, start, end) in enumerate(ranges):
             rows.append((index if self.args["reindex_masks"] else mask, filled, filled + end - start))
