@@ -67,7 +67,7 @@ def encode_boxes(
         anchors: float32 (n, 4) on the GPU.
         criteria: the overlap above which an anchor is matched.
         scale: multiplies boxes and anchors before offsets are computed.
-        offset: means and deviations that normalize the offsets from anchors; None: boxes are returned as they are.
+        offset: means and deviations that normalize the offsets from anchors; None: targets are the boxes, as centre and extents.
     """
     counts = [matching.labels.size for matching in matchings]
     best = scratch([(count,) for count in counts], np.int32)

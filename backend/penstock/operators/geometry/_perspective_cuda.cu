@@ -2,7 +2,7 @@
 
 #include "homography.cuh"
 
-// Prepares users' matrices: makes them relative to the first pixel's centre, inverts them, if necessary.
+// Prepares users' matrices: makes them relative to the first pixel's centre and inverts them, if necessary.
 __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ matrices, int samples) {
     int sample = blockIdx.x * blockDim.x + threadIdx.x;
     if (sample >= samples) return;

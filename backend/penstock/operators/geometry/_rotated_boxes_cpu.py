@@ -1,4 +1,4 @@
-"""Rotating bounding boxes, in single precision and step by step as DALI does: the last bit decides whether a box has an extent."""
+"""Rotates bounding boxes in single precision, step by step like DALI: the last bit can decide whether a box is empty."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rotate_boxes(
         radians: the angle of each sample.
         normalized: coordinates are fractions of the image's extents, and of the canvas.
         with_sizes: a box is a corner and its extents, rather than two corners.
-        expansion: the fraction retained of the difference between the enclosing box and the original size.
+        expansion: the fraction that is kept of the difference between the sizes of the enclosing and the original box.
         threshold: the minimum fraction of a box that must be on the canvas.
         rotated: like the boxes; output.
         indices: int32, n of them; output: the indices of the remaining boxes, among those of their sample.

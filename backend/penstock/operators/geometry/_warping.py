@@ -1,4 +1,4 @@
-"""Base class of the operators that warp images: types, layouts, sizes, and running the kernel."""
+"""Base class of operators that warp images: types, layouts, sizes, and running the kernel."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
 
 @dataclass(frozen=True)
 class Warping(Sampling):
-    """An image, warped; any part of the output may depend on the whole input.
+    """A warped image; any part of the output may depend on the whole input.
 
     Attributes:
         matrix: output to input coordinates.

@@ -25,7 +25,7 @@ from penstock.schema import (
 from penstock.schema.example_data import boxes
 from penstock.schema.operator import Shape
 
-# The fraction retained of the difference between the enclosing box and the original size.
+# The fraction that is kept of the difference between the sizes of the enclosing and the original box.
 _EXPANSION = {"expand": 1.0, "halfway": 0.5, "fixed": 0.0}
 
 

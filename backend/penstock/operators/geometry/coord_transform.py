@@ -25,7 +25,7 @@ _MAX_COORDINATES = 6
 
 @register_operator
 class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
-    """``M x + T`` for each point x: the input's innermost dimension holds the points' coordinates."""
+    """Computes ``M x + T`` for each point x; the input's innermost dimension holds the points' coordinates."""
 
     schema = Schema(
         name="CoordTransform",
@@ -147,7 +147,7 @@ class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
         if not all(fits(sample.plan[0]) for sample in samples):
             super().compute_batch(workspace)
             return
-        # Coordinates are to points what channels are to pixels.
+        # The kernel takes points as pixels, and their coordinates as channels.
         points, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         transform_colours([(point, *sample.plan, target) for point, sample, target in zip(points, samples, targets)])
 
