@@ -20,7 +20,7 @@ _STARTS, _ENDS = ("start", "rel_start"), ("end", "rel_end", "shape", "rel_shape"
 
 
 def check_box_arguments(operator: Operator) -> None:
-    """Raise RuntimeError for arguments that exclude each other."""
+    """Raise RuntimeError if arguments that exclude each other are set."""
     for names in (_STARTS, _ENDS):
         present = [name for name in names if operator.given(name)]
         if len(present) > 1:
@@ -99,6 +99,8 @@ def box_regions(samples: Samples, shapes: np.ndarray, layout: str) -> Regions:
 
     Raises:
         RuntimeError: a box has the wrong rank, or ends before it starts.
+        OverflowError: a start or an end is infinite or NaN.
+        ValueError: the axes differ between samples.
     """
     ndim = shapes.shape[1]
     axes = samples.derived(("axes",), ("axes", layout, ndim), lambda: _axes(samples, layout, ndim))

@@ -1,4 +1,4 @@
-// Correlation of images with any window.
+// Correlation of images with arbitrary windows.
 #include "tiles.cuh"
 
 // The value beyond a constant border.

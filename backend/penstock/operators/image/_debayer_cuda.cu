@@ -1,5 +1,5 @@
-// Colours from a Bayer mosaic: those that a pixel lacks are the mean of its neighbours'. The outermost pixels get the colours
-// of those next to them.
+// Colours from a Bayer mosaic: each one that a pixel lacks is the mean of its neighbours'. The outermost pixels get the
+// colours of those next to them.
 
 template <typename T>
 __global__ void debayer(const int64 *__restrict__ first_blocks, const Mosaic *__restrict__ mosaics, int samples) {
@@ -17,7 +17,7 @@ __global__ void debayer(const int64 *__restrict__ first_blocks, const Mosaic *__
     const T *here = reinterpret_cast<const T *>(p.source) + int64(y) * p.width + x, *above = here - p.width, *below = here + p.width;
     uint32 beside = uint32(here[-1]) + here[1], along = uint32(*above) + *below;
     bool blue_row = (y & 1) == p.blue_y, blue_column = (x & 1) == p.blue_x;
-    uint32 green = *here, of_row, of_column;    // the colours of this row's and of this column's other pixels
+    uint32 green = *here, of_row, of_column;    // the colours of the other pixels in this row and in this column
     if (blue_row == blue_column) {
         green = (beside + along + 2) >> 2;
         of_row = *here;

@@ -36,7 +36,7 @@ filter, and their bits; then the address of the factors of values, and their num
 _CHANNELS = 3
 _BYTE = np.dtype(np.uint8)
 _ROWS = 128
-"""Number of rows whose columns are resized at once, few enough for the cache; the last strip may have a few more."""
+"""Number of rows that are resized horizontally at once, few enough for the cache; the last strip may have a few more."""
 _MAX_ROWS = _ROWS + BLOCK + 2 * MAX_UNIT_ROWS
 
 _pixels, _between = ThreadBuffers(), ThreadBuffers()
@@ -107,11 +107,11 @@ def _decode_and_resample(
 def _decode_and_resample_columns(
     scan: Scan, memory: Memory, region: np.ndarray, resizing: np.record, pixels: np.ndarray, lines: np.ndarray
 ) -> bool:
-    """Decode a region in strips of rows, and resize each strip's columns before the next one overwrites it.
+    """Decode a region in strips of rows, and resize each strip horizontally before the next one overwrites it.
 
     Args:
         pixels: memory for the pixels of a strip, overwritten by each.
-        lines: receives the region with its columns resized.
+        lines: receives the horizontally resized region.
     """
     width, rows, columns = resizing.width, region[ROWS], region[COLUMNS]
     starts = _numbers(resizing.starts, 1, width).reshape(width) - np.int32(region[LEFT])

@@ -87,7 +87,7 @@ __device__ inline void components(const Image &p, int which, int y, int x, int *
 // The value to encode: Y of a pixel, or Cb or Cr of 2x2 pixels.
 __device__ inline int sampled(const Image &p, int which, int y, int x) {
     if (which == 0) return component(p, 0, y, x);
-    // Below the last row, chroma is repeated; right of the last column, it is that of repeated pixels.
+    // Below the last row, chroma is repeated; right of the last column, pixels are repeated before chroma is averaged.
     y = 2 * min(y, (p.height + 1) / 2 - 1);
     x *= 2;
     int sum = component(p, which, y, x) + component(p, which, y, x + 1);

@@ -1,4 +1,4 @@
-"""The losses of JPEG on the GPU, without entropy coding."""
+"""The distortion by JPEG on the GPU, without entropy coding."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ __global__ void from_lab(const int64 *__restrict__ first_blocks, const Pixels *_
     const int base = 1 << 14;
     for (int pixel = 0; pixel < 4; pixel++) {
         int light = four.of(pixel, 0), y = lightness[2 * light], root = lightness[2 * light + 1];
-        // a / 500 and b / 200, less their middles.
+        // a / 500 and b / 200, with 128 subtracted from a and b.
         int across = ((5 * four.of(pixel, 1) * 53687 + (1 << 7)) >> 13) - 128 * base / 500;
         int along = ((four.of(pixel, 2) * 41943 + (1 << 4)) >> 9) - 128 * base / 200 + 1;
         int x = cubed(root + across), z = cubed(root - along);

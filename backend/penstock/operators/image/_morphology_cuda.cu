@@ -77,7 +77,7 @@ __global__ void extreme(const int64 *__restrict__ first_blocks, const Line *__re
     const T *source = reinterpret_cast<const T *>(p.source) + outer.row * p.size * p.inner + inner.column;
     T value = reinterpret_cast<const T *>(p.source)[element];
     for (int k = 0; k < p.length; k++) {
-        // What lies beyond a constant border changes nothing.
+        // Positions beyond a constant border are skipped: they do not change the result.
         int place = within(int(outer.column) - p.anchor + k, int(p.size), p.border);
         if (place >= 0) value = Extreme::of(value, source[place * p.inner]);
     }

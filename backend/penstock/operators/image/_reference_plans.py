@@ -203,7 +203,7 @@ class ReferencePlan(ResamplePlan):
         return self.reference.library == "pil" and channels in (2, 4)
 
     def resample_opaque(self, source: np.ndarray, target: np.ndarray, tables: Sequence[ReferenceTaps]) -> None:
-        """Resample each channel separately."""
+        """Resample each channel separately, the opacity like the others."""
         from penstock.kernels.cpu.fixed_point import resample_image
 
         vertical, horizontal = tables

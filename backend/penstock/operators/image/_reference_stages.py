@@ -85,7 +85,7 @@ def rows_at(source: Pixels, read: Region, first: int) -> tuple[np.ndarray, tuple
 
 @dataclass(frozen=True)
 class ResampledPlanes(Stage):
-    """Images of bytes, resampled by integers, and stored as planes of values computed by factors, in one pass.
+    """Images of bytes, resampled with integer weights, and stored as planes of values computed by factors, in one pass.
 
     Attributes:
         resampling, store: the stages that it combines.

@@ -77,7 +77,7 @@ def compute_planes(image: np.ndarray, factors: np.ndarray, target: np.ndarray, s
     """Normalize an image (H, W, 3), contiguous and at least ``LANES`` wide, by factors, into three planes of H * W,
     contiguous and ``stride`` apart in ``target``.
 
-    The planes stay in the cache, because resizing comes next for images that have not been resized (DINOv3).
+    Planes are not written past the cache, because images that have not been resized before are resized next (DINOv3).
     """
     height, width, _ = image.shape
     pixels, numbers, values = pointer(image.ravel()), pointer(factors.ravel()), pointer(target)

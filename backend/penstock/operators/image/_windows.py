@@ -93,7 +93,7 @@ _POSITION_NAMES = frozenset(_POSITIONS.values())
 
 
 def check_crop_arguments(operator: Operator) -> None:
-    """Raise RuntimeError for arguments that exclude each other."""
+    """Raise RuntimeError if crop arguments contradict each other, or the rounding is unknown."""
     if operator.given("crop") and any(operator.given(name) for name in _EXTENTS.values()):
         raise RuntimeError("`crop` argument is not compatible with `crop_h`, `crop_w`, `crop_d`")
     if operator.given("crop_h") != operator.given("crop_w"):
@@ -368,8 +368,8 @@ def region_copy(
     channel_axis: int | None,
     converts: bool = False,
 ) -> Window:
-    """Return the copy of a region of a sample of ``shape``; raise RuntimeError if it needs filling and there are too
-    many fill values."""
+    """Return the stage that copies a region of a sample of ``shape``; raise RuntimeError if it needs filling and there are
+    too many fill values."""
     if not region.inside(shape):
         channels = None if channel_axis is None else region.extents[channel_axis]
         fill = fill_per_channel(fill, channels).tolist()

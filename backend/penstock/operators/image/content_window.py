@@ -18,8 +18,8 @@ class ContentWindow(Operator):
     """Finds the smallest window of an image outside of which all pixels are bright, as Nougat's image processor does.
 
     Pixels are grey values of torchvision's `rgb_to_grayscale`, spread so that the darkest is 0 and the brightest 255. Returns
-    the window's begin and its extents, INT32 of shape (2,): rows and columns, as `slice` takes them. Of an image of one
-    colour, that is the whole image.
+    the window's start and its extents, INT32 of shape (2,): rows and columns, as `slice` takes them. The window of an image
+    of a single colour is the whole image.
 
     >>> start, extents = fn.content_window(pages)
     >>> pages = fn.slice(pages, start=start, shape=extents, axes=[0, 1])
@@ -67,7 +67,7 @@ class ContentWindow(Operator):
 
 
 def _grey(image: np.ndarray) -> np.ndarray:
-    """Return the grey values, with torchvision's roundings: each product is added without being rounded."""
+    """Return the grey values, rounded like torchvision's: products are not rounded before they are added."""
     value = image[..., 0].astype(np.float32) * _WEIGHTS[0]
     for channel in (1, 2):
         value = (value + image[..., channel].astype(np.float64) * np.float64(_WEIGHTS[channel])).astype(np.float32)

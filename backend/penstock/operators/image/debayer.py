@@ -35,7 +35,7 @@ _PATTERNS = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
 
 @register_operator
 class Debayer(Operator[None, tuple[int, int]]):
-    """Interpolates RGB images from those that a sensor took through a Bayer colour filter array."""
+    """Interpolates RGB images from raw images of a sensor with a Bayer colour filter array."""
 
     schema = Schema(
         name="Debayer",

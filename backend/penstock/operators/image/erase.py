@@ -54,7 +54,7 @@ class Erase(Operator[list[int], ErasePlan]):
     """Fills boxes of each sample with a value.
 
     A box spans ``anchor`` to ``anchor + shape``, both truncated to integers; parts outside the data are ignored.
-    Concatenate the values of several boxes.
+    For several boxes, concatenate their values.
 
     >>> images = fn.erase(images, anchor=[10.0, 20.0], shape=[30.0, 40.0], axis_names="HW")  # doctest: +SKIP
     """

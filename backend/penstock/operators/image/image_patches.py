@@ -61,13 +61,13 @@ def _whole(layout: str = "") -> ExampleSamples:
 class ImagePatches(Operator[None, _Pictures]):
     """Computes ``(x / divisor - mean) / std`` of images or videos of uint8, and lays them out as patches.
 
-    Returns the patches, float32 of shape (patches, values), and how many there are in time, downwards and to the right:
-    INT64 of shape (3,). With `length`, patches are padded to it with 0, and there is a third output, INT32 of shape
+    Returns the patches, float32 of shape (patches, values), and their grid, INT64 of shape (3,): their numbers in time,
+    downwards and to the right. With `length`, patches are padded to it with 0, and there is a third output, INT32 of shape
     (length,): 1 for patches, 0 for padding.
 
     With `tile`, the patches of an image are those of its tiles, one tile after the other, and those of the second input, the
-    whole image in another size. Grids are of shape (pictures, 3) then, and, with `length`, patches of (pictures, length, values)
-    and the third output of (pictures, length).
+    whole image in another size. Grids are then of shape (pictures, 3); with `length`, patches are of shape (pictures, length,
+    values), and the third output of shape (pictures, length).
 
     >>> patches, grid = fn.image_patches(images, patch=14, merge=2, temporal=2, mean=[0.5] * 3, std=[0.5] * 3)
     """

@@ -74,7 +74,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
     """Computes ``(x / divisor - mean) / std`` of images of uint8, and cuts them into tiles.
 
     Returns float32 of shape (tiles, C, height, width). A second input, the whole image resized to a tile, becomes
-    one of them, or is one already, if it is of float.
+    one more tile; if it is of float, its values are stored as they are.
 
     >>> tiles = fn.image_tiles(images, thumbnails, tile=[336, 336], canvas=canvas, mean=[0.5] * 3, std=[0.5] * 3)
     """

@@ -142,8 +142,8 @@ def _listed() -> str:
 class PillowFunction(Operator):
     """Applies a function to images with Pillow's arithmetic, to the bit.
 
-    These are the functions that `torchvision.transforms.v2` applies to PIL's images. `convolve` is PyTorch's, of two and more
-    channels.
+    These are the functions that `torchvision.transforms.v2` applies to PIL's images. `convolve` gives the results of
+    PyTorch's `conv2d`, for images of two or more channels.
 
     >>> brighter = fn.pillow_function(images, function="adjust_brightness", arguments=[1.5])  # doctest: +SKIP
     """

@@ -19,8 +19,8 @@ class PooledPatches(Operator):
     """Finds the patches that Molmo 2 pools, from a picture of the whole image and from overlapping crops of a canvas,
     from the canvas's shape alone.
 
-    Returns the numbers of each token's patches, among those of the whole and then of all crops, INT32 of shape (tokens,
-    patches), -1 where there is none; and rows and columns of the whole's and of the canvas's tokens, INT64 of shape (4,).
+    Returns the indices of each token's patches, counting those of the whole first and then those of all crops, INT32 of
+    shape (tokens, patches), -1: none; and how many rows and columns of tokens the whole and the canvas have, INT64 of shape (4,).
 
     >>> indices, grid = fn.pooled_patches(canvases, crop=378, patch=14, margins=[4, 4], pool=[2, 2])
     """

@@ -1,4 +1,4 @@
-"""A resize and its `crop_mirror_normalize` in one launch on the GPU."""
+"""A resize and the `crop_mirror_normalize` after it, in one launch on the GPU."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Rules(NamedTuple):
     """The operations that all images of one type share.
 
     Attributes:
-        images: the images after both steps.
+        images: the settings of both steps.
         channels: the results' channels.
         spec: the type of the output.
     """
@@ -59,12 +59,12 @@ class _Rules(NamedTuple):
 
 
 class ResizedInParts(NamedTuple):
-    """A batch whose images are resized and stored as they arrive, because others soon overwrite their memory.
+    """A batch whose images are resized and stored as they arrive, because other images soon overwrite their memory.
 
     Attributes:
         outputs: receive the results.
         planned: the work.
-        images: the images from which the work was planned.
+        images: the plans of the images that the work was made from.
     """
 
     outputs: TensorListGPU
