@@ -134,7 +134,7 @@ class Argument:
         per_frame: a tensor with a leading F dimension has one value for each frame of a sequence.
         deprecated: the message for users, if it is deprecated.
         hidden: not shown in signatures.
-        apart: whether it is stored separately from the arguments: the user's function, which cannot be saved.
+        apart: whether it is stored outside of the operator's arguments, as the user's function is, which cannot be saved.
             Signatures show it.
         zero_dimensional: tensors must have no dimensions; otherwise one element in any shape is accepted.
         matrix: tensors for a list may have more than one dimension.
@@ -179,7 +179,12 @@ class Argument:
         return _SCALARS[self.type.removesuffix("[]")]
 
     def convert(self, value: Any) -> Any:
-        """Return the user's value as the operator sees it; raise TypeError or ValueError, which name the accepted values."""
+        """Convert the user's value to the operator's.
+
+        Raises:
+            TypeError, ValueError, OverflowError: the value cannot be converted; the message says what is expected.
+            RuntimeError: the value is an empty list, and the argument is not a list.
+        """
         if isinstance(value, ScalarConstant):
             value = value.value
         if isinstance(value, np.ndarray) and value.size == 1 and value.ndim <= 1:
@@ -231,7 +236,7 @@ class Argument:
         return text + (" or a tensor of them" if self.tensor else "")
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Raise RuntimeError unless the samples of a tensor for this list are vectors or scalars, uniform if required."""
+        """Raise RuntimeError unless a tensor with samples of these shapes suits this list argument; see ``matrix`` and ``uniform``."""
         if shapes and len(shapes[0]) > 1 and not self.matrix:
             raise RuntimeError(
                 f"Argument '{self.name}' expects a vector a sample: input with dimension ({len(shapes[0])}) and shape "
@@ -244,7 +249,7 @@ class Argument:
             )
 
     def check_tensor(self, shape: tuple[int, ...], dtype: DALIDataType, stored: np.dtype) -> None:
-        """Raise TypeError or ValueError unless samples of this shape and type, stored in one of numpy's, suit this argument."""
+        """Raise TypeError or ValueError unless a sample of this shape and type suits this argument; ``stored``: its type in numpy."""
         wanted = self.element.tensor_dtype
         if wanted is not None and dtype is not wanted and not (self.any_integer and stored.kind in "iu"):
             raise TypeError(

@@ -88,8 +88,8 @@ class Schema:
         arguments: its specific arguments; those that every operator accepts are added.
         outputs: the number of outputs, or a function from the operator's arguments to it.
         output_per_input: whether it has an output for each input, in addition to those that ``outputs`` counts.
-        host_outputs: the outputs, by number, that lie on the CPU wherever the operator runs: numbers that are known there, and
-            wanted there.
+        host_outputs: the numbers of the outputs that are on the CPU even if the operator runs on a GPU, because their values
+            are computed and needed there.
         sequences: a leading F dimension is unfolded, so that the operator sees frames.
         volumetric: accepts volumes (a D dimension).
         random: draws random numbers and takes a seed.
@@ -194,7 +194,7 @@ class Schema:
 
     @cached_property
     def class_name(self) -> str:
-        """Return the name of the class in ``ops``."""
+        """The name of the class in ``ops``."""
         if self.name.startswith("_"):
             head, _, tail = self.name[1:].rpartition("__")
             return tail if head else self.name

@@ -18,5 +18,5 @@ class EarlyStart(NamedTuple):
     occupies_host: bool = False
 
     def joined(self, other: EarlyStart) -> EarlyStart:
-        """Return the early start that suits two operators of a pipeline."""
+        """Combine the hints of two operators of a pipeline."""
         return EarlyStart(max(self.batches_ahead, other.batches_ahead), self.occupies_host or other.occupies_host)

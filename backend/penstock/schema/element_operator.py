@@ -1,4 +1,4 @@
-"""The base of operators that compute single elements, on both devices from one record for each sample."""
+"""The base of elementwise operators, whose CPU and GPU kernels read one record of parameters for each sample."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RecordRows(PlanColumns[np.ndarray]):
     """The records of many samples.
 
     Attributes:
-        records: a struct for each.
+        records: a structured array with an element for each sample.
     """
 
     records: np.ndarray
@@ -43,9 +43,9 @@ class ElementOperator(PointwiseOperator[None, np.ndarray, RecordRows]):
     Attributes:
         types: the types of elements that are accepted.
         record: declares the record's fields, once for the array, the CPU's kernel and the GPU's.
-        cpu: the kernel of the CPU: a function of a pointer to the record, the addresses of elements to read and to write, their number,
-            and a value of each one's type (:mod:`penstock.kernels.cpu.parts`).
-        cuda: the GPU's: C++ statements that return a ``Result`` computed from ``value`` and ``record``.
+        cpu: the CPU's kernel. Its parameters are a pointer to the record, the addresses of the elements to read and to write, their
+            number, and a value of the input's and of the output's type (:mod:`penstock.kernels.cpu.parts`).
+        cuda: the GPU's kernel: C++ statements that return a ``Result`` computed from ``value`` and ``record``.
     """
 
     types: ClassVar[tuple[DALIDataType, ...]]
@@ -59,7 +59,7 @@ class ElementOperator(PointwiseOperator[None, np.ndarray, RecordRows]):
     repeats_plans = True
 
     def fill(self, samples: Samples[None, np.ndarray, RecordRows], records: np.ndarray) -> None:
-        """Fill in the records of samples, zeros, from their arguments.
+        """Fill in the records of samples, which are zeroed, from their arguments.
 
         Raises:
             ValueError: an argument is out of range.

@@ -63,7 +63,7 @@ def further_input(number: int) -> str:
 
 @dataclass
 class _Step(Workspace):
-    """The workspace of one of the fused operators, named in its samples' failures."""
+    """The workspace of one of the fused operators; errors of its samples name that operator."""
 
     node: FusedNode | None = None
     further: list[object] = field(default_factory=list)
@@ -78,11 +78,11 @@ def _blamed_on(node: FusedNode, error: BaseException, sample: int | None) -> Bas
 
 
 class _Route(NamedTuple):
-    """The sources of a step's arguments and further inputs: names of arguments of the fused operator.
+    """The arguments of the fused operator from which a step gets its arguments and further inputs.
 
     Attributes:
-        arguments: the names of its arguments, each with the name in its source.
-        further: the sources of its further inputs, in order.
+        arguments: pairs of the step's argument and the fused operator's, by name.
+        further: the fused operator's argument for each further input, in order.
     """
 
     arguments: list[tuple[str, str]]
@@ -118,7 +118,7 @@ class FusedOperator(Operator):
 
     Attributes:
         counts: the number of samples computed at once (``AT_ONCE``), and step by step, by reason.
-        nests: operators that are fused already stay so when they become its steps.
+        nests: whether operators that are already fused stay fused when they become its steps.
     """
 
     nests = False
@@ -151,7 +151,7 @@ class FusedOperator(Operator):
 
     @classmethod
     def exceptions(cls, operators: Sequence[Operator]) -> tuple[str, ...]:
-        """Return the data for which these operators run step by step nevertheless, for users."""
+        """Describe, for users, the data for which these operators still run step by step."""
         return ()
 
     def check_input(self, batch: TensorList) -> None:
@@ -166,7 +166,7 @@ class FusedOperator(Operator):
         Nothing fails here: samples that would fail are computed one by one.
 
         Returns:
-            The positions of the other samples, and what computes one of them, as :meth:`compute_fused` does.
+            The positions of the other samples, and a function that computes one of them, like :meth:`compute_fused`.
         """
         return range(steps[-1].batch_size), self.compute_fused
 
@@ -229,7 +229,7 @@ class FusedOperator(Operator):
         self._run_in_turn(workspace)
 
     def _runs_on_gpu(self, workspace: Workspace) -> bool:
-        """Compute a batch by repeating launches, or without asking the steps one by one; return whether it could."""
+        """Try to compute a batch by repeating recorded launches, or as a whole; return whether that succeeded."""
         return self.gpu_launches.repeat(self, workspace) or (not workspace.failures and self.run_planned(workspace))
 
     def _run_combined(self, workspace: Workspace, steps: Sequence[_Step]) -> None:
@@ -258,7 +258,7 @@ class FusedOperator(Operator):
         """Return the shapes and type of the output; each step's samples get their plans.
 
         Raises:
-            NotFusable: a step rejects its input; it will do so again in turn, when the previous steps are done.
+            NotFusable: a step rejects its input; it rejects it again when the steps run in turn, after the previous ones.
         """
         shapes: list[Shape] = []
         for position, (operator, step) in enumerate(zip(self.operators, steps)):
@@ -290,8 +290,8 @@ class FusedOperator(Operator):
             return
         columns = [list(step.samples) for step in steps]
         reasons: list[str | None] = [None] * last.batch_size
-        # Whether failed samples are to be computed step by step; not their errors, whose frames would refer to this
-        # list.
+        # Positions of failed samples; if there are any, the whole batch is computed step by step. Their errors are not
+        # stored, as the errors' frames would refer to this list.
         in_turn: list[int] = []
 
         def task(index: int) -> None:
@@ -360,7 +360,7 @@ class FusedOperator(Operator):
     def call_step(
         self, position: int, function: Callable[_Given, _Result], *args: _Given.args, **named: _Given.kwargs
     ) -> _Result:
-        """Call a function of the step at this position, which errors that concern no sample then name."""
+        """Call a function of the step at this position; errors that concern no single sample then name the step."""
         try:
             return function(*args, **named)
         except SampleFailure:
@@ -369,7 +369,7 @@ class FusedOperator(Operator):
             raise _blamed_on(self.nodes[position], error, None) from error
 
     def step(self, workspace: Workspace, position: int) -> _Step:
-        """Return the workspace in the form that one of the operators gets, without its inputs yet."""
+        """Return the workspace of the step at this position, derived from the fused operator's; its inputs are not set yet."""
         step = _Step.__new__(_Step)
         step.__dict__ = vars(workspace).copy()
         step.node = self.nodes[position]

@@ -145,7 +145,7 @@ class Sampling(Stage):
 
     @property
     def reduction(self) -> float:
-        """The least number of rows and columns of the input that become one; 1 if that is unknown."""
+        """The smallest number of input rows or columns per output row or column; 1 if that is unknown."""
         return 1.0
 
     def of_reduced(self, scale: int) -> Sampling | None:
@@ -153,8 +153,8 @@ class Sampling(Stage):
         return None
 
     def narrowed(self, placement: Placement) -> Sampling | None:
-        """Return a sampling with exactly the output that ``placement``, which lies inside, reads from this one's; None
-        if impossible.
+        """Return a sampling that computes only the part of this one's output that ``placement``, which lies inside it,
+        reads; None if impossible.
         """
         return None
 
@@ -201,7 +201,7 @@ class ChainOperator(Operator[State, Plan, Plans]):
 
     # Whether its stages are placements.
     is_placement: bool = False
-    # Whether batches are launched: described by :meth:`stage_records`, for most arguments and types.
+    # Whether :meth:`stage_records` describes most batches, so that the core computes them without Python.
     launches: bool = False
     # Whether equal samples share plans, as with `plans_by_shape`, in chains that are computed sample by sample.
     shares_plans_in_chains: bool = False
@@ -253,8 +253,8 @@ class ChainOperator(Operator[State, Plan, Plans]):
             super().compute_samples(workspace, shapes)
 
     def stage_key(self, sample: Sample[State, Plan, Plans]) -> Hashable | None:
-        """Return a key that is equal for samples of equal shapes with equal stages, while their plans live; None if
-        unknown."""
+        """Return a key that is equal for samples of equal shapes with equal stages, as long as their plans exist;
+        None if unknown."""
         return id(sample.plan) if self.plans_by_shape or sample.plan is None else None
 
     def stage(self, sample: Sample[State, Plan, Plans]) -> Stage:
@@ -279,7 +279,7 @@ class PixelSource(Operator[State, Plan, Plans]):
 
     @property
     def chooses_scale(self) -> bool:
-        """Whether images are decoded at a smaller scale, to pixels that are close, if a resize that follows permits it."""
+        """Whether images are decoded at a smaller scale if a resize follows that permits it, although pixels then differ slightly."""
         return False
 
     def reductions(self, sample: Sample[State, Plan, Plans]) -> tuple[int, ...]:
@@ -309,12 +309,12 @@ class PixelSource(Operator[State, Plan, Plans]):
 
         Args:
             workspace: the batch's workspace.
-            parts: anchors and extents in H, W, in rows.
+            parts: a row for each image: anchor and extents of the part, in H, W.
             targets: addresses of the results.
             work: the function that each thread runs, with the files, the limit on scans, the counter of taken files,
                 the flags of decoded files, which it sets, and its scratch memory; see ``kernels/cpu/jpeg/files.py``. A
                 region of a file may be larger than the part.
-            scales: parts are those of images at these scales; see :meth:`reductions`; int64.
+            scales: the scale of each image, int64; its part refers to the image at that scale. See :meth:`reductions`.
 
         Returns:
             The positions of the other images, to be decoded one by one.
@@ -325,9 +325,9 @@ class PixelSource(Operator[State, Plan, Plans]):
         """Decode a batch's images in compiled code, and compute a chain's samples from them.
 
         Args:
-            workspace: of the batch.
-            chain: to run.
-            regions: of the images that its samples depend on, of type :data:`~penstock.core.chains.REGION`.
+            workspace: the batch's workspace.
+            chain: the chain to run.
+            regions: the region of each image that its sample depends on, of type :data:`~penstock.core.chains.REGION`.
 
         Returns:
             The positions of the other samples, to be computed one by one.
@@ -355,7 +355,7 @@ def plan_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace], i
 
     Args:
         operators, steps: as in :func:`launch_chain`.
-        in_memory: whether the first step's input is; otherwise parts of it are handed to :meth:`Chain.run_sample`.
+        in_memory: whether the first step's input is in memory; otherwise, parts of it are handed to :meth:`Chain.run_sample`.
     """
     source, output = steps[0].inputs[0], steps[-1].outputs[0]
     dtype, rank, _ = kind_of(source)

@@ -39,7 +39,7 @@ class InputOperator(Operator):
     multi_run: ClassVar[bool] = False
 
     def setup(self) -> None:
-        # Guards the fed batches; entered for each of them, as it is faster than the condition that signals them.
+        # Guards the fed batches; entered directly for each of them, which is faster than through the condition below.
         self._lock = threading.RLock()
         self._data_available = threading.Condition(self._lock)
         self.taken: object = None

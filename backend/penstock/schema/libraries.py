@@ -33,7 +33,7 @@ class Library:
         return ""
 
     def _remedy(self) -> str:
-        # Imported here, as it takes importlib.metadata, which programs seldom need.
+        # Imported here, as it imports importlib.metadata, which programs seldom need.
         from penstock.distribution import DISTRIBUTION, first_python_without, is_left_out
 
         if is_left_out(self.package):

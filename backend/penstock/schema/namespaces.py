@@ -44,7 +44,7 @@ class Namespace:
     Args:
         root: the name of the module.
         path_of: returns the path of an operator in the namespace.
-        make: the function or class of an operator.
+        make: makes the function or class of an operator.
     """
 
     def __init__(self, root: str, path_of: Callable[[Entry], str], make: Callable[[Schema], object]) -> None:
@@ -70,7 +70,7 @@ class Namespace:
         """Return the module's member of that name.
 
         Raises:
-            AttributeError: nothing, with a suggestion.
+            AttributeError: there is no such member; the message suggests a similar name.
         """
         if name.startswith("__"):  # looked up by Python and its tools, not by users
             raise AttributeError(f"module {as_imported(module)!r} has no attribute {name!r}")

@@ -62,5 +62,5 @@ class Network(Protocol):
             wanted: the names of the outputs.
 
         Returns:
-            These outputs, on the same device; one whose samples differ in shape as a list of these.
+            The wanted outputs, on the same device. An output whose samples differ in shape is a list of its samples.
         """

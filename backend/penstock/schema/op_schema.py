@@ -98,7 +98,7 @@ class OpSchema:
         }
 
     def _argument(self, name: str) -> Argument:
-        """Raise KeyError for an unknown name."""
+        """Return an argument; raise KeyError for an unknown name."""
         try:
             return (_INSTANCE_ARGUMENTS | self._arguments)[name]
         except KeyError:
@@ -331,7 +331,7 @@ class _Edge:
 
     Attributes:
         name, device: the name and device of the data.
-        argument: the argument that holds it; none: it is an input, or output.
+        argument: the name of the argument that it supplies; empty: it is an input or output.
         ndim, dtype, layout: the number of dimensions, dtype and layout of its samples, where they are known.
     """
 
@@ -402,7 +402,7 @@ class OpSpec:
         """Give the operator an input, before all arguments that are computed.
 
         Raises:
-            RuntimeError: one of these is set already.
+            RuntimeError: a computed argument was added before.
         """
         if self.NumRegularInput() < self.NumInput():
             raise RuntimeError("All inputs must be given before arguments that are computed")
@@ -447,7 +447,7 @@ class OpSpec:
         return self._inputs[idx].device
 
     def InputDesc(self, idx: int) -> tuple[str, str, int | None, DALIDataType | None, TensorLayout | None]:
-        """Name, device, rank, type and layout of an input."""
+        """Return the name, device, rank, type and layout of an input."""
         return self._inputs[idx].described
 
     def OutputName(self, idx: int) -> str:
@@ -459,7 +459,7 @@ class OpSpec:
         return self._outputs[idx].device
 
     def OutputDesc(self, idx: int) -> tuple[str, str, int | None, DALIDataType | None, TensorLayout | None]:
-        """Name, device, rank, type and layout of an output."""
+        """Return the name, device, rank, type and layout of an output."""
         return self._outputs[idx].described
 
     def RenameInput(self, idx: int, name: str) -> None:
@@ -500,7 +500,7 @@ class Described:
 
     @property
     def spec(self) -> OpSpec:
-        """Return the operator's name and the arguments set at construction."""
+        """The operator's name and the arguments set at construction."""
         return OpSpec(self.schema_name, self.device, self._arguments)
 
 
@@ -526,6 +526,6 @@ def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
 
 
 def GetSchemaAndTarget(name: str) -> tuple[OpSchema, OpSchema]:
-    """Return the schema of the operator ``name``, and of the operator it stands for: an old name has a separate schema."""
+    """Return the schema of the operator ``name``, and of its target: the same one, since an old name has a separate schema."""
     schema = GetSchema(name)
     return schema, schema

@@ -75,8 +75,8 @@ class Operator(Generic[State, Plan, Plans]):
     keeps_frame_shape: bool = False
     # Whether a sample's result may depend on which other samples of the batch failed.
     depends_on_batch: bool = False
-    # Whether it passes its inputs to foreign code, which may keep them, and which finds the pipeline as the current
-    # one.
+    # Whether it passes its inputs to user code, which may keep references to them, and for which the pipeline must be the
+    # current one.
     lends_inputs: bool = False
     # Arguments whose values affect `run_values` only.
     varying_arguments: frozenset[str] = frozenset()
@@ -154,8 +154,10 @@ class Operator(Generic[State, Plan, Plans]):
         raise NotImplementedError(f"{type(self).__name__} infers sample by sample")
 
     def working_bytes(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[int]:
-        """Return the host memory that computing each sample of a batch, whose shapes are inferred, takes besides its outputs; empty if
-        that is little. Failed samples take 0."""
+        """Return the bytes of host memory that computing each sample takes in addition to its outputs; empty if that is little.
+
+        The samples' shapes are inferred already. Failed samples take 0.
+        """
         return ()
 
     def compute(self, sample: Sample[State, Plan, Plans]) -> None:
@@ -298,7 +300,7 @@ class Operator(Generic[State, Plan, Plans]):
         return True
 
     def await_begun(self, workspace: Workspace) -> None:
-        """Wait until the work that :meth:`begin` started is done; any thread may, while another begins the next batch."""
+        """Wait until the work that :meth:`begin` started is done; any thread may call this, while another begins the next batch."""
 
     def finish(self, workspace: Workspace) -> None:
         """Advance state that changes from batch to batch; called after a batch, however it was computed."""

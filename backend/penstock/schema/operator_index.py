@@ -27,7 +27,7 @@ class Entry(NamedTuple):
         module: the module that declares it.
         fn_path: its path in ``fn``.
         class_path: its path in ``ops``.
-        is_unlisted: whether it is unlisted, from its schema.
+        is_unlisted: its schema's ``is_unlisted``.
         fuses: whether it replaces others.
     """
 
@@ -57,7 +57,7 @@ def index_text(folder: Path, entries: Iterable[Entry]) -> str:
 
 
 def read_index(folder: str) -> list[Entry] | None:
-    """Return the operators of the package in ``folder``, or None if there is no index of what it contains now."""
+    """Return the operators of the package in ``folder``, or None if there is no index, or an outdated one."""
     try:
         with open(os.path.join(folder, FILE_NAME), encoding="utf-8") as file:
             index = json.load(file)

@@ -25,7 +25,7 @@ class Destination(Protocol):
     """A caller's memory for a batch that a pipeline returns, so that it need not be copied there."""
 
     def allocate(self, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> TensorListCPU | None:
-        """Return an uninitialized batch in it; None if these shapes do not go there."""
+        """Return an uninitialized batch in this memory; None if these shapes do not fit."""
 
 
 def allocate_batch(
@@ -38,7 +38,7 @@ def allocate_batch(
         spec: its type and layout.
         device: ``cpu`` or ``gpu``.
         pool: the source of CPU memory; None: the system.
-        destination: the buffer for the batch if it is on the CPU and fits there; None: none in particular.
+        destination: the buffer for the batch if it is on the CPU and fits there; None: any memory.
     """
     if not shapes:
         kind = TensorListCPU if device == "cpu" else TensorListGPU

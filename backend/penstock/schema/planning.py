@@ -65,7 +65,7 @@ class PlanCache:
         return self._misses < _MAX_MISSES or workspace.iteration % _RETRY_INTERVAL == 0
 
     def record_lookup(self, found: bool) -> None:
-        """Note whether a batch had known samples, or may have them."""
+        """Count a lookup; ``found``: whether it saved planning samples, or may do so for later batches."""
         self._misses = 0 if found else self._misses + 1
 
 

@@ -98,7 +98,7 @@ class PlanRow(Generic[Plan]):
 
     @property
     def plan(self) -> Plan:
-        """The row; always the same object."""
+        """The plan; always the same object."""
         plan = self._plan
         if plan is None:
             plan = self._plan = self._plans.row(self._number)

@@ -100,5 +100,5 @@ class RandomOperator(Operator[State, Plan, Plans]):
 
 @functools.lru_cache(maxsize=64)
 def _steps(count: int) -> np.ndarray:
-    """Return the steps from the first stream of a batch to each of its streams; they wrap around like these."""
+    """Return the steps from the first stream of a batch to each of its streams; like stream numbers, they wrap around."""
     return np.uint64(SAMPLE_STRIDE) * np.arange(count, dtype=np.uint64)

@@ -56,7 +56,7 @@ class Samples(Generic[State, Plan, Plans]):
 
     @property
     def state(self) -> State:
-        """Return the state that ``describe`` stored for the batch."""
+        """The state that ``describe`` stored for the batch."""
         return self.workspace.state
 
     @property
@@ -88,8 +88,10 @@ class Samples(Generic[State, Plan, Plans]):
         *args: _Given.args,
         **named: _Given.kwargs,
     ) -> Derived:
-        """Return the result of ``work(*given, **named)``, which depends on some arguments and on ``key``; cached across batches if they are
-        constant."""
+        """Return the result of ``work(*args, **named)``, cached across batches if the arguments ``names`` are constant.
+
+        It must depend only on these arguments and on ``key``.
+        """
         if not self.workspace.arguments.keys().isdisjoint(names):
             return work(*args, **named)
         known = self._operator.known
@@ -129,7 +131,7 @@ class Samples(Generic[State, Plan, Plans]):
     def per_axis(self, name: str, count: int) -> np.ndarray:
         """Return a numeric argument's value for each of ``count`` axes, float64: a row for each sample or, if constant, one row.
 
-        One constant, or numbers without dimensions from the graph, are for all axes.
+        A single constant, or a scalar computed in the graph, applies to all axes.
 
         Raises:
             RuntimeError: there are more or fewer values.

@@ -23,7 +23,7 @@ class Started(Protocol):
 
 
 class Postponed:
-    """Work that is done when its result is waited for, like a pool's."""
+    """Work that runs only when it is waited for, with the interface of a pool's work."""
 
     def __init__(self, task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
         self._task, self._count = task, count

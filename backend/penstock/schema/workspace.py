@@ -65,11 +65,11 @@ class Workspace(Generic[State, Plan, Plans]):
         failures: errors by sample index; filled only if ``isolate`` is set, otherwise the first error is raised.
         isolate: whether a failing sample is set aside while the others go on.
         parallel: runs a function over sample indices on the pool's threads: ``parallel(task, count, costs)``.
-        start: like `run`, but returns at once an object to wait for the work with, see :class:`Started`.
+        start: like ``parallel``, but returns at once, with an object to wait on; see :class:`Started`.
         pool: the source of CPU buffers.
         max_batch_size: the pipeline's largest batch size.
         num_threads: the number of threads that share a batch, the calling one included.
-        cores: the cores to which these are bound, in turn; None: to none.
+        cores: the cores to which these threads are bound, in order; None: they are not bound.
         iteration: index of the batch since the pipeline was built.
         positions: the positions of the samples in the pipeline's batch, if conditionals have split it; else None.
         kind: key shared by batches with the same launches; None: unknown.
@@ -135,7 +135,7 @@ class Workspace(Generic[State, Plan, Plans]):
         """Return an uninitialized batch on the operator's device.
 
         Args:
-            output: the number of the operator's output that it becomes unchanged, if it does.
+            output: the number of the operator's output that this batch becomes; None: it is an intermediate result.
         """
         if shapes and self.allowance is not None and not self.is_allowed:
             self.allowance.claim(self, sum(map(math.prod, shapes)) * element_size(spec.dtype))
@@ -163,7 +163,11 @@ class Workspace(Generic[State, Plan, Plans]):
         return index if self.positions is None else self.positions[index]
 
     def fail(self, index: int, error: BaseException) -> None:
-        """Set a failing sample aside, or raise with its index (of a frame: with its sequence's) if the run doesn't isolate failures."""
+        """Set a failing sample aside.
+
+        Raises:
+            SampleFailure: the run doesn't isolate failures. Its index is the sample's or, for a frame, its sequence's.
+        """
         if not self.isolate:
             if self.sequences is not None and self.owners is not None:
                 self.sequences.fail(self.owners[index], error)
@@ -229,7 +233,7 @@ class Sample(Generic[State, Plan, Plans]):
 
     @property
     def plan(self) -> Plan:
-        """Return the plan that ``infer`` or ``infer_batch`` stored for ``compute``."""
+        """The plan that ``infer`` or ``infer_batch`` stored for ``compute``."""
         return _NOTHING if self.held is None else self.held.plan
 
     @plan.setter
