@@ -56,7 +56,7 @@ def round_to_levels(sound: np.ndarray, bits: int, shift: int, target: np.ndarray
 
     Args:
         sound: float32 of shape (n,).
-        shift: by how many bits they are shifted to the left.
+        shift: the number of bits by which they are shifted to the left.
         target: int32 or int16 of shape (n,); output.
 
     Returns:

@@ -36,7 +36,7 @@ def count_outputs(arguments: dict[str, Any]) -> int:
 
 
 class NetworkOperator(Operator):
-    """The base. Samples of equal shapes run together; an operator says which network they go through."""
+    """Base class: runs samples of equal shapes together through the network that :meth:`network` returns."""
 
     def setup(self) -> None:
         if self.args["max_batch_size"] < 1:
@@ -58,7 +58,7 @@ class NetworkOperator(Operator):
         """Return the network's inputs, in the order of the operator's, and the outputs that are returned.
 
         Raises:
-            ValueError: the network has others than these arguments name, or than the operator has inputs.
+            ValueError: the network lacks a tensor that the arguments name, or its number of inputs is not the operator's.
         """
         inputs = _named(network.title, "input", network.inputs, self.args["input_names"])
         if num_inputs != len(inputs) or len(inputs) != len(network.inputs):
@@ -100,7 +100,7 @@ class NetworkOperator(Operator):
     def _groups(
         self, workspace: Workspace, network: Network, inputs: Sequence[NetworkTensor], outputs: Sequence[NetworkTensor]
     ) -> Iterator[_Group]:
-        """Return the samples that run together; those that do not fit the network fail."""
+        """Yield groups of samples that run together; samples that do not fit the network fail."""
         groups: dict[tuple[tuple[int, ...], ...], list[int]] = {}
         stacked: dict[tuple[tuple[int, ...], ...], bool] = {}
         for index in range(workspace.batch_size):
@@ -129,7 +129,7 @@ class NetworkOperator(Operator):
         group: _Group,
         results: dict[int, list[Any]],
     ) -> None:
-        """Run some samples together, or one by one if that fails, so that only those at fault do.
+        """Run some samples together, or one by one if that fails, so that only those at fault fail.
 
         This also works for networks whose results do not have one row per sample.
         """

@@ -49,7 +49,7 @@ _TYPES: dict[str, DALIDataType] = {
 }
 _SUFFIXES = (".onnx", ".ort")
 _ERRORS_ONLY = 3
-# The first version that is known to read weights in further files only from the network's own folder, links resolved.
+# The first version that is known to read external weights only from the network's folder, with links resolved.
 _CONFINING_VERSION = (1, 31)
 _opening = threading.Lock()
 _open: weakref.WeakValueDictionary[tuple[object, ...], OnnxNetwork] = weakref.WeakValueDictionary()
@@ -118,7 +118,7 @@ class OnnxNetwork:
             return [value.numpy() for value in values]
         binding.synchronize_outputs()
         cupy = require_cupy("networks on the GPU")
-        # DLPack has no type for truth values in ONNX Runtime's version of it.
+        # ONNX Runtime's version of DLPack has no type for booleans.
         kinds = {tensor.name: numpy_dtype(tensor.dtype) for tensor in self.outputs}
         return [cupy.from_dlpack(value).view(kinds[name]) for name, value in zip(wanted, values)]
 

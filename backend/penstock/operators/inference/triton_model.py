@@ -26,10 +26,11 @@ class TritonModel(NetworkOperator):
     """Runs samples through another model of the same Triton server, which is called in its process: without HTTP, gRPC or a copy of
     the inputs.
 
-    A model whose `max_batch_size` is not 0 takes samples without the dimension of the batch: those of equal shapes go together, up to
-    its `max_batch_size` and this operator's; of others, each sample is a request. Its queue, instances, statistics and cache are used
-    as for any request. Types are checked with each batch. Strings are UINT8: the bytes of one where the model's dims are [1], otherwise a
-    row for each, padded with zeros. A sample that fails in the other model fails alone.
+    A model whose `max_batch_size` is not 0 takes samples without the dimension of the batch: those of equal shapes go together, up
+    to its `max_batch_size` and this operator's. Other models get a request for each sample. Its queue, instances, statistics and
+    cache are used as for any request. Types are checked with each batch. Strings are UINT8: where the model's dims are [1], the
+    bytes of the string; otherwise a row of bytes for each string, padded with zeros. A sample that fails in the other model fails
+    alone.
 
     The other model may be loaded later: it must be ready when a request arrives. A model cannot call itself, and models
     must not call each other in a circle, as each would wait for the other. Saved pipelines call only models that the

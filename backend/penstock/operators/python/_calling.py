@@ -52,12 +52,12 @@ def python_schema(name: str, batch_processing: bool, *further: Argument) -> Sche
 
 
 def _count_outputs(arguments: dict[str, Any]) -> int:
-    """Return the operator's output nodes; for a function without outputs, a hidden one that keeps it in the graph."""
+    """Return the number of the operator's output nodes: at least one, hidden if the function has no outputs, that keeps it in the graph."""
     return max(1, arguments.get("num_outputs", 1))
 
 
 def check_function(function: _Function | None) -> _Function:
-    """Return the operator's function; raise RuntimeError for a file that contains none, such as one of DALI's with an address."""
+    """Return the operator's function; raise RuntimeError if a saved pipeline lacks it, as DALI's do, which hold an address."""
     if function is None:
         raise RuntimeError(
             "There is no function to call: only the readable format names functions, by their import path"
@@ -68,7 +68,8 @@ def check_function(function: _Function | None) -> _Function:
 class PythonOperator(Operator):
     """Calls a function with samples as arrays of some library, and copies the results.
 
-    Subclasses convert samples to the function's arguments (``given``), and its results to arrays (``taken``).
+    Subclasses convert samples to the function's arguments (:meth:`given_value`), and its results to arrays
+    (:meth:`taken_value`).
     """
 
     # If the function of a single output returns a tuple, the first element is used.

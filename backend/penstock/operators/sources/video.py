@@ -21,7 +21,7 @@ _POLICIES = ("partial", "pad")
 
 @dataclass
 class _Clip:
-    """A fed video: its ticket, its position, or why it cannot be read."""
+    """A fed video and its ticket: the next frame, or the reason why it cannot be read."""
 
     ticket: object
     video: Clip | None = None
