@@ -23,8 +23,8 @@ class Call:
 
     Attributes:
         name: distinguishes it from the operator's other calls.
-        arguments: the constant ones.
-        inputs: the samples of each.
+        arguments: the constant arguments.
+        inputs: the samples of each input.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """All operators by the names of their schemas. Filled by the operators' modules; nothing lists them here.
 
-Modules of a package that has an index are imported when one of their operators is first asked for.
+Modules of a package that has an index are imported when one of their operators is first requested.
 """
 
 from __future__ import annotations
