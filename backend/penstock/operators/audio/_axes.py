@@ -38,10 +38,10 @@ class WeightedSums(NamedTuple):
 
 
 class KnownSums:
-    """The weighted sums that an operator has made, one for each form of its samples.
+    """The weighted sums of an operator, computed once for each form of its samples.
 
     Args:
-        make: returns the sums for samples of a form, which is given as integers.
+        make: computes the sums for a form, from the integers that describe it.
     """
 
     def __init__(self, make: Callable[..., WeightedSums]) -> None:
@@ -84,8 +84,8 @@ class SumPlans(PlanColumns[WeightedSums]):
     """The weighted sums of many samples.
 
     Attributes:
-        kinds: for each sample, the number of its sums.
-        known: the sums.
+        kinds: the position of each sample's sums in ``known``.
+        known: the different sums.
     """
 
     kinds: np.ndarray

@@ -19,7 +19,7 @@ def extract_windows(
     preemphasis: float,
     frames: np.ndarray,
 ) -> None:
-    """Return windows of a signal reflected at its ends: float32 values stored as float64, of shape (windows, length).
+    """Fill ``frames``, of shape (windows, length), with windows of a signal reflected at its ends: float32 values stored as float64.
 
     Args:
         start: the first sample of the first window; it may be negative.
@@ -57,7 +57,7 @@ def sum_bands(
     logarithm: bool,
     out: np.ndarray,
 ) -> None:
-    """Return the energies of bands, or their logarithms, of spectra of complex64 and shape (windows, frequencies).
+    """Fill ``out`` with the energies of bands, or their logarithms, of spectra of complex64 and shape (windows, frequencies).
 
     Args:
         starts, widths, weights: first frequency of each band, number of its frequencies, and their weights.

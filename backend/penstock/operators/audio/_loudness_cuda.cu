@@ -26,7 +26,7 @@ __device__ inline double sum_before(double value, double *sums, double *total) {
     return before;
 }
 
-// Merges one value of each thread into one that all get; `values` is room for as many.
+// Reduces one value of each thread to one, which all threads get; `values` has room for a value of each.
 template <typename T, typename Merge>
 __device__ inline T merged(T value, T *values, Merge merge) {
     values[threadIdx.x] = value;

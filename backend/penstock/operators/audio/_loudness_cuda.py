@@ -41,7 +41,7 @@ _STEP = THREADS * _RUN
 
 
 def find_loud_regions(jobs: Sequence[tuple[OnGpu, int, OnGpu, OnGpu]], ratio: float, reference: float | None) -> None:
-    """Return for each signal the part from the first to the last element whose window's mean square reaches the threshold.
+    """Find the part of each signal from the first to the last element whose window's mean square reaches the threshold.
 
     Takes two launches for any lengths.
 

@@ -12,7 +12,7 @@ _LINEAR_HZ, _LINEAR_MEL = 1000.0, 15.0
 
 
 def window_values(name: str, length: int) -> np.ndarray:
-    """Return the values of a window. `hann` is periodic, and so is `single_hann`, of single precision; the others have equal ends."""
+    """Return the values of a window. `hann` and `single_hann`, of single precision, are periodic; the others are symmetric."""
     if name == "hann":
         return np.hanning(length + 1)[:-1]
     if name == "single_hann":

@@ -28,7 +28,7 @@ def _fill_tiles(
     frames: int,
     tiles: np.ndarray,
 ) -> None:
-    """Return the bands as (tiles, bands, ``TILE``), zero past the last frame: written in memory order."""
+    """Fill ``tiles`` with the bands as (tiles, bands, ``TILE``), in memory order; zero past the last frame."""
     bands = starts, used_widths(starts.size, weights), weights
     scratch, size = tile_scratch(transform), starts.size * TILE
     # Some columns of the last tile are never written.
@@ -39,7 +39,7 @@ def _fill_tiles(
 
 @inner
 def _gather_row(tiles: np.ndarray, band: int, bands: int, row: np.ndarray) -> None:
-    """Return one band of all tiles."""
+    """Fill ``row`` with one band of all tiles."""
     for t in range(0, row.size, TILE):
         store(row, t, load(tiles, t * bands + band * TILE, TILE))
 
@@ -102,7 +102,7 @@ def mel_decibels(
     tiles: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Return the bands of :func:`band_power` in decibels, each row normalized by its ``standard`` if there is one.
+    """Fill ``out`` with the bands of :func:`band_power` in decibels, each row normalized by ``standard`` if there is one.
 
     Args:
         signal, transform, starts, weights: see :func:`~penstock.kernels.cpu.fft.band_power`.

@@ -1,6 +1,6 @@
-// A signal less its predecessor's part: y[i] = x[i] - coefficient * x[i - 1].
+// Preemphasis: y[i] = x[i] - coefficient * x[i - 1].
 
-// In and Out: the elements' types; Work: float or double, in which is computed.
+// In and Out: the elements' types; Work: the type of the arithmetic, float or double.
 template <typename In, typename Work, typename Out>
 __global__ void preemphasize(const int64 *__restrict__ first_blocks, const Preemphasis *__restrict__ jobs, int samples) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);

@@ -16,7 +16,7 @@ class _Preemphasis(NamedTuple):
     """One signal.
 
     Attributes:
-        before: the element that stands before the first; -1: 0 does.
+        before: the index of the element that is taken as the one before the first; -1: that is 0.
     """
 
     source: Pointer

@@ -1,8 +1,8 @@
-// Power spectra of overlapping, windowed frames of signals, each block's frames in its own memory from begin to end.
+// Power spectra of overlapping, windowed frames of signals. A block's frames stay in that block's memory throughout.
 //
-// Stockham's self-sorting transform of any radices. The same element of all the block's frames lies together, so that
-// threads which run side by side read side by side. A transform of even size is made as one of half the size, whose
-// real and imaginary parts are the frame's even and odd elements (Cooley, Lewis and Welch, 1970).
+// Stockham's self-sorting transform, of any radices. Elements of the same index of all the block's frames are adjacent, so
+// that adjacent threads read adjacent elements. A transform of even size is computed as one of half the size, whose real
+// and imaginary parts are the frame's even and odd elements (Cooley, Lewis and Welch, 1970).
 
 struct alignas(8) Complex {
     float re, im;
@@ -57,14 +57,14 @@ template <> struct Butterfly<5> {
     }
 };
 
-// How often 2 divides into a power of two; -1 for other numbers. To shift is much faster than to divide.
+// The base-2 logarithm of a power of two; -1 for other numbers. Shifting is much faster than dividing.
 __device__ inline int bits_of(int number) {
     int bits = 0;
     while (number >> bits > 1) bits++;
     return 1 << bits == number ? bits : -1;
 }
 
-// One pass over all frames of a block: transforms of `n` elements become RADIX times as many of a RADIX-th of them.
+// One pass over all frames of a block: splits each transform of `n` elements into RADIX transforms of n / RADIX elements.
 template <int RADIX>
 __device__ inline void pass(const Complex *x, Complex *y, const Complex *roots, int n, int stride, int turn) {
     const int part = n / RADIX, bits = bits_of(stride);
@@ -81,8 +81,8 @@ __device__ inline void pass(const Complex *x, Complex *y, const Complex *roots, 
     }
 }
 
-// The same for any radix, as its sums are written down (and long ones are added in double precision); `spread` is the
-// step between its roots.
+// The same for any radix, directly by the definition of its sums (long ones are added in double precision); `spread` is
+// the step between its roots.
 __device__ inline void pass_of(int radix, const Complex *x, Complex *y, const Complex *roots, int n, int stride,
                                int turn, int spread) {
     const int part = n / radix;
@@ -138,7 +138,7 @@ __global__ void power_spectra(const int64 *__restrict__ first_blocks, const Sign
     Complex *x = IN_SHARED ? reinterpret_cast<Complex *>(shared) : room + int64(blockIdx.x) * elements * 2;
     Complex *y = x + elements;
     const bool halved = t.size != t.points;
-    // A power of two, as which `lanes` is chosen.
+    // `lanes` is always a power of two.
     const int lane_bits = bits_of(t.lanes), last_lane = t.lanes - 1;
     const int bins = t.points / 2 + 1;
     for (int64 group = blockIdx.x; group < groups; group += gridDim.x) {

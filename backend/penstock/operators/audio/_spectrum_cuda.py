@@ -17,7 +17,7 @@ _MAX_PASSES = 24
 
 
 class _Signal(NamedTuple):
-    """One signal; steps are in the target."""
+    """One signal; ``bin_step`` and ``frame_step`` are distances in the target, in elements."""
 
     source: Pointer
     target: Pointer

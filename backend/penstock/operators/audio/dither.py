@@ -19,7 +19,7 @@ _MANTISSA_BITS = 24
 class Dither(Operator[np.ndarray]):
     """Adds normal noise to a signal: the numbers that PyTorch's generator on the CPU gives, seeded with the number of samples.
 
-    Cohere's speech recognition prepares sounds so: the same sound has the same noise each time.
+    Cohere's speech recognition prepares sounds this way: the same sound always gets the same noise.
 
     >>> signal = fn.dither(audio, amount=1e-5)
     """

@@ -26,8 +26,8 @@ class FrameSignal(Operator):
     """Cuts a signal into windows of equal length, which overlap if the step is shorter than they are.
 
     The first dimension is time; a signal of shape (time, ...) becomes frames of shape (frames, frame_length, ...). A window that
-    reaches beyond the end is filled up, so that no value at the end is lost; with `pad_end=False` there is none, and the last values may
-    be in no frame. A signal without values has no frames.
+    reaches beyond the end is padded, so that no value at the end is lost; with `pad_end=False` there is no such window, and the last
+    values may be in no frame. A signal without values has no frames.
 
     >>> frames = fn.frame_signal(audio, frame_length=400, step=160)
     >>> frames = fn.frame_signal(audio, frame_length=576, step=512, pad_begin=64)  # what Silero's VAD takes

@@ -19,13 +19,13 @@ _PRECISIONS = ("mixed", "double", "single")
 
 @register_operator
 class MelFeatures(Operator[np.ndarray]):
-    """Computes the energy in mel bands of overlapping windows, or its logarithm, to the bit as numpy does.
+    """Computes the energy in mel bands of overlapping windows, or its logarithm, bit for bit as numpy does.
 
     These are the features of many models of speech (AST, CLAP, SeamlessM4T, Speech2Text, Gemma, and Kaldi's `fbank`).
     `mel_spectrogram` computes them in single precision, and much faster.
 
-    Each window may lose its mean, and is then filtered as Kaldi does: ``x[i] - preemphasis * x[i - 1]``, with ``x[0]`` before
-    the first sample. Returns FLOAT of shape (windows, bands), or (bands, windows) for the layout `ft`.
+    The mean of each window may be subtracted; windows are then filtered as in Kaldi: ``x[i] - preemphasis * x[i - 1]``, with
+    ``x[0]`` before the first sample. Returns FLOAT of shape (windows, bands), or (bands, windows) for the layout `ft`.
 
     >>> features = fn.mel_features(audio * 32768, window="povey", preemphasis=0.97, remove_offset=True)
     """

@@ -39,7 +39,7 @@ class SpectrumPlans(PlanColumns["Transform | None"]):
 
     Attributes:
         frames: the number of each signal's frames, int64.
-        transform: that of all signals, for the CPU's kernels; None if they do not support it, and on a GPU.
+        transform: the transform of all signals, for the CPU's kernels; None on a GPU, or if they do not support it.
     """
 
     frames: np.ndarray

@@ -21,7 +21,7 @@ from penstock.schema.example_data import signals
 
 @register_operator
 class Standardize(Operator):
-    """Computes ``(x - mean(x)) / sqrt(var(x) + epsilon)`` of each sample, to the bit as numpy does in single precision.
+    """Computes ``(x - mean(x)) / sqrt(var(x) + epsilon)`` of each sample, bit for bit as numpy does in single precision.
 
     This is what feature extractors of speech do: of the whole sample (wav2vec 2.0), or along an axis (SeamlessM4T,
     Speech2Text). `normalize` does it with other roundings.
