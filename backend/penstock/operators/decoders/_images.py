@@ -204,7 +204,7 @@ class Encoded:
 
     Attributes:
         headers: headers that were read one by one, by the position of the sample.
-        together: whether their headers are read in one call, and so are the images where that is possible.
+        together: whether all headers and, where possible, all images are read in one call.
         request: the request for the GPU's decoder, if its headers are already read.
     """
 
@@ -281,7 +281,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         self.is_cheap_on_host = self.device == "mixed"
 
     def windows(self, samples: Samples[Encoded, DecodePlan, DecodePlans], extents: np.ndarray) -> Regions | None:
-        """Return the windows (in H, W) of upright images, whose heights and widths are in rows; None for all of them."""
+        """Return the windows (in H, W) of upright images, None: whole images; ``extents``: a row for each, height and width."""
         return None
 
     def begins_chain(self) -> bool:
@@ -446,7 +446,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return working
 
     def _working_bytes_of(self, headers: JpegHeaders | PngHeaders, files: EncodedFiles) -> np.ndarray:
-        """Return :meth:`_working_bytes` of many ordinary JPEGs or plain PNGs, as an array."""
+        """Return :meth:`_working_bytes` of many baseline JPEGs or plain PNGs, as an array."""
         dtype = numpy_dtype(self.args["dtype"])
         if isinstance(headers, PngHeaders):
             working = memory_of_pngs(headers, files.sizes)
@@ -651,8 +651,9 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         """Do the first half of :meth:`run_batch`, but allocate nothing ahead: each image stays where it is decoded.
 
         Args:
-            follow: work to do on images while others are decoded, instead of storing them, for a batch with their types and
-                shapes, and without data; asked where that pays. :meth:`collect_fused` then completes the batch.
+            follow: gets a batch with the images' types and shapes but no data; returns the work to do on images while others
+                are decoded, instead of storing them, or None. Called only if that pays off. :meth:`collect_fused` then completes
+                the batch.
         """
         if self._gpu is None:
             from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder

@@ -105,7 +105,7 @@ class DecodeInParts(FusedOperator):
     def bind(self, payload: object) -> None:
         super().bind(payload)
         self._decoder, self._follower = cast(tuple[_Decoder, _Follower], self.operators)
-        # The time of the next operator's work counts towards this one.
+        # Samples that the second operator counts are reported as this one's.
         self._follower.counts = self.counts
         self.is_cheap_on_host = self._decoder.is_cheap_on_host and self._follower.is_cheap_on_host
 
@@ -118,7 +118,7 @@ class DecodeInParts(FusedOperator):
         self.call_step(0, self._decoder.prepare, first)
 
     def _begun(self, workspace: Workspace) -> _Begun:
-        """Return the batch as it was begun."""
+        """Return the state of the batch's work, created if there is none yet."""
         if workspace.begun is None:
             first, second = self.step(workspace, 0), self.step(workspace, 1)
             first.inputs = list(workspace.inputs)

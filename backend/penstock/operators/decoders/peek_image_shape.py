@@ -86,7 +86,7 @@ class PeekImageShape(Operator):
         workspace.outputs[0].contiguous_elements()[:] = found.reshape(-1)
 
     def _read_together(self, files: EncodedFiles, decoding: Decoding) -> np.ndarray | None:
-        """Return the shapes of the images if they are all ordinary JPEGs, or PNGs whose channels don't matter."""
+        """Return the shapes of the images if they are all baseline JPEGs, or PNGs whose channels don't matter."""
         headers = read_jpeg_headers(files, decoding)
         if isinstance(headers, JpegHeaders):
             found = headers.shapes.copy()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # A limit for resampling only: decoding has separate limits.
 _MAX_RESAMPLED_FRAMES = 1 << 24
-# FFmpeg's scaler takes larger ones, in principle; a frame of this size is larger than any in use.
+# In pixels. FFmpeg's scaler may accept larger frames, but none in use are that large.
 _MAX_SCALED_EXTENT = 1 << 14
 # Pixels per frame from which frames count as large.
 _MIN_PIXELS_OF_LARGE_FRAME = 1280 * 720
