@@ -1,7 +1,7 @@
 """Reading a batch's files, or ranges of them, in one call that holds no GIL.
 
-What cannot be read this way (a missing file, a truncated one, an object behind a protocol) is for the reader to read
-sample by sample: that also finds the sample at fault.
+The reader reads a batch sample by sample if that is not possible (a missing or truncated file, an object behind a
+protocol), which also finds the sample at fault.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Contents(NamedTuple):
     """The bytes read for a batch.
 
     Attributes:
-        block: the memory that holds it: uint8 of shape (n,).
+        block: the memory that holds all samples: uint8 of shape (n,).
         places: start of each sample in it, int64 of shape (samples,).
         sizes: the sizes of the samples, in bytes, int64 of shape (samples,).
     """
@@ -64,7 +64,7 @@ def _memory(pool: HostPool | None, size: int) -> np.ndarray:
 
 
 class PathTable:
-    """The paths of a data set in the form of C's functions.
+    """The paths of a data set as C strings, in one array.
 
     Args:
         paths: paths of local files.

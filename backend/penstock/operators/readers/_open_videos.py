@@ -52,7 +52,7 @@ class OpenVideos:
         return self._indices[path][1].key_before(frame)
 
     def takes_engine(self, path: str) -> bool:
-        """Return whether a GPU's video engine decodes a file, unless it is known not to."""
+        """Return whether to decode a file with a GPU's video engine: unless the engine is known not to support it."""
         return path not in self._without_engine
 
     @contextmanager

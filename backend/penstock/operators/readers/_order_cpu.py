@@ -10,7 +10,7 @@ from penstock.kernels.cpu.options import njit
 _MODULUS, _FACTOR = 2**31 - 1, 16807
 
 
-# Holds the GIL: another thread could hold that for longer than this takes.
+# Does not release the GIL: waiting to get it back could take longer than the work.
 @njit(error_model="numpy")
 def pick(
     buffer: np.ndarray, following: np.ndarray, start: int, end: int, target: int, state: int, picked: np.ndarray

@@ -5,7 +5,7 @@ The rules are DALI's, so that both read the same data in the same order:
 - shard ``k`` of ``n`` holds the samples from ``size * k // n`` to ``size * (k + 1) // n``;
 - a random reader shuffles the list once, then picks from a buffer that is filled ahead, within one shard's samples;
 - without padding, batches run on into the next epoch, which begins with the next shard unless the reader sticks to one;
-- with padding, a shard's last sample is repeated up to a full batch, and so that all shards give as many batches.
+- with padding, a shard's last sample is repeated until the batch is full and all shards have the same number of batches.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ class ReadingOrder:
         return {**asdict(start), "given": given}
 
     def _next_start(self) -> _ShardStart:
-        """Return the start of the next shard, after this one ends here."""
+        """Return the state at the start of the next shard, provided that this one ends here."""
         epoch = self._start.epoch + self.settings.keeps_shard
         return _ShardStart(self._start.number + 1, epoch, self._generator.state)
 

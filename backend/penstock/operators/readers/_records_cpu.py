@@ -15,10 +15,10 @@ from penstock.operators.readers._files_cpu import copy
 _INT64, _STRING, _FLOAT32, _ABSENT = 0, 1, 2, -1
 # The columns of a found feature: kind, first byte, size in bytes, number of values.
 KIND, START, SIZE, COUNT, _COLUMNS = range(5)
-# Fields of protobuf messages with a length, by number: their tags.
+# Tags of length-delimited protobuf fields, by field number.
 _FIELD_1, _FIELD_2, _FIELD_3 = 0x0A, 0x12, 0x1A
 _DATUM_DATA, _DATUM_LABEL = 0x22, 0x28
-# Sizes of what surrounds a TFRecord's data: its length with a checksum before it, a checksum after it.
+# Bytes around a TFRecord's data: a header of the length and its checksum, and a footer, the data's checksum.
 _RECORD_HEADER, _RECORD_FOOTER = 12, 4
 _LONGEST_VARINT = 10
 _RECORDIO_MAGIC, _RECORDIO_FRAME, _RECORDIO_HEADER = 0xCED7230A, 8, 24
@@ -106,7 +106,7 @@ def _read_strings(data: np.ndarray, at: int, end: int, found: np.ndarray) -> boo
 
 @inner
 def _feature_named(data: np.ndarray, at: int, end: int, names: np.ndarray, name_ends: np.ndarray) -> int:
-    """Return the number of the wanted feature with this name; -1 if it is not wanted, -2 if it may not be a name."""
+    """Return the number of the wanted feature with this name; -1 if it is not wanted, -2 if it is not ASCII."""
     for i in range(at, end):
         if data[i] >= 128:
             return -2
@@ -209,7 +209,7 @@ def find_images(
     return True
 
 
-# Holds the GIL: another thread could hold that for longer than this takes.
+# Does not release the GIL: waiting to get it back could take longer than the work.
 @njit(error_model="numpy")
 def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, int]:
     """Copy the data of a Caffe ``Datum`` to a block.

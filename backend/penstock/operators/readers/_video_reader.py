@@ -23,7 +23,7 @@ from penstock.storage import join
 from penstock.tensors import TensorListGPU
 
 # On a GPU, one thread per this many pixels of a frame, and at least two. Python takes up to a tenth of a millisecond
-# for each frame, during which other threads wait, and an engine a fifth for a small one.
+# for each frame, during which other threads wait, and an engine takes a fifth of one for a small frame.
 _PIXELS_PER_THREAD: Final = 100_000
 _MIN_THREADS: Final = 2
 # Times that differ by less, in seconds or in frames, are equal.

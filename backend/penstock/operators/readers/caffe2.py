@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Kinds of labels.
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)
 
-# Label types whose records list numbers below `num_labels`. As in DALI, they have one more output, which stays empty.
+# Label types whose records list numbers below `num_labels`. As in DALI, they have one more output: the listed numbers.
 _LISTED = (_SPARSE, _WEIGHTED)
 
 # The fields of caffe2.proto's TensorProtos that are read.
@@ -55,7 +55,7 @@ class Caffe2(LmdbReader):
     """Returns each record's image (encoded, or pixels), its labels, further tensors, and a box.
 
     Labels: one number (``label_type`` 0); ``num_labels`` numbers, 1 for each listed one (1); the listed numbers (2);
-    the weight of each listed one (3); none (4). Kinds 1 and 3 have a last output more: the numbers that the record lists.
+    the weight of each listed one (3); none (4). Types 1 and 3 have one more output, the last one: the numbers that the record lists.
 
     >>> images, labels = fn.readers.caffe2(path="train_lmdb")  # doctest: +SKIP
     """

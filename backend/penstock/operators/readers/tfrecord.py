@@ -100,7 +100,7 @@ class TFRecord(Reader):
     )
 
     def named_features(self) -> list[tuple[str, Any]]:
-        """Return a feature to read, with its name."""
+        """Return the features to read, each with its name."""
         names, features = self.args["feature_names"], self.args["features"]
         if len(names) != len(features):
             raise ValueError(f"{len(names)} names are given for {len(features)} features")
