@@ -1,6 +1,6 @@
 // Rounding to bfloat16.
 
-// To the nearest, of two equally near ones the even one; a NaN stays one, with its sign.
+// Rounds to nearest, ties to even; NaN stays NaN, with its sign.
 __device__ inline uint16 nearest_bfloat16(float value) {
     union {
         float number;

@@ -27,7 +27,7 @@ def round_batch(sources: Sequence[Located], targets: Sequence[Located]) -> None:
     """Round numbers to bfloat16, by way of float32.
 
     Args:
-        sources: of one type.
+        sources: the numbers, of one type.
         targets: the bits, uint16, of the same shapes.
     """
     entries = [_Rounded(source.address, target.address, source.size) for source, target in zip(sources, targets)]

@@ -12,7 +12,7 @@ from penstock.kernels.cpu.options import kernel
 from penstock.kernels.cpu.parts import RUN, address_of, elements_at
 
 _NO_VALUES = np.dtype([("unused", np.int64)])
-"""The kernel's record: types are all that it depends on."""
+"""The kernel's record, which is unused: the kernel depends on types only."""
 
 
 @kernel

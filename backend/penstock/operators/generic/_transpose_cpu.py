@@ -17,14 +17,14 @@ _LANES = 16
 # Elements in each direction that are copied at a time where neighbours in the input are not neighbours in the output.
 _TILE = 16
 _NO_VALUES = np.dtype([("unused", np.int64)])
-"""The kernel's record: there is nothing that it needs to know besides the image."""
+"""The kernel's record, which is unused: the kernel depends on the image only."""
 MIN_RANK = 3
-"""The least number of dimensions that the kernel's images have."""
+"""The smallest number of dimensions that the kernel supports."""
 
 
 @kernel
 def _transpose(_record: np.ndarray, images: np.ndarray, like: np.generic) -> None:
-    """Copy an image, whose dimensions lie in another order in the output; ``like``: an unsigned integer of its elements' size."""
+    """Copy an image, whose dimensions have another order in the output; ``like``: an unsigned integer of its elements' size."""
     image = record_at(images)
     size = np.int64(elements_at(0, 0, like).itemsize)
     # The dimensions along which elements lie side by side in the input and in the output, and the remaining one.
@@ -62,7 +62,7 @@ def _transpose(_record: np.ndarray, images: np.ndarray, like: np.generic) -> Non
 
 @inner
 def _copy_pixels(image: np.record, axis: int, like: np.generic) -> None:
-    """Copy elements that lie side by side along ``axis`` on both sides, in squares of such pixels."""
+    """Copy pixels, whose elements are adjacent along ``axis`` in both input and output, in square tiles."""
     inner_axis, outer_axis = (axis + 1) % 3, (axis + 2) % 3
     if image.target_strides[inner_axis] > image.target_strides[outer_axis]:
         inner_axis, outer_axis = outer_axis, inner_axis
@@ -128,7 +128,7 @@ def _join(
 
 @inner
 def _copy_in_tiles(image: np.record, inward: int, outward: int, rest: int, like: np.generic) -> None:
-    """Copy squares of elements, so that what is read of a line of the cache is used before it is displaced."""
+    """Copy elements in square tiles, so that each cache line is used completely before it is evicted."""
     rows, columns = image.extents[inward], image.extents[outward]
     source_row, source_column = image.source_strides[inward], image.source_strides[outward]
     target_row, target_column = image.target_strides[inward], image.target_strides[outward]
@@ -144,7 +144,7 @@ def _copy_in_tiles(image: np.record, inward: int, outward: int, rest: int, like:
 
 @functools.lru_cache(maxsize=64)
 def _alike(permutation: tuple[int, ...], element_bytes: int) -> tuple[np.ndarray, int]:
-    """Return the record of samples of one type but for their shapes, in an array, and the kernel's address."""
+    """Return an array with the record of samples of one type, without their shapes, and the kernel's address."""
     record, rank = np.zeros(1, STORE), len(permutation)
     record["placement"]["channel_axis"], record["placement"]["element_bytes"] = -1, element_bytes
     record["permutation"][:, :rank] = permutation

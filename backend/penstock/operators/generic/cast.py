@@ -26,8 +26,8 @@ from penstock.schema.pointwise import PointwiseOperator
 class Cast(PointwiseOperator[None, None, NoPlans]):
     """The same values in another type: integers are rounded half away from zero and saturate.
 
-    To BFLOAT16, values are rounded to the nearest, of two equally near ones the even one, after they were rounded to FLOAT. It is a type
-    of outputs: operators can only move such data, not compute with it. In numpy, which lacks the type, results are their bits as uint16
+    To BFLOAT16, values are first rounded to FLOAT, then to the nearest BFLOAT16, ties to even. It is a type of outputs: operators can
+    only move such data, not compute with it. In numpy, which lacks the type, results are their bits as uint16
     (`np.asarray(output).view(ml_dtypes.bfloat16)`).
 
     >>> image = fn.cast(image, dtype=types.BFLOAT16)

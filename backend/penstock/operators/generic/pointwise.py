@@ -19,7 +19,7 @@ _PIECE = 3 << 16
 """Elements (in whole pixels) per block. Smaller blocks fit the caches better but take more calls."""
 
 _MIN_ELEMENTS_PER_BLOCK = 1 << 14
-"""The size of the largest sample, in elements, from which blocks pay off."""
+"""Blocks pay off if at least one sample of the batch has this many elements."""
 
 
 @register_operator

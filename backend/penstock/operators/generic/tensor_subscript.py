@@ -99,7 +99,7 @@ class TensorSubscript(Operator):
         workspace.outputs = [output]
 
     def _slice_together(self, workspace: Workspace, layout: str, rank: int) -> bool:
-        """Slice a small batch of samples of one shape at once, if none has an index of its own; return whether that was possible."""
+        """Slice a small batch of samples of one shape at once, if all indices are constant; return whether that was possible."""
         batch = workspace.inputs[0]
         if workspace.device != "cpu" or workspace.arguments or workspace.failures or not len(batch):
             return False
@@ -110,7 +110,7 @@ class TensorSubscript(Operator):
         try:
             index = self._index(shape, Sample(self, workspace, 0))
         except (IndexError, RuntimeError, TypeError):
-            # Each sample has the error.
+            # Slicing one by one reports the error for each sample.
             return False
         part = np.ascontiguousarray(whole[(slice(None), *index)])
         output = TensorListCPU.of_elements(part.reshape(-1), [part.shape[1:]] * count, layout, rank, batch.dtype)
