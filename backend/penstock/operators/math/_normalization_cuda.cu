@@ -1,7 +1,7 @@
-// Arrays less means, by deviations: (x - mean) * (scale / deviation) + shift. Arrays are seen as (outer, kept, inner), and
-// means and deviations are of the kept positions.
+// Normalization: (x - mean) * (scale / deviation) + shift. Arrays are seen as (outer, kept, inner), with a mean and a
+// deviation for each kept position.
 
-const int IN_TABLE = 256;               // kept positions, at most, whose values a block looks up
+const int IN_TABLE = 256;               // up to this many kept positions, a block first copies their values to shared memory
 
 __device__ inline float factor_of(const Normalized &n, int64 position, float scale) {
     float deviation = reinterpret_cast<const float *>(n.deviation)[position * n.deviation_step];

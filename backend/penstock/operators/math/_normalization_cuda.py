@@ -86,7 +86,8 @@ def normalize_batch(
 
 
 def _view(shape: tuple[int, ...], kept: Sequence[tuple[int, ...]]) -> tuple[int, int] | None:
-    """Return ``(kept, inner)`` such that the array reshapes to (outer, kept, inner), and ``kept`` has the extents kept, or 1.
+    """Return ``(kept, inner)`` such that the array reshapes to (outer, kept, inner), where means and deviations vary along
+    ``kept`` only.
 
     None if there is no such view.
     """

@@ -48,9 +48,9 @@ class SamplesToReduce(NamedTuple):
     Attributes:
         table: int64 of shape (samples, 5): the address of each, its extents before, along and after the dimensions, and where its
             results begin.
-        dtype: of the elements.
-        results: of all samples, of one dimension; output.
-        threads: that share the samples.
+        dtype: the elements' type.
+        results: the results of all samples, one after the other; output.
+        threads: the workspace, whose threads share the samples.
     """
 
     table: np.ndarray
@@ -60,7 +60,7 @@ class SamplesToReduce(NamedTuple):
 
     @classmethod
     def of(cls, workspace: Workspace[tuple[int, ...]]) -> SamplesToReduce | None:
-        """Return the batch of a workspace; None if it is empty or something in it is, or if it is not such a batch."""
+        """Return a workspace's batch; None if it or a sample is empty, or if samples or dimensions are not as required."""
         batch, axes, results = workspace.inputs[0], sorted(workspace.state), workspace.outputs[0].elements
         if results is None or not axes or axes != list(range(axes[0], axes[-1] + 1)):
             return None
@@ -89,7 +89,7 @@ class SamplesToReduce(NamedTuple):
         threads.parallel(lambda number: work(bounds[number], bounds[number + 1]), shares)
 
     def find_extremes(self, largest: bool) -> bool:
-        """Find the least or greatest integers of rows that lie side by side; return whether they are such rows."""
+        """Find the smallest or largest integers of contiguous rows; return False, without results, for other data."""
         if self.dtype.kind == "f" or self.table[0, 3] != 1:
             return False
         from penstock.kernels.cpu.extremes import find_extremes

@@ -176,7 +176,7 @@ class Arithmetic(PointwiseOperator[Any, None, NoPlans]):
 
 
 def _with_rank(samples: np.ndarray, rank: int) -> np.ndarray:
-    """Return stacked samples with as many dimensions each, of which the first ones are added."""
+    """Return stacked samples, each with leading extents of 1 added up to ``rank`` dimensions."""
     count, *shape = samples.shape
     return samples.reshape(count, *[1] * (rank - len(shape)), *shape)
 

@@ -104,7 +104,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
 
     @staticmethod
     def _implied_axes(workspace: Workspace[tuple[int, ...]]) -> list[int]:
-        """Return the dimensions in which a mean or deviation that is data has extent 1; all without one."""
+        """Return the dimensions in which a mean or deviation computed in the graph has extent 1; all if there is neither."""
         batch = workspace.inputs[0]
         statistic = next(
             (workspace.arguments[name] for name in ("mean", "stddev") if name in workspace.arguments), None
