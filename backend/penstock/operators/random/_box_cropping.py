@@ -65,7 +65,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
 
     # Whether the first acceptable window drawn for a threshold is used, or the last.
     first_counts: ClassVar[bool] = False
-    # Boxes that reach beyond the image are refused.
+    # Whether boxes that reach beyond the image are refused.
     refuses_outside: ClassVar[bool] = True
 
     def setup(self) -> None:

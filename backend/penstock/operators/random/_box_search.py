@@ -20,14 +20,14 @@ class Rules(NamedTuple):
     """The conditions for a window.
 
     Attributes:
-        thresholds: overlaps; each round draws one of them; float32.
+        thresholds: the overlaps of which each round draws one; float32.
         whole: whether the whole image is one more outcome of that draw.
         attempts: windows drawn for one threshold.
-        most: limit of windows drawn in all; -1: none.
+        most: the largest number of windows drawn in all; -1: no limit.
         first: whether the first suitable window of a round is used, or the last.
         union: whether overlap is intersection over union, or over the box.
         every: whether every box must overlap enough, or one.
-        prune: the least fraction of a box inside the window with which it is retained; negative to go by centres.
+        prune: a box is retained if at least this fraction of it is inside the window; negative: if its centre is.
         scaling: least and largest extent, in fractions of the image; float32.
     """
 
@@ -60,7 +60,7 @@ def search_all(
     tries: np.ndarray,
     best: np.ndarray,
 ) -> int:
-    """Search a window for each sample; return the total number of boxes inside them.
+    """Search for a window for each sample; return the total number of boxes inside them.
 
     Args:
         boxes: the boxes of all samples, float32 of shape (n, 2 * ndim): starts, then ends, in fractions of the image.
@@ -73,7 +73,7 @@ def search_all(
         windows: float32 of shape (samples, 2 * ndim), zeros; output: starts, then ends, in fractions of the image.
         inside: like the boxes; output: the remaining boxes, clipped to their window, in fractions of it.
         indices: int32 of n; output: indices of the remaining boxes among those of their sample.
-        counts: output: the number retained of each sample.
+        counts: output: the number of boxes of each sample that remain.
         tries: output: 0 if a window meets the conditions; else the number of windows drawn; the best of them is used.
         best: output: that window's overlap.
     """
@@ -293,7 +293,7 @@ def keep(boxes: np.ndarray, window: np.ndarray, prune: np.float32, kept: np.ndar
 
 @kernel
 def place(box: np.ndarray, window: np.ndarray, out: np.ndarray) -> None:
-    """Return a box clipped to the window, in fractions of it: starts, then ends."""
+    """Fill ``out`` with a box clipped to the window, in fractions of it: starts, then ends."""
     ndim = len(window) // 2
     for axis in range(ndim):
         anchor, end = window[axis], window[ndim + axis]

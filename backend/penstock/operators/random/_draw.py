@@ -65,7 +65,7 @@ _STATE = {"_random_state"}
 class Draw(RandomOperator[Sample | None]):
     """Fills a tensor with numbers of some distribution, the same on CPU and GPU up to rounding.
 
-    Its state is one of the samples if they all have the same arguments.
+    The workspace's state is the first sample if all samples have the same shape and arguments, and are drawn in one call.
     """
 
     default_dtype: ClassVar[DALIDataType] = DALIDataType.FLOAT
