@@ -15,7 +15,7 @@ __global__ void cut_boxes(const int64 *__restrict__ first_blocks, const Crop *__
         int64 y = spot.y + c.top, x = spot.x + c.left;
         int64 place = ((spot.plane * c.height + y) * c.width + x) * c.inner + spot.inner;
         bool is_inside = y >= 0 && y < c.height && x >= 0 && x < c.width;
-        // One of both is the channel.
+        // Either the plane or the inner position is the channel; the other is 0.
         values.values[i] = is_inside ? source[place] : fill[fills == 1 ? 0 : spot.plane + spot.inner];
         if (++spot.inner < c.inner) continue;
         spot.inner = 0;

@@ -16,11 +16,11 @@ class _Crop(NamedTuple):
     """One crop, of images seen as (planes, height, width, inner).
 
     Attributes:
-        elements: of the crop.
-        height, width: of the image.
-        out_height, out_width: of the crop.
-        top, left: where it begins in the image; may be negative.
-        inner: number of elements of a pixel that lie together.
+        elements: number of elements of the crop.
+        height, width: the image's extents.
+        out_height, out_width: the crop's extents.
+        top, left: the crop's position in the image; may be negative.
+        inner: number of a pixel's elements that are adjacent.
     """
 
     source: Pointer

@@ -1,4 +1,4 @@
-// Rectangles made of quadrilaterals, as OpenCV makes them (`cv2.warpPerspective`), operation for operation.
+// Quadrilaterals warped to rectangles, as OpenCV does it (`cv2.warpPerspective`), operation for operation.
 
 #include "homography.cuh"
 

@@ -20,9 +20,9 @@ class _Crop(NamedTuple):
     Attributes:
         matrix: maps the centres of the upright crop's pixels to coordinates relative to the centre of its image's first pixel.
         pixels: number of pixels of the crop.
-        height, width: of the image.
-        out_width: of the crop.
-        upright_width: of the crop before it is turned.
+        height, width: the image's extents.
+        out_width: the crop's width.
+        upright_width: the crop's width before it is turned.
     """
 
     source: Pointer

@@ -1,4 +1,4 @@
-"""`crop_boxes`: a sample of each box."""
+"""`crop_boxes`: a sample for each box."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_BOXES = np.zeros((0, 4), np.int64)
 
 @register_operator
 class CropBoxes(Operator):
-    """Cuts the boxes out of each image: each crop is a sample, of a batch that holds those of all images.
+    """Cuts the boxes out of each image: each crop is a sample; those of all images are one batch.
 
     Returns the crops, whose sizes differ as those of the boxes do, and for each image how many it has. Edges between
     pixels are rounded to the nearest one, halves to the even one, as `PIL.Image.crop` does. If a crop fails, its image

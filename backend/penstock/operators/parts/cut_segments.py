@@ -1,4 +1,4 @@
-"""`cut_segments`: a sample of each segment of a recording."""
+"""`cut_segments`: a sample for each segment of a recording."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.tensors import TensorListGPU
 
 @register_operator
 class CutSegments(Operator):
-    """Cuts the segments out of each recording: each clip is a sample, of a batch that holds those of all recordings.
+    """Cuts the segments out of each recording: each clip is a sample; those of all recordings are one batch.
 
     Returns the clips, and for each recording how many it has. Segments may overlap, and must lie within their recording. If a clip
     fails, its recording fails.

@@ -1,4 +1,4 @@
-"""`cut_tiles`: a sample of each tile."""
+"""`cut_tiles`: a sample for each tile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EDGES = ("pad", "shift", "drop")
 
 @register_operator
 class CutTiles(Operator):
-    """Cuts images into tiles of one size, row by row: each tile is a sample, of a batch that holds those of all images.
+    """Cuts images into tiles of one size, row by row: each tile is a sample; those of all images are one batch.
 
     Returns the tiles, the position of each in its image (INT32: top, left), and each image's number of tiles.
 

@@ -1,4 +1,4 @@
-"""`expand`: a sample of each slice."""
+"""`expand`: a sample for each slice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Expand(Operator):
     """Makes a sample of each slice along the first dimension, such as the frames of a video; without a copy.
 
     The slices of all samples are one batch, which operators process as any other; :func:`collect` undoes it. Returns
-    the slices, and for each sample how many it has. If a slice fails, its sample fails.
+    the slices, and the number of slices of each sample. If a slice fails, its sample fails.
 
     >>> frames, counts = fn.expand(videos)
     >>> videos = fn.collect(fn.resize(frames, size=[224, 224]), counts=counts)

@@ -1,4 +1,4 @@
-"""`perspective_crops`: a sample of each quadrilateral."""
+"""`perspective_crops`: a sample for each quadrilateral."""
 
 from __future__ import annotations
 
@@ -71,13 +71,12 @@ class _Crop(NamedTuple):
 
 @register_operator
 class PerspectiveCrops(Operator):
-    """Cuts quadrilaterals out of each image and makes rectangles of them: each crop is a sample, of a batch that holds those of all
-    images.
+    """Cuts quadrilaterals out of each image and warps them to rectangles: each crop is a sample; those of all images are one batch.
 
     Returns the crops, and for each image how many it has. Without a `size`, a crop is as wide as the longer of its quadrilateral's
     upper and lower sides, and as high as the longer of the others, in whole pixels. If a crop fails, its image fails. OpenCV computes
-    them on the CPU. Kernels with equal results do on a GPU, with INTERP_NN and INTERP_LINEAR, but for images of int16 and, interpolated
-    linearly, of two channels; others are copied to the host, and crops back.
+    them on the CPU. On a GPU, kernels compute equal results with INTERP_NN and INTERP_LINEAR, except for images of int16 and, with
+    INTERP_LINEAR, of two channels; all others are copied to the host, and crops back.
 
     >>> crops, counts = fn.perspective_crops(images, quadrilaterals, rotate_tall=1.5)  # lines of text
     >>> crops = fn.resize(crops, size=[48, 320], mode="not_larger")  # as any other batch
