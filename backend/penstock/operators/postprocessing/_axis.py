@@ -30,7 +30,7 @@ LABELS = Argument(
 
 
 class AxisOperator(Operator[int]):
-    """The base: a kernel is launched once for all samples, whose shapes may differ; the state is the dimension."""
+    """Base class: launches a kernel once for all samples, whose shapes may differ; the state is the dimension."""
 
     def setup(self) -> None:
         if self.given("axis") and self.given("axis_name"):
@@ -121,7 +121,7 @@ class ClassOperator(AxisOperator):
         """Find the classes with the highest scores on a GPU.
 
         Args:
-            workspace: with its outputs.
+            workspace: the batch's workspace, with allocated outputs.
             values, indices, names: the outputs for the scores, the classes and the classes' names; None or empty: not wanted.
             number: number of classes to find.
         """

@@ -1,6 +1,6 @@
-"""Along one dimension of scores: softmax, the highest one, the highest ones.
+"""Kernels along one dimension of scores: softmax, argmax and top-k.
 
-All take ``places``, int64 with a row for each sample: the address of its scores, float32, where its results begin, and the extents
+All take ``places``, int64 with a row for each sample: the address of its scores, float32, the offset of its results, and the extents
 before, along and after the dimension. ``begin`` and ``end`` are the samples to compute.
 """
 
@@ -31,7 +31,7 @@ _ABREAST, _COLUMNS = 32, 256
 def exponential(number: np.float64) -> np.float64:
     """Return e to a power of at most 0, as a power of 2 times a polynomial of the remainder.
 
-    Its relative error is a twentieth of that of rounding to float32. Powers below -200 are taken for -200, which is 0 in float32.
+    Its relative error is a twentieth of that of rounding to float32. Powers below -200 count as -200, whose result is 0 in float32.
     """
     power = LOWEST_POWER if number < LOWEST_POWER else number
     shifted = power * LOG2_E + ROUNDING
@@ -163,7 +163,7 @@ def _argmax_of_columns(
 
 @inner
 def _argmax_of_row(scores: np.ndarray, first: int, extent: int) -> int:
-    """Return the index of the highest of contiguous scores, of equal ones the first; -1 if one is NaN."""
+    """Return the index of the highest of contiguous scores, the first of equal ones; -1 if one is NaN."""
     unordered, row = np.int32(0), scores[first : first + extent]
     for i in range(extent):
         unordered = np.int32(unordered | np.int32(row[i] != row[i]))
@@ -187,7 +187,7 @@ def _is_among(score: np.float32, row: np.ndarray) -> bool:
 
 @kernel
 def argmax(places: np.ndarray, begin: int, end: int, results: np.ndarray, faults: np.ndarray) -> None:
-    """Fill ``results``, int32, with the index of the highest score, of equal ones the first.
+    """Fill ``results``, int32, with the index of the highest score, the first of equal ones.
 
     Args:
         faults: output: the position of the first NaN in each sample that has one; -1 before.
@@ -225,7 +225,7 @@ def top_k(
     indices: np.ndarray,
     faults: np.ndarray,
 ) -> None:
-    """Find the highest scores, the highest first, of equal ones the first.
+    """Find the highest scores, in descending order; equal ones stay in order.
 
     Args:
         count: number of scores to find.

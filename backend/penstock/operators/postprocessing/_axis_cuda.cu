@@ -1,5 +1,5 @@
-// Along one dimension of scores: softmax, the highest one, the highest ones, and the names of classes. An array is seen as
-// (outer, extent, inner); a line is what lies along its dimension. `lanes` threads share a line; a block has several lines.
+// Kernels along one dimension of scores: softmax, argmax, top-k, and the names of classes. An array is seen as
+// (outer, extent, inner); a line is a vector along the dimension. `lanes` threads share a line; a block has several lines.
 
 #include "exponential.cuh"
 
@@ -24,7 +24,7 @@ struct Sum {
     __device__ double operator()(double a, double b) const { return a + b; }
 };
 
-// The line that this thread works at.
+// The line that this thread works on.
 template <typename In>
 struct Line {
     const In *first;
@@ -48,7 +48,7 @@ __device__ inline Line<In> line_of(const Scores &s, int64 block) {
     return line;
 }
 
-// Merges one value of each thread of a line into one that all of them get.
+// Reduces one value of each thread of a line to one, which all of them get.
 template <typename T, typename Merge>
 __device__ inline T merged(T value, T *values, int lanes, Merge merge) {
     if (lanes == 1) return value;
@@ -87,7 +87,7 @@ __global__ void softmax(const int64 *__restrict__ first_blocks, const Scores *__
         target[row * line.step] = float(double(target[row * line.step]) * share);
 }
 
-// The highest `number` scores, each after those before it. `faults` gets the position of each sample's first NaN.
+// The `number` highest scores, in descending order. `faults` gets the position of each sample's first NaN.
 template <typename In>
 __global__ void highest(const int64 *__restrict__ first_blocks, const Scores *__restrict__ samples, int count,
                         uint64 *__restrict__ faults, int number) {

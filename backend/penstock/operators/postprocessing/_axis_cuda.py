@@ -1,4 +1,4 @@
-"""Along one dimension of scores on the GPU: softmax, the highest one, the highest ones, and the names of classes."""
+"""Operations along one dimension of scores on the GPU: softmax, argmax, top-k, and the names of classes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Named(NamedTuple):
 
     Attributes:
         classes: int32.
-        bytes: of all their names.
+        bytes: the size of all their names.
     """
 
     classes: Pointer
@@ -66,7 +66,7 @@ def find_highest(
     axis: int,
     number: int,
 ) -> np.ndarray:
-    """Find the highest scores along the dimension, the highest first, of equal ones the first.
+    """Find the highest scores along the dimension, in descending order; equal ones stay in order.
 
     It waits for the GPU.
 
@@ -92,7 +92,7 @@ def write_names(classes: Sequence[Located], targets: Sequence[Located], names: n
     Args:
         classes: int32.
         targets: uint8, with a further dimension for the bytes of a name.
-        names: of all classes, uint8 of shape (classes, bytes).
+        names: the names of all classes, uint8 of shape (classes, bytes).
     """
     entries = [(own.address, target.address, target.size) for own, target in zip(classes, targets)]
     counts = [blocks_for(target.size) for target in targets]

@@ -63,7 +63,7 @@ def _unusable(row: np.ndarray, are_probabilities: bool) -> int:
 
 @inner
 def _highest(row: np.ndarray) -> int:
-    """Return the class of a step with the highest score, of equal ones the first."""
+    """Return the class of a step with the highest score, the first of equal ones."""
     most = row[0]
     for i in range(row.size):
         most = max(most, row[i])

@@ -129,7 +129,7 @@ def decode_distances(
     """Decode distances of edges from the centres of cells; see :func:`decode_cells`.
 
     Args:
-        predicted: float32 of shape (n, 4): left, top, right, bottom, in cells; or (n, 4 * logits): of each, the logits of 0, 1, 2, ...
+        predicted: float32 of shape (n, 4): left, top, right, bottom, in cells; or (n, 4 * logits): for each edge, logits of 0, 1, 2, ...
     """
     half, logits = np.float32(0.5), predicted.shape[1] // 4
     edges = np.empty(4, np.float32)

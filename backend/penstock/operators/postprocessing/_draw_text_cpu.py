@@ -10,7 +10,7 @@ from penstock.operators.postprocessing._drawing import GLYPH_WIDTH
 
 @inner
 def _fill_pixels(line: np.ndarray, begin: int, end: int, colour: np.ndarray) -> None:
-    """Fill what of the pixels from ``begin`` to ``end`` is in a line of the image."""
+    """Fill the pixels from ``begin`` to ``end`` of a line of the image; positions outside of it are skipped."""
     first, last = max(begin, 0), min(end, line.shape[0])
     if line.shape[1] == 3:
         # A loop over so few channels takes several times as long.
@@ -40,7 +40,7 @@ def draw_texts(
         font: the rows of each glyph, uint16 of shape (glyphs, height): bit 8 is the leftmost of nine pixels.
         glyphs: the glyphs of all texts, one after the other, int64.
         firsts: start of each text in them, followed by the end of the last, int64 of shape (texts + 1,).
-        corners: where the upper left corner of each text is, int64 of shape (texts, 2).
+        corners: x and y of the upper left corner of each text, int64 of shape (texts, 2).
         colours: uint8 of shape (texts, channels).
         backgrounds: colours of the rectangles behind the texts, uint8 of shape (texts, channels), or (0, channels) for none.
         scale: width and height in pixels of a glyph's pixel.

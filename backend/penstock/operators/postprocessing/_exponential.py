@@ -10,12 +10,14 @@ LOG2_E, LN2 = 1 / math.log(2), math.log(2)
 ROUNDING = 1.5 * 2.0**52
 """Adding it leaves no bits for fractions."""
 LOWEST_POWER = -200.0
-"""Powers below it are taken for it: the exponential is 0 in float32."""
+"""Powers below it count as this one: the exponential is 0 in float32."""
 MAX_POWER = 200.0
-"""Powers above it, where there are any, are taken for it: the exponential is infinite in float32."""
+"""Powers above it, where there are any, count as this one: the exponential is infinite in float32."""
 SECOND, THIRD, FOURTH = 0.49999993451708435, 0.1666652068983302, 0.04166838736126115
 FIFTH, SIXTH = 0.008368709824171195, 0.0013814613260779772
-"""Of the polynomial 1 + x + ... + x^6 with the least relative error, 3.1e-9, between -log(2) / 2 and log(2) / 2 (Remez's algorithm)."""
+"""Coefficients of the polynomial 1 + x + ... of degree 6 with the least relative error, 3.1e-9, between -log(2) / 2 and log(2) / 2
+(Remez's algorithm).
+"""
 EXPONENTIAL: dict[str, np.generic] = {
     name: np.float64(value)
     for name, value in (
@@ -23,4 +25,4 @@ EXPONENTIAL: dict[str, np.generic] = {
         *(("SECOND", SECOND), ("THIRD", THIRD), ("FOURTH", FOURTH), ("FIFTH", FIFTH), ("SIXTH", SIXTH)),
     )
 }
-"""All of them, by their names in kernels."""
+"""The constants by their names in kernels."""

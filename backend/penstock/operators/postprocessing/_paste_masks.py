@@ -1,4 +1,4 @@
-"""What both devices need to know of masks in boxes."""
+"""Helpers for pasting masks into images, for both devices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MAX_COORDINATE = 2.0**24
 
 
 def factors_of(shapes: np.ndarray) -> np.ndarray:
-    """Return by what boxes grow if their masks get a border of one pixel, in x and y: float32 of shape (samples, 2).
+    """Return the factors by which boxes grow, in x and y, if their masks get a border of one pixel: float32 of shape (samples, 2).
 
     Args:
         shapes: number, height and width of each sample's masks, int64 of shape (samples, 3).

@@ -13,9 +13,9 @@ def _interpolate_row(mask: np.ndarray, row: int, lefts: np.ndarray, shares: np.n
 
     Args:
         mask: float32 of shape (height, width).
-        row: its row, of which the mask's first is 1.
-        lefts: the column to the left of each position, of which the mask's first is 1, int64.
-        shares: how far each position is from that, float32.
+        row: the number of the row; the mask's first row is 1.
+        lefts: the number of the column to the left of each position, int64; the mask's first column is 1.
+        shares: the distance of each position from that column, float32.
     """
     high, wide = mask.shape
     values[:] = 0

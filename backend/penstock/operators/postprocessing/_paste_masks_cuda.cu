@@ -1,12 +1,12 @@
 // Masks of boxes in their images, as on the CPU (_paste_masks_cpu.py), operation for operation.
 
-// Where a mask lies, with a border of one zero, and how far apart in it neighbouring pixels of the image are.
+// The position of a mask, with a border of one zero, in the image, and the distance in it between neighbouring pixels of the image.
 struct Window {
     int64 left, top, wide, high;
     float step_x, step_y;
 };
 
-// `fault` gets the first box with a coordinate that is not a number, or far beyond any image.
+// `fault` gets the first box with a coordinate that is NaN or far beyond any image.
 template <typename Box>
 __device__ inline Window window_of(const Masks &m, int64 number, uint64 *fault) {
     const Box *at = reinterpret_cast<const Box *>(m.boxes) + 4 * number;

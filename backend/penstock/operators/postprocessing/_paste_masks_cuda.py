@@ -19,8 +19,8 @@ class _Masks(NamedTuple):
 
     Attributes:
         elements: number of values of the target.
-        height, width: of the image.
-        factor_x, factor_y: by what a box grows if its mask gets a border.
+        height, width: the image's extents.
+        factor_x, factor_y: the factors by which a box grows if its mask gets a border.
     """
 
     masks: Pointer

@@ -28,7 +28,7 @@ def _class_scores(layout: str = "") -> ExampleSamples:
 
 @register_operator
 class Argmax(ClassOperator):
-    """Finds the index of the highest score along a dimension, of equal ones the first.
+    """Finds the index of the highest score along a dimension, the first of equal ones.
 
     Returns INT32 without that dimension, and with `labels` the names of the classes, too: strings, as rows of UINT8 that are padded
     with zeros. A sample with a score that is NaN fails.

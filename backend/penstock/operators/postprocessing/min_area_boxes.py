@@ -24,7 +24,7 @@ class MinAreaBoxes(RowsOperator):
 
     Returns quadrilaterals, FLOAT of shape (boxes, 4, 2): x and y of the corners, clockwise from the upper left one, as
     :func:`perspective_crops` takes them; scores, FLOAT of shape (boxes,): the mean of the map inside the rectangle, or 1 without a
-    map; and indices, INT32 of shape (boxes,), of the polygons. `min_side` and `min_score` are of rectangles before they grow. OpenCV
+    map; and indices, INT32 of shape (boxes,), of the polygons. `min_side` and `min_score` apply to rectangles before they grow. OpenCV
     finds them, on the CPU; on a GPU, inputs are copied to the host and results back.
 
     >>> polygons, vertices = fn.find_contours(probabilities > 0.3)

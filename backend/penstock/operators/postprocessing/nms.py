@@ -67,7 +67,7 @@ def _labels(layout: str = "") -> ExampleSamples:
 class NMS(RowsOperator):
     """Keeps the boxes that overlap no better one of their class, the best first; non-maximum suppression.
 
-    Boxes are taken in the order of their scores, of equal ones the first; each suppresses later ones whose intersection
+    Boxes are taken in descending order of their scores, equal ones in input order; each suppresses later ones whose intersection
     over union with it is above a threshold. Returns the remaining boxes (FLOAT, unchanged), their scores (FLOAT),
     labels (INT32: the class of the score, or the input label, or 0) and indices (INT32, among the sample's boxes); and
     with `names` the names of the labels, strings, as rows of UINT8 that are padded with zeros. Arithmetic is in single
@@ -150,7 +150,7 @@ class NMS(RowsOperator):
         ),
     )
 
-    # What is left depends on the boxes: the host waits for it.
+    # The number of remaining boxes depends on the data: the host waits for it.
     repeatable = False
 
     def setup(self) -> None:

@@ -1,4 +1,4 @@
-"""`speech_segments`: from when to when there is speech."""
+"""`speech_segments`: the segments of a recording with speech."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class SpeechSegments(RowsOperator):
 
     Speech begins with a frame of at least the `threshold`, and ends where probabilities stay below the `exit_threshold` for
     `min_silence_ms`. Segments of at most `min_speech_ms` are dropped. Then each segment grows by `speech_pad_ms` on either side, or to
-    the middle of a shorter pause. A segment longer than `max_speech_seconds` is split at a pause of at least `min_split_silence_ms`
-    or, if there is none, where it becomes too long. At last, neighbours are joined while they are, with the pauses between them, no
-    longer than `max_joined_seconds`: networks that take 30 seconds at a time then run less often.
+    the middle of a shorter pause. A segment longer than `max_speech_seconds` is split at a pause longer than `min_split_silence_ms`
+    or, if there is none, where it becomes too long. Finally, neighbours are joined as long as the result, with the pauses inside, is
+    no longer than `max_joined_seconds`: networks that take 30 seconds at a time then run less often.
 
     Returns the first sample of each segment and the one after its last, INT32 of shape (segments, 2). A sample of the batch fails if a
     probability is not between 0 and 1.

@@ -20,10 +20,10 @@ from penstock.schema.example_data import Example, random_arrays
 
 @register_operator
 class TopK(ClassOperator):
-    """Finds the highest scores along a dimension, the highest first, of equal ones the first.
+    """Finds the highest scores along a dimension, in descending order; equal ones stay in order.
 
     Returns the scores (FLOAT) and their indices (INT32), and with `labels` the names of the classes, too: strings, as rows of UINT8
-    that are padded with zeros. A sample with a score that is NaN fails, and one with fewer than `k` scores.
+    that are padded with zeros. A sample fails if a score is NaN, or if it has fewer than `k` scores.
 
     >>> probabilities, classes, names = fn.top_k(fn.softmax(logits), k=5, labels=IMAGENET_CLASSES)
     """
