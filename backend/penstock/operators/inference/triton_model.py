@@ -27,7 +27,7 @@ class TritonModel(NetworkOperator):
     the inputs.
 
     A model whose `max_batch_size` is not 0 takes samples without the dimension of the batch: those of equal shapes go together, up
-    to its `max_batch_size` and this operator's. Other models get a request for each sample. Its queue, instances, statistics and
+    to its `max_batch_size` and this operator's. Other models get a request for each sample. The model's queue, instances, statistics and
     cache are used as for any request. Types are checked with each batch. Strings are UINT8: where the model's dims are [1], the
     bytes of the string; otherwise a row of bytes for each string, padded with zeros. A sample that fails in the other model fails
     alone.
