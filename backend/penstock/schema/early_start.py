@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 
 class EarlyStart(NamedTuple):
-    """Measurements of an early start, by which the runtime schedules the next batches.
+    """Hints of an operator that started a batch early, from which the runtime schedules the next batches.
 
     Attributes:
         batches_ahead: how many batches beyond the prefetch depth are worth starting early.
-        occupies_host: whether completing batches like this one takes host time, which a separate thread would spend
-            meanwhile.
+        occupies_host: whether completing batches like this one takes host time, which a separate thread could spend
+            instead.
     """
 
     batches_ahead: int = 0

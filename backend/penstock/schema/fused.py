@@ -194,7 +194,7 @@ class FusedOperator(Operator):
 
     @functools.cached_property
     def _routes(self) -> list[_Route]:
-        """Return where each step's arguments and further inputs come from."""
+        """The sources of each step's arguments and further inputs."""
         routes = [_Route([], []) for _ in self.operators]
         for full in sorted(self.tensor_arguments):
             position, name = split_argument(full)

@@ -393,7 +393,7 @@ class Operator(Generic[State, Plan, Plans]):
     ) -> list[list[Shape]]:
         """Return the shapes of each output for each frame; ``lengths``: the number of frames in each sequence.
 
-        For operators whose frames may differ in shape, which the frames of one sequence must not.
+        For operators that may give frames different shapes: the frames of one sequence must have the same.
         """
         return shapes
 

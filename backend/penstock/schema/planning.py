@@ -1,4 +1,4 @@
-"""Planning a batch: the shapes of its outputs, and each sample's plan, as the operator's ``infer`` or ``infer_batch`` gives them.
+"""Planning a batch: the shapes of its outputs, and each sample's plan, from the operator's ``infer`` or ``infer_batch``.
 
 Samples are planned together where the operator can, one by one where that fails, so that only those at fault fail, and
 not at all where an equal one is known.

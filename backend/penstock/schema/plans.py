@@ -1,4 +1,4 @@
-"""Plans, which operators derive from shapes and arguments before they compute; those of many samples are columns."""
+"""Plans, which operators derive from shapes and arguments before they compute; plans of many samples are stored as columns."""
 
 from __future__ import annotations
 

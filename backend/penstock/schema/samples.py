@@ -65,7 +65,7 @@ class Samples(Generic[State, Plan, Plans]):
         return len(self.indices) == self.workspace.batch_size
 
     def of(self, rows: Sequence[object]) -> Sequence[Any]:
-        """Select these samples' entries of a list with one for each sample of the batch."""
+        """Return these samples' entries of a list that has one for each sample of the batch."""
         return rows if self.are_all else [rows[index] for index in self.indices]
 
     def shapes(self, number: int = 0) -> np.ndarray:

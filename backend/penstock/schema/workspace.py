@@ -83,7 +83,7 @@ class Workspace(Generic[State, Plan, Plans]):
         sequences: the workspace of the sequences, for a batch of their frames; else None.
         allowance: the memory limit of the batch; None: no limit.
         is_allowed: whether its outputs are recorded in the allowance.
-        admitted: its :meth:`kinds`, if the operator has found them to be those of an earlier batch; else None.
+        admitted: its :meth:`kinds`, if they equal those of an earlier batch that needed no changes; else None.
         transient: the outputs are never allocated for all samples at once, but for one on each thread.
     """
 
