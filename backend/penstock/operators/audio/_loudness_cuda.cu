@@ -46,7 +46,7 @@ struct Smaller {
     __device__ int64 operator()(int64 a, int64 b) const { return b < a ? b : a; }
 };
 
-// The mean square over the window up to each element. At each tile the sum starts anew, so that its errors stay small.
+// The mean square over the window up to each element. The sum restarts at each tile, so that its rounding errors stay small.
 template <typename In>
 __global__ void moving_power(const int64 *__restrict__ first_blocks, const Signal *__restrict__ signals, int samples) {
     __shared__ double sums[THREADS];

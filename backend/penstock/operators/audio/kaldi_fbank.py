@@ -33,8 +33,9 @@ class KaldiFbank(Operator):
     The results equal kaldi-native-fbank's except for the roundings of its Fourier transform, which has single
     precision: logarithms differ by less than 1e-3, most of them by less than 1e-5.
 
-    The mean of each window is subtracted; windows are filtered by ``x[i] - preemphasis * x[i - 1]``, and padded to a power of two. Kaldi's
-    recipes take signals from -32768 to 32767; others take them from -1 to 1. Returns FLOAT of shape (windows, bands).
+    By default, the mean of each window is subtracted. Windows are filtered by ``x[i] - preemphasis * x[i - 1]``, and padded to a
+    power of two. Kaldi's recipes take signals from -32768 to 32767; others take them from -1 to 1. Returns FLOAT of shape
+    (windows, bands).
 
     >>> features = fn.kaldi_fbank(audio * 32768, num_bins=80)
     """
