@@ -549,7 +549,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return others
 
     def decode_part_into(self, sample: Sample[Encoded, DecodePlan], part: Region, output: np.ndarray) -> bool:
-        """Decode a part (in H, W) of the image of :meth:`decode_into` into a separate array, where that is exact."""
+        """Decode a part (in H, W) of the image of :meth:`decode_into` into a separate array; return False where that is not exact."""
         header, window = sample.plan
         if not output.size or window is not None or output.dtype != numpy_dtype(self.args["dtype"]):
             return False

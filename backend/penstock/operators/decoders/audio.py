@@ -189,7 +189,9 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
 
     @staticmethod
     def _open_others(samples: Samples[_Encoded, _Request, _Requests], recordings: np.ndarray) -> list[Recording | None]:
-        """Open the recordings that are not plain WAV files; record those that fail, so that each is opened only once.
+        """Open the recordings that are not plain WAV files, and return them; None for plain ones.
+
+        Those that are open, or have failed, are not opened again.
 
         Raises:
             CorruptRecordingError: some recordings could not be opened.

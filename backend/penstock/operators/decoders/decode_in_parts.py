@@ -63,7 +63,7 @@ class _Follower(Protocol):
     """The part of the second step that is used here."""
 
     def follow(self, workspace: Workspace) -> _InParts | None:
-        """Prepare for images that arrive in parts."""
+        """Return the work to do on images as they arrive; None if :meth:`run` has to compute the batch."""
 
     counts: Counter[str]
     is_cheap_on_host: bool

@@ -131,7 +131,7 @@ class Numpy(Operator[list[np.ndarray | None]]):
 
     @staticmethod
     def _copy_arrays(workspace: Workspace[list[np.ndarray | None]]) -> bool:
-        """Copy all arrays at once, if none is to be converted."""
+        """Copy all arrays at once; return False, without copying, if one has to be converted."""
         from penstock.kernels.cpu.blocks import Blocks, copy_blocks
 
         arrays, output = [array for array in workspace.state if array is not None], workspace.outputs[0]

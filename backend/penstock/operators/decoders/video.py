@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _MAX_RESAMPLED_FRAMES = 1 << 24
 # In pixels. FFmpeg's scaler may accept larger frames, but none in use are that large.
 _MAX_SCALED_EXTENT = 1 << 14
-# Pixels per frame from which frames count as large.
+# Frames of at least this many pixels count as large.
 _MIN_PIXELS_OF_LARGE_FRAME = 1280 * 720
 _SPANS = ("start_frame", "sequence_length", "stride", "end_frame")
 
