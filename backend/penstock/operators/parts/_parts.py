@@ -80,7 +80,7 @@ def ranges_by_sample(parts: TensorList, counts: Sequence[int]) -> list[range]:
 def cut_regions(
     workspace: Workspace, regions: Sequence[Sequence[Region]], layout: str, fill: Sequence[float] | np.ndarray
 ) -> TensorList:
-    """Copy regions of the images, the operator's first input, each to a separate sample.
+    """Return copies of regions of the images, the operator's first input, as a batch with a sample for each.
 
     Args:
         workspace: the operator's workspace, on either device.
@@ -138,7 +138,7 @@ def _cut_on_gpu(
 
 
 def _copy_inside(region: Region, source: Located, target: Located) -> WindowCopy:
-    """Copy the part of a region that lies inside the image to its position in the output."""
+    """Return the copy of the part of a region that is inside the image to its position in the output."""
     from penstock.kernels.cuda.window import WindowCopy
 
     inside, place = region.overlap(source.shape)

@@ -11,7 +11,7 @@ __device__ inline float fused_between(float a, float b, float d, float e, float 
 template <typename T> __device__ inline T stored(float value) { return converted<T>(rintf(value)); }
 template <> __device__ inline float stored<float>(float value) { return value; }
 
-// A value of the image; 0 beyond a constant border.
+// A value of the image; 0 for a negative position, which stands for a constant border.
 template <typename T, int CHANNELS>
 __device__ inline float value_at(const T *source, const Crop &c, int x, int y, int channel) {
     return x < 0 || y < 0 ? 0.0f : to_float(source[(int64(y) * c.width + x) * CHANNELS + channel]);

@@ -30,8 +30,8 @@ _NO_BOXES = np.zeros((0, 4), np.int64)
 class CropBoxes(Operator):
     """Cuts the boxes out of each image: each crop is a sample; those of all images are one batch.
 
-    Returns the crops, whose sizes differ as those of the boxes do, and for each image how many it has. Edges between
-    pixels are rounded to the nearest one, halves to the even one, as `PIL.Image.crop` does. If a crop fails, its image
+    Returns the crops, each of its box's size, and the number of crops of each image. Edges are rounded to whole pixels,
+    halves to even, as `PIL.Image.crop` does. If a crop fails, its image
     fails.
 
     >>> crops, counts = fn.crop_boxes(images, boxes)

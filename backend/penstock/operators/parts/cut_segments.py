@@ -14,7 +14,7 @@ from penstock.tensors import TensorListGPU
 class CutSegments(Operator):
     """Cuts the segments out of each recording: each clip is a sample; those of all recordings are one batch.
 
-    Returns the clips, and for each recording how many it has. Segments may overlap, and must lie within their recording. If a clip
+    Returns the clips, and the number of clips of each recording. Segments may overlap, and must lie within their recording. If a clip
     fails, its recording fails.
 
     >>> clips, counts = fn.cut_segments(audio, fn.speech_segments(probabilities, length=audio.shape()[0]))

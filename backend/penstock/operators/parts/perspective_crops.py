@@ -73,7 +73,7 @@ class _Crop(NamedTuple):
 class PerspectiveCrops(Operator):
     """Cuts quadrilaterals out of each image and warps them to rectangles: each crop is a sample; those of all images are one batch.
 
-    Returns the crops, and for each image how many it has. Without a `size`, a crop is as wide as the longer of its quadrilateral's
+    Returns the crops, and the number of crops of each image. Without a `size`, a crop is as wide as the longer of its quadrilateral's
     upper and lower sides, and as high as the longer of the others, in whole pixels. If a crop fails, its image fails. OpenCV computes
     them on the CPU. On a GPU, kernels compute equal results with INTERP_NN and INTERP_LINEAR, except for images of int16 and, with
     INTERP_LINEAR, of two channels; all others are copied to the host, and crops back.
