@@ -103,7 +103,7 @@ class ClassOperator(AxisOperator):
         names: see :func:`names_of`; None if there are none.
     """
 
-    # The GPU's kernels report scores that are NaN, for which the host waits.
+    # The host waits for the GPU's kernels to report scores that are NaN.
     repeatable = False
 
     def setup(self) -> None:

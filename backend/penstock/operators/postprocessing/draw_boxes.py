@@ -48,7 +48,7 @@ def _labels(layout: str = "") -> ExampleSamples:
 class DrawBoxes(Operator):
     """Draws the outlines of boxes; later boxes cover earlier ones.
 
-    Lines are inside of the box, whose edges are rounded to the nearest ones between pixels, halves to the even one.
+    Lines are inside of the box, whose edges, which are between pixels, are rounded to integers, halves to even.
     With `labels`, the label selects the colour, cyclically. A sample with a coordinate that is NaN fails.
 
     >>> shown = fn.draw_boxes(images, boxes, labels, colors=[255, 0, 0, 0, 160, 255])
@@ -86,7 +86,7 @@ class DrawBoxes(Operator):
         ),
     )
 
-    # The GPU's kernel reports coordinates that are NaN, for which the host waits.
+    # The host waits for the GPU's kernel to report coordinates that are NaN.
     repeatable = False
 
     def setup(self) -> None:

@@ -69,7 +69,7 @@ class PasteMasks(Operator[None, tuple[int, int]]):
         examples=(Example({"size": [24, 30]}), Example({"size": [24, 30], "threshold": 0.5})),
     )
 
-    # The GPU's kernel reports coordinates that are not finite, for which the host waits.
+    # The host waits for the GPU's kernel to report coordinates that are NaN or too large.
     repeatable = False
 
     def setup(self) -> None:
