@@ -126,7 +126,7 @@ class OnnxNetwork:
 def open_network(
     path: str, files: Files, providers: Sequence[str] | None, num_threads: int, device_id: int | None
 ) -> OnnxNetwork:
-    """Load a network, or take the one that is loaded already and was opened in the same way.
+    """Return a network, loaded unless one that was opened in the same way is still in use.
 
     Args:
         path: the file's path.

@@ -157,7 +157,7 @@ def _computed(sources: Sequence[Located], n: Normalization, means: Sequence[Loca
 
 
 def _spread(means: Sequence[Located], shapes: Sequence[tuple[int, ...]]) -> list[Located]:
-    """Repeat means that several outputs share, one for each output."""
+    """Return means with one value for each output; those that several outputs share are repeated."""
     spread = [m if m.size == 1 or m.shape == shape else None for m, shape in zip(means, shapes)]
     missing = [i for i, mean in enumerate(spread) if mean is None]
     fresh = scratch([shapes[i] for i in missing], np.float32)

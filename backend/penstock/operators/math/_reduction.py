@@ -38,7 +38,7 @@ DEVIATION_ARGUMENTS = (
 
 # Wider rows are summed by another kernel.
 _MAX_SUMS_ABREAST = 64
-# Bytes from which waking a thread pays off.
+# The smallest number of bytes for which waking a thread pays off.
 _MIN_BYTES_TO_SHARE = 1 << 20
 
 

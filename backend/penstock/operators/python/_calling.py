@@ -52,7 +52,7 @@ def python_schema(name: str, batch_processing: bool, *further: Argument) -> Sche
 
 
 def _count_outputs(arguments: dict[str, Any]) -> int:
-    """Return the number of the operator's output nodes: at least one, hidden if the function has no outputs, that keeps it in the graph."""
+    """Return the number of output nodes; a function without outputs has a hidden one, which keeps the operator in the graph."""
     return max(1, arguments.get("num_outputs", 1))
 
 

@@ -276,7 +276,7 @@ def overlap_with(boxes: np.ndarray, window: np.ndarray, union: bool, every: bool
 
 @kernel
 def keep(boxes: np.ndarray, window: np.ndarray, prune: np.float32, kept: np.ndarray) -> int:
-    """Record which boxes are not dropped, and count them."""
+    """Record in ``kept`` which boxes are retained; return their number."""
     ndim, count = len(window) // 2, 0
     for i in range(len(boxes)):
         if prune >= 0:

@@ -85,7 +85,7 @@ class Choice(RandomOperator):
             super().compute_samples(workspace, shapes)
 
     def _pick_together(self, workspace: Workspace) -> bool:
-        """Pick for all samples at once, if they are alike and small; report errors sample by sample."""
+        """Pick for all samples at once, if they are alike and small; return whether that was possible, without errors."""
         pools, output = workspace.inputs[0], workspace.outputs[0]
         first = workspace.samples[0] if workspace.batch_size and not workspace.failures else None
         count = pools.shapes[0][0] if first is not None and pools.ndim() else 0

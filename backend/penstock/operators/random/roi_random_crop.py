@@ -50,8 +50,10 @@ class StartRanges(PlanColumns[StartRange]):
 
 @register_operator
 class ROIRandomCrop(RandomOperator[None, StartRange, StartRanges]):
-    """The start of a window of fixed extents. Along each axis it lies in the region of interest if it is smaller than
-    that, and contains it if it is larger; it never leaves the input, if the input's shape is known.
+    """The start of a random window of fixed extents around, or inside, a region of interest.
+
+    Along each axis, the window is inside the region if it is smaller, and contains the region if it is larger. It never
+    leaves the input, if the input's shape is known.
 
     >>> start = fn.roi_random_crop(volumes, roi_start=start, roi_end=end, crop_shape=[64, 64, 64, 1])
     """

@@ -10,7 +10,7 @@ from penstock.schema.libraries import PYAV
 
 @register_operator
 class GpuVideo(GpuVideoReader):
-    """Returns sequences of frames (FHWC), then labels, frame numbers, timestamps and sound if asked for.
+    """Returns sequences of frames (FHWC), then labels, frame numbers, timestamps and sound if requested.
 
     `experimental.readers.video` with other names for its arguments. A GPU's video engine (NVDEC) decodes what it can, the CPU
     the rest; with ``device="cpu"`` (not in DALI) the CPU decodes everything. Needs PyAV: ``pip install penstock-triton[video]``.

@@ -264,7 +264,7 @@ class _Part:
 
     @staticmethod
     def of(file: OpenFile, header: NpyHeader, region: Region) -> _Part:
-        """Find the pieces of a region."""
+        """Return a region of a file's array, with its pieces."""
         dtype, shape, extents = header.dtype, header.shape, tuple(region.extents)
         none = _Part(file, extents, dtype, None, np.empty((0, 2), np.int64))
         inside = all(a >= 0 and a + e <= s for a, e, s in zip(region.anchor, extents, shape))

@@ -11,7 +11,7 @@ from penstock.schema.libraries import PYAV
 
 @register_operator
 class Video(VideoReader):
-    """Returns sequences of frames (uint8, FHWC), then labels, frame numbers, timestamps and sound if asked for.
+    """Returns sequences of frames (uint8, FHWC), then labels, frame numbers, timestamps and sound if requested.
 
     Any format that FFmpeg reads is decoded on the CPU (DALI's CPU reader takes VP8, VP9 and MJPEG only). On a GPU its video
     engine (NVDEC) decodes what it can, the CPU the rest. Needs PyAV: ``pip install penstock-triton[video]``.

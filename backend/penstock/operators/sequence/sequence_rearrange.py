@@ -86,7 +86,7 @@ class SequenceRearrange(Operator[None, np.ndarray]):
             super().compute_samples(workspace, shapes)
 
     def _copy_frames(self, workspace: Workspace[None, np.ndarray]) -> bool:
-        """Copy the frames of all samples at once, if they are in the same order in each."""
+        """Copy the frames of all samples at once; return False, without copying, if their orders differ."""
         from penstock.kernels.cpu.blocks import Blocks, copy_blocks, volumes
 
         source, output = workspace.inputs[0], workspace.outputs[0]
