@@ -25,7 +25,7 @@ class Destination(Protocol):
     """A caller's memory for a batch that a pipeline returns, so that it need not be copied there."""
 
     def allocate(self, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> TensorListCPU | None:
-        """Return an uninitialized batch in this memory; None if these shapes do not fit."""
+        """Return an uninitialized batch in this memory; None if a batch of these shapes is not written there directly."""
 
 
 def allocate_batch(
