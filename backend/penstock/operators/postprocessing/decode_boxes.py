@@ -44,7 +44,7 @@ class DecodeBoxes(RowsOperator):
     - `distances`: from the centres of such cells to the four edges, in cells, as FCOS and RTMDet; or, for each of the four, the
       logits of the distances 0, 1, 2, ..., whose mean is taken, as NanoDet, PicoDet and YOLOv8 before its last layers.
 
-    Then `shift` is subtracted, the result is multiplied by `scale` and limited to `clip`: if an image was made twice as small and
+    Then `shift` is subtracted, the result is multiplied by `scale` and limited to `clip`: if an image was reduced to half its size and
     padded by 10 pixels on its left, `shift=[10, 0]` and `scale=[2, 2]` undo it. Arithmetic is in single precision.
 
     >>> boxes = fn.decode_boxes(predictions[:, :4], scale=fn.cat(width, height))  # of DETR

@@ -24,9 +24,9 @@ def _byte_characters() -> dict[str, int]:
 class DecodeTokens(RowsOperator):
     """Joins the texts of tokens, as models of language and speech produce them, to a string in UTF-8 (UINT8).
 
-    Tokens of the `skipped` numbers have no text; that may be a long list, and `skip_from` skips all from a number on. The text ends
-    before the first `end`. Bytes that are no UTF-8, such as a character that a model did not complete, become U+FFFD. A sample fails if
-    a token has no entry in the vocabulary.
+    Tokens whose numbers are in `skipped` have no text; instead of a long list, `skip_from` skips all tokens from a number on. The text
+    ends before the first `end`. Bytes that are not valid UTF-8, such as a character that a model did not complete, become U+FFFD. A
+    sample fails if a token has no entry in the vocabulary.
 
     >>> text = fn.decode_tokens(tokens, vocabulary=tokens_of_gpt2, byte_level=True, end=50256, strip=True)
     """

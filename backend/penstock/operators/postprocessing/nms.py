@@ -65,7 +65,7 @@ def _labels(layout: str = "") -> ExampleSamples:
 
 @register_operator
 class NMS(RowsOperator):
-    """Keeps the boxes that overlap no better one of their class, the best first; non-maximum suppression.
+    """Keeps the boxes that do not overlap a better one of their class, best first: non-maximum suppression.
 
     Boxes are taken in descending order of their scores, equal ones in input order; each suppresses later ones whose intersection
     over union with it is above a threshold. Returns the remaining boxes (FLOAT, unchanged), their scores (FLOAT),
