@@ -205,8 +205,8 @@ class ChainOperator(Operator[State, Plan, Plans]):
     launches: bool = False
     # Whether equal samples share plans, as with `plans_by_shape`, in chains that are computed sample by sample.
     shares_plans_in_chains: bool = False
-    # Whether plans depend on types, layouts, the shapes of all samples and arguments only, and are never modified: then a batch like the
-    # one before is not planned again.
+    # Whether plans depend only on types, layouts, arguments and the shapes of all samples, and are never modified: then a batch
+    # like the previous one is not planned again.
     repeats_plans: bool = False
     # The kinds of data that are computed step by step, as shown to users.
     step_by_step: tuple[str, ...] = ()
@@ -291,7 +291,7 @@ class PixelSource(Operator[State, Plan, Plans]):
         next image.
 
         Args:
-            scale: one of :meth:`reductions`: the part is one of the image at this scale, which is always decoded; or 1.
+            scale: 1, or one of :meth:`reductions`: the part is then one of the image at that scale, and is always decoded.
 
         Returns None if the part has to be cut out of the whole image, or if that is faster.
         """

@@ -1,4 +1,4 @@
-"""Sharing a batch's samples among threads, or computing them in turn without any."""
+"""Running a batch's samples on several threads, or one by one on the calling one."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class Workspace(Generic[State, Plan, Plans]):
 
 
 class SampleFailure(Exception):
-    """Carries the index of a failing sample, and its error, up to where the operator is known."""
+    """Carries the index of a failing sample, and its error, to the caller that knows the operator."""
 
     def __init__(self, index: int, cause: BaseException) -> None:
         super().__init__(str(cause))
