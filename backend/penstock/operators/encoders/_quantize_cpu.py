@@ -1,4 +1,4 @@
-"""Sounds of float32 as integers, with libsndfile's values, which differ between WAV and FLAC."""
+"""Conversion of float32 sounds to integers, to libsndfile's values, which differ between WAV and FLAC."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _MIN_ELEMENTS_PER_BLOCK = 1 << 14
 
 @register_operator
 class Pointwise(FusedOperator):
-    """Passes each block of a sample through the whole chain; operators round in between as they do alone."""
+    """Passes each block of a sample through the whole chain; each operator rounds as it does alone."""
 
     schema = Schema(name="_fused__Pointwise", devices=("cpu",), fuses=(), fused_by="fuse_pointwise", hidden=True)
 

@@ -151,7 +151,7 @@ class Arithmetic(PointwiseOperator[Any, None, NoPlans]):
         try:
             evaluate(self.expression.function, operands, target)
         except ValueError:
-            # The sample at fault is found where they are computed one by one.
+            # Computing samples one by one identifies the one at fault.
             return False
         return True
 

@@ -161,7 +161,7 @@ class DecodeBoxes(RowsOperator):
         return [OutputSpec(FLOAT, "", 2)]
 
     def run_batch(self, workspace: Workspace[None, Tables, Rows]) -> None:
-        # Results have the inputs' shapes, so the GPU's kernels need no results of the host.
+        # Results have the inputs' shapes, so they need not be computed on the host to plan a batch.
         Operator.run_batch(self, workspace)
 
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Any]:

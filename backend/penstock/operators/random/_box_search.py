@@ -1,4 +1,4 @@
-"""The search for a window that fits the boxes in it, without the GIL."""
+"""The search for a window that overlaps boxes enough, without the GIL."""
 
 from __future__ import annotations
 

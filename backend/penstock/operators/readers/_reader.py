@@ -56,8 +56,8 @@ class Reader(Operator):
 
     Attributes:
         items: all items of the data set, in order; listed when first needed.
-        shuffles_list: `random_shuffle` also shuffles the whole list once.
-        shuffles_both_ways: `random_shuffle` and `shuffle_after_epoch` may be combined.
+        shuffles_list: whether `random_shuffle` also shuffles the whole list once.
+        shuffles_both_ways: whether `random_shuffle` and `shuffle_after_epoch` may be combined.
         nothing_to_read: the error message for a data set without samples.
         memory: the memory to read the batch into.
         decodes: whether reading a sample takes enough CPU time for threads to share the work.
