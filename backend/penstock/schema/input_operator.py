@@ -49,7 +49,7 @@ class InputOperator(Operator):
         with self._lock:
             self._add(FedBatch(batch, ticket))
             if self.args["blocking"]:
-                # If nobody waits for data, no run is blocked.
+                # Only runs of blocking operators wait for data.
                 self._data_available.notify_all()
 
     @abstractmethod
