@@ -720,7 +720,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     @staticmethod
     def _host_resources(workspace: Workspace) -> HostResources:
-        """Return the threads, limits and memory for decoding images on the CPU that the GPU does not decode."""
+        """Return the threads, limits and memory for decoding on the CPU the images that the GPU does not decode."""
         return HostResources(workspace.parallel, workspace.num_threads, workspace.decoding, workspace.pool)
 
     def _run_on_gpu(self, workspace: Workspace) -> None:

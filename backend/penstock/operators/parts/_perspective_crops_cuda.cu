@@ -2,7 +2,7 @@
 
 #include "homography.cuh"
 
-// Between four neighbours, two above and two below.
+// Interpolates between four neighbours, two above and two below.
 __device__ inline float fused_between(float a, float b, float d, float e, float fx, float fy) {
     float top = fmaf(b - a, fx, a), low = fmaf(e - d, fx, d);
     return fmaf(low - top, fy, top);

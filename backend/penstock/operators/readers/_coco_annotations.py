@@ -79,7 +79,7 @@ class CocoImage:
 
 # The outline of an area has at least three vertices: six coordinates.
 _MIN_OUTLINE_NUMBERS = 6
-# With coordinates beyond, pycocotools would trace (and store) lines of any length.
+# With larger coordinates, pycocotools would trace (and store) lines of any length.
 _MAX_COORDINATE = 1 << 20
 
 

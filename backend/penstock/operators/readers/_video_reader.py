@@ -171,7 +171,7 @@ class VideoReader(Reader):
             yield Clip(source.path, source.label, frames)
 
     def grouped(self, items: Sequence[Clip]) -> list[list[int]]:
-        """Group sequences of one file that continue each other: a second decoder would have to decode the frames between them."""
+        """Group the sequences of one file that continue each other, as a second decoder would have to decode the frames between them."""
         groups: list[list[int]] = []
         last: Clip | None = None
         for position in sorted(range(len(items)), key=lambda position: (items[position].path, items[position].frames)):
