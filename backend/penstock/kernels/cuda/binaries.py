@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 NAME = "cuda_kernels.zip"
 FOLDER = Path("build", "kernels")
-"""Of a checkout, for the archive."""
+"""The archive's folder in a checkout."""
 INDEX = "index.json"
 """The archive's first file: the kernels' names in their cubins, by digest."""
 OLDEST = "75"
@@ -66,7 +66,7 @@ class BinaryKernel:
 
     @property
     def max_dynamic_shared_size_bytes(self) -> int:
-        """The shared memory that a launch may ask for."""
+        """The largest dynamic shared memory of a launch, in bytes."""
         return int(self._driver.funcGetAttribute(_MAX_DYNAMIC_SHARED_SIZE_BYTES, self.kernel.ptr))
 
     @max_dynamic_shared_size_bytes.setter

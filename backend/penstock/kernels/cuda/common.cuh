@@ -63,7 +63,8 @@ LIMITS(int16, -32768, 32767.0, 0)
 LIMITS(int32, -2147483647 - 1, 2147483647.0, -2147483647 - 1)
 LIMITS(int64, -9223372036854775807ll - 1, 9223372036854775807.0, -9223372036854775807ll - 1)
 
-// Conversion as everywhere in Penstock: integers are rounded half away from zero and saturate; NaN becomes 0 or the lowest.
+// Conversion as everywhere in Penstock: integers are rounded half away from zero and saturate; NaN becomes 0, or the integer with
+// only the highest bit set (32-bit signed and 64-bit types).
 template <typename Out, typename In>
 struct Convert {
     static __device__ Out from(In value) {
@@ -125,14 +126,14 @@ template <> struct Convert<bool, float16> { static __device__ bool from(float16 
 template <typename Out, typename In>
 __device__ inline Out converted(In value) { return Convert<Out, In>::from(value); }
 
-// Neighbouring elements, which are read or written at once where they lie at a multiple of their size.
+// Neighbouring elements, which are read or written at once where they are aligned.
 template <typename T, int COUNT>
 struct alignas(sizeof(T) * COUNT < 16 ? sizeof(T) * COUNT : 16) Pack {
     T values[COUNT];
     static __device__ bool fits(const T *at) { return uint64(at) % alignof(Pack) == 0; }
 };
 
-// `step` elements lie between one and the next.
+// Reads COUNT elements that are `step` elements apart.
 template <int COUNT, typename T>
 __device__ inline Pack<T, COUNT> read_pack(const T *at, int64 step = 1) {
     typedef Pack<T, COUNT> Whole;
@@ -152,7 +153,7 @@ __device__ inline void write_pack(T *at, const Pack<T, COUNT> &pack, int64 step 
     for (int i = 0; i < COUNT; i++) at[i * step] = pack.values[i];
 }
 
-// Neighbouring pixels, channel by channel.
+// Reads COUNT neighbouring pixels with interleaved channels.
 template <int COUNT, int CHANNELS, typename T>
 __device__ inline void read_pixels(const T *at, T *pixels) {
 #pragma unroll
@@ -162,7 +163,7 @@ __device__ inline void read_pixels(const T *at, T *pixels) {
     }
 }
 
-// The first `count` of them.
+// Writes the first `count` pixels.
 template <int COUNT, int CHANNELS, typename T>
 __device__ inline void write_pixels(T *at, const T *pixels, int count = COUNT) {
 #pragma unroll
@@ -179,14 +180,14 @@ __device__ inline void write_pixels(T *at, const T *pixels, int count = COUNT) {
     }
 }
 
-// Neighbouring values.
+// Reads COUNT neighbouring values as floats.
 template <int COUNT, typename In>
 __device__ inline void read_values(const In *at, float *values) {
     for (int i = 0; i < COUNT; i++) values[i] = to_float(at[i]);
 }
 
-// Two pixels of three bytes are read as the two or three words that hold them: each request for what the threads read
-// here and there takes time for itself.
+// Two pixels of three bytes are read as the two or three words that hold them: threads read scattered addresses, so each
+// request takes its full time.
 template <>
 __device__ inline void read_values<6, uint8>(const uint8 *at, float *values) {
     const uint32 *words = reinterpret_cast<const uint32 *>(uint64(at) & ~uint64(3));
@@ -243,7 +244,7 @@ struct Place {
     int64 row, column;
 };
 
-// Where the element at `position` is, in rows of `columns`. Divided with 32 bits where those do, which is much faster.
+// The row and column of the element at `position`, in rows of `columns`. Divides with 32 bits if they suffice, which is much faster.
 __device__ inline Place place_of(int64 position, int64 columns) {
     if ((position | columns) >> 32) return {position / columns, position % columns};
     uint32 row = uint32(position) / uint32(columns);

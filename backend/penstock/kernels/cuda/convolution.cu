@@ -35,10 +35,10 @@ __global__ void convolve_lines(const int64 *__restrict__ first_blocks, const Lin
         if (begin + i < size) target[(begin + i) * p.inner] = converted<Out>(totals[i]);
 }
 
-// Rows that a thread makes of four columns.
+// Output rows that a thread computes, of four columns each.
 const int STRETCH_DOWN = 4;
 
-// The sum of filters along the height and the width: first rows are filtered, then columns of what that gives.
+// The sum of filters along the height and the width: first rows are filtered, then the columns of the result.
 template <typename In, typename Out>
 __global__ void __launch_bounds__(256, 3) convolve_planes(const int64 *__restrict__ first_blocks, const Planes *__restrict__ plans, int samples,
                                 const float *__restrict__ windows) {
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(256, 3) convolve_planes(const int64 *__restric
 
     const int stretches = (tile.columns + STRETCH - 1) / STRETCH;
     for (int term = 0; term < p.terms; term++) {
-        // Windows of less than the greatest width begin later.
+        // Windows narrower than the widest one begin later.
         const int width = p.widths[term], late = tiles.left - width / 2;
         each_place(rows, stretches * inner, [&](int row, int lane) {
             int element = lane % inner + lane / inner * STRETCH * inner;

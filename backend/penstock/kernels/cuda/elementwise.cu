@@ -1,7 +1,7 @@
 // One function of broadcast operands; the function `compute` and its types are generated in front of this.
 //
-// A thread makes a unit of neighbouring results at a time. Where the operands of the first one are is computed by
-// divisions; from there on it steps. Where all operands run on over a whole block, that is done just once.
+// A thread computes units of neighbouring results. It finds the operands of a unit's first result by divisions, and steps
+// from there on. For a block within one line of the innermost dimension, the divisions are made just once.
 
 const int UNIT = sizeof(Result) <= 2 ? 8 : 16 / sizeof(Result);
 
@@ -10,7 +10,7 @@ __device__ inline uint32 divided(uint32 value, const Dimension &by) {
 }
 __device__ inline uint64 divided(uint64 value, const Dimension &by) { return value / uint64(by.extent); }
 
-// An element, by its positions along the two innermost dimensions, and where its operands are.
+// An element: its positions along the two innermost dimensions, and the offsets of its operands.
 template <typename Index>
 struct Walk {
     Index x, y;
@@ -28,7 +28,7 @@ struct Walk {
         y = positions[1];
     }
 
-    // To the next element; not beyond the two innermost dimensions.
+    // Moves to the next element; not beyond the two innermost dimensions.
     __device__ void next(const Elementwise &e) {
         const Dimension &inner = e.dims[0];
         x++;
@@ -47,13 +47,13 @@ struct Walk {
     }
 };
 
-// The results of a block that is of the innermost dimension.
+// Computes the results of a block that lies within one line of the innermost dimension.
 __device__ inline void evaluate_line(const Elementwise &e, const int64 *first, Result *target, int *divided_by_zero) {
     const int UNITS = BLOCK_ELEMENTS / UNIT / THREADS;
     Pack<Result, UNIT> results[UNITS];
     int64 strides[OPERANDS];
     for (int k = 0; k < OPERANDS; k++) strides[k] = e.dims[0].strides[k];
-    // All operands are read before any result is written, so that they are read at the same time.
+    // All operands are read before any result is written, so that the reads overlap.
 #pragma unroll
     for (int n = 0; n < UNITS; n++) {
 #pragma unroll

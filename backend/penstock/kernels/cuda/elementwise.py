@@ -124,7 +124,7 @@ def _broadcast_strides(shape: Sequence[int], rank: int) -> list[int]:
 
 
 def _merged(extents: Sequence[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
-    """Merge adjacent dimensions that every operand can step through as one; drops those of extent 1."""
+    """Merge adjacent dimensions that every operand can step through as one; drop those of extent 1."""
     sizes: list[int] = []
     steps: list[list[int]] = [[] for _ in strides]
     for axis, extent in enumerate(extents):

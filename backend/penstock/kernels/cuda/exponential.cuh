@@ -11,7 +11,7 @@ __device__ inline double exponential(double number) {
     double rest = power - (shifted.number - ROUNDING) * LN2;
     double fraction = FOURTH + rest * (FIFTH + rest * SIXTH);
     fraction = 1.0 + rest * (1.0 + rest * (SECOND + rest * (THIRD + rest * fraction)));
-    // The whole number is in the last bits of the sum.
+    // The integer exponent is in the lowest bits of the sum.
     scale.bits = (shifted.bits + 1023) << 52;
     return fraction * scale.number;
 }

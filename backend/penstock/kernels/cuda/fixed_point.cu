@@ -35,7 +35,7 @@ __global__ void premultiply(const int64 *__restrict__ first_blocks, const Opacit
     target[p.channels - 1] = uint8(alpha);
 }
 
-// And divided by it, in place.
+// Channels divided by the last one, in place.
 __global__ void unmultiply(const int64 *__restrict__ first_blocks, const Opacity *__restrict__ images, int samples) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Opacity p = images[sample];

@@ -21,7 +21,7 @@ class _ByteAxis(NamedTuple):
     Attributes:
         elements: the target's elements.
         starts, weights: offsets of the tables.
-        taps: each output position's taps.
+        taps: the number of taps of each output position.
         bits: the number of fractional bits of the weights.
     """
 

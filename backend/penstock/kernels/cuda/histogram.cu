@@ -1,12 +1,12 @@
-// Equalization of histograms, of planes of bytes as a whole or of their tiles: values are counted, tables are made of the
-// counts, and each pixel becomes what the tables of the tiles around it say.
+// Histogram equalization of planes of bytes, as a whole or in tiles: the first kernel counts values, the second makes tables
+// from the counts, and the third looks up each pixel in the tables of the tiles around it.
 
 // VALUES is also the number of a block's threads.
 const int COPIES = 8;               // of histograms: neighbouring threads, with similar pixels, count separately
 const int TOGETHER = 16;            // bytes that are read at once
 const int ROW = 4;                  // pixels that a thread looks up one after the other
 
-// A single tile, which is the plane.
+// Whether a single tile covers the plane exactly.
 __device__ inline bool is_whole(const Plane &p) {
     return p.tiles_y == 1 && p.tiles_x == 1 && p.tile_height == p.height && p.tile_width == p.width;
 }
@@ -60,7 +60,7 @@ __global__ void count_values(const int64 *__restrict__ first_blocks, const Plane
     }
 }
 
-// The sum of the values of all threads up to this one; all threads of a block must come here.
+// The sum of the values of all threads up to this one; all threads of a block must call it.
 __device__ inline int running_sum(int value, int *sums) {
     int self = threadIdx.x;
     __syncthreads();
@@ -91,7 +91,7 @@ __global__ void make_tables(const int64 *__restrict__ first_blocks, const Plane 
     uint8 entry;
     if (p.limit < 0) {
         int sum = running_sum(count, sums);
-        // The least value of all becomes 0; its thread is the only one that counts and has nothing below.
+        // The lowest value that occurs becomes 0; only its thread has a count, and no counts below.
         if (count && sum == count) least = count;
         __syncthreads();
         entry = least == area ? uint8(value) : rounded(float(sum - least) * (255.0f / float(area - least)));
@@ -111,7 +111,7 @@ __global__ void make_tables(const int64 *__restrict__ first_blocks, const Plane 
     reinterpret_cast<uint8 *>(p.tables)[table * VALUES + value] = entry;
 }
 
-// Pixels whose tables are those of the tiles around them.
+// Looks up ROW pixels, each interpolated between the tables of the tiles around it.
 __device__ inline void look_up_tiled(const Plane &p, const uint8 *source, uint8 *target, int64 pixel) {
     Place place = place_of(pixel, p.width);
     const float per_height = 1.0f / float(p.tile_height), per_width = 1.0f / float(p.tile_width);

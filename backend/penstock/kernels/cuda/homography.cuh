@@ -1,6 +1,6 @@
 // Positions in an image under a homography, rounded as OpenCV rounds them.
 
-// One homogeneous coordinate, rounded where the CPU rounds it: `whole` pixels of a row are computed in blocks.
+// One homogeneous coordinate, rounded where the CPU rounds it: OpenCV computes the first `whole` pixels of a row in blocks.
 __device__ inline double coordinate(const double *m, double x, double y, int) { return m[0] * x + m[1] * y + m[2]; }
 
 __device__ inline float coordinate(const double *m, float x, float y, int whole) {

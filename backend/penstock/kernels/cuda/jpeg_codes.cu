@@ -1,19 +1,19 @@
 // From the Huffman codes of baseline JPEGs to coefficients: ITU-T T.81, annexes C (code tables) and F.2 (decoding).
 //
-// A thread block has neighbouring subsequences of one image, one for each thread. The first threads repeat the last
-// subsequences of the block before, so that what this block's own begin with is mostly right before that one is done. Their
-// data are in shared memory: threads read words here and there, and a warp waits for the slowest of its reads.
+// A thread block decodes neighbouring subsequences of one image, one per thread. Its first threads repeat the last
+// subsequences of the block before it, so that its other threads mostly know where to begin before that block is done. The
+// data are in shared memory: threads read scattered words, and a warp waits for the slowest of its reads.
 
 const int FULL = 64;
 // A code table: for each value of the next LOOKUP bits an entry, 0 if there is no code so short. An entry has, from the lowest
-// bits on, the bits of the code and its value (5), those of the value (4), and how many coefficients to advance (7).
+// bits on, the length of the code and its value together (5 bits), that of the value (4), and how many coefficients to advance (7).
 const int LONGEST = 16, SIZE = 5, STEPS = 9;
-// Advances beyond any block, and beyond what a run of zeros may reach.
+// An advance beyond the end of any block, and the first position that no run of zeros can reach.
 const int ENDS_BLOCK = 127, FIRST_AFTER_RUNS = 80;
-// An entry for several codes of AC coefficients has the bits of all of them, and from here on how far they advance; it is
-// counted separately from an end of the block among them, which advances by 128.
+// An entry for several AC codes has the number of bits of all of them, and from bit ALL_STEPS on how far they advance. An end of
+// the block among them adds END, which can be separated from the advance of the others.
 const int ALL_STEPS = 24, END = 128;
-// As an invalid code in the path of a thread that is not synchronized: it has to go on somewhere.
+// Stands for an invalid code: it has one bit and ends the block, as a thread that is not synchronized has to go on somewhere.
 const uint32 INVALID = uint32(ENDS_BLOCK) << STEPS | 1;
 
 __device__ inline uint32 entry_of(int symbol, int length, bool is_dc) {
@@ -31,7 +31,7 @@ __device__ inline uint32 searched(const CodeTable &table, int bits, int shortest
     return entry_of(table.symbols[(bits >> (LONGEST - length)) + table.offsets[length] & 255], length, is_dc);
 }
 
-// Fills a table from the numbers of codes of each length, and the symbols; by all threads.
+// Fills a table from the numbers of codes of each length, and the symbols; all threads must call it.
 __device__ inline void fill_table(CodeTable &table, const uint8 *codes, bool is_dc) {
     if (threadIdx.x < 256) table.symbols[threadIdx.x] = codes[LONGEST + threadIdx.x];
     if (threadIdx.x == 0) {
@@ -75,7 +75,7 @@ struct Reader {
     __device__ uint32 bits() const { return uint32((uint64(current) << 32 | next) << (position & 31) >> 32); }
     // The word after the next one. It is read before it is known whether it will be needed, so that nothing waits for it.
     __device__ uint32 ahead() const { return words[place]; }
-    // By fewer than 32.
+    // Skips fewer than 32 bits; `word` is what `ahead` returned.
     __device__ void skip(int count, uint32 word) {
         bool is_next = ((position & 31) + count) >> 5;
         position += count;
@@ -93,20 +93,20 @@ __device__ inline uint32 entry_at(const CodeTable &table, uint32 bits, bool is_d
     return entry ? entry : searched(table, first, LOOKUP + 1, is_dc);
 }
 
-// What must be known of a block of a unit, in one number: its DC table, and from the bits named on its AC table, the number of the
-// block that follows, its own, and where among the sums of differences that of its component is.
+// The kind of a block of a unit, packed into one number: its DC table in the lowest bits, and from the bits named here on, its AC
+// table, the number of the next block, its own number, and the position of its component's sum among the sums of differences.
 const int AC = 4, FOLLOWING = 8, PLACE = 12, SUM = 16;
-// Enough for a subsequence: each difference takes its own bits and a code.
+// The bits of a sum, enough for a subsequence: each difference takes up its bits and a code in it.
 const int SUM_BITS = 21;
 
-// The value after a code: with a leading 0 it is negative, and greater by 2^size - 1.
+// The value after a code: bits that begin with 0 stand for a negative value, which is less than them by 2^size - 1.
 __device__ inline int value_of(uint32 entry, uint32 bits) {
     int size = int(entry >> SIZE) & 15;
     uint32 rest = bits << length_of(entry);
     return int(rest >> 1 >> (31 - size)) + (int(rest) < 0 ? 0 : 1 - (1 << size));
 }
 
-// Where a path of blocks begins or ends: the position of its first bit beyond that of a subsequence, and which block of a unit.
+// Where a path of blocks begins or ends: how many bits after the beginning of a subsequence, and at which block of a unit.
 struct State {
     int beyond, place;
     __device__ bool operator!=(const State &other) const { return beyond != other.beyond || place != other.place; }
@@ -155,8 +155,8 @@ struct Work {
     // The subsequences that are to be followed.
     int listed[THREADS];
     int partial[5 * THREADS];
-    // For each code table, as for its own entries, but with as many AC codes as end within SEVERAL bits; the last one's value need
-    // not.
+    // For each code table, entries by the next SEVERAL bits; those of AC tables stand for all codes that end within these bits,
+    // though the value of the last one may not.
     uint32 entries[CODE_TABLES][1 << SEVERAL];
 };
 
@@ -180,22 +180,22 @@ __device__ inline void fill_entries(const CodeTable &table, bool is_dc, uint32 *
     }
 }
 
-// Follows the blocks that begin in a subsequence, without keeping anything. In a path that is not the right one, what is
-// invalid ends a block.
+// Follows the blocks that begin in a subsequence without storing coefficients; sets its end and its sums. On a wrong path, an
+// invalid code ends a block.
 __device__ inline void follow(const Shared &shared, Work &work, int number) {
     int begin = work.begins[number], stop = work.stops[number];
     Reader reader(shared.words, begin + work.starts[number].beyond);
     int kind = shared.kinds[work.starts[number].place], table = kind & 3, reached = 0, blocks = 0;
     int64 differences = 0;
     bool begins = true;
-    // Few branches: those that one thread takes hold up its whole warp.
+    // Few branches: a branch that one thread takes holds up its whole warp.
     while (!begins || reader.position < stop) {
         uint32 bits = reader.bits(), ahead = reader.ahead();
         int following = shared.kinds[kind >> FOLLOWING & 15];
         uint32 entry = work.entries[table][bits >> (32 - SEVERAL)];
         int steps = int(entry >> ALL_STEPS);
         if (entry == 0 || (reached + steps) % END >= FULL - 1) {
-            // A longer code, or the last of a block is not the last of several.
+            // The code is too long for the entry, or the block ends before the last of the entry's codes.
             entry = entry_at(shared.tables[table], bits, begins);
             entry = entry ? entry : INVALID;
             steps = int(entry >> STEPS);
@@ -219,8 +219,8 @@ __device__ inline void follow(const Shared &shared, Work &work, int number) {
     work.sums[number] = sums;
 }
 
-// Follows the subsequences that threads ask for, then those whose beginning is not where the one before ends, until there are
-// none. They are listed, so that few warps are busy. Returns the number of rounds.
+// Follows the subsequences that threads ask for, then again and again those that do not begin where the one before ends, until
+// there are none. They are listed first, so that few warps are busy. Returns the number of rounds.
 __device__ inline int synchronize(Shared &shared, Work &work, bool has_before, bool asks) {
     int number = threadIdx.x;
     for (int round = 0;; round++) {
@@ -236,15 +236,16 @@ __device__ inline int synchronize(Shared &shared, Work &work, bool has_before, b
     }
 }
 
-// Has the block's own first subsequence, which is that of this thread if it `is_first`, begin where the block before ends.
+// Makes the thread block's first new subsequence (this thread's if `is_first`) begin where the block before ends, and follows it
+// and those after it again if that is a change. Returns the number of rounds.
 __device__ inline int join(Shared &shared, Work &work, bool is_first, bool has_before, const State &end) {
     bool asks = is_first && has_before && end != work.starts[threadIdx.x];
     if (asks) work.starts[threadIdx.x] = end;
     return synchronize(shared, work, has_before && !is_first, asks);
 }
 
-// Adds up what is before and in each subsequence, from the block's own first one or from where its restart interval begins.
-// `is_whole` tells which it is.
+// Returns the sums of this thread's subsequence and those before it: from the beginning of its restart interval if that lies in
+// this thread block (`is_whole`), otherwise from the block's first new subsequence.
 __device__ inline Sums summed(Work &work, const Subsequence &own, bool is_own, bool &is_whole) {
     Sums sums = work.sums[threadIdx.x];
     is_whole = own.is_first;
@@ -265,8 +266,8 @@ __device__ inline Sums summed(Work &work, const Subsequence &own, bool is_own, b
     return sums;
 }
 
-// The data that a block of threads passes to the next of its image: where its last subsequence ends, what is added up until there,
-// and how many rounds were late, as they had to wait for another block.
+// The data that a thread block passes to the next one of its image: where its last subsequence ends, the sums up to there, and the
+// number of rounds that had to be made after waiting for another block.
 struct Link {
     State end;
     Sums sums;
@@ -292,8 +293,8 @@ __device__ inline void pass_on(volatile int *link, const State &end, const Sums 
     link[0] = 1;
 }
 
-// Before that, where the last subsequence ends as far as the block knows by itself. It is mostly right, and all blocks may go
-// on with that at the same time.
+// Returns a provisional end of the last subsequence, which a block finds without waiting for others. It is mostly right, and lets
+// all blocks go on at the same time.
 __device__ inline State suggested_by(const volatile int *link) {
     wait_for(link + 8);
     return {link[9], link[10]};
@@ -305,7 +306,7 @@ __device__ inline void suggest(volatile int *link, const State &end) {
     link[8] = 1;
 }
 
-// Whether 16 bits hold what is between the passes of the transform: as kernels/cpu/jpeg/coefficients.py tells.
+// Whether 16 bits hold the values between the passes of the transform; the same test as in kernels/cpu/jpeg/coefficients.py.
 __device__ inline bool is_safe(const Pack<int16, 8> *rows, const uint16 *factors) {
     for (int column = 0; column < 8; column++) {
         int total = 0;
@@ -354,7 +355,7 @@ __device__ inline int write(const Shared &shared, const JpegScan &p, const Subse
             }
             reader.skip(entry & 31, ahead);
         }
-        // For all columns together, which is faster, and usually enough.
+        // The sum over all columns is faster to compute, and usually small enough.
         if (size > SAFE_SUM && !is_safe(rows, quantizers + part * FULL)) found |= UNSAFE;
         Pack<int16, 8> *target = reinterpret_cast<Pack<int16, 8> *>(p.target) + int64(before.blocks) * 8;
         for (int row = 0; row < 8; row++) {
@@ -368,7 +369,7 @@ __device__ inline int write(const Shared &shared, const JpegScan &p, const Subse
     return (reader.position + origin + 7) / 8 == own.last_byte ? -1 : DAMAGED;
 }
 
-// Fills what all threads share, for the data from `origin` to `stop`.
+// Fills the memory that all threads share, for the data from bit `origin` to bit `stop`.
 __device__ inline void fill_shared(Shared &shared, const JpegScan &p, int origin, int stop, const uint8 *zigzag) {
     const uint8 *codes = reinterpret_cast<const uint8 *>(p.codes);
     const uint16 *quantizers = reinterpret_cast<const uint16 *>(p.quantizers);
@@ -390,7 +391,7 @@ __device__ inline void fill_shared(Shared &shared, const JpegScan &p, int origin
     if (threadIdx.x == 0) shared.counts[0] = 0;
 }
 
-// A thread block takes its turn when it begins, so that those it waits for have begun, and wait for none that comes later.
+// A thread block takes its number when it starts to run, so that those it waits for are running, and wait for no later one.
 __global__ void __launch_bounds__(THREADS, 3)
 read_codes(const int64 *__restrict__ first_blocks, const JpegScan *__restrict__ scans, int samples,
            const uint8 *__restrict__ zigzag, int *status, int *turns) {
@@ -404,7 +405,7 @@ read_codes(const int64 *__restrict__ first_blocks, const JpegScan *__restrict__ 
     __syncthreads();
     int number = threadIdx.x, sample = sample_of(first_blocks, samples, turn);
     const JpegScan p = scans[sample];
-    // The host knows only what they are at most, before it has gathered the data.
+    // Before it has gathered the data, the host knows only an upper bound of their number.
     int subsequences = reinterpret_cast<const int *>(p.intervals)[2 * p.interval_count];
     int block = turn - int(first_blocks[sample]), before = block * OWN - OVERLAP, index = before + number;
     if (block * OWN >= subsequences) return;

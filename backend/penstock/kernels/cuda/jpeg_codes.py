@@ -30,7 +30,7 @@ class _JpegScan(NamedTuple):
     """The descriptor of one image; see :mod:`penstock.kernels.cpu.jpeg.batches`.
 
     Attributes:
-        codes, quantizers, chain, intervals, data: parts of what the host gathered.
+        codes, quantizers, chain, intervals, data: parts of the data that the host gathered.
         target: receives the coefficients.
         interval_count, interval_blocks, blocks, unit_blocks, parts, choices: as in :class:`~penstock.kernels.cpu.jpeg.batches.ScanColumns`.
     """
@@ -61,8 +61,8 @@ class _CodeTable(NamedTuple):
     Attributes:
         entries: for each value of the next bits, the entry of the code that they begin with; 0 if there is no code so
             short.
-        longer: the entries for longer codes, by the first 16 bits without the lowest ``shift``; 0 if those are needed,
-            too.
+        longer: the entries for longer codes, by the first 16 bits without the lowest ``shift``; 0 if these are needed to
+            tell codes apart.
         limits: for each length, the first value of 16 bits that is not a code of that length.
         offsets: for each length, the position of a code's symbol minus the code.
         symbols: the codes' symbols, in order.
@@ -105,8 +105,8 @@ long to agree; or a file of another kind. Lower bits count restart intervals tha
 # The number of rounds after which blocks that restarted after waiting for another are as slow as a single thread.
 _MAX_LATE_ROUNDS = 500
 
-# The largest sum of the magnitudes in a column of coefficients with which the first pass of the transform, whose
-# factors are up to 1.39 times 2 bits more, stays within the 15 bits in which all decoders agree.
+# The largest sum of the magnitudes in a column of coefficients with which the first pass of the transform, which
+# multiplies by up to 1.39 and adds 2 fractional bits, stays within the 15 bits in which all decoders agree.
 SAFE_SUM = 2900
 
 SOURCE = KernelSource(
@@ -152,10 +152,10 @@ def describe_scans(
     Args:
         memory: the scans' memory.
         data: the address of the gathered data.
-        targets: where the coefficients of each image go, at addresses that are multiples of 16. There, ``blocks`` times 64 of int16 are
-            written: unit by unit, blocks in the order of the scan, each in rows.
+        targets: the addresses of the images' coefficients, multiples of 16. ``blocks`` times 64 values of int16 are written there:
+            unit by unit, blocks in the order of the scan, each row by row.
         descriptors: a :data:`SCAN` for each image.
-        counts: receives the numbers of blocks.
+        counts: receives the numbers of thread blocks; 0 for images that are not decoded.
     """
     scans = columns_of(memory, len(counts))
     for index in range(len(counts)):

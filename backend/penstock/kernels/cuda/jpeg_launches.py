@@ -60,7 +60,7 @@ _SCAN_BYTES, _IMAGE_BYTES = SCAN.itemsize, IMAGE.itemsize
 # Bytes of descriptors for each image that is decoded.
 _BYTES_PER_IMAGE = 3 * COUNT_BYTES + _SCAN_BYTES + _IMAGE_BYTES
 
-# The kernels in launch order; without those that resample, where no step follows.
+# The kernels in launch order; the first and the last one only run if images are resampled.
 _FILL_TABLES, _READ_CODES, _TRANSFORM, _CONVERT, _RESAMPLE, _KERNELS = range(6)
 _OF_GROUPS = _CONVERT - _READ_CODES
 
@@ -84,7 +84,8 @@ def _position(name: str) -> tuple[int, int]:
 
 (_READ_OFFSET, _READ_COUNT), (_CONVERT_OFFSET, _CONVERT_COUNT) = _position("read"), _position("convert")
 _DECODING_KERNELS = _record("read_codes", "transform", "convert", "shared_bytes", "reverse")
-"""The handles of what reads codes, transforms blocks and converts pixels; the shared memory of the first; whether pixels are in BGR order."""
+"""The handles of the kernels that read codes, transform blocks and convert pixels; the shared memory of the first; whether pixels are in
+BGR order."""
 
 
 class Kernels(NamedTuple):
@@ -120,7 +121,7 @@ class Page:
 
     Attributes:
         begin: as above.
-        end: the last offset at which it may end.
+        end: an upper bound of the offset at which it ends.
         resampling: the resampling step; empty if there is none.
     """
 
@@ -144,7 +145,7 @@ def launch_decoding(
     memory: tuple[int, int, int],
     rows: np.ndarray,
 ) -> None:
-    """List the calls that decode images and resample them; fill the page.
+    """Add the calls that decode images and resample them; fill the page.
 
     Args:
         launches: the launches to add to.
@@ -155,7 +156,7 @@ def launch_decoding(
         parts: the parts of the batch, decoded one after the other.
         page: the batch's page.
         pinned: memory on the host, uint8. It begins with the images' states, int32, and as many turns.
-        memory: the addresses of the GPU memory to which it is copied, of the data in that, and of the memory laid out by ``parts``.
+        memory: addresses on the GPU: of the copy of ``pinned``, of the images' data in it, and of the memory laid out by ``parts``.
         rows: the images' numbers in the next step.
     """
     is_followed = len(page.resampling.tables) > 0
@@ -216,7 +217,7 @@ def _describe(
 ) -> None:
     """Write descriptors and blocks, and describe steps, kernels and their arguments.
 
-    The arguments are those of :func:`launch_decoding`, in parts, and what is to be filled: one :data:`_PAGE`, rows of
+    The arguments are those of :func:`launch_decoding`, unpacked, and the arrays to fill: one :data:`_PAGE`, rows of
     :data:`GPU_STEP` and :data:`GPU_KERNEL`, and one :data:`_ARGUMENTS`.
     """
     count, is_followed = len(windows), len(tables) > 0

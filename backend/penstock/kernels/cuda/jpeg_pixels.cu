@@ -1,8 +1,8 @@
 // From the coefficients of JPEGs to pixels: as kernels/cpu/jpeg/transform.py and kernels/cpu/jpeg/colour.py do, for all samplings.
-// Source of what is smoothed, and how: ITU-T T.871 and the behaviour of libjpeg-turbo 3.
+// Which samples are smoothed, and how, follows ITU-T T.871 and the behaviour of libjpeg-turbo 3.
 
 const int BLOCK = SIDE * SIDE, BLOCKS_AT_ONCE = THREADS / SIDE;
-// From row to row, and from block to block, of numbers in shared memory, so that no two threads of a warp want the same bank.
+// The distance from row to row, and from block to block, in shared memory, so that no two threads of a warp use the same bank.
 const int PITCH = 9, BLOCK_PITCH = SIDE * PITCH;
 
 // The transform of eight numbers, shifted and rounded.
@@ -24,7 +24,7 @@ __device__ inline void transform(int *c, int shift, int half) {
 
 __device__ inline uint8 to_byte(int value) { return uint8(min(max(value, 0), 255)); }
 
-// Eight threads make the samples of one block: each reads a row of coefficients, transforms a column, and then a row of these.
+// Eight threads make the samples of one block: each reads a row of coefficients, transforms a column, and then a row of the results.
 __global__ void transform_blocks(const int64 *__restrict__ first_blocks, const JpegImage *__restrict__ images,
                                  int samples) {
     __shared__ int numbers[BLOCKS_AT_ONCE * BLOCK_PITCH];
@@ -81,7 +81,7 @@ __device__ inline void read_samples(const Part &c, const uint8 *planes, int y, i
         }
         return;
     }
-    // Three quarters of the nearest sample and a quarter of the next in each smoothed direction, rounded by turns.
+    // Three quarters of the nearest sample and a quarter of the next in each smoothed direction, rounded up and down in turn.
     const uint8 *other = row;
     if (c.smooth_down) {
         int far = min(max(near + (y % 2 ? 1 : -1), top), int(c.bottom) - 1);
@@ -110,8 +110,8 @@ __device__ inline void read_samples(const Part &c, const uint8 *planes, int y, i
 // `value * factor / 65536`, rounded.
 __device__ inline int scaled(int value, int factor) { return (value * factor + 32768) >> 16; }
 
-// One thread makes eight neighbouring pixels, as far as they are in the window. A block's pixels follow one another in the
-// target, to which they go all together: rows begin anywhere, and only what lies at a multiple of its size is written at once.
+// One thread makes eight neighbouring pixels, or those of them that are in the window. A block's pixels, which are contiguous in
+// the target, are collected first: rows may begin at any address, but several bytes can only be written at once if aligned.
 __global__ void convert_pixels(const int64 *__restrict__ first_blocks, const JpegImage *__restrict__ images, int samples,
                                int reverse) {
     __shared__ Store stores[THREADS * GROUP * 3 / STORE + 1];

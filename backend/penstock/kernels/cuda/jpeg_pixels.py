@@ -21,7 +21,7 @@ _SIDE = 8
 _GROUP = 8
 """The number of pixels that a thread makes."""
 _SMOOTHED = 2
-"""The repetition factor of samples in a direction in which they are interpolated instead."""
+"""The repetition factor at which samples are interpolated in a direction, if they are smoothed."""
 _MIN_SMOOTHED_COLUMNS = 3
 """Rows of fewer samples than this are not smoothed."""
 
@@ -31,10 +31,10 @@ class _Part(NamedTuple):
 
     Attributes:
         plane: the offset of its samples in the planes, in which rows are ``stride`` apart.
-        first: the first of its blocks in a unit, where there are ``across`` in a row, in ``down`` rows.
+        first: the number of its first block in a unit, in which it has ``down`` rows of ``across`` blocks.
         repeat_across, repeat_down: the number of pixels that share one sample, in each direction.
         smooth_across, smooth_down: whether chroma is interpolated in this direction.
-        left, top, right, bottom: the part of the image's samples that is in the plane.
+        left, top, right, bottom: the part of the component's samples that is in the plane.
     """
 
     plane: Int64
@@ -63,7 +63,7 @@ class _JpegImage(NamedTuple):
         left, top, height, width: the window to compute.
         components: the components that it has.
         unit_blocks: the number of blocks of a unit, the first ``made`` of which are needed.
-        row_of_units: units of a row of the image.
+        row_of_units: number of units in a row of the image.
         unit_left, unit_top, units_across, units_down: the units that are needed.
     """
 
@@ -116,16 +116,16 @@ def describe_images(
 
     Args:
         memory: the scans' memory, whose sizes and components are known.
-        data: the address from which on their parts lie, as :mod:`~penstock.kernels.cpu.jpeg.batches` tells, with their quantizers.
-        sources: addresses of their coefficients, int16: unit by unit as they are coded, in each unit the blocks of the components, in
-            blocks 64 in rows.
-        planes: addresses, multiples of 8, of the room for their samples: a byte for each coefficient.
-        targets: addresses of their pixels, uint8.
+        data: the address of the gathered data, laid out as in :mod:`~penstock.kernels.cpu.jpeg.batches`; they include the quantizers.
+        sources: addresses of the images' coefficients, int16: unit by unit as they are coded, in each unit the blocks of the
+            components, in each block 64 values row by row.
+        planes: addresses, multiples of 8, of memory for the images' samples: a byte for each coefficient.
+        targets: addresses of the images' pixels, uint8.
         windows: top, left, height and width of the part of each image to compute.
         channels: the targets' channels; with one channel, only luma is made.
-        smooth: chroma that is halved in a direction is smoothed there; otherwise samples are repeated.
-        descriptors: zeros, an :data:`IMAGE` for each.
-        transformed, converted: receive these numbers, for each of the two kernels.
+        smooth: whether chroma that is halved in a direction is smoothed there; otherwise samples are repeated.
+        descriptors: an :data:`IMAGE` for each image, all zeros at first.
+        transformed, converted: receive the numbers of thread blocks of the two kernels.
     """
     # A smoothed sample depends on neighbouring pixels.
     margin, scans = _SMOOTHED if smooth else 0, columns_of(memory, len(sources))
@@ -147,7 +147,7 @@ def describe_images(
             own_across, own_down = given[c, segments.ACROSS], given[c, segments.DOWN]
             repeat_across, repeat_down = across // own_across, down // own_down
             samples_across, samples_down = -(-width * own_across // across), -(-height * own_down // down)
-            # As libjpeg-turbo does: rows are smoothed together with columns, but not columns of narrow images.
+            # As in libjpeg-turbo: where both directions are halved, both are smoothed or none, and narrow images are not smoothed across.
             smooth_across = smooth and repeat_across == _SMOOTHED and repeat_down <= _SMOOTHED
             smooth_across &= samples_across >= _MIN_SMOOTHED_COLUMNS
             smooth_down = smooth and repeat_down == _SMOOTHED and (repeat_across == 1 or smooth_across)
@@ -163,7 +163,7 @@ def describe_images(
             part.bottom = min((unit_top + units_down) * step_down, samples_down)
             made += own_across * own_down
         for c in range(wanted, COMPONENTS):
-            # Images that are not decoded begin after all others.
+            # Components that are not decoded begin after all blocks that are.
             image.parts[c].first = made
         image.source, image.planes = sources[index], planes[index]
         image.target, image.quantizers = targets[index], data + scans.begins[index] + QUANTIZERS_PLACE

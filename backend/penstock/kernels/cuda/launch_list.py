@@ -12,7 +12,7 @@ from penstock.tensors.streams import Event, Stream
 
 # Calls for which a new list has room: most lists have fewer.
 _INITIAL_CALLS = 32
-# The words of a call after its function and this many arguments.
+# The unused words of a call with this many arguments.
 _AFTER_ONE, _AFTER_TWO, _AFTER_FOUR = ((0,) * (CALL_WORDS - 1 - count) for count in (1, 2, 4))
 
 
@@ -47,7 +47,7 @@ class LaunchList:
         self.follow(stream, event)
 
     def follow(self, stream: Stream, event: Event) -> None:
-        """Make this stream wait for the work queued so far on another; by an event as for :meth:`copy_beforehand`."""
+        """Make this stream wait for the work queued so far on another; ``event``: as for :meth:`copy_beforehand`."""
         self._rows += (
             (self._driver.record, event.ptr, stream.ptr, *_AFTER_TWO),
             (self._driver.wait, self._stream.ptr, event.ptr, *_AFTER_TWO),
@@ -66,7 +66,7 @@ class LaunchList:
         return np.array([(self._driver.launch, THREADS, self._stream.ptr)], GPU_STREAM)
 
     def room(self, count: int) -> np.ndarray:
-        """Return zeros for the next calls, for compiled code to fill in; :meth:`added` records how many it did."""
+        """Return zeros for the next calls, for compiled code to fill in; then call :meth:`added` with the number filled in."""
         begin = self._count + len(self._rows)
         end = begin + count
         if end > len(self._calls):
@@ -84,6 +84,6 @@ class LaunchList:
         self._count += count
 
     def calls(self) -> np.ndarray:
-        """Return the calls, as :class:`~penstock.core.threads.SharedWork` makes them; they need this list."""
+        """Return the calls, as :class:`~penstock.core.threads.SharedWork` makes them; they need the objects in :attr:`kept`."""
         self.room(0)
         return self._calls[: self._count]

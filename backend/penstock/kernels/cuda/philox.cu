@@ -1,20 +1,20 @@
 // Random numbers: Philox4x32-10 and distributions drawn from it, number for number as on the CPU (kernels/cpu/philox.py).
 //
-// A stream has no state: draw `n` is word `n & 3` of block `n >> 2`, so each thread has the draws of its own elements. The
-// stream of sample `i` follows from the batch's, which is all that differs from one batch to the next of a kind.
+// A stream has no state: draw `n` is word `n & 3` of block `n >> 2`, so each thread computes the draws of its elements. The
+// stream of sample `i` follows from the batch's stream, the only value that differs between batches of one kind.
 
 struct Words {
     uint32 words[4];
 };
 
 struct Stream {
-    // Positions count 2**62 blocks, from block `base` on.
+    // A position of 64 bits is a word among 2**62 blocks, the first of which is block `base`.
     uint64 key, base, stream, start;
 
     __device__ Stream(const Drawing &d, uint64 key, uint64 base, uint64 stream, uint64 start)
         : key(key), base(base), stream(stream + SAMPLE_STRIDE * d.stream), start(start) {}
 
-    // The first element of a group: there may be up to three before the sample's own.
+    // The first element of a group; down to -3 in the first group, as the stream may start within a block of words.
     __device__ int64 first_of(int64 group) const { return GROUP * group - int64(start & 3); }
 
     __device__ Words block(uint64 counter) const {
@@ -47,7 +47,7 @@ struct Stream {
     }
 };
 
-// The group of a sample that a thread has in one of its rounds.
+// The number of the group that a thread processes in one of its rounds.
 __device__ inline int64 group_of(int64 block, int round) { return (block * GROUPS + round) * blockDim.x + threadIdx.x; }
 
 template <typename T>
@@ -80,7 +80,7 @@ __device__ inline double normal_double(const uint32 *drawn) {
     return sqrt(-2.0 * log(unit64(drawn[0], drawn[1]))) * cos(6.283185307179586 * unit64(drawn[2], drawn[3]));
 }
 
-struct Uniform {        // a: lowest, b: distance of neighbours
+struct Uniform {        // a: the lowest number, b: the spacing
     static const int DRAWS = 1;
     static __device__ float of(const Drawing &d, const float *, const uint32 *drawn) {
         return fmaf(float(drawn[0]), float(d.b), float(d.a));
@@ -154,8 +154,8 @@ __global__ void add_noise(const int64 *__restrict__ first_blocks, const Drawing 
     }
 }
 
-// Arrays of (planes, pixels, channels), of which one draw decides a pixel: a, b: below which it is replaced, and by c
-// instead of d. CHANNELS: as many as all samples have; 0: that differs, or is another number.
+// Salt and pepper on arrays of (planes, pixels, channels). One draw decides about a pixel: below a it is replaced, by c if also
+// below b, otherwise by d. CHANNELS: the number of channels of all samples; 0: any numbers.
 template <typename T, int CHANNELS>
 __global__ void sprinkle(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
                          uint64 key, uint64 base, uint64 stream, uint64 start) {
@@ -207,13 +207,13 @@ __device__ inline double of_bits(uint64 bits) {
 #endif
 }
 
-// In [0, 1). Words are put in where doubles have them, beside 2^52 and 2^84: faster than to convert them.
+// A number in [0, 1). Words are put into the mantissas of 2^52 and 2^84, which is faster than converting them.
 __device__ inline double canonical(uint32 low, uint32 high) {
     double a = of_bits(0x433ull << 52 | low) - 0x1p52, b = of_bits(0x453ull << 52 | high) - 0x1p84;
     return fmin((a + b) * 0x1p-64, 1.0 - 0x1p-53);
 }
 
-// The draws of an element, mostly four at once: each time a single block is computed.
+// The draws of an element, mostly taken four at a time, for which a single block is computed.
 struct Draws {
     const Stream &stream;
     uint64 counter;
@@ -267,11 +267,11 @@ __device__ inline Rejection rejection_of(double m) {
 
 __device__ inline double log_factorial(double n, const double *known) { return n < KNOWN_FACTORIALS ? known[int(n)] : lgamma(n + 1); }
 
-// The elements of a block: where their means are, and then the numbers drawn.
+// The elements of a thread block: `numbers` holds their means, and then the numbers drawn.
 struct Shots {
     float *numbers;
-    const uint16 *places;           // of those that are drawn in one way
-    int step, count;                // from one to the next, and how many there are
+    const uint16 *places;           // the elements to draw with one method
+    int step, count;                // from one place to the next, and their number
     int *taken;
 
     // Threads take the next one as soon as they are done with one: all are busy up to the end.
@@ -281,8 +281,8 @@ struct Shots {
     }
 };
 
-// Numbers of small means: how many draws can be multiplied before their product is below exp(-mean). A block of draws each
-// turn; where the first draw is not the first of its block, the odd one of a block goes with the next block's.
+// Numbers of small means: how many draws can be multiplied before their product is below exp(-mean). Each turn
+// computes a block of four words, two for each number; from an odd start, a block's last word goes with the next block's first.
 __device__ inline void draw_products(const Shots &shots, const Stream &stream, int64 begin) {
     uint64 counter = 0;
     int phase = 0;
@@ -322,7 +322,7 @@ __device__ inline void draw_products(const Shots &shots, const Stream &stream, i
     }
 }
 
-// Numbers of larger means, by rejection; Devroye, "Non-Uniform Random Variate Generation", 1986, X.3. An attempt each turn.
+// Numbers of larger means, by rejection; Devroye, "Non-Uniform Random Variate Generation", 1986, X.3. Each turn makes an attempt.
 __device__ inline void draw_by_rejection(const Shots &shots, const Stream &stream, int64 begin, const Rejection *known,
                                          const double *factorials) {
     Draws draws(stream);
@@ -389,13 +389,13 @@ __device__ inline void draw_by_rejection(const Shots &shots, const Stream &strea
     }
 }
 
-// Numbers of the Poisson distribution. a: what the mean is divided by, and the number drawn is multiplied by.
+// Numbers of the Poisson distribution. a: the factor by which means are divided, and the numbers drawn multiplied.
 template <typename T>
 __global__ void __launch_bounds__(256, 4) replace_by_shots(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
                                  uint64 key, uint64 base, uint64 stream, uint64 start, const Rejection *__restrict__ rejections,
                                  const double *__restrict__ factorials) {
     __shared__ float numbers[SHOTS];
-    __shared__ uint16 places[SHOTS];    // of small means from the front, of larger ones from the end
+    __shared__ uint16 places[SHOTS];    // elements with small means from the front, with larger ones from the end
     __shared__ int few, many, few_taken, many_taken;
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Drawing &d = drawings[sample];
@@ -430,8 +430,8 @@ __device__ inline uint32 remainder_of(uint32 value, uint32 divisor, uint64 recip
     return uint32((uint64(uint32(fraction >> 32)) * divisor + (uint64(uint32(fraction)) * divisor >> 32)) >> 32);
 }
 
-// Pixels of images from up to a pixels away in y and in x, or c where that is outside; two draws for each, without gaps.
-// CHANNELS: as `sprinkle` has it.
+// Takes each pixel from up to a pixels away in y and in x; c: the value outside the image. Two consecutive draws for each pixel.
+// CHANNELS: as for `sprinkle`.
 template <typename T, int CHANNELS>
 __global__ void jitter(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
                        uint64 key, uint64 base, uint64 stream, uint64 start) {
@@ -444,7 +444,7 @@ __global__ void jitter(const int64 *__restrict__ first_blocks, const Drawing *__
     const bool odd = start & 1;
     #pragma unroll 1
     for (int round = 0; round < GROUPS; round++) {
-        // Pixels whose draws are of two blocks, or of three where the first begins within a pair.
+        // The draws of a group are in two blocks, or in three where the stream starts within a pair.
         int64 group = group_of(blockIdx.x - first_blocks[sample], round), first = GROUP * group - int64(start >> 1 & 1);
         if (first >= d.elements) return;
         uint64 counter = (start >> 2) + 2 * uint64(group);

@@ -112,7 +112,7 @@ class Sprinkling:
         source, target: arrays on the GPU, of one type.
         stream: index into the batch's random streams.
         view: the arrays as (planes, pixels, channels); all elements of a pixel share a decision.
-        probability, salt_probability: the probability that a pixel is replaced, and that a replaced one becomes salt.
+        probability, salt_probability: the probability that a pixel is replaced, and that it is replaced by salt.
         salt, pepper: their values, saturated to the data type.
     """
 

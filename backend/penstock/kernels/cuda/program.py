@@ -126,9 +126,9 @@ class Program:
         """Make all launches on the current stream.
 
         Args:
-            inputs: their base addresses.
+            inputs: the base addresses of the inputs.
             outputs: the outputs to fill.
-            values: gives the arguments that differ from earlier batches.
+            values: returns the arguments that differ between batches.
         """
         scratch = require_cupy().cuda.alloc(self._scratch_bytes) if self._scratch_bytes else None
         bases = [*self._fixed_bases(0 if scratch is None else scratch.ptr), *inputs]
@@ -227,7 +227,7 @@ class Programs:
         Args:
             workspace: the batch's workspace.
             values: the values that differ between batches of one kind.
-            varying: names of the arguments whose values only affect these.
+            varying: names of the arguments that only affect ``values``.
         """
         self._skipped = (self._skipped + 1) % _RETRY_INTERVAL if self._misses >= _MAX_MISSES else 0
         program, bases, workspace.kind = None, [], None
@@ -314,7 +314,7 @@ def _bases_of(batch: TensorListGPU) -> list[int]:
 
 
 def _kind(workspace: Batch, bases: Sequence[int], varying: Collection[str]) -> object:
-    """Return a key that is equal for batches with the same launches; None if unknown. ``bases``: of the inputs."""
+    """Return a key that is equal for batches with the same launches; None if unknown. ``bases``: those of the inputs."""
     # Kernels read several elements at a time from addresses with this alignment, which placeholder addresses have.
     if functools.reduce(operator.or_, bases, 0) % ALIGNMENT:
         return None

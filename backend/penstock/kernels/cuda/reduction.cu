@@ -44,7 +44,7 @@ template <typename T> __device__ inline T finished(T value, const Reduction &r) 
     return r.root ? T(sqrt(double(value))) : value;
 }
 
-// Where element `index` of some dimensions is.
+// The offset of element `index` of the given dimensions.
 __device__ inline int64 offset_of(int64 index, const int64 *extents, const int64 *strides, int rank) {
     if (rank == 1) return index * strides[0];
     int64 offset = 0;

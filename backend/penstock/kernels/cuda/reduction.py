@@ -135,7 +135,7 @@ def _parts(sizes: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _lanes(count: int) -> int:
-    """Return number of threads that reduce ``count`` elements: a power of two, at most the block."""
+    """Return the number of threads that reduce ``count`` elements: a power of two, at most the threads of a block."""
     return min(THREADS, 1 << max((count // _MIN_SHARE).bit_length() - 1, 0))
 
 

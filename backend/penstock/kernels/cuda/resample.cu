@@ -1,11 +1,11 @@
-// Separable resampling, with what comes behind it: rounding, crop, mirror (both in the taps, or the mirror as a flag of
-// each image, which is no part of a recorded launch), normalization, layout.
+// Separable resampling and the steps after it: rounding, normalization and layout. Crop and mirror are part of the taps; the
+// mirror may also be a flag of each image, which can differ between runs of a recorded launch.
 //
 // One block of `resample` makes a segment of one output row: it sums vertical taps into a row of floats in shared memory, then
 // horizontal taps from there. A segment that needs more input columns than shared memory holds goes over them in chunks.
 // Sums are made in the order of the taps whatever the segments and chunks, so those do not show in the result.
 
-// A weight of zero hides its value, which may lie outside of the image, or be NaN.
+// Whether a type has NaN and infinity: then taps of weight zero, which may lie outside of the image, are skipped.
 template <typename T> struct MayBeNoNumber { static const bool value = false; };
 template <> struct MayBeNoNumber<float> { static const bool value = true; };
 template <> struct MayBeNoNumber<float16> { static const bool value = true; };
@@ -20,7 +20,7 @@ struct Elements {
     }
 };
 #ifdef __CUDACC__
-// A byte put into the last bits of 2^23 is a float at once; instructions that convert are a quarter as fast.
+// A byte put into the lowest bits of the float 2^23 is added to it; instructions that convert are a quarter as fast.
 template <int N>
 struct Elements<N, uint8> {
     static __device__ inline void read(const uint8 *at, float *floats) {
@@ -85,7 +85,7 @@ __device__ inline int64 place_of_pixel(const Resample &p, int y, int x) {
 }
 __device__ inline int64 channel_step(const Resample &p) { return p.planar ? int64(p.out_height) * p.out_width : 1; }
 
-// The mean of each channel, and then its factor.
+// `normalization`: the mean of each channel, then the factor of each.
 template <typename Between, int Channels, typename Out>
 __device__ inline void finish_pixel(const Resample &p, const float *normalization, Out *target, int y, int x, const float *values) {
     target += place_of_pixel(p, y, x);
@@ -95,7 +95,7 @@ __device__ inline void finish_pixel(const Resample &p, const float *normalizatio
         finish<Between>(p, normalization[c], normalization[Channels + c], target, values[c]);
 }
 
-// Channels that only the target has, of some of its rows and columns.
+// Fills the channels that only the target has, in some of its rows and columns.
 template <typename Out>
 __device__ inline void fill_channels(const Resample &p, Out *target, int begin_y, int rows, int begin_x, int columns) {
     int64 step = channel_step(p);
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(256, 8) resample(const int64 *__restrict__ fir
         __syncthreads();
         bool last = chunk + count == end;
         if (Channels && last && chunk == begin) {
-            // All is there: a thread makes whole pixels.
+            // All sums of the segment are there: a thread makes whole pixels.
             for (int x = threadIdx.x; x < columns; x += blockDim.x) {
                 const float *taps = row + h_starts[x] * C - chunk;
                 float values[Channels ? Channels : 1];
@@ -186,11 +186,11 @@ __global__ void __launch_bounds__(256, 8) resample(const int64 *__restrict__ fir
 
 // -- strips of bytes --------------------------------------------------------------------------------------------------
 
-// A byte, in a word by itself, is a number of 2^-149 as a float is read: no byte needs to be converted. With weights of rows
-// that are 2^120 times as large, sums are 2^-29 of what they would be, to the bit; weights of columns make up for that.
+// A byte in a word by itself, read as a float, is a denormal: 2^-149 times the byte. So no byte needs to be converted. With row
+// weights scaled by 2^120, sums are exactly 2^-29 of the usual ones; column weights scaled by 2^29 make up for that.
 const float ROW_SCALE = 0x1p120f, COLUMN_SCALE = 0x1p29f;
 
-// Such small numbers count as 0 for other operations, as CuPy has kernels compiled.
+// Other operations flush such small numbers to 0, as kernels are compiled with `-ftz=true`.
 #ifdef __CUDACC__
 __device__ inline float fma_of_byte(float weight, float byte, float sum) {
     asm("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(weight), "f"(byte));
@@ -205,8 +205,8 @@ __device__ inline float byte_of(uint32 word, int i) { return __uint_as_float(__b
 // The weights of a source row for the even and for the odd output row that it contributes to.
 struct alignas(8) RowWeights { float even, odd; };
 
-// Neighbouring rows of the source that are read at a time. The last ones of an output row complete it; when there are
-// enough complete rows, or no more, these are to be finished.
+// Neighbouring source rows that are read together. The last chunk of an output row completes it; complete rows are finished
+// together, when there are enough of them, or no more to come.
 struct alignas(8) Chunk {
     int row, what;
     static const int COMPLETES = 1 << 8, IS_ODD = 1 << 9, FINISHES = 1 << 10;
@@ -214,11 +214,11 @@ struct alignas(8) Chunk {
 };
 
 // Like `resample`, for bytes whose rows can be read four at a time, and where at most two output rows have weights for a row
-// of the source (others are made as well, but not faster).
+// of the source (others are computed correctly, but not faster).
 //
 // A block makes a segment of a strip of output rows. It goes down the source, reads each row once, and adds it to the
-// sums of two output rows, which its threads keep: each those of some groups of four bytes, which lie far apart so that
-// neighbouring threads read and write neighbouring groups. Complete rows of sums are put into shared memory; when there are
+// sums of two output rows, which are in its threads' registers. Each thread has some groups of four bytes, which lie far apart so
+// that neighbouring threads read and write neighbouring groups. Complete rows of sums are put into shared memory; when there are
 // enough for all threads, horizontal taps are summed from there.
 template <typename Between, typename Out, int Channels>
 __global__ void __launch_bounds__(THREADS, STRIP_BLOCKS) resample_strips(
@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(THREADS, STRIP_BLOCKS) resample_strips(
         }
         if (p.normalize && threadIdx.x < 2 * Channels) normalization[threadIdx.x] = tables[p.normalization + threadIdx.x];
         __syncthreads();
-        // Where the rows of one are all behind those of the one before the last, each row of the source is read once.
+        // If no output row shares source rows with the second one before it, each source row is read once.
         bool once = true;
         for (int y = 1; y < rows; y++)
             once = once && firsts[y] >= firsts[y - 1] && lasts[y] > lasts[y - 1] && (y < 2 || firsts[y] > lasts[y - 2]);
@@ -340,7 +340,7 @@ __global__ void __launch_bounds__(THREADS, STRIP_BLOCKS) resample_strips(
         const Chunk following = *++chunks;
         const int count = chunk.count(), next_count = following.count();
         const uint8 *from = column + int64(following.row) * stride;
-        // The values read meanwhile replace those being added.
+        // Each row of words is refilled from the next chunk as soon as it has been added.
 #pragma unroll
         for (int k = 0; k < READS; k++) {
             if (k < count) {

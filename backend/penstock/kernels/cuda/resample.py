@@ -153,7 +153,7 @@ class ImageResampling:
             axis.
         planar: channels first.
         mean, factor, shift: values for ``(x - mean) * factor + shift``, for each channel of the source; None: values
-            stay.
+            are not changed.
         fill: value of channels that only the target has.
     """
 
@@ -272,7 +272,7 @@ class Normalized(NamedTuple):
     Attributes:
         planar: channels first.
         normalization: the mean of each channel of the source, and then its factor, float32: values become
-            ``(x - mean) * factor + shift``. None: they stay as they are.
+            ``(x - mean) * factor + shift``. None: they are not changed.
         channels: the target's channels; those that the source lacks are filled. None: as many as the source has.
         fill: value of these channels.
         between: type to round resampled values to first; None: don't round.
@@ -315,21 +315,21 @@ def resample_planned(
 def resample_by_tables(
     sources: ImageStacks, targets: np.ndarray, dtype: np.dtype, tables: FilterTables, after: Normalized
 ) -> None:
-    """Do the rest of :func:`resample_planned`: ``tables`` are planned, with room for ``after.normalization``."""
+    """Same as :func:`resample_planned`, with ``tables`` that are planned already, with room for ``after.normalization``."""
     plan_by_tables(sources, targets, dtype, tables, after).launch()
 
 
 class ResamplingColumns(NamedTuple):
-    """Stacks to be resampled, in the form of compiled code.
+    """Stacks to be resampled, in the form that compiled code takes.
 
     Attributes:
         kernels: one :data:`RESAMPLING_KERNELS`.
         tables: the descriptors of the filters' tables.
         values: the values of the filters.
         copied: the values before the weights, float32.
-        descriptors: the stacks' descriptors, with what is to be added to the addresses of sources.
-        blocks: how many thread blocks each of them has.
-        mirrored: whether rows of each are reversed, int32; of no stacks if those of none are.
+        descriptors: the stacks' descriptors; compiled code adds the images' addresses to their ``source``.
+        blocks: the number of thread blocks of each stack.
+        mirrored: whether the rows of each stack are reversed, int32; empty if none are.
     """
 
     kernels: np.ndarray
@@ -342,14 +342,14 @@ class ResamplingColumns(NamedTuple):
 
 
 OTHERS = 3
-"""Arguments of a kernel after the tables and flags, at most."""
+"""The largest number of arguments of a kernel after the tables and flags."""
 RESAMPLING_KERNELS = np.dtype(
     [
         *((name, np.int64) for name in ("fill_tables", "resample", "shared_bytes", "starts", "weights")),
         ("others", np.int64, (OTHERS,)),
     ]
 )
-"""The handles of the kernels that fill tables and that resample; the shared memory of this one; the addresses of the tables' starts and
+"""The handles of the kernels that fill tables and that resample; the shared memory of the latter; the addresses of the tables' starts and
 weights; and the other arguments."""
 RESAMPLING = layout_of(_Resample).dtype
 """The type of a stack's descriptor."""
@@ -373,14 +373,15 @@ class PlannedResampling:
 
     Attributes:
         tables: the filters' tables.
-        starts, weights: memory for them.
+        starts, weights: memory for the tables' starts and weights.
         after: the steps after the resampling.
         kernel, shared, others: the kernel that resamples, the bytes of its shared memory, and its arguments after
             tables and flags.
-        descriptors: the stacks' descriptors; with what is to be added to the addresses of those that come later.
-        blocks: how many thread blocks each of them has.
-        windows: the part of each later image that is read and alone will be in memory: top, left, height and width.
-            Without rows: they will be there whole.
+        descriptors: the stacks' descriptors. If images are still to be decoded, each ``source`` is an
+            offset that is added to the image's address.
+        blocks: the number of thread blocks of each stack.
+        windows: the part of each image that is read, if only this part will be decoded: top, left, height and width.
+            No rows: images are decoded whole.
         owner: object that keeps the targets' memory alive, where nothing else does.
     """
 
@@ -434,7 +435,7 @@ def plan_by_tables(
     after: Normalized,
     owner: object = None,
 ) -> PlannedResampling:
-    """Return what :func:`resample_by_tables` launches; ``owner``: object that keeps the targets' memory alive, if
+    """Plan the launches of :func:`resample_by_tables`; ``owner``: object that keeps the targets' memory alive, if
     nothing else does.
     """
     starts, weights = tables.memory()
@@ -453,7 +454,7 @@ def blank_descriptors(stacks: int) -> Records:
 
 
 def stack_rules(after: Normalized, dtype: np.dtype, channels: int) -> StackRules:
-    """Return the rules that plans need about all stacks of a type."""
+    """Return the rules for planning stacks of one type and number of channels."""
     stored = after.channels or 0, after.planar, after.normalization is not None, after.shift, after.fill
     pitch = 4 * _STRIP_GROUPS * THREADS if dtype == np.uint8 and channels in _KNOWN_CHANNELS else 0
     rows = RowLimits(_most_together(dtype), _ROW, _MANY_ROWS, _FEW_COLUMNS)
@@ -485,12 +486,12 @@ def _rounded(between: np.dtype | None) -> str:
 
 
 def _most_together(dtype: np.dtype) -> int:
-    """Return the most elements of a type that are read at once."""
+    """Return the largest number of elements of a type that are read at once."""
     return _MOST_TOGETHER if dtype.itemsize == 1 else 4
 
 
 def _together(row: np.ndarray, addresses: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return elements of each image that can be read at once, from the elements of its rows and its address."""
+    """Return the number of elements of each image that can be read at once, from the elements of its rows and its address."""
     together = np.ones_like(row)
     for count in (4, _most_together(dtype)):
         together[(row % count == 0) & (addresses % np.uint64(count * dtype.itemsize) == 0)] = count
@@ -502,7 +503,7 @@ def _width(job: ImageResampling, target: Located) -> int:
 
 
 def _segments(taps: Taps, channels: int, room: int) -> tuple[int, int]:
-    """Return output columns per block, and the most floats of a row that any block needs."""
+    """Return the number of output columns per block, and the largest number of floats of a row that a block needs."""
     starts, width = taps.starts, taps.weights.shape[1]
     whole = (abs(int(starts[-1]) - int(starts[0])) + width) * channels + _ROUNDING
     if whole <= room:

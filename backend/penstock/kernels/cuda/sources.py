@@ -87,7 +87,7 @@ class KernelSource:
 
 @Once
 def _kernel_on(_device: int, source: KernelSource, instance: str, preamble: str) -> Kernel:
-    if source.path.is_relative_to(_PACKAGE):  # not sources of others
+    if source.path.is_relative_to(_PACKAGE):  # not sources outside the package
         recording.record_cuda(source.path.relative_to(_PACKAGE), instance, preamble)
     cupy, text = require_cupy(), source.text(preamble)
     binary = binaries.find(binaries.digest_of(text, instance, OPTIONS), cupy.cuda.Device().compute_capability)

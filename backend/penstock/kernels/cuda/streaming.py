@@ -57,7 +57,7 @@ class StreamedBatch:
         self.addresses = self._bytes.data.ptr + np.array(self._begins, np.uint64)
 
     def make_on_host(self, indices: Sequence[int]) -> None:
-        """Return pinned memory for samples that the host makes."""
+        """Allocate pinned memory for the samples that the host makes."""
         ends = list(itertools.accumulate(-(-self._sizes[index] // _ALIGNMENT) * _ALIGNMENT for index in indices))
         if not ends:
             return
@@ -68,11 +68,11 @@ class StreamedBatch:
             self._hosts[index] = own.view(self._kind).reshape(self._shapes[index])
 
     def host(self, index: int) -> np.ndarray:
-        """Return the address for a sample in the pinned memory."""
+        """Return the array in pinned memory to make a sample in; only after :meth:`make_on_host`."""
         return self._hosts[index]
 
     def send(self, index: int) -> None:
-        """Copy a complete sample to the GPU; on any thread."""
+        """Start to copy a complete sample from pinned memory to the GPU; on any thread."""
         source, begin = self._hosts[index], self._begins[index]
         if not source.size:
             return

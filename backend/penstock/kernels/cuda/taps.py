@@ -18,7 +18,7 @@ from penstock.kernels.resize_shapes import AxisPlans
 
 # Starts have as many bytes.
 _WEIGHT = np.dtype(np.float32)
-# The alignment in numbers: more than one read loads.
+# The alignment of the weights, in numbers: more than one read loads.
 _ALIGNMENT = 64
 
 

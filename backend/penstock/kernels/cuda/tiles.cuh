@@ -1,4 +1,4 @@
-// Tiles of images: what a block of threads needs of its source is read once, into shared memory.
+// Tiles of images: each thread block reads the part of the source that it needs once, into shared memory.
 //
 // Arrays are seen as (planes, height, width, inner); elements of a row lie side by side, so a step along the width is one
 // of `inner` elements. Each block makes one tile of the target.
@@ -37,7 +37,7 @@ struct Float {
     static __device__ float of(In value) { return to_float(value); }
 };
 
-// Reads what lies under a tile, with what lies beyond the border.
+// Reads the part of the source that a tile needs, including values beyond the border.
 //
 // Four elements are read at once, where they are aligned; so each row begins with a shift of 0 to 3 elements.
 template <typename In, typename As>
@@ -54,7 +54,7 @@ __device__ void read_tile(const Tiles &p, const Tile &tile, typename As::Kept ou
     auto shift_of = [&](const In *line) { return int(reinterpret_cast<uint64>(line) / sizeof(In) % 4); };
     for (int row = threadIdx.x; row < most; row += blockDim.x) shifts[row] = shift_of(line_at(row_at(row)));
 
-    // Threads take turns at the fours of all rows; a row may have one more where it is shifted.
+    // Threads take turns at the groups of four of all rows; a shifted row may have one more.
     const int fours = (count + 3 + 3) / 4, step = int(blockDim.x) / fours, rest = int(blockDim.x) % fours;
     int row = int(threadIdx.x) / fours, place = int(threadIdx.x) % fours;
     while (row < rows) {
@@ -146,10 +146,10 @@ __device__ inline void write_tile(const Tiles &p, const Tile &tile, const Kept *
     });
 }
 
-// Weighted sums of N lines of values, each one value further than the one before, begun with 0 and in the lines' order.
+// Weighted sums of N lines of values, each of which begins one value after the one before; from 0, in the order of the values.
 template <int N, typename Value>
 struct Weighted {
-    const float *window;  // aligned to 4, with as many more as to be a multiple of 4
+    const float *window;  // aligned to four floats, and padded to a multiple of four
     Value sums[N];
     float weights[N];
 

@@ -129,8 +129,8 @@ def tiling_for(
         window: (height, width).
         results: number of intermediate tiles.
         extra: other floats in shared memory.
-        between: how far intermediate tiles reach beyond the target tile: 1: as far as the source tile across; 0: as far
-            as it down; -1: not at all.
+        between: how far intermediate tiles reach beyond the target tile: 1: as far as the source tile in width; 0: as
+            far as it in height; -1: not at all.
     """
     _, height, width, inner = view
     reach = (window[0] - 1, window[1] - 1)

@@ -20,7 +20,7 @@ class _FloatAxis(NamedTuple):
     Attributes:
         elements: the target's elements.
         starts, weights: offsets of the tables.
-        taps: weights of each output position, of which the first ones count.
+        taps: the number of weights in the table for each output position; only the first ones are used.
     """
 
     source: Pointer

@@ -13,7 +13,7 @@ template <typename Out> __device__ inline Out stored(float value, float factor);
 template <> __device__ inline uint8 stored<uint8>(float value, float) { return uint8(rintf(within_byte(value))); }
 template <> __device__ inline float stored<float>(float value, float factor) { return value * factor; }
 
-// Chroma about its middle, where its values lie between those of luma.
+// The chroma of a pixel, centred at 0 and scaled; interpolated if the planes are halved.
 template <typename In>
 __device__ inline float chroma_at(const Planes &p, uint64 plane, float scale, int row, int x) {
     if (!p.halved) return (value_at<In>(p, plane, p.chroma_pitch, row, x * p.step) - 128.0f) * scale;

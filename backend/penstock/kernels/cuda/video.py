@@ -29,9 +29,9 @@ class Planes(NamedTuple):
         luma_pitch, chroma_pitch: bytes from one row to the next.
         step: values from one of u to the next: 2 where u and v alternate.
         halved: whether there is one value of u and v for four of luma, not for each.
-        unit: the values' unit, on a scale to 255.
+        unit: the factor that brings the planes' values to a scale of 0 to 255.
         full_range: luma is from 0 to 255, not from 16 to 235 (chroma: 240).
-        factor: the factor for the output's values.
+        factor: the factor for the output's values, if they are floating-point numbers.
     """
 
     luma: Pointer

@@ -47,7 +47,7 @@ __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ mat
     const Given &p = matrices[sample];
     const float *source = reinterpret_cast<const float *>(p.source);
     float *target = reinterpret_cast<float *>(p.target);
-    // Always of three dimensions, without translation.
+    // Padded to three dimensions; the translation is in `moved`.
     float m[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, inverse[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, moved[3] = {0.0f, 0.0f, 0.0f};
     for (int i = 0; i < p.rank; i++) {
         for (int j = 0; j < p.rank; j++) m[3 * i + j] = source[i * (p.rank + 1) + j];
@@ -70,7 +70,7 @@ __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ mat
 const int MARKED = 4;           // pixels from mark to mark
 const int MARKS = TILE / MARKED + 1;    // marks of a row; odd, so that threads that write the same mark of all rows use different banks
 
-// The position of the first pixel of a tile, in the order of additions that the CPU has.
+// The position of the first pixel of a tile, with additions in the CPU's order.
 __device__ inline float beginning(const float *m, int x, float cy, float cz, bool volumetric) {
     float value = m[3] + m[0] * (x + 0.5f);
     value += m[1] * cy;
@@ -107,7 +107,7 @@ __device__ inline float blended(float a, float b, float d, float e, float fx, fl
     return top + (low - top) * fy;
 }
 
-// `CHANNELS`: of a pixel, or 0 where that is known in `channels` alone; as in all that follows.
+// `CHANNELS`: the channels of a pixel, or 0 if only `channels` has their number; the same in the functions below.
 template <int CHANNELS, typename In, typename Out>
 __device__ inline void interpolate(const Warp &w, const In *source, float sx, float sy, int channels, Out *target) {
     int x = int(floorf(sx)), y = int(floorf(sy));
@@ -200,7 +200,7 @@ __global__ void warp(const int64 *__restrict__ first_blocks, const Warp *__restr
             make_pixel<CHANNELS>(w, source, position, channels, target);
             continue;
         }
-        // All is read before any of it is written, so that it is read at the same time.
+        // All channels are read before any is written, so that the reads overlap.
         Out made[CHANNELS ? CHANNELS : 1];
         make_pixel<CHANNELS>(w, source, position, CHANNELS, made);
         for (int c = 0; c < CHANNELS; c++) target[c] = made[c];

@@ -1,8 +1,8 @@
 // A box of an array into a box of another: crop, slice, pad, flip, transpose, cast, join, erase, crop-mirror-normalize.
 //
-// A thread makes a unit of neighbouring elements of the target at a time, which it writes at once where it can. Where
-// the first of them comes from is computed by divisions; from there on it steps. A block that is on one line of the
-// box, as are most of what is only converted or joined, does so just once.
+// A thread makes units of neighbouring elements of the target, and writes each at once if it can. It finds the source of a
+// unit's first element by divisions, and steps from there on. A block within one line of the box, as are most blocks of
+// arrays that are only converted or joined, divides just once.
 
 const int SHORT_LINE = 64;
 
@@ -16,7 +16,7 @@ __device__ inline bool has(const Dimension &d, Index position) {
     return position >= Index(d.begin) && position < Index(d.end);
 }
 
-// Where an element of the box is: its positions along the two innermost dimensions, and what the others amount to.
+// The location of an element of the box: its positions along the two innermost dimensions, and its offsets in source and target.
 template <typename Index>
 struct Location {
     typedef typename Signed<Index>::Type Offset;
@@ -47,7 +47,7 @@ struct Location {
         return w.channel_dim == 0 ? int(x) : w.channel_dim == 1 ? int(y) : outer_channel;
     }
 
-    // Whether `count` elements from here are of one line.
+    // Whether `count` elements from here are on one line.
     __device__ bool on_line(const Window &w, int count) const { return x + count <= Index(w.dims[0].extent); }
 
     // Whether these are all in the source, or none of them is.
@@ -58,7 +58,7 @@ struct Location {
         return !line_inside(w) || x + count <= Index(w.dims[0].begin) || x >= Index(w.dims[0].end);
     }
 
-    // Whether `count` elements from here are of the two innermost dimensions.
+    // Whether `count` elements from here are within the two innermost dimensions.
     __device__ bool on_plane(const Window &w, int count) const {
         return (Index(w.dims[1].extent) - y) * Index(w.dims[0].extent) - x >= count;
     }
@@ -84,7 +84,7 @@ struct Cursor {
     }
 };
 
-// The result for a value, and for a missing one. `PLAIN`: not normalized, and channels are all alike.
+// The result for a value, and for one outside the source. `PLAIN`: not normalized, and channels are treated alike.
 template <bool PLAIN, typename Out, typename In>
 __device__ inline Out finished(const Window &w, const float *values, In value, int channel) {
     if (PLAIN || !w.normalize) return converted<Out>(value);
@@ -97,14 +97,14 @@ __device__ inline Out filled(const Window &w, const float *values, int channel) 
     return converted<Out>(values[!PLAIN && w.fill_count > 1 ? channel : 0]);
 }
 
-// Units of one line of the source: one of each thread that takes part, then the next ones behind all of these.
+// Copies UNITS units of one line of the source, between which lie those of the block's other threads.
 template <int UNIT, int UNITS, bool PLAIN, typename In, typename Out, typename Index>
 __device__ inline void copy_line(const Window &w, const float *values, const Location<Index> &p, int own, const In *source,
                                  Out *target) {
     typedef typename Signed<Index>::Type Offset;
     Offset step = Offset(w.dims[0].step), target_step = Offset(w.dims[0].target_step);
     Pack<In, UNIT> taken[UNITS];
-    // All is read before any of it is used, so that it is read at the same time.
+    // All units are read before any is used, so that the reads overlap.
 #pragma unroll
     for (int n = 0; n < UNITS; n++) {
         Offset first = own + n * int(UNIT * blockDim.x);
@@ -123,7 +123,7 @@ __device__ inline void copy_line(const Window &w, const float *values, const Loc
     }
 }
 
-// A unit of one line that the source has nothing of.
+// Fills a unit of one line that lies outside the source.
 template <int UNIT, typename Out, typename Index>
 __device__ inline void fill_line(const Window &w, const float *values, const Location<Index> &p, Out *target) {
     Out fill = filled<true, Out>(w, values, 0);
@@ -132,7 +132,7 @@ __device__ inline void fill_line(const Window &w, const float *values, const Loc
     write_pack<UNIT>(target + p.target, results, w.dims[0].target_step);
 }
 
-// A unit of the two innermost dimensions, of a target without gaps.
+// Copies a unit within the two innermost dimensions to a contiguous target.
 template <int UNIT, bool PLAIN, bool INSIDE, typename In, typename Out, typename Index>
 __device__ inline void copy_lines(const Window &w, const float *values, const Location<Index> &p, const In *source, Out *target) {
     In taken[UNIT];
@@ -173,7 +173,7 @@ __global__ void __launch_bounds__(THREADS, 4) window(const int64 *__restrict__ f
     const float *values = table + w.values;
     const In *source = reinterpret_cast<const In *>(w.source);
     Out *target = reinterpret_cast<Out *>(w.target);
-    // Units begin where the target is aligned; what is missing of the first one is in front of the box.
+    // Units begin where the target is aligned: the first one may begin `missing` elements before the box.
     Index missing = w.contiguous ? Index(w.target / sizeof(Out) % UNIT) : 0, end = Index(w.volume) + missing;
     Index begin = Index(blockIdx.x - first_blocks[sample]) * BLOCK_ELEMENTS;
     if (begin >= missing && begin + BLOCK_ELEMENTS <= end) {

@@ -99,7 +99,7 @@ class WindowCopy:
         mirrored: source dimensions to read backwards.
         fill: value outside the source: one, or one for each channel.
         channel_axis: the source dimension of channels, or None.
-        mean, factor, shift: values for ``(x - mean) * factor + shift``; None: values stay.
+        mean, factor, shift: values for ``(x - mean) * factor + shift``; None: values are not changed.
         place: the position in the target at which the box begins; None: 0.
         extents: the box's extents, in the target's order of dimensions; None: the target's.
         strides: the source's strides, in elements, if it isn't contiguous.
@@ -143,7 +143,7 @@ class _BoxAxis:
         return self.extent == 1 and 0 <= self.anchor < self.size
 
     def first(self) -> int:
-        """Return offset of the first position in the source, in elements; it may lie outside."""
+        """Return the offset of the first position in the source, in elements; it may lie outside."""
         return (self.anchor + (self.extent - 1 if self.mirrored else 0)) * self.stride
 
     def inside(self) -> tuple[int, int]:
@@ -158,7 +158,7 @@ class _BoxAxis:
 
 
 def blank(target: OnGpu, **box: Any) -> WindowCopy:
-    """Fill values for a box of ``target``; ``box``: further attributes of :class:`WindowCopy`."""
+    """Return a copy that only fills a box of ``target``; ``box``: further attributes of :class:`WindowCopy`."""
     located = locate(target)
     return WindowCopy(located.reshape(*(0,) * len(located.shape)), located, **box)
 
@@ -336,7 +336,7 @@ def _is_contiguous(dimensions: Sequence[_BoxAxis]) -> bool:
 
 
 def _merged(dimensions: list[_BoxAxis]) -> list[_BoxAxis]:
-    """Merge the dimensions of a box that are contiguous in memory, innermost first."""
+    """Merge the dimensions of a box that are contiguous in memory; return them innermost first."""
     merged: list[_BoxAxis] = []
     for dimension in dimensions:
         if dimension.is_one_inside():
