@@ -38,7 +38,7 @@ class Recording(Protocol):
     rate: int
 
     def read_into(self, output: np.ndarray) -> None:
-        """Fill (frames, channels) of int16, int32 or float32, and close the file; missing data becomes silence."""
+        """Fill an array of shape (frames, channels) and type int16, int32 or float32, and close the file; missing data becomes silence."""
 
 
 def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recording:
@@ -46,7 +46,7 @@ def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recordin
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,).
-        decoding: the process that decodes.
+        decoding: the settings that tell in which process to decode.
 
     Raises:
         CorruptRecordingError: the file is not a recording, or damaged.
@@ -164,11 +164,11 @@ class _Isolated:
 
 
 def read_header_in_worker(data: np.ndarray, output: None) -> list[int]:
-    """Return the worker's part of opening."""
+    """Return a recording's frames, channels and rate, in the worker."""
     recording = _InProcess(data)
     return [recording.frames, recording.channels, recording.rate]
 
 
 def decode_in_worker(data: np.ndarray, output: np.ndarray) -> None:
-    """Do the worker's part of reading."""
+    """Decode a recording in the worker."""
     _InProcess(data).read_into(output)

@@ -1,5 +1,5 @@
-"""Estimates the memory that decoding takes besides its result from headers, so that too large files are refused before
-allocation.
+"""Estimates, from headers, the memory that decoding takes besides its result, so that files that are too large are refused
+before allocation.
 
 The numbers are the growth of ``VmHWM`` of a fresh process that decoded an image of 6 or 24 megapixels (2026-11-28; Pillow 13.0,
 nvImageCodec 0.9, simplejpeg 1.9, pillow-heif 1.8), the largest of all output types, rounded up. tests/kernels/codecs/
@@ -46,13 +46,13 @@ class PixelCost(NamedTuple):
         return image.height * image.width * pixel + _COPIES_OF_TILE * image.tile
 
 
-# Memory of libtiff, and of Pillow for a part of an image.
+# Copies of a tile in memory: libtiff's, and Pillow's for a part of an image.
 _COPIES_OF_TILE = 2
 
-# Measured, in bytes per pixel: 6.7 (8 bits), 8.7 (RGBA), 12.7 (16 bits), 16.7 (RGBA of 16 bits); interlaced ones alike.
+# Measured, in bytes per pixel: 6.7 (8 bits), 8.7 (RGBA), 12.7 (16 bits), 16.7 (RGBA of 16 bits); the same for interlaced ones.
 PNG = PixelCost(copies=2, fixed=2)
 PNG_BYTES_PER_PIXEL = np.array([PNG.of(Declared(1, 1, channels)) for channels in range(5)])
-"""The same of PNGs of 8 bits, by their channels."""
+"""The bytes that decoding PNGs of 8 bits takes for each pixel, by the number of channels."""
 # Measured: 9.7 bytes per pixel, with alpha 12.7, both lossless.
 WEBP = PixelCost(copies=3, fixed=1)
 # Measured: 10.0 bytes per pixel.
@@ -80,8 +80,8 @@ HEIC = PixelCost(copies=0, fixed=28)
 # Decoders store all coefficients of a file with several scans, 2 bytes each, and our kernels a word for each level of
 # 64 of them.
 _COEFFICIENT_BYTES = 3
-# Measured, in bytes per pixel: 0 for rows of the image at a time, by our kernels and simplejpeg; by nvImageCodec 6.1,
-# for CMYK 12 and, as grey, 19.6.
+# Measured, in bytes per pixel: 0 with our kernels and simplejpeg, which decode some rows at a time; with nvImageCodec 6.1,
+# for CMYK 12, and 19.6 if it is decoded to grey.
 _JPEG_IN_PLACE, _JPEG_BY_LIBRARY, _JPEG_CMYK = 1, 7, 20
 
 
@@ -141,8 +141,8 @@ def memory_of_pngs(headers: PngHeaders, file_bytes: np.ndarray) -> np.ndarray:
 
 
 ON_WHITE_BYTES_PER_PIXEL = 28
-"""The bytes per pixel of Pillow's RGBA images: the decoded one, a converted copy, the page, both composed, and that as
-RGB.
+"""The bytes per pixel of Pillow's RGBA images: the decoded one, a converted copy, the white page, both composed, and
+the result as RGB.
 """
 
 # -- videos and recordings ---------------------------------------------------------------------------------------------
@@ -157,5 +157,5 @@ def video_bytes(height: int, width: int) -> int:
 
 
 def recording_bytes(encoded: int) -> int:
-    """Return the bytes that decoding a recording of ``encoded`` bytes takes: libsndfile reads a copy, and in blocks."""
+    """Return the bytes that decoding a recording of ``encoded`` bytes takes: libsndfile reads a copy of the file, block by block."""
     return encoded + BASE_BYTES

@@ -63,7 +63,7 @@ class HostResources(NamedTuple):
         parallel: runs a function over indices on the pipeline's threads.
         num_threads: the number of these threads, the calling one included.
         decoding: limits, and the worker processes for formats that are not trusted.
-        pool: the memory; None: numpy's.
+        pool: the pool that memory for pixels comes from; None: numpy allocates it.
     """
 
     parallel: Callable[..., None]

@@ -73,8 +73,8 @@ def decode(
         adjust_orientation: rotate the image as its EXIF data says.
         fast_idct: a faster, less accurate inverse DCT for JPEG.
         region: the region, in rows and columns of the upright image; None: the whole image.
-        decoding: the process that decodes, as for reading the header.
-        smooth: chroma of JPEGs is smoothed where it is halved; otherwise samples are repeated.
+        decoding: the settings that tell in which process to decode, as for reading the header.
+        smooth: whether to smooth chroma of JPEGs where it is halved; otherwise samples are repeated.
 
     Raises:
         CorruptImageError: the data is truncated or damaged.
@@ -186,7 +186,7 @@ def decode_reduced(
 ) -> None:
     """Decode an image, or a region of it, at one out of ``scale`` rows and columns.
 
-    Ordinary JPEGs are reduced in the transform domain: most have the pixels of libjpeg-turbo at this scale. Of other images, each
+    Ordinary JPEGs are reduced in the transform domain: most have the pixels of libjpeg-turbo at this scale. In other images, each
     pixel is the mean of ``scale`` x ``scale`` decoded ones.
 
     Args:
@@ -293,8 +293,8 @@ def decode_stored_jpegs(
 
     Args:
         files, targets, output_type, smooth, parallel, num_threads: as for :func:`decode_jpegs` and :func:`decode`.
-        sizes: heights and widths, int64, in rows.
-        windows: top, left, height and width of the parts to decode, int64, in rows.
+        sizes: heights and widths, int64 of shape (images, 2).
+        windows: top, left, height and width of the parts to decode, int64 of shape (images, 4).
 
     Returns:
         Which files were decoded; the others need :func:`decode`.
@@ -315,7 +315,7 @@ def _decode_in_order(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Decode those of many JPEGs that are in ``order``; return which were decoded."""
+    """Decode the JPEGs with the numbers in ``order``; return which were decoded."""
     if not order.size:
         return np.zeros(len(files), np.bool_)
     how = output_channels(output_type, 0), output_type == DALIImageType.BGR, smooth, _most_scans()
@@ -336,8 +336,8 @@ def decode_jpegs_for(
 
     Args:
         files, headers, parallel, num_threads: as for :func:`decode_jpegs`.
-        scales: each is decoded at one out of this many rows and columns; int64.
-        regions: anchors and extents (H, W) in the image at its scale, in rows.
+        scales: for each image, decode one out of this many rows and columns; int64.
+        regions: anchors and extents (H, W) in the image at its scale, int64 of shape (images, 4).
         targets: addresses of the results.
         work: the function that each thread runs, with a ``Files``, the limit on scans, the counter of taken files, the
             flags of decoded files, and a ``Bench``.
@@ -366,8 +366,8 @@ def run_chain_of_jpegs(
 
     Args:
         files, headers, scale, output_type, adjust_orientation, parallel, num_threads: as for :func:`decode_jpegs`.
-        regions: anchors and extents (H, W) of the parts to decode, of images at this scale, in rows.
-        chain: whose samples are computed from the images.
+        regions: anchors and extents (H, W) of the parts to decode, of images at this scale, int64 of shape (images, 4).
+        chain: the chain whose samples are computed from the images.
     """
     order = _largest_first(files, headers, adjust_orientation)
     if not order.size:
@@ -390,7 +390,7 @@ def run_chain_of_jpegs(
 
 
 def _largest_first(files: EncodedFiles, headers: JpegHeaders, upright: bool) -> np.ndarray:
-    """Return the files to decode, the largest first; ``upright``: none that has to be turned."""
+    """Return the files to decode, the largest first; ``upright``: leave out those that have to be turned."""
     order = np.argsort(-files.sizes, kind="stable")
     return order[~headers.turned[order]] if upright else order
 
@@ -462,7 +462,7 @@ def _decode_jpeg(
     return True
 
 
-# Our kernels make tables for each file, which takes longer than decoding a smaller one with them saves.
+# Our kernels make tables for each file: for smaller ones, this takes longer than faster decoding saves.
 _MIN_BYTES_FOR_SCAN_KERNELS = 1 << 15
 
 
@@ -555,7 +555,7 @@ def decode_pngs(
     return decoded
 
 
-# Files of as many bytes take longer to decode than a task to start.
+# Decoding this many bytes takes longer than starting a task.
 _MIN_PNG_BYTES_PER_TASK = 1 << 14
 
 
@@ -565,7 +565,7 @@ _WEBP_DECODERS = {DALIImageType.RGB: "WebPDecodeRGBInto", DALIImageType.BGR: "We
 
 
 def _decode_webp(encoded: np.ndarray, output_type: DALIImageType, region: Region | None, output: np.ndarray) -> bool:
-    """Decode a WebP that is no animation; return False if another decoder is needed."""
+    """Decode a WebP that is not animated; return False if another decoder is needed."""
     library = libwebp()
     if library is None or region is not None or output_type not in _WEBP_DECODERS or webp.is_animated(encoded):
         return False
@@ -583,7 +583,7 @@ def _decode_webp(encoded: np.ndarray, output_type: DALIImageType, region: Region
 # -- plain BMP and TIFF --------------------------------------------------------------------------------------------
 
 _PLAIN_ROWS = {"bmp": (bmp.plain_rows, DALIImageType.BGR), "tiff": (tiff.plain_rows, DALIImageType.RGB)}
-"""For each uncompressed format, the function that finds a file's rows, and its pixel formats."""
+"""For each uncompressed format, the function that finds a file's rows, and the order of their channels."""
 
 
 def _copy_plain(
@@ -699,7 +699,7 @@ def _pillow_is_right(codec: ModuleType, encoded: np.ndarray, header: ImageHeader
 
 
 def _pillow_cuts_depth(codec: ModuleType, encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Return whether it is a TIFF with alpha and more than 8 bits, which Pillow would reduce to 8."""
+    """Return whether the image is a TIFF with alpha and more than 8 bits, which Pillow would reduce to 8."""
     return (
         header.format == "tiff"
         and header.channels == 4
@@ -709,7 +709,7 @@ def _pillow_cuts_depth(codec: ModuleType, encoded: np.ndarray, header: ImageHead
 
 
 def _holds_real_colours(codec: ModuleType, encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Return whether it is a floating-point colour TIFF, which Pillow can't read."""
+    """Return whether the image is a floating-point colour TIFF, which Pillow can't read."""
     return (
         header.format == "tiff"
         and header.channels == 3

@@ -1,7 +1,7 @@
 """Decoding images on the GPU, a batch at a time, in the order of CuPy's current stream.
 
-Each decoder submits images and collects them later (:mod:`penstock.kernels.codecs.gpu`): our own kernels and nvImageCodec's C API
-JPEGs, nvImageCodec's Python API what else the GPU supports, and the CPU the rest (formats, damaged files).
+Each decoder submits images and collects them later (:mod:`penstock.kernels.codecs.gpu`): our kernels and nvImageCodec's C API
+decode JPEGs, nvImageCodec's Python API other images that the GPU supports, and the CPU the rest (other formats, damaged files).
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ FollowingFor = Callable[[Sequence[Shape]], PlannedResampling | None]
 class GpuImageDecoder:
     """The decoders of one operator of a pipeline, on CuPy's current device.
 
-    JPEGs of pipelines with large batches go to our kernels, and all if chroma is to be smooth; the others, those that
-    our kernels do not support, and all if the user has chosen a share for the engine, go to nvImageCodec. Within a
-    batch, only the image decides, so that it has the same pixels whatever it is batched with.
+    JPEGs go to our kernels if the pipeline's batches are large, or if chroma is to be smooth; otherwise, if our kernels do
+    not support them, or if the user has chosen a share for the engine, to nvImageCodec. Within a batch, only the image itself
+    decides, so that it has the same pixels whatever it is batched with.
 
     Args:
-        arguments: the operator's arguments: ``output_type``, ``dtype``, ``adjust_orientation``, nvJPEG's settings, the
-            cache's.
+        arguments: the operator's arguments: ``output_type``, ``dtype``, ``adjust_orientation``, and the settings of
+            nvJPEG and of the cache.
         given_load: the user has chosen ``hw_decoder_load``.
-        num_threads: CPU threads that may work for it.
+        num_threads: the number of CPU threads that may work for the decoders.
         max_batch_size: the pipeline's largest batch size.
-        turns: how many decoders there are at most, for very small batches.
+        turns: the largest number of decoders that take turns at very small batches.
 
     Attributes:
-        takes_all: whether all images so far were decoded without Python, so that no image waits for it.
+        takes_all: whether all images so far were decoded without Python, so that none had to wait for it.
         batches_ahead: how many batches like the last are worth beginning in addition to those already in flight.
     """
 
@@ -83,11 +83,11 @@ class GpuImageDecoder:
     # -- submitting --------------------------------------------------------------------------------------------------
 
     def read_jpegs(self, files: EncodedFiles, decoding: Decoding = FREELY) -> JpegRequest | None:
-        """Return the request for a batch of files that are all ordinary JPEGs, whole, and stored upright, without Python
+        """Return the request for a batch of files that are all ordinary JPEGs, complete, and stored upright, without Python
         looking at each.
 
-        None if one of them is of another kind, or decoded elsewhere, or if something about the decoder needs a look at each:
-        :meth:`submit` then takes them. Threads begin to read what our kernels need.
+        None if one of them is of another kind or decoded elsewhere, or if the decoder's settings require a look at each: then
+        use :meth:`submit`. Threads begin to read what our kernels need.
         """
         if self._cache.capacity:
             return None
@@ -97,7 +97,7 @@ class GpuImageDecoder:
         return request
 
     def submit_jpegs(self, request: JpegRequest, following_for: FollowingFor | None = None) -> PendingDecode | None:
-        """Begin to decode files of :meth:`read_jpegs`, in the order of CuPy's current stream; None if :meth:`submit` has to.
+        """Begin to decode files of :meth:`read_jpegs`, in the order of CuPy's current stream; None if :meth:`submit` has to do it.
 
         Args:
             request: the files.
@@ -137,9 +137,9 @@ class GpuImageDecoder:
             self.batches_ahead = self._engine.batches_ahead
 
     def _without_python(self, jobs: Jobs, indices: list[int]) -> list[int]:
-        """Return the JPEGs among images that may be decoded without Python.
+        """Return those indices whose images are JPEGs that may be decoded without Python.
 
-        nvJPEG invents the missing pixels at a truncated file's end, so the CPU's decoder judges such damaged files.
+        nvJPEG invents the missing pixels at a truncated file's end, so such damaged files are left to the CPU's decoder.
         """
         if self._kernels is None and self._engine is None:
             return []
@@ -194,7 +194,7 @@ class GpuImageDecoder:
         """Like :meth:`collect`, for a batch some of whose images the next step has read already.
 
         Returns:
-            For each image that it has not read, by its number: its location, or an array, or the exception that it raised.
+            For each image that the next step has not read, by its number: its location, or an array, or the exception that it raised.
         """
         results = self.collect(pending, host)
         return {index: result for index, result in enumerate(results) if result is not CONSUMED}

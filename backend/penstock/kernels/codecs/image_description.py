@@ -44,13 +44,13 @@ class EncodedFiles:
         return len(self.places)
 
     def take(self, indices: Sequence[int]) -> EncodedFiles:
-        """Return some of the images."""
+        """Return the files at these indices."""
         if len(indices) == len(self):
             return self
         return EncodedFiles([self.files[index] for index in indices], self.places[indices], self.sizes[indices])
 
     def are_whole(self) -> np.ndarray:
-        """Return whether each file ends as a JPEG does, apart from zeros."""
+        """Return whether each file ends as a JPEG does, apart from trailing zeros."""
         return find_whole_jpegs(self.places, self.sizes)
 
 

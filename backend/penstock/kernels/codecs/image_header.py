@@ -72,7 +72,7 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
     decoding.limits.check_pixels(declared.height, declared.width)
     pool = decoding.pool_for(known.trusted, declared.crash_prone)
     if declared.is_plain and pool is None and nvimgcodec() is not None:
-        # nvImageCodec's reading of the header, which takes three times as long as this check.
+        # The same header as nvImageCodec reads, in a third of the time.
         header = ImageHeader(known.title.lower(), declared.height, declared.width, declared.channels)
     else:
         header = _read(encoded, known, pool)

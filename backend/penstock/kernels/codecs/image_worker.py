@@ -12,7 +12,7 @@ from penstock.kernels.windows import Region
 
 
 def read_header_in_worker(data: np.ndarray, output: None) -> list[object]:
-    """Run :func:`~penstock.kernels.codecs.isolated_images.read_header_isolated` in the worker."""
+    """Do the worker's part of :func:`~penstock.kernels.codecs.isolated_images.read_header_isolated`."""
     return header_fields(parse_header(data))
 
 
@@ -26,7 +26,7 @@ def decode_in_worker(
     smooth: bool,
     region: list[list[int]] | None,
 ) -> None:
-    """Run :func:`~penstock.kernels.codecs.isolated_images.decode_isolated` in the worker."""
+    """Do the worker's part of :func:`~penstock.kernels.codecs.isolated_images.decode_isolated`."""
     window = None if region is None else Region(tuple(region[0]), tuple(region[1]))
     kind = DALIImageType(output_type)
     decode_in_process(data, header_of(header), output, kind, adjust_orientation, fast_idct, window, smooth)

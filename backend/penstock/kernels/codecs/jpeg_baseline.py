@@ -2,7 +2,7 @@
 
 The libraries decode whole images; for a region they still transform and convert much of the rest, and their entropy
 decoding is slower. Nearly all JPEGs are supported: 8 bits, one sequential scan or progressive ones, Huffman codes, grey
-or YCbCr, chroma full, halved in one or both directions, or a quarter of the columns. The libraries decode all others,
+or YCbCr, chroma full, halved in one or both directions, or with a quarter of the columns. The libraries decode all others,
 and damaged ones; our pixels match theirs bit for bit.
 """
 
@@ -74,15 +74,15 @@ def decode_together(
     Args:
         files: the files.
         headers: height and width of each, as stored.
-        scales: each is decoded at one out of this many rows and columns.
+        scales: for each file, decode one out of this many rows and columns.
         regions: anchor and extents of each, within the image at its scale.
-        order: those to decode, in the order to take them.
+        order: the numbers of the files to decode, in the order in which threads take them.
         targets: addresses of the pixels of each; uint8 of shape (H, W, ``channels``).
         channels: 3 for RGB, 1 for grey.
         reverse: write BGR.
         smooth: smooth chroma where it is halved; otherwise repeat samples.
-        most_scans: files with more markers of scans are not decoded.
-        parallel: runs a task on all threads, which are ``num_threads``.
+        most_scans: files with more scan markers are not decoded.
+        parallel: runs a task on all ``num_threads`` threads.
 
     Returns:
         Which files were decoded; the pixels of others are undefined.
@@ -121,7 +121,7 @@ def decode_for_chain(
 
     Args:
         files, headers, scales, regions, order, channels, reverse, most_scans, parallel, num_threads: as for :func:`decode_together`.
-        chain: whose samples are computed from the files.
+        chain: the chain whose samples are computed from the files.
 
     Returns:
         Which samples were computed.
@@ -145,12 +145,12 @@ def decode_for_chain(
     return on_all_threads(compute, columns, parallel, num_threads)
 
 
-# Below that, waking another thread does not pay.
+# For fewer pixels, waking another thread does not pay.
 _MIN_PIXELS_OF_PART = 1 << 19
 
 
 def _split_by_restarts(files: Files, channels: int, num_threads: int) -> tuple[Files, np.ndarray]:
-    """Cut large images whose scans have restarts into parts, of whole rows, for threads that would have nothing to do.
+    """Cut large images whose scans have restarts into parts of whole rows, for threads that would be idle otherwise.
 
     Returns:
         The parts, and the number of each one's file.
@@ -186,8 +186,8 @@ def on_all_threads(
     Args:
         work: the function that a thread runs, with the counter of taken files (int64 of shape (1,)), the flags of
             decoded files, which it sets, and the thread's ``Bench``.
-        files: a ``Files``, with those to decode.
-        parallel: runs a task on all threads, which are ``num_threads``.
+        files: a ``Files``, whose ``order`` has those to decode.
+        parallel: runs a task on all ``num_threads`` threads.
 
     Returns:
         Which files were decoded.

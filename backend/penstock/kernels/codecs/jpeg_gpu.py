@@ -1,7 +1,7 @@
 """Decodes batches of baseline JPEGs with CUDA kernels, to the pixels of libjpeg-turbo.
 
 Threads gather the coded data in pinned memory, from which it is copied in one transfer, for a large batch while the
-batch before is decoded. Kernels read the codes and make the pixels of some of the images at a time, so that the
+previous one is decoded. Kernels read the codes and make the pixels of some of the images at a time, so that the
 coefficients take little memory. Damaged images, and those on which decoders differ, are reported as not decoded.
 """
 
@@ -48,8 +48,8 @@ class JpegDecoder:
         cuda: CuPy's module.
         device, staging: the device, and its staging memory.
         copying: the stream in whose order the data of large batches are copied.
-        copied: recorded after each of these copies.
-        followed: an event recorded where a batch begins, in the order of the stream that it follows.
+        copied: an event recorded after each of these copies.
+        followed: an event recorded when a batch begins, in the stream whose work must come before it.
     """
 
     def __init__(self, channels: int, reverse: bool, smooth: bool, threads: int) -> None:
@@ -74,10 +74,10 @@ class JpegDecoder:
         return crew
 
     def begin_reading(self, files: EncodedFiles, extents: np.ndarray) -> ScansBeingRead:
-        """Make threads read the headers of files before they are decoded, above all whether the kernels support them.
+        """Make threads read the headers of files before they are decoded, which tell whether the kernels support them.
 
         Args:
-            extents: heights and widths as their headers say, in rows.
+            extents: heights and widths from the headers, int64 of shape (files, 2).
         """
         return ScansBeingRead(files.places, files.sizes, extents, self.crew if self.threads > 1 else None, files)
 
@@ -100,11 +100,11 @@ class JpegDecoder:
             scans: the files' scans.
             files: the batch.
             windows: top, left, height and width of the part of each image to decode, as stored.
-            targets: the addresses of the pixels, allocated in the order of ``stream``; or the work on the pixels of all
-                images while they are in memory that is soon reused.
+            targets: the addresses of the pixels, allocated in the order of ``stream``; or the next step, which reads
+                the pixels of all images from memory that is soon reused.
             stream: the stream in whose order to decode.
             keep: object to keep alive until all kernels are launched: the owner of the targets.
-            after: a stream whose work by then comes first: it may use memory that the batch has now.
+            after: a stream whose work queued so far must come first, as it may still use memory that the batch gets.
         """
         if scans.taken_count < len(scans):
             rows = np.flatnonzero(scans.taken)
@@ -117,7 +117,7 @@ class JpegDecoder:
     def settle(self, stream: Stream) -> None:
         """Wait until all kernels of the batch that was last begun in the order of a stream are launched.
 
-        So the next one is launched after it, and may have its memory.
+        Then the next one is launched after it, and may reuse its memory.
         """
         last = self._last.get(stream.ptr)
         before = None if last is None else last()
@@ -129,7 +129,7 @@ class JpegBatch:
     """A batch in flight, of supported images; the arguments are those of :meth:`JpegDecoder.begin`.
 
     Attributes:
-        work: the function that threads run until all kernels are launched.
+        work: the work of threads until all kernels are launched.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class JpegBatch:
         pinned = decoder.staging.take(self._begin + scans.size)
         self._numbers = pinned.bytes[: 2 * _NUMBER * count].view(np.int32).reshape(2, count)
         self._states = self._numbers[0]
-        # No other copy from this memory is waited for meanwhile.
+        # The event of the pinned memory serves for the batch: nobody else waits for copies from this memory meanwhile.
         self._done = pinned.copied
         launches = LaunchList(stream)
         if after is not None:
@@ -172,7 +172,7 @@ class JpegBatch:
             self.work.follow(calls, launches.kept)
 
     def _gathering(self, files: EncodedFiles, pinned: Pinned) -> SharedWork:
-        """Copy the coded data to pinned memory, several shares at a time; a single share is copied directly."""
+        """Return the work of copying the coded data to pinned memory, in shares on several threads; a single share is copied directly."""
         shares = max(min(self._scans.size // _MIN_BYTES_PER_THREAD, self._decoder.threads), 1)
         begin, numbers = pinned.address + self._begin, self._numbers
         place, kept = gathering(self._scans, files.places, files.sizes, begin, numbers, NOT_TAKEN, shares)
@@ -180,7 +180,7 @@ class JpegBatch:
         return SharedWork(gather_share.address, place, shares, (kept, files, pinned), threads)
 
     def _launch(self, launches: LaunchList, pinned: Pinned, stream: Stream) -> None:
-        """List the launches that decode the images; those for which there is no memory stay undecoded."""
+        """Add the launches that decode the images; images for which the GPU lacks memory stay undecoded."""
         size, decoder, targets = self._begin + self._scans.size, self._decoder, self._targets
         alloc, beforehand = decoder.cuda.alloc, size >= _MIN_BYTES_PER_STREAM
         pixels, rows = (

@@ -21,7 +21,7 @@ _RESTARTS, _FILL = range(0xD0, 0xD8), 0xFF
 def decodes_alone(encoded: np.ndarray, header: ImageHeader, stored: Region) -> bool:
     """Return whether decoding only a region on the CPU is exact.
 
-    It can if a single scan follows, up to the end of the image: then a decoder that stops early misses no error. Damage
+    It is if a single scan follows the header, up to the end of the image: then a decoder that stops early misses no error. Damage
     to the scan's data is not an error, and affects the pixels in the same way.
 
     Args:

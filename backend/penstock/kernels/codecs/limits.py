@@ -20,7 +20,7 @@ class Limits:
         pixels: height x width of an image, or of each frame of a video.
         bytes: the bytes of an image, of all frames decoded from a video, of a recording or of an array, in the output's
             type.
-        frames: decoded from a video; frames x channels of a recording.
+        frames: the frames decoded from a video, or frames x channels of a recording.
 
     >>> Limits(pixels=1000).check_pixels(30, 40)
     Traceback (most recent call last):

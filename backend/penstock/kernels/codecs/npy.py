@@ -47,7 +47,7 @@ class NpyHeader(NamedTuple):
 
     Attributes:
         shape: the array's shape.
-        fortran_order: columns come first.
+        fortran_order: whether the first index varies fastest in memory.
         dtype: the values' dtype.
         start: the position of the values.
     """

@@ -54,14 +54,14 @@ def decode_as_pillow(
     Args:
         encoded: a file that was decoded before, so that its header is valid and its size allowed.
         output: uint8 of shape (H, W, 3), the size of the image.
-        conversion: how RGB is made of it.
-        decoding: the process that decodes.
+        conversion: how to convert the image to RGB.
+        decoding: the settings that tell in which process to decode.
 
     Returns:
         False, with the output undefined, if the image is none of these, or has another size.
     """
     known = image_format(encoded.data)
-    # The decoder has no limits for JPEGs: they are checked separately.
+    # `image_format` does not cover JPEG, whose decoders are trusted.
     pool = decoding.pool_for(*((known.trusted, known.check(encoded.data).crash_prone) if known else (True, False)))
     arguments = asdict(conversion)
     if pool is None:
@@ -90,7 +90,7 @@ def decode_as_pillow_in_process(encoded: np.ndarray, output: np.ndarray, drops_a
 
 
 def _is_deep(image: Any, encoded: np.ndarray) -> bool:
-    """Return whether a file has more bits a sample than RGB has."""
+    """Return whether a file has more than 8 bits per sample."""
     if image.format == "PNG":
         return _has_deep_png_samples(encoded)
     return image.format == "TIFF" and max(image.tag_v2.get(_TIFF_DEPTHS, (1,))) > _BITS

@@ -17,7 +17,7 @@ class TurnTaking:
     """Decoders or streams that take turns, by number.
 
     Args:
-        most: how many there are, at most ``TURNS``.
+        most: the number of decoders or streams, at most ``TURNS``.
 
     Attributes:
         idle: how many have nothing to do while one batch like the last is decoded, and the next begun.
@@ -27,7 +27,7 @@ class TurnTaking:
         self._most, self._turn, self.idle = most, 0, 0
 
     def next(self, count: int, pixels: int) -> int:
-        """Return the decoder that takes ``count`` images of this many pixels together; large batches always go to the
+        """Return the decoder that takes ``count`` images with ``pixels`` pixels in total; large batches always go to the
         first.
         """
         if pixels <= _MAX_PIXELS_OF_TINY_BATCH:

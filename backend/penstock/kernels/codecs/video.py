@@ -123,13 +123,13 @@ class VideoIndex:
     """The frames of a file, in the order in which they are shown.
 
     Attributes:
-        points: their timestamps, in the stream's unit; None: the file has none to go by.
+        points: their timestamps, in the stream's unit; None: the file has no usable ones.
         times: when they are shown, in seconds from the first one on: float64.
         keys: the frames at which decoding can begin.
         size: height and width of a frame.
         packets: the packets of a file without timestamps, in decoding order.
         key_packets: the positions of the key frames among them.
-        tells_all: the container tells all that decoding takes, so that the file need not be analysed when it is opened again.
+        tells_all: whether the container states all that decoding needs, so that the file need not be analysed when it is opened again.
     """
 
     points: list[int] | None
@@ -151,7 +151,7 @@ class Video:
     Attributes:
         size: height and width of a decoded frame.
         index: the file's index.
-        next_frame: the frame that decoding goes on with; None before it began.
+        next_frame: the next frame that will be decoded; None if decoding must begin at a key frame.
 
     >>> video = Video("clip.mp4")  # doctest: +SKIP
     >>> video.frames([0, 10]).shape  # doctest: +SKIP
@@ -171,7 +171,7 @@ class Video:
             source: the file's path, or its contents.
             limits: the limits to apply.
             index: the file's index, if it is known.
-            device: number of the GPU, the current one, whose video engine decodes what it can; None: the CPU does.
+            device: number of the current GPU, to decode with its video engine what that supports; None: decode on the CPU.
 
         Raises:
             CorruptVideoError: the file is not a video, or FFmpeg cannot decode it.
@@ -223,7 +223,7 @@ class Video:
         return self._av.open(data, options=options | {"protocol_whitelist": ""}, **lenient)
 
     def use_engine(self, device: int) -> None:
-        """Decode with a GPU's video engine from now on, if there is one that knows the format.
+        """Decode with a GPU's video engine from now on, if it has one that supports the format.
 
         Args:
             device: number of the GPU, the current one.
@@ -304,9 +304,7 @@ class Video:
         return VideoIndex(points, times, keys, self.size, tells_all=self._tells_all())
 
     def _tells_all(self) -> bool:
-        """Return whether the file's container alone contains all that decoding needs, and that FFmpeg's analysis of it
-        would find.
-        """
+        """Return whether opening the file without FFmpeg's analysis gives the same facts that decoding needs."""
         if not isinstance(self._source, str) or self._container.format.name not in _TIMED:
             return False
         container = self._opened(self._source, is_analysed=False)
@@ -430,12 +428,12 @@ class Video:
 
     @property
     def _earliest(self) -> int:
-        """Return a time well before the first frame, in the stream's unit."""
+        """A time well before the first frame, in the stream's unit."""
         points = self.index.points or [0]
         return points[0] - int(_FIRST_SEEK_MARGIN_SECONDS / (self._stream.time_base or 1))
 
     def _frame_ahead(self, index: int) -> VideoFrame:
-        """Decode up to this frame."""
+        """Continue decoding up to this frame, and return it."""
         points = self.index.points
         for frame in self._decoded:
             # Frames that depend on a damaged frame are damaged, up to the next key frame.
@@ -642,7 +640,7 @@ def fill_frames(
     image_type: DALIImageType = RGB,
     scaling: Scaling | None = None,
 ) -> None:
-    """Write frames to uint8 of shape (n, H, W, C), resized if there is a scaling; those outside the video are filled."""
+    """Write frames to uint8 of shape (n, H, W, C), resized if there is a scaling; those outside the video get the colour ``fill``."""
     inside, outside = sides(frames)
     if not outside:
         video.fill(frames, output, image_type, scaling)

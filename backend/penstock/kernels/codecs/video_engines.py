@@ -37,7 +37,7 @@ class IdleDecoders:
         atexit.register(self._idle.clear)
 
     def take(self, kind: DecoderKind) -> VideoCodecContext | None:
-        """Return an idle decoder that worked on other files before."""
+        """Return an idle decoder that was made for other files of this kind; None if there is none."""
         with self._lock:
             for place in range(len(self._idle) - 1, -1, -1):
                 if self._idle[place][0] == kind:

@@ -46,8 +46,8 @@ def frames_at_rate(times: np.ndarray, rate: float) -> np.ndarray:
 
 
 def span_of(times: np.ndarray, frames: Iterable[int]) -> tuple[float, float]:
-    """Return when frames begin and end to be shown, in seconds; the last one of a video is shown as long as the one
-    before.
+    """Return the time at which the first of the frames appears, and at which the last one disappears, in seconds; the last frame
+    of a video is shown as long as the one before.
 
     Args:
         times: when frames are shown, in seconds, ascending: float64.

@@ -51,7 +51,7 @@ class DecodingOnGpu:
     FFmpeg works on the device's default stream, so frames are converted there: then the memory of a frame may be
     released as soon as the conversion is launched.
 
-    Made where the device and the pipeline's stream are the current ones.
+    Create it while the device and the pipeline's stream are the current ones.
 
     Attributes:
         device: number of the GPU.

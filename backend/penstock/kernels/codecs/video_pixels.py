@@ -20,7 +20,7 @@ IMAGE_TYPES = (RGB, GRAY, YCbCr)
 """The colour spaces that frames are converted to."""
 
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
-# Formats of planes with halved chroma, and the unit of their values on a scale to 255.
+# Formats of planes with halved chroma, and the factor that brings their values to a scale of 0 to 255.
 _HALVED = {"yuv420p": 1.0, "yuvj420p": 1.0, "yuv420p10le": 1 / 4, "yuv420p12le": 1 / 16}
 
 
@@ -86,13 +86,13 @@ def is_full_range(frame: VideoFrame) -> bool:
 
 
 def has_halved_planes(frame: VideoFrame) -> bool:
-    """Return whether it consists of planes of luma and halved chroma in host memory, of even sides."""
+    """Return whether a frame consists of planes of luma and halved chroma in host memory, and has even sides."""
     return frame.format.name in _HALVED and frame.height % 2 == frame.width % 2 == 0
 
 
 def planes_of(frame: VideoFrame) -> list[np.ndarray]:
-    """Return the planes of luma and chroma, uint8 or uint16 of shape (rows, columns), of such a frame; in memory, rows
-    are longer.
+    """Return the planes of luma and chroma of a frame with halved planes, uint8 or uint16 of shape (rows, columns); views, as rows
+    may be longer in memory.
     """
     kind = np.dtype(np.uint8 if unit_of(frame) == 1 else np.uint16)
     return [
@@ -104,7 +104,7 @@ def planes_of(frame: VideoFrame) -> list[np.ndarray]:
 
 
 def unit_of(frame: VideoFrame) -> float:
-    """Return the unit of the values of such a frame, on a scale to 255."""
+    """Return the factor that brings the values of a frame with halved planes to a scale of 0 to 255."""
     return _HALVED[frame.format.name]
 
 

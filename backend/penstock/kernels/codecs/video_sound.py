@@ -1,4 +1,4 @@
-"""The sound beside the frames of a video, decoded with FFmpeg (PyAV)."""
+"""The sound of videos, decoded with FFmpeg (PyAV)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SoundFormat(NamedTuple):
 
     Attributes:
         rate: the sampling rate, in Hz.
-        channels: how many.
+        channels: the number of channels.
     """
 
     rate: int
@@ -38,7 +38,7 @@ class SoundTrack:
         origin: when the first frame is shown, in seconds of the file's time.
 
     Attributes:
-        format: the format of the decoded pixels.
+        format: the format of the decoded sound.
     """
 
     def __init__(self, container: Any, origin: float) -> None:

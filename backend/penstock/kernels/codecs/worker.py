@@ -34,7 +34,7 @@ _TASKS = {
 _NO_NEW_PRIVILEGES = 38
 # Memory that a decoder may use: a base, and more for each byte of data.
 _MEMORY, _MEMORY_PER_BYTE = 1 << 30, 16
-# ... or, where memory is estimated, this much more, for code and threads.
+# Added to that, or to the estimate in the request: memory for code and threads.
 _CODE_AND_THREAD_BYTES = 256 << 20
 _MAX_FILES = 4
 

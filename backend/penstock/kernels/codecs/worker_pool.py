@@ -150,7 +150,7 @@ class DecoderPool:
             worker.kill()
 
     def pids(self) -> list[int]:
-        """Return the running processes."""
+        """Return the process IDs of the running workers."""
         with self._lock:
             return [worker.pid for worker in self._all]
 
@@ -234,7 +234,7 @@ class _Worker:
 
     @property
     def memory_size(self) -> int:
-        """The bytes that are shared with it."""
+        """The size of the memory shared with the worker, in bytes."""
         return 0 if self._memory is None else self._memory.size
 
     def run(
@@ -268,7 +268,7 @@ class _Worker:
         return answer
 
     def _provide(self, size: int) -> bool:
-        """Ensure memory of that size; return whether it is new."""
+        """Ensure that shared memory of that size exists; return whether it is new."""
         held = self._memory
         if held is not None and size <= held.size and not (held.size > _LARGE_MEMORY and 4 * size < held.size):
             return False

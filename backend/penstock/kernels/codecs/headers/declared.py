@@ -13,7 +13,7 @@ class Declared(NamedTuple):
     Attributes:
         height, width: the height and width in pixels, as stored.
         channels: the number of channels, as stored.
-        bits: per value, as stored.
+        bits: the number of bits per value, as stored.
         crash_prone: whether its kind is known to crash the format's decoders.
         is_plain: whether the image is upright and decodes to 8-bit values in these channels, so that no other header field matters.
         tile: the bytes of a tile, of images that are decoded tile by tile; a tile may be larger than its image.

@@ -92,12 +92,12 @@ def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, in
     return declared
 
 
-# Kinds that Pillow can't read, or not as stored: libtiff decodes them without any check of their data.
+# Pillow can't read samples of other sizes, or not as stored: libtiff would decode them without any check of their data.
 _VETTED_BITS = (1, 2, 4, 8, 16, 32, 64)
 
 
-# All tags that a plain file may have, with the values that keep it plain, or none if they do not matter: description,
-# software, resolution and time.
+# The tags that a plain file may have, with the only values allowed; tags whose values do not matter (such as description,
+# software, resolution and time) are listed without.
 _COMPRESSION, _PHOTOMETRIC, _STRIP_OFFSETS, _STRIP_BYTES = 259, 262, 273, 279
 _PLAIN_VALUES: dict[int, list[int]] = {
     254: [0],  # A full-resolution image.

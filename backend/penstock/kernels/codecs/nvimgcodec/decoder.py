@@ -92,7 +92,7 @@ class Decoded:
 
         Raises:
             MemoryError: there was no memory for a second decoder, which images needed.
-            RuntimeError: its backends are not to be had.
+            RuntimeError: a decoder's backends are not available.
         """
         self.await_done()
         check_status(self._batch.status, "make a decoder")

@@ -22,19 +22,19 @@ from penstock.tensors.streams import Event, Stream, borrowed_streams
 
 
 class Turns:
-    """nvImageCodec's decoders, each with its thread, which take turns at the batches where these are small.
+    """nvImageCodec's decoders, each with its own thread, which take turns at batches if these are small.
 
     Unless the user assigns a part of each batch to other decoders, the JPEG engine decodes everything that it supports:
     so the same image gives the same pixels, whatever it is batched with. Where it fails, as when the GPU is short of
     memory, images do not go to nvImageCodec's other decoders, which round differently, unless the user set a load.
 
     Args:
-        load: the part of each batch that the engine is to have; None: all.
-        most: how many decoders there are at most.
+        load: the part of each batch that the engine gets; None: all.
+        most: the largest number of decoders.
 
     Attributes:
-        leaves_baseline: whether baseline JPEGs may stay undecoded that other decoders can decode.
-        streams: the stream of each decoder: with a shared one, a decoder would wait for the other, and the work on a
+        leaves_baseline: whether baseline JPEGs that the engine rejects stay undecoded here, for decoders outside nvImageCodec.
+        streams: the stream of each decoder: on a shared one, decoders would wait for each other, and the work on a
             batch for the next batch's decoding.
     """
 
@@ -80,7 +80,7 @@ class PythonApi:
     def decode(
         self, images: Sequence[tuple[np.ndarray, Region | None]], output_type: DALIImageType, stream: int
     ) -> list[Any]:
-        """Return the library's images, as they are stored, of regions of encoded ones; None for those that it does not
+        """Decode regions of encoded images; return the library's images, as stored, and None for those that it does not
         support.
         """
         codec = nvimgcodec()
@@ -104,7 +104,7 @@ class PythonApi:
 
 
 def options_of(arguments: dict[str, Any]) -> str:
-    """Return the decoders' options, in the library's syntax, of the arguments of an operator."""
+    """Return the decoders' options, in the library's syntax, for an operator's arguments."""
     fancy = int(arguments["jpeg_fancy_upsampling"])
     options = [
         f":fancy_upsampling={fancy}",
