@@ -28,8 +28,8 @@ def gathered_rows(tables: Sequence[np.ndarray], counts: np.ndarray, indices: np.
 
     Args:
         tables: one for each sample.
-        counts: how many rows are taken of each.
-        indices: the indices of the boxes to copy; those of all samples, one after the other.
+        counts: the number of rows to copy from each table.
+        indices: the indices of these rows in their tables; those of all samples, one after the other.
 
     >>> gathered_rows([np.array([1, 2]), np.array([3, 4])], np.array([1, 2]), np.array([1, 0, 1])).tolist()
     [2, 3, 4]

@@ -46,7 +46,7 @@ def hue_saturation_value(
         factor: the factor of the result; by default 1.
 
     Returns:
-        float32 of shape (images, 3, 3), with one row if it is for all images.
+        float32 of shape (images, 3, 3), or (1, 3, 3) if all arguments are for all images.
     """
     degrees = np.asarray(hue, np.float32).astype(np.float64)
     angles = (degrees * np.pi / 180).astype(np.float32).astype(np.float64)

@@ -97,12 +97,12 @@ def _rsqrt(a: np.ndarray, out: np.ndarray) -> None:
     np.sqrt(a, **_in(out))
     np.divide(1, out, out=out)
     if out.dtype == np.float32:
-        # The result of the reciprocal square root instruction plus one Newton step for zero and infinity.
+        # For zero and infinity, the reciprocal square root instruction plus one Newton step gives NaN.
         np.copyto(out, np.nan, where=(a == 0) | (a == np.inf))
 
 
 def _shift(function: Any) -> Callable[..., None]:
-    """Shift by the count's lowest bits, as processors do: types narrower than 32 bits are shifted as if they had 32."""
+    """Return a function that shifts by the count's lowest bits, as processors do; narrower types are shifted as if they had 32 bits."""
 
     def apply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         a = a.astype(out.dtype if out.itemsize >= 4 else np.int32, copy=False)
@@ -227,7 +227,7 @@ def _shifted(function: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _compare(comparison: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     """Compare by value, even uint64 with a signed type, which have no common integer type.
 
-    A negative integer is less than any real number, and than NaN, as in DALI, which compares it as with unsigned ones.
+    A negative integer is less than any real number, and than NaN, as in DALI, which treats it as in comparisons with unsigned integers.
     """
     kinds = a.dtype.kind + b.dtype.kind
     if {a.dtype.kind, b.dtype.kind} == {"u", "i"} and np.uint64 in (a.dtype, b.dtype):

@@ -18,7 +18,7 @@ from penstock.kernels.resize_shapes import AxisPlan
 
 _PER_UNIT = 32
 _NO_TABLE = np.empty(0)
-# An empty filter instead of the first taps, if they follow from the filter's radius.
+# An empty array in place of the first taps, if they follow from the filter's radius.
 _COMPUTED = np.empty(0, np.int64)
 # The largest radius of a filter, in samples: beyond it only the edges would matter.
 MAX_SUPPORT = 65536.0
@@ -78,7 +78,7 @@ def nearest(plan: AxisPlan, last: bool, outputs: range | None = None) -> np.ndar
 
     Args:
         plan: the axis.
-        last: whether it is the width; other axes are rounded differently.
+        last: whether the axis is the width; others are rounded differently.
         outputs: selected output positions; None: all.
     """
     # In single precision, in this order: it decides when a centre falls on an edge between pixels.

@@ -46,11 +46,11 @@ class SizeArguments(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A way of telling sizes.
+    """A rule that computes sizes.
 
     Attributes:
         fit: the size for a height and a width.
-        needs: the argument that it cannot do without.
+        needs: the argument that must be set.
     """
 
     fit: Callable[[int, int, SizeArguments], Fit]
@@ -61,7 +61,7 @@ def fitted(rule: str, height: int, width: int, arguments: SizeArguments) -> Fit:
     """Return the size that a rule gives an image.
 
     Raises:
-        ValueError: the image has no pixel, or the rule takes no image of such a shape.
+        ValueError: the image has no pixel, or the rule does not accept images of this shape.
     """
     if min(height, width) < 1:
         raise ValueError(f"An image of {width} x {height} pixels has no pixel")
@@ -81,8 +81,8 @@ def _whole(height: int, width: int) -> Fit:
 
 
 def _area(height: int, width: int, arguments: SizeArguments, frames: int = 1, counted: int = 1) -> Fit:
-    """Return multiples of `factor`, with nearly the same ratio, so that this many frames have from `least` to `most`
-    pixels.
+    """Return multiples of `factor`, with nearly the same ratio, so that all frames together have from `least` to
+    `most` pixels.
 
     The bounds apply to ``counted`` frames; the image is scaled as if there were ``frames``.
     """
@@ -199,7 +199,7 @@ def _pixtral(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _kimi(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Shrink to at most `most` patches of `tile`, at most `least` on a side; the canvas is multiples of `factor`."""
+    """Shrink to at most `most` patches of `tile`, at most `least` on a side; the canvas has multiples of `factor`."""
     patch, factor = arguments.tile[0], arguments.factor
     longest = arguments.least * patch
     patches = max(1, height // patch) * max(1, width // patch)
@@ -214,8 +214,8 @@ def _to_canvas(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _neomme(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return from `least` to `most` pixels, with no side longer than the first canvas's, if these are set; the canvas
-    is multiples of `factor`.
+    """Return a size of `least` to `most` pixels, with no side longer than the first canvas's, if these are set; the canvas
+    has multiples of `factor`.
     """
     least, most = arguments.least, arguments.most
     side = arguments.canvases[0][0] if arguments.canvases else math.inf
@@ -246,7 +246,7 @@ def _glm5(height: int, width: int, arguments: SizeArguments, counted: int = 1) -
     """Return a size on a canvas of multiples of `factor`, of `least` to `most` pixels; enlarge the image only if it has
     fewer.
 
-    The canvas has as many frames as are ``counted``.
+    The canvas's pixels are counted for ``counted`` frames, the image's for all frames.
     """
     factor, pixels = arguments.factor, arguments.frames * height * width
     rows, columns = (-(-side // factor) * factor for side in (height, width))
@@ -269,7 +269,7 @@ def _glm5_video(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _most_rows(height: int, width: int, arguments: SizeArguments) -> tuple[int, int]:
-    """Return the largest canvas of at most `most` pixels under an image that is shrunk, found by halving."""
+    """Return the largest canvas of at most `most` pixels under an image that is shrunk, found by bisection."""
     factor = arguments.factor
     if arguments.most < factor**2:
         raise ValueError(f"At most {arguments.most} pixels are less than a patch of {factor} x {factor}")
@@ -289,8 +289,8 @@ _GLM_IMAGE_RATIO = 4
 
 
 def _glm_image(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return half the size in multiples of `factor`; before that, the shorter side equals that of a square of `least`
-    pixels, and the longer is at most that of one of `most`.
+    """Return half the size in multiples of `factor`; before that, scale the image until the shorter side is at least that of
+    a square of `least` pixels, but the longer one at most that of a square of `most` pixels.
     """
     factor, ratio = arguments.factor, max(height, width) / min(height, width)
     if min(height, width) < factor or ratio > _GLM_IMAGE_RATIO:
@@ -324,7 +324,7 @@ def _nemotron(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _merged(side: int, other: int, arguments: SizeArguments) -> int:
-    """Return the next multiple of the first of `tile`, unless that makes more than `most` patches."""
+    """Return the next multiple of the first of `tile`, or the previous one if that makes more than `most` patches."""
     unit = arguments.tile[0]
     beyond = side % unit
     if not beyond:
@@ -350,8 +350,8 @@ def _nemotron_video(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _gemma4(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the most multiples of `factor` that at most `most` patches of `tile` hold, of nearly the same
-    ratio.
+    """Return the largest multiples of `factor`, of nearly the same ratio, that at most `most` patches of the first of
+    `tile` hold.
     """
     patch, factor = arguments.tile[0], arguments.factor
     pixels = arguments.most * patch**2
@@ -430,8 +430,8 @@ def _vilt(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _dpt(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the nearest multiples of `factor` to the first canvas, or with `least` of the image's shape and near one
-    of its sides.
+    """Return the nearest multiples of `factor` to the first canvas; with `least`, scale the image to one of the canvas's sides,
+    the one that changes its size less.
     """
     rows, columns = arguments.canvases[0]
     down, across = rows / height, columns / width
@@ -441,7 +441,7 @@ def _dpt(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _zoedepth(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the size by `dpt`, in multiples of `factor` by the first of `tile`, cut off to whole pixels."""
+    """Return the size by `dpt`, in multiples of `factor` divided by the first of `tile`, truncated to whole pixels."""
     multiple = arguments.factor / arguments.tile[0]
     rows, columns = arguments.canvases[0]
     down, across = rows / height, columns / width
@@ -451,7 +451,7 @@ def _zoedepth(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _mirrored(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the size, on a canvas with the margin that ZoeDepth mirrors."""
+    """Return the size with the margins that ZoeDepth mirrors; the canvas has the margins' height and width."""
     beyond = [int(math.sqrt(side / 2) * 3) for side in (height, width)]
     if beyond[0] >= height or beyond[1] >= width:
         raise ValueError(
@@ -498,7 +498,7 @@ def _within_or_less(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _perceiver(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the part of the shorter side that the first canvas is of the second."""
+    """Return the image's shorter side, multiplied for each side by the first canvas's and divided by the second canvas's."""
     (high, wide), (whole_high, whole_wide) = arguments.canvases
     side = min(height, width)
     return _whole(int(high / whole_high * side), int(wide / whole_wide * side))
@@ -517,8 +517,8 @@ def _shortest_up(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _next(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the next multiples of `factor`, also of sides that are ones; with `least`, of images with room for what is
-    mirrored.
+    """Return the next larger multiples of `factor`, even of sides that are multiples; with `least`, only of images that are
+    large enough to be mirrored to that size.
     """
     rows, columns = ((side // arguments.factor + 1) * arguments.factor for side in (height, width))
     if arguments.least and (rows > 2 * height or columns > 2 * width):
@@ -591,7 +591,7 @@ def _text_line(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _thumbnail(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Shrink until the longer side fits the first canvas; of a square, both sides."""
+    """Shrink until the longer side fits the first canvas; limit each side of a square separately."""
     rows, columns = (min(side, most) for side, most in zip((height, width), arguments.canvases[0]))
     if (rows, columns) != (height, width):
         if height > width:
@@ -605,7 +605,7 @@ def _thumbnail(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _llava_next(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the one of the `canvases` that keeps the most of the image's pixels; of several, the smallest."""
+    """Fit the one of the `canvases` on which most of the image's pixels remain; of several, the smallest."""
     best, most_kept, least_wasted = arguments.canvases[0], 0, math.inf
     for rows, columns in arguments.canvases:
         scale = min(columns / width, rows / height)
@@ -625,7 +625,7 @@ def _on_canvas(height: int, width: int, rows: int, columns: int) -> Fit:
 
 @functools.lru_cache(maxsize=64)
 def _grids(least: int, most: int) -> list[tuple[int, int]]:
-    """Return the columns and rows of this many tiles, the fewest first."""
+    """Return the columns and rows of all grids of `least` to `most` tiles, the fewest tiles first."""
     sides = range(1, most + 1)
     grids = [(columns, rows) for columns in sides for rows in sides if least <= columns * rows <= most]
     return sorted(grids, key=math.prod)
@@ -669,8 +669,8 @@ def _cohere2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 @functools.lru_cache(maxsize=1024)
 def _slices(height: int, width: int, arguments: SizeArguments) -> tuple[int, int] | None:
-    """Return the rows and columns of MiniCPM-V's slices, or None: about the image's area in squares of side `most`, at
-    most `least`, in the nearest ratio.
+    """Return the rows and columns of MiniCPM-V's slices, or None if the image is not cut: about as many as squares of side
+    `most` have the image's area, at most `least`, in the nearest ratio.
     """
     pixels = height * width / (arguments.most * arguments.most)
     wanted = min(math.ceil(pixels), arguments.least)
@@ -696,7 +696,7 @@ def _multiple(side: float, factor: int) -> int:
 
 
 def _minicpm(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return multiples of `factor`, of an area of about `most` squared; `least`: the most slices."""
+    """Return multiples of `factor`, of an area of about `most` squared; `least`: the largest number of slices."""
     return _whole(*_near(height, width, arguments, _slices(height, width, arguments) is None))
 
 
@@ -726,8 +726,8 @@ def _lfm2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _lfm2_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return a grid of tiles with sides of the first of `tile`, for more than `most` pixels in multiples of `factor`;
-    the first of `canvases` holds the least and the greatest number of tiles. Smaller images get a square of the second
+    """Return a grid of tiles with sides of the first of `tile`, for images that have more than `most` pixels in multiples of
+    `factor`; the first of `canvases` holds the least and the greatest number of tiles. Smaller images get a square of the second
     of `tile`.
     """
     (least, most), (side, patch) = arguments.canvases[0], arguments.tile
@@ -749,7 +749,7 @@ def _granite(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _muse(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return multiples of `factor`, at most `most` in all: of those next to the exact ones, the nearest in ratio."""
+    """Return multiples of `factor` that make at most `most` patches: of those next to the exact size, the nearest in ratio."""
     factor, most = arguments.factor, arguments.most
     down, across = height / factor, width / factor
     ratio = across / down
@@ -864,9 +864,9 @@ def _phi4(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(*fit, high, wide)
 
 
-# Step 3.7 makes images square that have a side shorter than this many pixels, and this ratio.
+# Step 3.7 makes images square if one side is shorter than this many pixels, and their ratio exceeds this one.
 _STEP3_THIN, _STEP3_RATIO = 32, 4
-# Windows are as wide as the shorter side of images that are this much longer than wide.
+# Images that fit the side of the whole get windows, as wide as their shorter side, only if their ratio exceeds this one.
 _STEP3_LONG = 1.5
 # A window is added for the remainder of a side, if it is more than this fraction of a window.
 _STEP3_LEFT = 0.2
@@ -922,7 +922,7 @@ _COVERED = 0.9
 
 @functools.lru_cache(maxsize=1024)
 def _ovis2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the fewest of up to `most` tiles that cover nearly all, or else those that cover most."""
+    """Return the fewest of up to `most` tiles that cover nearly all of the image, or else those that cover the most."""
 
     def covered(across: int, down: int) -> float:
         # The model counts parts of an image with rows and columns swapped.
@@ -980,7 +980,7 @@ def _idefics3(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _idefics3_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return whole tiles of `factor` pixels, the longer side first."""
+    """Round the longer side up to whole tiles of `factor` pixels; scale the other one in proportion, and round it up, too."""
     tile, ratio = arguments.factor, width / height
     if width >= height:
         width = math.ceil(width / tile) * tile
@@ -1005,7 +1005,7 @@ def _idefics3_capped(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 @functools.lru_cache(maxsize=64)
 def _llama4_canvases(most: int, tile: int) -> list[tuple[int, int]]:
-    """Return the canvases of up to this many tiles, in the order of the first one with their ratio."""
+    """Return the canvases of up to this many tiles, grouped by ratio, in the order in which ratios first occur."""
     by_ratio: dict[float, list[tuple[int, int]]] = {}
     for count in range(most, 0, -1):
         for rows in range(1, count + 1):

@@ -8,13 +8,13 @@ import numpy as np
 
 
 def rotation_2d(angle: float) -> np.ndarray:
-    """Map output to input coordinates (x right, y down) for a counter-clockwise rotation of ``angle`` degrees."""
+    """Return the matrix from output to input coordinates (x right, y down) for a counter-clockwise rotation by ``angle`` degrees."""
     rotation: np.ndarray = rotations_2d(np.array([angle], np.float64), 1)[0]
     return rotation
 
 
 def rotation_3d(angle: float, axis: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Map output to input coordinates for a rotation about ``axis`` (x, y, z); Rodrigues' formula."""
+    """Return the matrix from output to input coordinates for a rotation about ``axis`` (x, y, z); Rodrigues' formula."""
     rotation: np.ndarray = rotations_3d(np.array([angle], np.float64), np.array([axis], np.float64), 1)[0]
     return rotation
 
@@ -38,7 +38,7 @@ def rotations_3d(angles: np.ndarray, axes: np.ndarray, count: int) -> np.ndarray
 
 
 def _unit_vectors(axes: np.ndarray) -> np.ndarray:
-    """Return rows of length 1; those along one dimension exactly."""
+    """Return the rows scaled to length 1; those along one dimension are exact."""
     squares = axes * axes
     lengths = np.sqrt((squares[:, 0] + squares[:, 1]) + squares[:, 2])
     alone = (axes != 0).sum(axis=1) == 1

@@ -23,7 +23,7 @@ class PanAndScan(NamedTuple):
     min_crop: int
 
     def boxes(self, height: int, width: int) -> list[Box]:
-        """Return the whole image, and its parts, which follow each other along the longer side.
+        """Return the boxes of the whole image and of its parts, which follow each other along the longer side.
 
         Raises:
             ValueError: a part would hold no pixel.

@@ -27,7 +27,7 @@ class Reduction:
     stop: int
 
     def rest(self, plan: AxisPlan) -> AxisPlan:
-        """Return the rest of ``plan`` after the reduction."""
+        """Return the plan for resizing the reduced axis."""
         size = -(-(self.stop - self.start) // self.factor)
         start, end = (plan.start - self.start) / self.factor, (plan.end - self.start) / self.factor
         return AxisPlan(size, plan.size_out, start, end)

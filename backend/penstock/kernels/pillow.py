@@ -23,7 +23,7 @@ def _is_translucent(image: np.ndarray) -> bool:
 
 
 def grey(image: np.ndarray, channels: int = 1) -> np.ndarray:
-    """Return mode L, as one channel or three.
+    """Return the image in mode L, as one channel or three.
 
     Raises:
         ValueError: another number of channels.
@@ -122,7 +122,7 @@ def _refuse(image: np.ndarray, channels: Sequence[int], name: str) -> None:
 
 
 def _looked_up(image: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Return tables of (256,) for all channels, or (C, 256)."""
+    """Return the image with its values looked up in a table of shape (256,) for all channels, or (C, 256)."""
     from penstock.kernels.cpu.pillow import look_up_levels
 
     result, channels = np.empty(image.shape, np.uint8), image.shape[2]
@@ -225,11 +225,11 @@ def pad(
     fill: Sequence[float] = (0,),
     mode: str = "constant",
 ) -> np.ndarray:
-    """Return a border on each side; negative: it is cut off.
+    """Return the image with a border on each side; negative borders are cut off.
 
     Args:
         image: (H, W, C), of any type.
-        left, top, right, bottom: pixels.
+        left, top, right, bottom: the borders, in pixels.
         fill: the values for `constant`: one for each channel, or one for all.
         mode: one of :data:`PAD_MODES`.
     """
@@ -273,7 +273,7 @@ def affine(
 
     Args:
         image: (H, W, C).
-        terms: six or eight: where each output pixel comes from.
+        terms: the six or eight terms of the map from output to input coordinates.
         kind: one of :data:`FILTERS`.
         fill: the value outside the image: one for each channel, or one for all.
         extents: the output's height and width.
@@ -361,7 +361,7 @@ def convolve(image: np.ndarray, kernel: np.ndarray) -> np.ndarray:
         kernel: float32 of odd shape.
 
     Raises:
-        ValueError: there is one channel, for which PyTorch has other kernels, or the filter reaches over the whole image.
+        ValueError: there is one channel, for which PyTorch has other kernels, or the filter is too large for the image.
     """
     from penstock.kernels.cpu import pillow as kernels
 
@@ -393,7 +393,7 @@ def inverse_affine(
 def forward_affine(
     centre: Sequence[float], angle: float, translate: Sequence[float], scale: float, shear: Sequence[float]
 ) -> list[float]:
-    """Return the terms that points move by; see :func:`inverse_affine`."""
+    """Return the terms of the map that moves points; see :func:`inverse_affine`."""
     a, b, c, d = _shorn_rotation(angle, shear)
     terms = [a * scale, b * scale, 0.0, c * scale, d * scale, 0.0]
     terms[2] += centre[0] + translate[0] - terms[0] * centre[0] - terms[1] * centre[1]

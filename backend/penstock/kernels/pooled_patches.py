@@ -14,7 +14,7 @@ class Crops(NamedTuple):
 
     Attributes:
         patches: the number of patches per side of a crop.
-        before, after: how many of these, at its begin and at its end, belong to the neighbour where there is one.
+        before, after: how many of these, at its beginning and at its end, belong to the neighbour where there is one.
         pool: rows and columns of patches that become one token.
     """
 

@@ -2,9 +2,9 @@
 
 The rules are DALI's (and, below them, the GNU C++ library's), so that a seeded pipeline draws the same numbers:
 
-- the pipeline's seed is spread by ``std::seed_seq``; each random operator without a seed takes the next word; - an
-operator's seed is the key of its Philox generator; each sample of each batch has a separate stream; - file readers
-shuffle with ``std::shuffle`` and pick from their buffer with ``std::minstd_rand0``.
+- the pipeline's seed is spread by ``std::seed_seq``; each random operator without a seed takes the next word;
+- an operator's seed is the key of its Philox generator; each sample of each batch has a separate stream;
+- file readers shuffle with ``std::shuffle`` and pick from their buffer with ``std::minstd_rand0``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WORDS = {32: _WORD, 64: _LONG_WORD}  # by their bits
 # Words in the state of std::mt19937_64, and the offset of its recurrence.
 _LENGTH, _MIDDLE = 312, 156
 _SEED_SLOTS = 1024
-# The number of blocks that positions of draws count.
+# The bits of a block's number that positions of draws can hold.
 _COUNTED = 2**62 - 1
 SAMPLE_STRIDE = 65537
 """The stride between the streams of samples."""
@@ -196,7 +196,7 @@ def bounded(draws: Iterator[int], bound: int, bits: int = 32) -> int:
 def std_shuffle(items: Sequence[int], draws: Iterator[int], bits: int = 32) -> list[int]:
     """Return ``items`` in the order that ``std::shuffle`` puts them in, from draws of this many bits.
 
-    As long as two positions fit into one draw, it takes both from one.
+    If two positions fit into one draw, both are taken from it.
     """
     order, count = list(items), len(items)
     if count * count >> bits:

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def lobes_of_quality(quality: float) -> int:
-    """Return the zeros of the sinc on each side of the filter: 3 for quality 0, 16 for 50, 64 for 100.
+    """Return the number of zeros of the sinc on each side of the filter: 3 for quality 0, 16 for 50, 64 for 100.
 
     Raises:
         RuntimeError: the quality is not between 0 and 100.
@@ -38,7 +38,7 @@ def filter_table(lobes: int) -> np.ndarray:
 
 @cache
 def filter_phases(lobes: int) -> np.ndarray:
-    """Return the same in the order in which kernels read it."""
+    """Return :func:`filter_table` in the order in which kernels read it."""
     from penstock.kernels.cpu.audio import sinc_phases
 
     return sinc_phases(filter_table(lobes), lobes)

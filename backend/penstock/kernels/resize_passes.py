@@ -2,7 +2,7 @@
 
 Filters are tables, between whose entries values are interpolated. At distance d, the triangle is ``1 - |d|``; cubic: Catmull-Rom
 spline (a = -0.5; Keys, "Cubic convolution interpolation for digital image processing", 1981); Lanczos with three lobes (Duchon,
-"Lanczos filtering", 1979); Gaussian ``exp(-4 d^2)``. These have 32 entries for each unit of d.
+"Lanczos filtering", 1979); Gaussian ``exp(-4 d^2)``. All but the triangle have 32 entries for each unit of d.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Passes(NamedTuple):
         return int(start), int(stop)
 
     def rests(self, channels: int, dtype: np.dtype) -> np.ndarray:
-        """Return the ranges of the values of a line of pixels that are rounded otherwise than the rest; see
+        """Return the ranges of the values of a line of pixels that are rounded differently from the others; see
         :func:`penstock.kernels.cpu.axis_passes.fill_rests`.
 
         Args:
@@ -94,7 +94,7 @@ class Passes(NamedTuple):
 
 
 def rounded_together(dtype: np.dtype) -> int:
-    """Return the values of a type that DALI rounds at a time; 0: they are not rounded."""
+    """Return the number of values of a type that DALI rounds at a time; 0: they are not rounded."""
     return 0 if dtype.kind == "f" else _REGISTER_BYTES // dtype.itemsize
 
 

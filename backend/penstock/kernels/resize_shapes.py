@@ -129,7 +129,7 @@ def torchvision_sizes(extents: np.ndarray, requested: np.ndarray, mode: str, mos
     Args:
         extents: the images' extents, float64, one row for each.
         requested: the requested length, twice in each row; one row for each image, or one for all.
-        mode: `not_smaller`: the size is that of the shorter side; `not_larger`: of the longer one.
+        mode: `not_smaller`: the length is that of the shorter side; `not_larger`: of the longer one.
         most: the maximum length of the longer side, or empty.
     """
     short, long = np.maximum(extents.min(axis=1), 1), np.maximum(extents.max(axis=1), 1)

@@ -112,7 +112,7 @@ def crop_regions(
 
 
 def apply_policy(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, policy: str) -> None:
-    """Apply an ``out_of_bounds_policy`` to regions, one row for each array of ``shapes``: clips them, or raise
+    """Apply an ``out_of_bounds_policy`` to regions, one row for each array of ``shapes``: clip them, or raise
     RuntimeError if one reaches outside.
     """
     from penstock.kernels.cpu.windows import first_outside

@@ -37,13 +37,13 @@ processes end at about the same time.
 
 @dataclass
 class Built:
-    """The outcome of the kernels that are listed.
+    """The outcome of compiling the listed kernels.
 
     Attributes:
         compiled: how many were compiled.
         kept: the number of kernels that had not changed.
-        failures: why others could not be compiled.
-        seconds: how long it took.
+        failures: for each kernel that could not be compiled, the reason.
+        seconds: the time that it took.
     """
 
     compiled: int = 0
@@ -187,7 +187,7 @@ def build_library(
 
 
 def _jobs(signatures: Iterable[Signature], folder: Path, target: Target, failures: list[str]) -> Iterable[_Job]:
-    """Yield the kernels to compile; one that does not exist is a failure."""
+    """Yield the kernels to compile; add those that do not exist to ``failures``."""
     from penstock.kernels.building.objects import find_kernel
 
     versions = libraries.FORMAT, version("numba"), version("llvmlite"), target
@@ -255,8 +255,8 @@ def _index(jobs: Sequence[_Job], target: Target) -> dict[str, object]:
 
 
 def _contents(library: Path) -> str:
-    """Return a digest of the files that a library was linked from; empty if there is none. It may be one for another
-    architecture, so it is not loaded.
+    """Return the digest of the files that a library was linked from; empty if there is no library. It may be for another
+    architecture, so it is searched, not loaded.
     """
     found = re.search(rb'"contents":"([0-9a-f]+)"', library.read_bytes()) if library.is_file() else None
     return found[1].decode() if found else ""

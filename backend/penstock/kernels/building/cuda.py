@@ -41,7 +41,7 @@ def build_cuda(kernels: Iterable[CudaKernel], archive: Path, threads: int = 2) -
         threads: the number of threads that compile at once; NVRTC does not hold the interpreter's lock.
 
     Returns:
-        How many were compiled.
+        The number of kernels compiled.
 
     Raises:
         NvrtcError: NVRTC is not installed, or a kernel cannot be compiled.

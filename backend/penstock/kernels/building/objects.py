@@ -97,9 +97,9 @@ def _codegen(target: Target) -> _Codegen:
     context = cpu_target.target_context
     context.refresh()
     made = _Codegen(target)
-    context._internal_codegen = made  # private: what numba generates code by
+    context._internal_codegen = made  # private: with which numba generates code
     context.get_executable = _executable
-    # numba has compiled its reference-counting functions for this machine.
+    # numba has compiled its reference-counting functions for this machine, not for the target.
     with global_compiler_lock:
         rtsys._library = compile_nrt_functions(context)  # private: the library that numba links into all generated code
     return made
@@ -116,7 +116,7 @@ def _executable(library: CodeLibrary, description: FunctionDescriptor, environme
 
 
 def find_kernel(name: str) -> Compiled:
-    """Return the kernel of a name.
+    """Return the kernel with this name.
 
     Raises:
         LookupError: there is no such kernel.
@@ -136,7 +136,7 @@ def compile_object(signature: Signature, symbol: str, target: Target) -> Compile
 
     Args:
         signature: the kernel, and the types to compile it for.
-        symbol: the name of the function in the object, the only one that it defines for others.
+        symbol: the name of the function in the object, the only one that it exports.
         target: the same in all calls of a process.
 
     Raises:
@@ -191,8 +191,8 @@ def _declared(compiled: CompileResult) -> tuple[ir.Module, ir.Function]:
 
 
 def _entry_for_words(compiled: CompileResult, symbol: str) -> str:
-    """Return a compiled function of the words of arguments, of memory for those of results, and of memory for an error;
-    it returns a status.
+    """Return LLVM code of a function that takes the arguments as words, memory for the results as words, and memory for
+    an error; it calls a compiled function and returns its status.
     """
     module, function = _declared(compiled)
     given = ir.FunctionType(_INT32, [_WORD.as_pointer(), _WORD.as_pointer(), _ADDRESS.as_pointer()])
@@ -225,7 +225,7 @@ def _values(builder: ir.IRBuilder, value: Value) -> Iterator[Value]:
 
 
 def _entry_for_c(compiled: CompileResult, symbol: str) -> str:
-    """Return a function of C's, of the arguments, which returns the result."""
+    """Return LLVM code of a C function that calls a compiled function and returns its result."""
     module, function = _declared(compiled)
     result, failure, *kinds = (argument.type for argument in function.args)
     entry = ir.Function(module, ir.FunctionType(result.pointee, kinds), symbol)
