@@ -27,7 +27,7 @@ class Result:
         failures: errors by sample, if the run isolates them: an ``OperatorError``, or ``CancelledError``.
         ready: the CUDA event after which GPU outputs are valid.
         states: the states of the operators after this run, if checkpoints are enabled.
-        kept: for each sample of the outputs, its position in the batch, if failed samples were skipped or replaced.
+        kept: the position in the batch of each output sample, if failed samples were skipped or replaced.
         taken: the ticket of the batch that each input operator returned.
         stopped: whether all samples were cancelled: there are no outputs, and some sources may not have run.
     """
@@ -57,7 +57,7 @@ class Batch:
         begun: the workspaces of operators that were started early, by node name.
         early: the results of the operators that were started early; None if none was started.
         result: the result so far.
-        arrivals: copies to the GPU that threads make, for which work on them has to wait.
+        arrivals: copies to the GPU that threads are making; work on the copied data must wait for them.
         waiting: the steps that still have to run, after the copies and the operators that were started early.
     """
 
@@ -107,7 +107,7 @@ def check_batch_sizes(workspace: Workspace) -> None:
 
 
 def kept_of(batch: TensorList, positions: Sequence[int]) -> TensorList:
-    """Return the samples to return of an output, or their parts."""
+    """Return an output's samples at these positions of the batch, or the parts made from them."""
     ranges = [range(*batch.made_of(position, position + 1)) for position in positions]
     part = batch.subset([index for sample_range in ranges for index in sample_range])
     if batch.positions is not None:
@@ -123,14 +123,14 @@ def nothing_left(failures: dict[int, PenstockError], cancelled: Collection[int],
 
 
 def local_failures(failures: dict[int, PenstockError], workspace: Workspace) -> dict[int, BaseException]:
-    """Return the batch's failures as indices of the workspace's samples."""
+    """Return the batch's failures by index of the workspace's samples."""
     if workspace.positions is None:
         return dict(failures)
     return {local: failures[p] for local, p in enumerate(workspace.positions) if p in failures}
 
 
 def propagate_sources(workspace: Workspace) -> None:
-    """Give outputs without source information that of the inputs, where these agree."""
+    """Copy the inputs' source information, where they agree, to outputs that have none."""
     named = [batch.source_infos for batch in workspace.inputs if batch.source_infos]
     if not named:
         return
@@ -141,6 +141,6 @@ def propagate_sources(workspace: Workspace) -> None:
 
 
 def _agreed(sources: Sequence[str]) -> str:
-    """Return the source that all known ones agree on, or nothing."""
+    """Return the one source among those that are known; an empty string if they differ or none is known."""
     known = {source for source in sources if source}
     return known.pop() if len(known) == 1 else ""

@@ -143,7 +143,7 @@ class Executor:
 
     @property
     def leaves_work(self) -> bool:
-        """Whether work goes on after :meth:`begin_once`: that of a GPU, or of operators that start early."""
+        """Whether work continues after :meth:`begin_once`: on a GPU, or in operators that start early."""
         return self._stream is not None or bool(self.plan.early)
 
     def pool_of(self, step: Step) -> HostPool:
@@ -216,7 +216,7 @@ class Executor:
         destinations: Mapping[int, Destination] | None = None,
         allowance: BatchMemory | None = None,
     ) -> Batch:
-        """Begin what :meth:`run_once` runs. Batches are completed in the order in which they were begun.
+        """Begin a batch, as :meth:`run_once` would run it. Batches are completed in the order in which they were begun.
 
         Another thread may complete it, but not while this one begins the next; see :meth:`await_begun`.
         """
@@ -239,7 +239,7 @@ class Executor:
                 raise
 
     def await_begun(self, batch: Batch) -> None:
-        """Wait until the work is done that a batch's early operators have begun; another thread may begin the next batch meanwhile."""
+        """Wait for the work that a batch's early operators have begun; another thread may begin the next batch meanwhile."""
         # An error is raised again by the operator's run, which names the operator.
         with contextlib.suppress(Exception), self.on_device():
             for step in self.plan.early:
@@ -280,7 +280,7 @@ class Executor:
         result = batch.result
         self._run_steps(batch, plan.prepared, ahead=True)
         if not plan.early and not batch.arrivals and not result.stopped:
-            # There is nothing that they would wait for.
+            # The remaining steps have nothing to wait for.
             batch.waiting = ()
             self._run_steps(batch, plan.waiting)
         early: Sequence[Step] = () if result.stopped else plan.early
@@ -383,7 +383,7 @@ class Executor:
         return None if self._stream is None else self._stream.stream
 
     def _run_steps(self, batch: Batch, steps: Sequence[Step | Transfer], ahead: bool = False) -> None:
-        """Run steps in order, until all samples are cancelled or have failed; ``ahead``: copies to the GPU may be left under way."""
+        """Run steps in order, until all samples are cancelled or have failed; ``ahead``: copies to the GPU need not be complete."""
         slots, watch = batch.slots, batch.watch
         for step in steps:
             if watch is not None and nothing_left(batch.result.failures, watch.cancelled(), batch.size):
@@ -504,7 +504,7 @@ class Executor:
     def _describe_without_samples(self, step: Step, workspace: Workspace) -> None:
         """Run an operator without samples.
 
-        The operator may be unable to: its inputs may have no types, or others than those that samples would have.
+        The operator may fail: its inputs may have no types, or types other than those that samples would have.
         """
         if not any(each.dtype == NO_TYPE for each in workspace.inputs):
             with contextlib.suppress(Exception):
@@ -595,7 +595,7 @@ class Executor:
         peak[1] = max(peak[1], max(sizes, default=0))
 
     def _transfer(self, step: Transfer, source: Any, ahead: Batch | None) -> object:
-        """Return a copy on the other device; one to the GPU may be left under way, if the batch's later steps wait for that."""
+        """Return a copy on the other device. With ``ahead``, one to the GPU may still be under way: later steps wait for it."""
         if step.device != "gpu":
             moved = source.as_cpu()
         elif ahead is None:

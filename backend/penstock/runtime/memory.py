@@ -64,7 +64,7 @@ class MemoryBudget:
         self._pools.add(pool)
 
     def fits(self, size: int) -> bool:
-        """Return whether this number of bytes more is within the limit."""
+        """Return whether ``size`` more bytes are within the limit."""
         return self.reserved_bytes + size <= self.limit
 
     def release_unused(self) -> None:
@@ -234,14 +234,12 @@ class BatchMemory:
         return refused or self._examined(workspace, _Need(workspace, shapes, specs, ()), True)
 
     def _has_room_for_all(self, workspace: Workspace, planned: int, working: Sequence[int]) -> bool:
-        """Return whether a batch's planned outputs and scratch memory surely fit, without a closer look: as if nothing that was
-        planned before were released.
-        """
+        """Return whether a batch's planned outputs and scratch memory surely fit, even if nothing planned before has been released."""
         on_gpu = workspace.device != "cpu"
         if on_gpu and self._planned[True] + planned > self._unconditional_bytes[True]:
             return False
         outputs = self._planned[False] + (0 if on_gpu else planned)
-        # Often enough even if all of it were in use at once.
+        # Often there is room even if all scratch memory were in use at once.
         if outputs + sum(working) <= self._unconditional_bytes[False]:
             return True
         total = outputs + sum(heapq.nlargest(workspace.num_threads, working))
@@ -310,7 +308,7 @@ class BatchMemory:
 
     @functools.cached_property
     def _ends(self) -> list[int]:
-        """The positions after each request's samples."""
+        """The position after the last sample of each request."""
         return list(accumulate(self._shares))
 
     def _over_together(self, workspace: Workspace, need: _Need, held: Counter[int]) -> dict[int, LimitError]:
@@ -359,7 +357,7 @@ class _Need:
         self.output_bytes, self.scratch_bytes = self._split(range(len(self._outputs)))
 
     def of(self, indices: Sequence[int]) -> int:
-        """Return the bytes that some samples need."""
+        """Return the bytes that these samples need together."""
         return sum(self._split(indices))
 
     def _split(self, indices: Sequence[int]) -> tuple[int, int]:
@@ -408,7 +406,7 @@ def _cgroup_limits() -> Iterator[int]:
             continue
         # In version 1, each controller has its own tree.
         root, name = (_CGROUP_ROOT / "memory", "memory.limit_in_bytes") if controllers else (_CGROUP_ROOT, "memory.max")
-        # In a container, the path may be the one outside of it.
+        # In a container, this may be the path as seen from outside.
         folder = root / path.lstrip("/")
         for group in (folder, *folder.parents):
             if group.is_relative_to(root) and (group / name).is_file():

@@ -81,7 +81,7 @@ class Plan:
         graph: the verified graph.
         seed: the pipeline's seed; None: a random one.
         decoding: how operators decode untrusted data.
-        files: those that operators may access.
+        files: the files that operators may access.
         written: the graph before the passes, whose order decides which operator draws which numbers; None: ``graph``.
         num_threads: the pipeline's number of threads.
         device_id: its GPU, or None.
@@ -180,7 +180,7 @@ class Plan:
         return slot
 
     def _schedule_early_steps(self) -> None:
-        """Move the steps that depend neither on those started early nor on copies to the GPU before the others."""
+        """Put the steps that depend neither on early steps nor on copies to the GPU before all others."""
         self.prepared: list[Step | Transfer] = []
         self.waiting: list[Step | Transfer] = []
         pending: set[int] = set()

@@ -40,7 +40,7 @@ class _Event(Enum):
 
 
 class PrefetchQueue:
-    """Has a thread run scheduled batches; a batch is completed once the next one is started, or wanted.
+    """Runs scheduled batches on a thread; a batch is completed once the next one has started, or the consumer wants it.
 
     Args:
         executor: runs the batches.

@@ -39,7 +39,7 @@ class PipelineSettings:
 
     Attributes:
         limits: the limits on what one sample may decode to.
-        files: those that operators may access.
+        files: the files that operators may access.
 
     Raises:
         TypeError, ValueError: a setting is invalid for any graph.
@@ -195,7 +195,7 @@ def _queue_depths(depth: object) -> tuple[int, int]:
     )
 
 
-# The types of descriptions of outputs, one and several, as DALI's messages name them.
+# What describes outputs, as DALI's messages name it: a value for all of them, or a list.
 _DESCRIBED = {
     DALIDataType: "a value from {types}.DALIDataType, a list of these",
     int: "an int, a list of ints",

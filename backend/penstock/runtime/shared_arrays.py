@@ -65,12 +65,12 @@ def fetched(data: Any, memory: np.ndarray | None) -> Any:
 
 
 def mapped(descriptor: int, size: int) -> np.ndarray:
-    """Return the bytes of memory that another process shares; they stay when the descriptor is closed."""
+    """Return the bytes of memory that another process shares; they stay valid after the descriptor is closed."""
     return np.frombuffer(mmap.mmap(descriptor, size), np.uint8)
 
 
 class SharedMemory:
-    """Memory that can be shared by handing on its descriptor, and that grows."""
+    """Memory that can grow, and that processes share by sending its descriptor."""
 
     def __init__(self, size: int = 0) -> None:
         self.descriptor = -1

@@ -100,9 +100,9 @@ def policy_for(node: OpNode, error: PenstockError, default: str) -> str:
 
 
 def kept_samples(size: int, failed: dict[int, str]) -> list[int]:
-    """Return the samples of a batch to return, by position; ``failed``: the policies of failed positions.
+    """Return the positions in the batch of the samples to return; ``failed``: the policy of each failed position.
 
-    A sample to replace becomes the last good one before it, or else the first good one; if there is none, it is
+    A sample to be replaced becomes the last good one before it, or else the first good one; if there is none, it is
     skipped.
     """
     good = [position for position in range(size) if position not in failed]

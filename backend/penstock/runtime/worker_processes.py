@@ -81,8 +81,7 @@ def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequ
             return
 
 
-# multiprocessing's functions for this wait for an acknowledgement, from Python 3.14 on, and mistake the parent's next
-# task for it.
+# From Python 3.14 on, multiprocessing's functions for this wait for an acknowledgement, and would take the parent's next task for it.
 def _send_descriptor(channel: Any, descriptor: int) -> None:
     with socket.fromfd(channel.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as stream:
         socket.send_fds(stream, [b"d"], [descriptor])
@@ -104,7 +103,7 @@ def _work(call: Callable[..., object], task: _Task, memory: SharedMemory) -> tup
 
 
 def _portable(error: BaseException) -> tuple[object, str]:
-    """Return the error itself if it can be pickled, and as text."""
+    """Return the error itself, or None if it cannot be pickled, and its traceback as text."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
