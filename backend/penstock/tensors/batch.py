@@ -92,8 +92,9 @@ class TensorList:
 
     device_type: ClassVar[str]
     _tensor_class: ClassVar[type[Tensor]]
-    # Defaults of most batches are on the class, as each step of a pipeline creates some. Whether the user asked for the
-    # samples not to be copied to one buffer.
+    # Defaults of most batches are on the class, as each step of a pipeline creates batches.
+
+    # Whether the user asked for the samples not to be copied to one buffer.
     _scattered = False
     _dtype = DALIDataType.NO_TYPE
     _ndim = 0
@@ -168,10 +169,10 @@ class TensorList:
     def of_described(
         cls: type[_List], samples: Sequence[object], shapes: Sequence[Shape], dtype: DALIDataType, table: np.ndarray
     ) -> _List:
-        """Return a batch of at least one array, as :meth:`of_dense`, of which the core has read where they are.
+        """Return a batch of at least one array, like :meth:`of_dense`, from arrays that the core has described.
 
         Args:
-            table: one ``ARRAY`` (:mod:`penstock.core.arrays`) for each of them.
+            table: the descriptions, one ``ARRAY`` (:mod:`penstock.core.arrays`) for each sample.
         """
         self = cls.of_dense(samples, shapes, dtype)
         self.places = np.ascontiguousarray(table["data"])
@@ -249,7 +250,7 @@ class TensorList:
         return type(self).of_samples([samples[i] for i in indices], self._layout, self._dtype, self._ndim, infos)
 
     def made_of(self, start: int, stop: int) -> tuple[int, int]:
-        """Return the range of the samples made from those from ``start`` to ``stop`` of the pipeline's batch."""
+        """Return the start and stop of the samples made from samples ``start`` to ``stop`` of the pipeline's batch."""
         if self.positions is None:
             return start, stop
         return bisect_left(self.positions, start), bisect_left(self.positions, stop)
@@ -391,7 +392,7 @@ class TensorList:
     def as_tensor(self) -> Any:
         """Return the batch as one tensor with a leading batch dimension.
 
-        An empty one has no samples whose extents could be known: the tensor has as many dimensions as a sample.
+        For an empty batch, whose samples' extents are unknown, the tensor has as many dimensions as a sample.
 
         Raises:
             RuntimeError: shapes differ, or the batch is empty and its type or rank is unknown.
@@ -490,7 +491,7 @@ def arrays_of(items: Sequence[object], view: Callable[[Any], Any], kind: str) ->
     batch.
 
     Args:
-        items: arrays, tensors, and what ``view`` takes.
+        items: arrays, tensors, or anything that ``view`` takes.
         view: makes an array of a sample.
         kind: the word for a sample in errors.
     """

@@ -78,7 +78,7 @@ class LentMemory:
         return self._borrower is None or self._borrower() is None
 
     def lend(self, size: int) -> np.ndarray:
-        """Return the first bytes, as an array that views of it refer to: NumPy follows views no further than to a buffer."""
+        """Return the first ``size`` bytes as a new array, made from a buffer, so that NumPy makes it the base of all its views."""
         lent = np.frombuffer(self._memory, np.uint8, size)
         self._borrower = weakref.ref(lent)
         return lent
@@ -134,7 +134,7 @@ class HostPool:
     def release(self) -> None:
         """Release all unused memory to the system; do nothing if another thread is allocating.
 
-        It may be this very thread that takes it, if a pipeline is closed because it is collected as garbage.
+        The allocating thread may even be this one, if garbage collection closes a pipeline.
         """
         if self._lock.acquire(blocking=False):
             try:

@@ -85,5 +85,5 @@ def borrowed_streams(owner: object, count: int) -> list[Stream]:
 
 
 def follow(stream: Stream, other: Stream, event: Event) -> None:
-    """Make a stream wait for the work queued on another so far, through an event, for which others may wait already."""
+    """Make a stream wait for the work queued on another so far. Others may already wait for an earlier recording of ``event``."""
     stream.wait_event(other.record(event))

@@ -58,7 +58,7 @@ def check_layout(layout: str | None, ndim: int) -> str:
 
 
 def only_given(arguments: dict[str, object], owner: str) -> Any:
-    """Return the one argument that is set of several names; raise TypeError unless there is exactly one."""
+    """Return the value of the one argument that is set; raise TypeError unless there is exactly one."""
     values = [value for value in arguments.values() if value is not NOT_GIVEN]
     if len(values) != 1:
         raise TypeError(f"{owner}() takes its data as one argument, {' or '.join(arguments)}: {len(values)} were given")
@@ -396,7 +396,7 @@ _Array = TypeVar("_Array", bound=Any)
 
 
 def check_dense(array: _Array) -> _Array:
-    """Return an array of numpy or CuPy itself; raise RuntimeError if its elements are not packed in row-major order."""
+    """Return the array, of numpy or CuPy, unchanged; raise RuntimeError if its elements are not packed in row-major order."""
     if not array.flags.c_contiguous:
         raise RuntimeError(
             f"Strided data is not supported: an array of shape {array.shape} has the strides {array.strides}; "

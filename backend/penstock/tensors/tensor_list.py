@@ -34,7 +34,7 @@ from penstock.tensors.tensor import (
 )
 from penstock.tensors.transfers import SMALL_BYTES, Arrival, HostBlocks, Threads, array_to_host, transfers
 
-# Whether the samples are part of a CuPy array.
+# The device address of a CuPy array.
 _POINTER = attrgetter("data.ptr")
 
 
@@ -351,7 +351,7 @@ class TensorListGPU(TensorList):
         """Return a copy of a host batch on the current device, ordered by CuPy's current stream.
 
         Args:
-            batch: read when this returns, unless it lies in page-locked memory: that is to stay as it is until the copy is done.
+            batch: has been read when this returns, except page-locked memory, which must not change until the copy is done.
             copy_threads: the threads that share the copying; None: as many as there are cores.
         """
         return cls._uploaded(batch, lambda blocks: transfers().upload(blocks, copy_threads))
@@ -363,7 +363,7 @@ class TensorListGPU(TensorList):
         """Copy a host batch like :meth:`upload`, but let threads read it while the caller does other work.
 
         Returns:
-            The copy, and what to wait for before work on it is queued, and until when the batch is to stay as it is; None: nothing.
+            The copy, and the arrival to wait for before queuing work on it; until then, the batch must not change. None: no need to wait.
         """
         arrivals: list[Arrival | None] = [None]
 
@@ -375,7 +375,7 @@ class TensorListGPU(TensorList):
 
     @classmethod
     def _uploaded(cls, batch: TensorListCPU, upload: Callable[[HostBlocks], Any]) -> TensorListGPU:
-        """Return a batch like one on the host, in the memory that ``upload`` returns for its blocks."""
+        """Return a copy of a host batch, in the memory that ``upload`` returns for its blocks."""
         cupy = require_cupy("a batch on the GPU")
         if not len(batch):
             return cls.of_samples([], batch.layout(), batch.dtype, batch.ndim())

@@ -150,9 +150,9 @@ class _LaneMemory:
     """Memory of a lane, released when nothing refers to it any more.
 
     Args:
-        memory: CuPy's, taken in the order of the lane's stream.
+        memory: CuPy's memory, allocated on the lane's stream.
         lane: the lane.
-        user: the stream in whose order it is used.
+        user: the stream that uses it.
     """
 
     __slots__ = ("_lane", "_user", "memory")
@@ -193,7 +193,7 @@ class _Transfer(NamedTuple):
     Attributes:
         record: its ``PenstockTransferJob``.
         cores: the cores to which threads are bound.
-        keep: what it refers to.
+        keep: the objects that the record points to, kept alive here.
     """
 
     record: np.ndarray
@@ -207,8 +207,8 @@ class Arrival:
     Args:
         job: the threads' work.
         record: its ``PenstockTransferJob``.
-        lane: in whose order the data are copied.
-        user: the stream in whose order they are used.
+        lane: the lane that copies the data.
+        user: the stream that uses the copy.
         memory: CuPy's pointer to the copy.
     """
 
@@ -343,7 +343,7 @@ class DeviceTransfers:
 
     @staticmethod
     def _is_direct(blocks: HostBlocks, size: int) -> bool:
-        """Return whether the GPU copies blocks from where they are."""
+        """Return whether the GPU can copy the blocks directly: if they are large and page-locked."""
         return _are_large(blocks, size) and all(map(is_pinned, blocks.addresses[blocks.sizes > 0].tolist()))
 
     def _copy_directly(self, blocks: HostBlocks, target: int, stream: Stream) -> None:
@@ -376,9 +376,9 @@ class DeviceTransfers:
     def _transfer(
         self, blocks: HostBlocks, address: int, stream: Stream, threads: Threads, to_host: bool
     ) -> _Transfer | None:
-        """Return a transfer through staging memory, which no other transfer uses now; None if there is none.
+        """Return a transfer through staging memory, once no other transfer uses that; None if there is no staging memory.
 
-        Called with the lock for staging memory.
+        Call this with the lock for staging memory held.
         """
         functions, ends, cores = driver(), blocks.sizes.cumsum(), threads.bound()
         num_threads = max(min(threads.number, _MAX_THREADS), 1)
@@ -432,7 +432,7 @@ class DeviceTransfers:
     def release(self) -> None:
         """Release the staging memory, once copies from it are done; not if it is in use right now.
 
-        It may be this very thread that uses it, if a pipeline is closed because it is collected as garbage.
+        The thread that uses it may even be this one, if garbage collection closes a pipeline.
         """
         if not self._staging_lock.acquire(blocking=False):
             return
@@ -449,7 +449,7 @@ class DeviceTransfers:
 
 
 def _are_large(blocks: HostBlocks, size: int) -> bool:
-    """Return whether blocks are worth a copy each."""
+    """Return whether the blocks are large enough to be copied one by one."""
     return bool(size >= _MIN_DIRECT_BLOCK_BYTES * len(blocks.sizes) or len(blocks.sizes) == 1)
 
 
@@ -467,14 +467,14 @@ def _piece_bytes(size: int, num_threads: int) -> int:
 
 
 def _in_source_shape(host: np.ndarray, source: Any) -> np.ndarray:
-    """Return bytes as an array of a type and shape like another's."""
+    """Return bytes as an array of the type and shape of ``source``."""
     array: np.ndarray = host.view(source.dtype).reshape(source.shape)
     return array
 
 
 @Once
 def _results() -> PinnedPool:
-    """Return where results of GPUs are copied to."""
+    """Return the pinned pool to which results of GPUs are copied."""
     return PinnedPool(limit=_FREE_RESULT_BYTES, max_bytes=_MAX_RESULT_BYTES)
 
 
